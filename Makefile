@@ -1,0 +1,45 @@
+# Two verbs do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install models demo test lint bench docs clean
+
+help: ## show the verbs
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(STAMP) ## install into .venv (uses uv when it is there, else venv + pip)
+
+$(STAMP): pyproject.toml constraints.txt
+	@if command -v uv >/dev/null 2>&1; then \
+	  test -x $(BIN)/python || uv venv --quiet --python $(PYTHON) $(VENV); \
+	  uv pip install --quiet --python $(BIN)/python --compile-bytecode -c constraints.txt -e . --group dev; \
+	else \
+	  test -x $(BIN)/python || $(PYTHON) -m venv $(VENV); \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"; \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . --group dev; \
+	fi
+	@touch $@
+
+demo: install ## show a working memory on a sample home
+	@$(BIN)/python bench/demo.py
+
+test: lint ## lint, types, layers and all tests
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+lint: install ## ruff, mypy --strict, import-linter
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@PYTHONPATH=src $(BIN)/lint-imports
+
+bench: install ## run every measurement (long)
+	@$(BIN)/python bench/run.py
+
+docs: install ## write the pages generated from the commands and settings
+	@$(BIN)/python docs/generate.py
+
+clean: ## remove what install and tests made
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

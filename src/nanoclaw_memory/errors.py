@@ -1,0 +1,74 @@
+"""Every error a caller may meet; each says what is wrong and, in `hint`, the next step.
+
+NanoClawError                    something failed (exit 1)
+├── Refused                      what the caller gave cannot be accepted (exit 2)
+│   ├── InvalidValue             a value, date, name or size is wrong
+│   ├── PathRefused              a path outside what this scope may touch
+│   ├── SettingsError            nanoclaw.json, an environment variable or a flag
+│   └── NotFound                 the named thing does not exist
+├── FileProblem                  a memory file cannot be read or written as text
+├── StoreError                   a database cannot serve
+│   ├── NewerSchema              written by a newer release; never touched
+│   ├── CorruptDatabase          fails its integrity check
+│   └── StoreBusy                another process holds it longer than the limit
+└── ProviderError                an embedder, reranker or writer failed
+"""
+
+from __future__ import annotations
+
+
+class NanoClawError(Exception):
+    """Base of all our errors: a message, and a hint that names the next step."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class Refused(NanoClawError):
+    """The caller's input is refused; nothing was changed."""
+
+    exit_code = 2
+
+
+class InvalidValue(Refused):
+    """A value, date, name or size is wrong."""
+
+
+class PathRefused(Refused):
+    """A path that this scope may not touch."""
+
+
+class SettingsError(Refused):
+    """A setting is unknown or has the wrong type."""
+
+
+class NotFound(Refused):
+    """The named thing does not exist."""
+
+
+class FileProblem(NanoClawError):
+    """A memory file cannot be read or written as text."""
+
+
+class StoreError(NanoClawError):
+    """A database cannot serve."""
+
+
+class NewerSchema(StoreError):
+    """The database was written by a newer release."""
+
+
+class CorruptDatabase(StoreError):
+    """The database fails its integrity check."""
+
+
+class StoreBusy(StoreError):
+    """Another process held the database longer than the limit."""
+
+
+class ProviderError(NanoClawError):
+    """An embedder, reranker or writer failed."""

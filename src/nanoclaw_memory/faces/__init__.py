@@ -1,0 +1,1 @@
+"""THIN faces: parse, call Memory, print."""

@@ -1,0 +1,1 @@
+"""DATABASES: the only room that opens them."""

@@ -1,0 +1,50 @@
+"""The Database protocol: what a repository may ask of any engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+Params = Mapping[str, Any]
+Row = tuple[Any, ...]
+
+
+class Database(Protocol):
+    """One database. SQL is portable, with `:name` parameters; rows are plain tuples."""
+
+    def query(self, sql: str, params: Params | None = None) -> list[Row]:
+        """All rows of a reading statement."""
+        ...
+
+    def rows(self, sql: str, params: Params | None = None) -> Iterator[Row]:
+        """The rows one by one, for results too large to hold."""
+        ...
+
+    def execute(self, sql: str, params: Params | None = None) -> int:
+        """Run one writing statement inside `transaction`; gives the number of rows changed."""
+        ...
+
+    def insert(self, sql: str, params: Params | None = None) -> int:
+        """Run one INSERT inside `transaction`; gives the new row's id."""
+        ...
+
+    def execute_many(self, sql: str, params: Iterable[Params]) -> None:
+        """Run one statement for each set of parameters, inside `transaction`."""
+        ...
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """A write transaction: all or nothing, one writer at a time over all processes; may be nested."""
+        ...
+
+    def match(self, table: str, terms: Sequence[str], limit: int) -> list[tuple[int, float]]:
+        """Row ids of the keyword index `table` that hold any of `terms`, best first (higher is better)."""
+        ...
+
+    def version(self) -> int:
+        """A number that changes whenever another connection has written."""
+        ...
+
+    def close(self) -> None:
+        """Close every connection of this process."""
+        ...

@@ -1,0 +1,62 @@
+"""Numbered schema steps per database: `schema/<database>/NNN_name.sql`; a newer schema is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from nanoclaw_memory.errors import NewerSchema
+
+
+@dataclass(frozen=True)
+class Step:
+    """One numbered step of plain SQL."""
+
+    number: int
+    name: str
+    sql: str
+
+
+def steps_of(database: str) -> tuple[Step, ...]:
+    """The steps of one database in order."""
+    folder = resources.files("nanoclaw_memory.store") / "schema" / database
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return tuple(
+        Step(int(name[:3]), name[4:-4], (folder / name).read_text(encoding="utf-8")) for name in names
+    )
+
+
+def is_current(connection: Any, database: str) -> bool:
+    """Whether the file already has the newest schema; reads one page."""
+    (current,) = connection.execute("PRAGMA user_version").fetchone()
+    return bool(current == steps_of(database)[-1].number)
+
+
+def migrate(
+    connection: Any, database: str, path: Path, adopt: Callable[[Any], None] | None = None
+) -> None:
+    """Bring an open connection's schema up to date; the caller holds the write lock.
+
+    `adopt` runs once, before step 1, on a file that has tables but no version of ours: it renames what an
+    older system left so that the steps can build beside it.
+    """
+    steps = steps_of(database)
+    newest = steps[-1].number
+    (current,) = connection.execute("PRAGMA user_version").fetchone()
+    if current > newest:
+        raise NewerSchema(
+            f"{path.name} has schema {current}, this release knows {newest}",
+            "upgrade nanoclaw-memory; nothing was changed",
+        )
+    if current == newest:
+        return
+    with connection:
+        if current == 0 and adopt is not None:
+            adopt(connection)
+        for step in steps:
+            if step.number > current:
+                connection.execute(step.sql)
+        connection.execute(f"PRAGMA user_version = {newest}")

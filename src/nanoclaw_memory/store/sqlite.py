@@ -1,0 +1,182 @@
+"""SQLite, the embedded default: WAL, a connection per thread, one writer at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from nanoclaw_memory.errors import CorruptDatabase, StoreBusy, StoreError
+from nanoclaw_memory.store.database import Params, Row
+from nanoclaw_memory.store.migrate import is_current, migrate
+
+BUSY_MS = 10_000
+_PRAGMAS = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON"
+
+
+class SqliteDatabase:
+    """One SQLite file, opened on first use; `name` is its schema folder."""
+
+    def __init__(self, path: Path, name: str, adopt: Callable[[Any], None] | None = None) -> None:
+        self.path = path
+        self.name = name
+        self._adopt = adopt
+        self._local = threading.local()
+        self._opened: list[Any] = []
+        self._guard = threading.Lock()
+        self._migrated = False
+
+    # ---- reading ----
+
+    def query(self, sql: str, params: Params | None = None) -> list[Row]:
+        with self._translated():
+            return self._connection().execute(sql, params or {}).fetchall()  # type: ignore[no-any-return]
+
+    def rows(self, sql: str, params: Params | None = None) -> Iterator[Row]:
+        with self._translated():
+            yield from self._connection().execute(sql, params or {})
+
+    def match(self, table: str, terms: Sequence[str], limit: int) -> list[tuple[int, float]]:
+        if not terms:
+            return []
+        sql = f"SELECT rowid, -rank FROM {table} WHERE {table} MATCH :match ORDER BY rank LIMIT :limit"  # noqa: S608
+        rows = self.query(sql, {"match": any_of(terms), "limit": limit})
+        return [(int(rowid), float(score)) for rowid, score in rows]
+
+    def version(self) -> int:
+        return int(self.query("PRAGMA data_version")[0][0])
+
+    # ---- writing ----
+
+    def execute(self, sql: str, params: Params | None = None) -> int:
+        with self._translated():
+            connection = self._writing()
+            connection.execute(sql, params or {})
+            return int(connection.changes())
+
+    def insert(self, sql: str, params: Params | None = None) -> int:
+        with self._translated():
+            connection = self._writing()
+            connection.execute(sql, params or {})
+            return int(connection.last_insert_rowid())
+
+    def execute_many(self, sql: str, params: Iterable[Params]) -> None:
+        with self._translated():
+            self._writing().executemany(sql, params)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        if getattr(self._local, "depth", 0):
+            yield
+            return
+        connection = self._connection()
+        with self._write_lock(), self._translated():
+            connection.execute("BEGIN IMMEDIATE")
+            self._local.depth = 1
+            try:
+                yield
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            else:
+                connection.execute("COMMIT")
+            finally:
+                self._local.depth = 0
+
+    # ---- whole file ----
+
+    def check(self) -> list[str]:
+        """What the integrity check finds wrong; empty when sound."""
+        with self._translated():
+            rows = self._connection().execute("PRAGMA integrity_check(20)").fetchall()
+            broken = self._connection().execute("PRAGMA foreign_key_check").fetchall()
+        found = [str(row[0]) for row in rows if row[0] != "ok"]
+        return found + [f"{table}: row {rowid} points to a missing {parent}" for table, rowid, parent, _ in broken]
+
+    def copy_to(self, target: Path) -> None:
+        """A consistent copy while others read and write."""
+        self.query("SELECT 1")
+        target.unlink(missing_ok=True)
+        with self._translated():
+            self._connection().execute("VACUUM INTO :target", {"target": str(target)})
+
+    def close(self) -> None:
+        with self._guard:
+            for connection in self._opened:
+                connection.close()
+            self._opened.clear()
+            self._local = threading.local()
+
+    # ---- inside ----
+
+    def _connection(self) -> Any:
+        connection = getattr(self._local, "connection", None)
+        if connection is None:
+            with self._translated():
+                connection = self._open()
+            self._local.connection = connection
+        return connection
+
+    def _open(self) -> Any:
+        import apsw
+
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        connection = apsw.Connection(str(self.path))
+        try:
+            connection.set_busy_timeout(BUSY_MS)
+            with self._guard:
+                # Only a file that is not up to date takes the lock: a reader never waits for a writer.
+                if not self._migrated and not is_current(connection, self.name):
+                    with self._write_lock():
+                        connection.execute(_PRAGMAS)
+                        migrate(connection, self.name, self.path, self._adopt)
+                        self.path.chmod(0o600)
+                else:
+                    connection.execute(_PRAGMAS)
+                self._migrated = True
+                self._opened.append(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _writing(self) -> Any:
+        if not getattr(self._local, "depth", 0):
+            raise StoreError("a write outside of a transaction", "this is a bug; please report it")
+        return self._connection()
+
+    @contextmanager
+    def _write_lock(self) -> Iterator[None]:
+        # SQLite's busy handler polls and starves under many writers; a queue at the file system does not.
+        import fcntl
+
+        with Path(f"{self.path}-lock").open("a") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        import apsw
+
+        try:
+            yield
+        except (apsw.NotADBError, apsw.CorruptError) as error:
+            raise CorruptDatabase(
+                f"{self.path.name} is damaged: {error}",
+                "keep a copy, then restore a checkpoint: nanoclaw-memory checkpoint list",
+            ) from error
+        except (apsw.BusyError, apsw.LockedError) as error:
+            raise StoreBusy(
+                f"{self.path.name} stayed busy for {BUSY_MS // 1000} s", "try again; another process is writing"
+            ) from error
+        except (apsw.FullError, apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError) as error:
+            raise StoreError(
+                f"{self.path.name} cannot be used: {error}", "check free disk space and permissions"
+            ) from error
+
+
+def any_of(terms: Sequence[str]) -> str:
+    """An FTS5 query for any of the terms; each is quoted, so no user text is ever syntax."""
+    return " OR ".join('"' + term.replace("\x00", " ").replace('"', '""') + '"' for term in terms)

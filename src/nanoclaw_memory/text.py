@@ -1,0 +1,55 @@
+"""Small text functions that every room needs."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+
+# What breaks out of a line or hides in it: controls, Unicode line separators, bidi and zero-width marks.
+_BREAKING = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_HIDDEN = re.compile(r"[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")
+_SPACES = re.compile(r"\s+")
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
+
+STOP_WORDS = frozenset(
+    """a about above after again against all also am an and any are as at be because been before being below
+    between both but by can could did do does doing down during each few for from further had has have having he
+    her here hers herself him himself his how i if in into is it its itself just let me more most my myself no nor
+    not now of off on once only or other our ours ourselves out over own please same she should so some such than
+    that the their theirs them themselves then there these they this those through to too under until up us very
+    was we were what when where which while who whom whose why will with would you your yours yourself
+    yourselves""".split()
+)
+
+
+def one_line(text: str) -> str:
+    """`text` on one line: every line break and control becomes a space, hidden marks vanish."""
+    return _SPACES.sub(" ", _HIDDEN.sub("", _BREAKING.sub(" ", text))).strip()
+
+
+def fingerprint(text: str) -> str:
+    """SHA-256 of the text, as hex; surrogates that cannot be encoded are kept distinct."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def words(text: str) -> list[str]:
+    """The words of `text`, lower-cased, without punctuation."""
+    return [match.group().casefold() for match in _WORD.finditer(text)]
+
+
+def content_words(text: str) -> list[str]:
+    """The words that carry meaning: no stop words."""
+    return [word for word in words(text) if word not in STOP_WORDS]
+
+
+def slug(title: str, limit: int = 60) -> str:
+    """A file name part from any title; never empty, for non-Latin titles a short fingerprint."""
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    name = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:limit].strip("-")
+    return name or "untitled-" + fingerprint(title)[:8]
+
+
+def plural(count: int, noun: str) -> str:
+    """'1 line', '3 lines'."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

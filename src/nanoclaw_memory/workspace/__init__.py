@@ -1,0 +1,1 @@
+"""MARKDOWN, the source of truth: files that a person reads and edits."""
