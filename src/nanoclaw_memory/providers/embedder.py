@@ -1,0 +1,175 @@
+"""Texts to vectors behind one protocol: who made a vector is part of it; bad ones are refused."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from nanoclaw_memory.errors import ProviderError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from nanoclaw_memory.clock import Clock
+    from nanoclaw_memory.settings.sections import EmbeddingsSettings
+
+    Vectors: TypeAlias = npt.NDArray[np.float32]
+
+LOCAL_WEIGHTS = (0.5, 0.5)
+CLOUD_WEIGHTS = (0.7, 0.3)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who made a vector; vectors of two identities are never compared."""
+
+    provider: str
+    model: str
+    dimensions: int
+
+    @property
+    def key(self) -> str:
+        """A stable text for databases and caches: `local/e5-small-v2-int8-d74a213c@384`."""
+        return f"{self.provider}/{self.model}@{self.dimensions}"
+
+
+@dataclass(frozen=True, eq=False)
+class Embedded:
+    """Vectors, one row a text and L2-normalised, with the identity that made them."""
+
+    vectors: Vectors
+    identity: Identity
+
+    @property
+    def vector(self) -> Vectors:
+        """The only row: a query's vector."""
+        row: Vectors = self.vectors[0]
+        return row
+
+
+class Embedder(Protocol):
+    """One model at one provider. `deadline` is a `time.monotonic()` moment; passing it is a ProviderError."""
+
+    @property
+    def identity(self) -> Identity: ...
+
+    @property
+    def weights(self) -> tuple[float, float]:
+        """How much a vector score and a keyword score count when they are fused."""
+        ...
+
+    def embed_documents(self, texts: Sequence[str], deadline: float | None = None) -> Vectors:
+        """An (n, d) array of float32, each row of length 1; an empty list gives (0, d)."""
+        ...
+
+    def embed_query(self, text: str, deadline: float | None = None) -> Vectors:
+        """A (d,) array of float32 of length 1."""
+        ...
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Embedders in order of preference; the answer says which of them gave it.
+
+    Documents are embedded by exactly the identity asked for (the first by default), so that an index never
+    mixes two. A query goes to the first member that answers *and* that the index has vectors of.
+    """
+
+    members: tuple[Embedder, ...]
+    timeout: float = 10.0
+
+    @property
+    def identity(self) -> Identity:
+        return self.members[0].identity
+
+    @property
+    def identities(self) -> tuple[Identity, ...]:
+        return tuple(member.identity for member in self.members)
+
+    @property
+    def weights(self) -> tuple[float, float]:
+        return self.members[0].weights
+
+    def weights_of(self, identity: Identity) -> tuple[float, float]:
+        """The fusion weights that belong to `identity`."""
+        return self._member(identity).weights
+
+    def embed_documents(self, texts: Sequence[str], identity: Identity | None = None) -> Embedded:
+        """Vectors of `texts` by one identity; ProviderError when it cannot (nobody steps in)."""
+        member = self._member(identity or self.identity)
+        return Embedded(member.embed_documents(texts), member.identity)
+
+    def embed_query(self, text: str, among: Collection[Identity] | None = None) -> Embedded:
+        """The query's vector by the first member in `among` that answers within the one time limit."""
+        deadline = time.monotonic() + self.timeout
+        failures: list[ProviderError] = []
+        for member in self.members:
+            if among is not None and member.identity not in among:
+                continue
+            try:
+                vector = member.embed_query(text, deadline)
+            except ProviderError as error:
+                failures.append(error)
+            else:
+                return Embedded(vector[None, :], member.identity)
+        if not failures:
+            raise ProviderError(
+                f"the index holds no vectors of {self.identity.key}", "run: nanoclaw-memory index"
+            )
+        raise ProviderError("; ".join(error.message for error in failures), failures[0].hint)
+
+    def _member(self, identity: Identity) -> Embedder:
+        for member in self.members:
+            if member.identity == identity:
+                return member
+        raise ProviderError(
+            f"no configured embedder makes vectors of {identity.key}", "run: nanoclaw-memory index --rebuild"
+        )
+
+
+def checked(rows: Any, count: int, identity: Identity) -> Vectors:
+    """What a provider returned as normalised float32 rows, or an error that says what is wrong with it."""
+    import numpy as np
+
+    who = f"{identity.provider} {identity.model}"
+    if len(rows) != count:
+        raise ProviderError(f"{who} returned {len(rows)} vectors for {count} texts")
+    if not count:
+        return np.empty((0, identity.dimensions), dtype=np.float32)
+    try:
+        matrix = np.asarray(rows, dtype=np.float32)
+    except (TypeError, ValueError, OverflowError):
+        raise ProviderError(f"{who} returned vectors that are not lists of numbers of one length") from None
+    if matrix.ndim != 2 or matrix.shape[1] != identity.dimensions:
+        given = matrix.shape[1] if matrix.ndim == 2 else 0
+        raise ProviderError(
+            f"{who} returned {given} dimensions, {identity.dimensions} are configured",
+            f"run: nanoclaw-memory config set embeddings.dimensions {given}" if given else "",
+        )
+    lengths = np.linalg.norm(matrix.astype(np.float64), axis=1, keepdims=True)
+    if not np.isfinite(lengths).all():
+        raise ProviderError(f"{who} returned a vector that holds NaN or infinity")
+    if not (lengths > 0).all():
+        raise ProviderError(f"{who} returned a vector of zeros")
+    normalised: Vectors = (matrix / lengths).astype(np.float32)
+    return normalised
+
+
+def embedder_for(
+    settings: EmbeddingsSettings, models_dir: Path, data_dir: Path, clock: Clock | None = None
+) -> Chain | None:
+    """The configured chain; None when embeddings are off. Nothing is loaded or called before first use.
+
+    `models_dir` is the home's `models/`; `data_dir` (the home's `data/`) keeps breaker state and usage.
+    """
+    if settings.provider == "none":
+        return None
+    timeout = settings.timeout_ms / 1000
+    from nanoclaw_memory.providers.local import LocalEmbedder
+    from nanoclaw_memory.providers.models import EMBEDDER, directory
+
+    return Chain((LocalEmbedder(directory(EMBEDDER, models_dir, settings.model_path)),), timeout)

