@@ -8,18 +8,22 @@ import unicodedata
 
 # What breaks out of a line or hides in it: controls, Unicode line separators, bidi and zero-width marks.
 _BREAKING = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_HIDDEN = re.compile(r"[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")
+_HIDDEN = re.compile(
+    r"[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
 _SPACES = re.compile(r"\s+")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
 
 STOP_WORDS = frozenset(
-    """a about above after again against all also am an and any are as at be because been before being below
-    between both but by can could did do does doing down during each few for from further had has have having he
-    her here hers herself him himself his how i if in into is it its itself just let me more most my myself no nor
-    not now of off on once only or other our ours ourselves out over own please same she should so some such than
-    that the their theirs them themselves then there these they this those through to too under until up us very
-    was we were what when where which while who whom whose why will with would you your yours yourself
-    yourselves""".split()
+    (
+        "a about above after again against all also am an and any are as at be because been before being "
+        "below between both but by can could did do does doing down during each few for from further had "
+        "has have having he her here hers herself him himself his how i if in into is it its itself just "
+        "let me more most my myself no nor not now of off on once only or other our ours ourselves out "
+        "over own please same she should so some such than that the their theirs them themselves then "
+        "there these they this those through to too under until up us very was we were what when where "
+        "which while who whom whose why will with would you your yours yourself yourselves "
+    ).split()
 )
 
 

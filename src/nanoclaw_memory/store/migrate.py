@@ -35,9 +35,7 @@ def is_current(connection: Any, database: str) -> bool:
     return bool(current == steps_of(database)[-1].number)
 
 
-def migrate(
-    connection: Any, database: str, path: Path, adopt: Callable[[Any], None] | None = None
-) -> None:
+def migrate(connection: Any, database: str, path: Path, adopt: Callable[[Any], None] | None = None) -> None:
     """Bring an open connection's schema up to date; the caller holds the write lock.
 
     `adopt` runs once, before step 1, on a file that has tables but no version of ours: it renames what an

@@ -93,7 +93,9 @@ class SqliteDatabase:
             rows = self._connection().execute("PRAGMA integrity_check(20)").fetchall()
             broken = self._connection().execute("PRAGMA foreign_key_check").fetchall()
         found = [str(row[0]) for row in rows if row[0] != "ok"]
-        return found + [f"{table}: row {rowid} points to a missing {parent}" for table, rowid, parent, _ in broken]
+        return found + [
+            f"{table}: row {rowid} points to a missing {parent}" for table, rowid, parent, _ in broken
+        ]
 
     def copy_to(self, target: Path) -> None:
         """A consistent copy while others read and write."""
@@ -169,7 +171,8 @@ class SqliteDatabase:
             ) from error
         except (apsw.BusyError, apsw.LockedError) as error:
             raise StoreBusy(
-                f"{self.path.name} stayed busy for {BUSY_MS // 1000} s", "try again; another process is writing"
+                f"{self.path.name} stayed busy for {BUSY_MS // 1000} s",
+                "try again; another process is writing",
             ) from error
         except (apsw.FullError, apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError) as error:
             raise StoreError(

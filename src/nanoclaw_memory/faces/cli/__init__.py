@@ -1,0 +1,62 @@
+"""The command line: `nanoclaw-memory` and its short form `ncm`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from nanoclaw_memory.faces.cli.face import LazyGroup, global_options
+
+# name -> (module, what it does); the module is imported only when the command runs.
+COMMANDS = {
+    "init": ("workspace", "Create a home, or a group in it."),
+    "write": ("workspace", "Append a line to today's log."),
+    "log": ("workspace", "Show the entries of a day's log."),
+    "boot": ("workspace", "Print what an agent reads at session start."),
+    "get": ("workspace", "Print lines of a memory file."),
+    "config": ("config", "Show, read and change settings."),
+}
+
+
+@click.command(
+    cls=LazyGroup,
+    commands_table=COMMANDS,
+    params=global_options(),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 done, 1 failed, 2 refused. Every command takes --json.",
+)
+@click.version_option(package_name="nanoclaw-memory", prog_name="nanoclaw-memory")
+def cli() -> None:
+    """Persistent, layered memory for AI agents.
+
+    \b
+    ncm init                                      create ~/.nanoclaw
+    ncm write "Chose SQLite" --tag decision -i 0.9
+    ncm boot                                      what an agent reads at start
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command; every outcome becomes an exit code, never a traceback for a user's mistake."""
+    from nanoclaw_memory.errors import NanoClawError
+    from nanoclaw_memory.faces.cli.face import report_error
+
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    as_json = "--json" in given
+    try:
+        code = cli.main(given, prog_name="ncm", standalone_mode=False)
+    except click.ClickException as error:
+        hint = error.ctx.command_path + " --help" if isinstance(error, click.UsageError) and error.ctx else ""
+        code = report_error("Usage", error.format_message(), f"see: {hint}" if hint else "", 2, as_json)
+    except NanoClawError as error:
+        code = report_error(type(error).__name__, error.message, error.hint, error.exit_code, as_json)
+    except (click.Abort, KeyboardInterrupt):
+        code = 130
+    except BrokenPipeError:
+        # The reader went away; keep Python from complaining about the closed pipe at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,216 @@
+"""Memory, the facade: every face calls these methods and nothing below them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from nanoclaw_memory.clock import Clock, SystemClock, day_of
+from nanoclaw_memory.errors import InvalidValue, NotFound
+from nanoclaw_memory.types import MAIN_GROUP, Boot, Created, Lines, LogLine, Scope, Written
+from nanoclaw_memory.workspace.paths import Home, default_home, locate, log_path
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.settings import Configuration, Settings
+    from nanoclaw_memory.store.sqlite import SqliteDatabase
+    from nanoclaw_memory.telemetry import Telemetry
+
+
+class Memory:
+    """The memory of one group, as one scope sees it. Everything is opened on first use."""
+
+    def __init__(
+        self,
+        home: Path,
+        scope: Scope,
+        clock: Clock | None = None,
+        overrides: Mapping[str, str] | None = None,
+        directory: Path | None = None,
+    ) -> None:
+        self.home = Home(home)
+        self.scope = scope
+        self._given_clock = clock
+        self._overrides = dict(overrides or {})
+        self._directory = directory
+        self._databases: dict[str, SqliteDatabase] = {}
+        self.home.group_root(scope.group)  # refuses a bad name at once
+
+    @classmethod
+    def open(
+        cls,
+        home: Path | str | None = None,
+        scope: Scope | None = None,
+        *,
+        clock: Clock | None = None,
+        overrides: Mapping[str, str] | None = None,
+        directory: Path | None = None,
+    ) -> Memory:
+        """Open a home (default `NANOCLAW_HOME` or ~/.nanoclaw); touches nothing until used."""
+        root = Path(home).expanduser() if home else default_home()
+        return cls(root, scope or Scope(), clock, overrides, directory)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every database that was opened."""
+        for database in self._databases.values():
+            database.close()
+        self._databases.clear()
+
+    # ---- what everything stands on ----
+
+    @cached_property
+    def configuration(self) -> Configuration:
+        from nanoclaw_memory.settings import load
+
+        return load(self.home.root, self._overrides, directory=self._directory)
+
+    @property
+    def settings(self) -> Settings:
+        return self.configuration.settings
+
+    @cached_property
+    def clock(self) -> Clock:
+        return self._given_clock or SystemClock(self.settings.user.timezone)
+
+    @cached_property
+    def telemetry(self) -> Telemetry:
+        from nanoclaw_memory.telemetry import Telemetry
+
+        own = self.settings.telemetry
+        return Telemetry(self.home.logs / "telemetry.jsonl", self.clock, own.enabled, own.max_bytes)
+
+    def today(self) -> date:
+        """The date in the user's time zone."""
+        return self.clock.now().date()
+
+    def database(self, name: str) -> SqliteDatabase:
+        """One of the group's databases: facts, continuity, entries or index."""
+        if name not in self._databases:
+            from nanoclaw_memory.store.sqlite import SqliteDatabase
+
+            self._databases[name] = SqliteDatabase(self.home.data(self.scope.group) / f"{name}.db", name)
+        return self._databases[name]
+
+    # ---- session start ----
+
+    def init(self) -> Created:
+        """Create the home, or a group in it; never overwrites."""
+        from nanoclaw_memory.workspace.starter import initialise
+
+        return initialise(self.home, self.scope.group, self.today())
+
+    def boot(self, project: str = "") -> Boot:
+        """What an agent reads at session start, within the caps, privacy applied."""
+        from nanoclaw_memory.workspace.boot import boot
+
+        self.require_group()
+        return boot(self.home, self.scope, self.settings, self.today(), project)
+
+    # ---- lines ----
+
+    def get(self, file: str, start_line: int | None = None, end_line: int | None = None) -> Lines:
+        """Exact lines of a memory file; a missing file or range is empty with a note, never an error."""
+        from nanoclaw_memory.workspace.files import read_text
+
+        start = 1 if start_line is None else start_line
+        if start < 1 or (end_line is not None and end_line < start):
+            raise InvalidValue(
+                f"lines {start} to {end_line} are no range", "lines count from 1: --start 1 --end 20"
+            )
+        relative, path = locate(self.home, self.scope, file, self.settings.privacy.shared_files)
+        try:
+            lines = read_text(path).splitlines(keepends=True)
+        except FileNotFoundError:
+            return Lines(relative, 0, 0, "", False, f"there is no {relative} yet")
+        chosen = lines[start - 1 : end_line]
+        if not chosen:
+            return Lines(relative, 0, 0, "", True, f"{relative} has {len(lines):,} lines")
+        return Lines(relative, start, start + len(chosen) - 1, "".join(chosen), True)
+
+    def write(self, content: str, tag: str = "", importance: float | None = None) -> Written:
+        """Append one line to today's log; on disk when this returns."""
+        from nanoclaw_memory import secrets
+        from nanoclaw_memory.workspace import log
+        from nanoclaw_memory.workspace.files import append_line
+
+        self.require_group()
+        text, redacted = secrets.mask(content) if self.settings.privacy.redact_secrets else (content, 0)
+        line = log.format_line(text, tag, importance)
+        today = self.today()
+        relative, path = locate(self.home, replace(self.scope, private=True), log_path(today), ())
+        number = append_line(path, line, log.header(today))
+        self.telemetry.record("write", chars=len(line), redacted=redacted)
+        return Written(relative, number, redacted)
+
+    def log(self, day: str | date | None = None) -> tuple[date, list[LogLine]]:
+        """The entries of one day's log; today's without an argument."""
+        from nanoclaw_memory.workspace import log
+
+        wanted = _day(day) if day else self.today()
+        return wanted, log.parse(self.get(log_path(wanted)).text)
+
+    # ---- settings ----
+
+    def config_rows(self, prefix: str = "") -> list[dict[str, Any]]:
+        """Every setting with its value and origin; credentials masked."""
+        from nanoclaw_memory.settings import leaves
+
+        return [
+            {"key": leaf.path, "value": value, "from": origin, "about": leaf.description}
+            for leaf in leaves()
+            if leaf.path.startswith(prefix)
+            for value, origin in [self.config_get(leaf.path)]
+        ]
+
+    def config_get(self, key: str) -> tuple[Any, str]:
+        """A setting's value and where it comes from; credentials masked."""
+        from nanoclaw_memory.settings import SECRET_KEYS
+
+        value = self.configuration.value(key)
+        if key.rpartition(".")[2] in SECRET_KEYS and value:
+            value = "[set]"
+        return value, self.configuration.origin(key)
+
+    def config_set(self, key: str, value: str) -> Any:
+        """Change one setting in the home's file, all or nothing."""
+        import json
+
+        from nanoclaw_memory.settings import read_file, with_value
+        from nanoclaw_memory.workspace.files import locked, replace_text
+
+        with locked(self.home.root):
+            tree = with_value(read_file(self.home.settings_file), key, value)
+            replace_text(self.home.settings_file, json.dumps(tree, indent=2, ensure_ascii=False) + "\n")
+        self.__dict__.pop("configuration", None)
+        return self.config_get(key)[0]
+
+    # ---- inside ----
+
+    def require_group(self) -> None:
+        """A group must have been made by `init`: a mistyped name must not open a second memory."""
+        if self.scope.group != MAIN_GROUP and not self.home.group_root(self.scope.group).is_dir():
+            raise NotFound(
+                f"there is no group {self.scope.group!r}",
+                f"create it: nanoclaw-memory init --group {self.scope.group}",
+            )
+
+
+def _day(day: str | date) -> date:
+    if isinstance(day, date):
+        return day
+    try:
+        return day_of(day)
+    except ValueError:
+        raise InvalidValue(f"{day!r} is no date", "write it as YYYY-MM-DD") from None

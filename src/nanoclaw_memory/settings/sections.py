@@ -1,0 +1,176 @@
+"""The keys of nanoclaw.json, their types, defaults and a sentence for each."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """A group of settings; keys are camelCase in the file."""
+
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+Positive = Annotated[int, Meta(ge=1)]
+NotNegative = Annotated[int, Meta(ge=0)]
+
+
+def doc(text: str) -> Meta:
+    """The sentence that `config show` and the docs give for a setting."""
+    return Meta(description=text)
+
+
+class SearchWeights(Section, frozen=True):
+    vector: Annotated[Share, doc("weight of vector similarity; unset, the embedder's own weight serves")] = (
+        0.7
+    )
+    bm25: Annotated[Share, doc("weight of keyword score; unset, the embedder's own weight serves")] = 0.3
+
+
+class MemorySettings(Section, frozen=True):
+    search_weights: SearchWeights = SearchWeights()
+    chunk_size: Annotated[Positive, doc("tokens a chunk")] = 400
+    chunk_overlap: Annotated[NotNegative, doc("tokens shared by neighbouring chunks")] = 80
+    temporal_decay_half_life: Annotated[Positive, doc("days until a dated file's relevance halves")] = 30
+    max_bootstrap_chars_per_file: Annotated[Positive, doc("most characters of one file at boot")] = 20_000
+    max_bootstrap_chars_total: Annotated[Positive, doc("most characters of all files at boot")] = 150_000
+    boot: Annotated[
+        Literal["auto", "full", "brief"],
+        doc("MEMORY.md at boot: whole, as the brief, or whole while it is under 200 lines and 8 KB"),
+    ] = "auto"
+
+
+class UserSettings(Section, frozen=True):
+    timezone: Annotated[str, doc("IANA zone for dates and logs; empty means the machine's")] = ""
+    entity: Annotated[str, doc("the person's entity in the graph, for 'my …' and 'who am I'")] = "User"
+    agent_entity: Annotated[str, doc("the agent's entity in the graph, for 'your …'")] = "Agent"
+
+
+class PrivacySettings(Section, frozen=True):
+    shared_files: Annotated[
+        tuple[str, ...],
+        doc("globs of workspace files that a shared (non-private) scope may see; all else is private"),
+    ] = (
+        "SOUL.md",
+        "IDENTITY.md",
+        "AGENTS.md",
+        "memory/project-*.md",
+        "memory/gating-policies.md",
+        "shared/*",
+    )
+    redact_secrets: Annotated[bool, doc("mask credentials before anything is written by an agent")] = True
+
+
+class EmbeddingsSettings(Section, frozen=True):
+    provider: Annotated[
+        Literal["local", "azure-openai", "openai", "none"],
+        doc("who embeds: the embedded model, Azure OpenAI, any OpenAI-compatible server, nobody"),
+    ] = "local"
+    endpoint: Annotated[str, doc("base address of the Azure resource or OpenAI-compatible server")] = (
+        "${AZURE_OPENAI_ENDPOINT:-}"
+    )
+    api_key: Annotated[str, doc("key for the endpoint; write ${VAR}, never the key itself")] = (
+        "${AZURE_OPENAI_API_KEY:-}"
+    )
+    deployment: Annotated[str, doc("Azure deployment")] = "text-embedding-3-large"
+    api_version: Annotated[str, doc("Azure API version")] = "2024-06-01"
+    dimensions: Annotated[Positive, doc("vector length asked of Azure")] = 3072
+    fallback_deployment: Annotated[
+        str, doc("Azure deployment used when the first is down; empty for none")
+    ] = "text-embedding-3-small"
+    fallback_dimensions: Annotated[Positive, doc("vector length of the fallback")] = 1536
+    model: Annotated[str, doc("model name for an OpenAI-compatible server")] = ""
+    model_path: Annotated[str, doc("directory of the local model's files; empty: models/ in the home")] = ""
+    query_prefix: Annotated[str, doc("put before queries, as nomic models need")] = ""
+    document_prefix: Annotated[str, doc("put before documents, as nomic models need")] = ""
+    timeout_ms: Annotated[Positive, doc("limit for one embedding request with its retries and fallbacks")] = (
+        10_000
+    )
+    prices: Annotated[dict[str, float], doc("dollars per million tokens, by model")] = msgspec.field(
+        default_factory=lambda: {"text-embedding-3-large": 0.13, "text-embedding-3-small": 0.02}
+    )
+
+
+class GraphMemorySettings(Section, frozen=True):
+    enabled: Annotated[bool, doc("inject graph facts before a model call")] = True
+    order: Annotated[int, doc("place in the pipeline; lower runs first (`priority` is accepted)")] = 5
+    max_results: Annotated[Positive, doc("most facts and relations in the block")] = 8
+    min_score: Annotated[NotNegative, doc("facts below this score are left out")] = 50
+    timeout_ms: Annotated[Positive, doc("time limit of the plugin")] = 500
+    activation_bump: Annotated[float, doc("activation added to a retrieved fact")] = 0.5
+    activation_weight: Annotated[Share, doc("share of activation in the combined score")] = 0.3
+    relevance_weight: Annotated[Share, doc("share of relevance in the combined score")] = 0.7
+    co_occurrence_limit: Annotated[NotNegative, doc("most linked facts pulled in")] = 4
+    co_occurrence_min_weight: Annotated[float, doc("weight from which facts count as linked")] = 2
+    cache_size: Annotated[NotNegative, doc("answers kept")] = 10
+    cache_ttl: Annotated[NotNegative, doc("milliseconds an answer is kept")] = 60_000
+
+
+class ContinuitySettings(Section, frozen=True):
+    enabled: Annotated[bool, doc("inject what was said in earlier sessions")] = True
+    order: Annotated[int, doc("place in the pipeline")] = 10
+    max_exchanges: Annotated[Positive, doc("exchanges kept in the archive database")] = 5000
+    context_budget: Annotated[Positive, doc("most tokens of the block")] = 2000
+    timeout_ms: Annotated[Positive, doc("time limit of the plugin")] = 1000
+
+
+class StabilitySettings(Section, frozen=True):
+    enabled: Annotated[bool, doc("watch for drift, loops and confabulation")] = True
+    order: Annotated[int, doc("place in the pipeline")] = 15
+    entropy_threshold: Annotated[float, doc("entropy from which drift is pointed out")] = 0.7
+    timeout_ms: Annotated[Positive, doc("time limit of the plugin")] = 300
+
+
+class GrowthSettings(Section, frozen=True):
+    enabled: Annotated[bool, doc("learn lessons from corrections and inject them")] = True
+    order: Annotated[int, doc("place in the pipeline")] = 20
+    max_lessons: Annotated[Positive, doc("most lessons in the block")] = 3
+    timeout_ms: Annotated[Positive, doc("time limit of the plugin")] = 500
+
+
+class PluginEntries(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
+    graph_memory: GraphMemorySettings = GraphMemorySettings()
+    continuity: ContinuitySettings = ContinuitySettings()
+    stability: StabilitySettings = StabilitySettings()
+    growth_vectors: GrowthSettings = GrowthSettings()
+
+
+class PluginsSettings(Section, frozen=True):
+    allow: Annotated[
+        tuple[str, ...], doc("plugins that may run, by name; third-party ones must be named here")
+    ] = (
+        "graph-memory",
+        "continuity",
+        "stability",
+        "growth-vectors",
+    )
+    entries: PluginEntries = PluginEntries()
+    third_party: Annotated[dict[str, dict[str, Any]], doc("settings of third-party plugins, by name")] = {}
+
+
+class CronSettings(Section, frozen=True):
+    decay: Annotated[str, doc("when activation cools")] = "0 3 * * *"
+    rag_reindex: Annotated[str, doc("when domain corpora are indexed again")] = "30 3 * * 0"
+
+
+class TelemetrySettings(Section, frozen=True):
+    enabled: Annotated[
+        bool, doc("write one JSON line per event to logs/telemetry.jsonl; nothing leaves the machine")
+    ] = True
+    max_bytes: Annotated[Positive, doc("size at which the file is rotated (one old file is kept)")] = (
+        5_000_000
+    )
+
+
+class Settings(Section, frozen=True):
+    """The whole of nanoclaw.json."""
+
+    memory: MemorySettings = MemorySettings()
+    user: UserSettings = UserSettings()
+    privacy: PrivacySettings = PrivacySettings()
+    embeddings: EmbeddingsSettings = EmbeddingsSettings()
+    plugins: PluginsSettings = PluginsSettings()
+    cron: CronSettings = CronSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()

@@ -1,0 +1,44 @@
+"""One JSON line per event to logs/telemetry.jsonl, rotated; nothing leaves the machine."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nanoclaw_memory.clock import Clock, stamp
+
+
+@dataclass(frozen=True)
+class Telemetry:
+    """Appends events; a failure to write never disturbs the caller."""
+
+    path: Path
+    clock: Clock
+    enabled: bool = True
+    max_bytes: int = 5_000_000
+
+    def record(self, event: str, **details: Any) -> None:
+        """Write one event. Values must be JSON; texts of memory do not belong here."""
+        if not self.enabled:
+            return
+        line = json.dumps({"at": stamp(self.clock.now()), "event": event, **details}, ensure_ascii=False)
+        try:
+            self._append(line.encode("utf-8", "replace") + b"\n")
+        except OSError:
+            return  # a full or read-only disk must not cost the caller an answer
+
+    def _append(self, line: bytes) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        # O_APPEND with a single write keeps lines of several processes whole.
+        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            if os.fstat(handle).st_size + len(line) > self.max_bytes:
+                self.path.replace(self.path.with_suffix(".1.jsonl"))
+                os.close(handle)
+                handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            os.write(handle, line)
+        finally:
+            os.close(handle)

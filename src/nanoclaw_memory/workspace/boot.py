@@ -1,0 +1,127 @@
+"""Boot context: the files of a session's start in order, within the caps, privacy applied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+
+from nanoclaw_memory import tokens
+from nanoclaw_memory.errors import FileProblem, NanoClawError
+from nanoclaw_memory.settings import Settings
+from nanoclaw_memory.types import Boot, BootFile, Scope
+from nanoclaw_memory.workspace.files import read_text
+from nanoclaw_memory.workspace.paths import Home, check_slug, locate, log_path, visible
+
+SIZE_TARGETS = {  # bytes; over them doctor and audit warn
+    "SOUL.md": 2_000,
+    "USER.md": 3_000,
+    "IDENTITY.md": 500,
+    "memory/active-context.md": 2_000,
+    "HEARTBEAT.md": 1_000,
+    "MEMORY.md": 8_000,
+}
+MEMORY_MAX_LINES = 200
+ACTIVE_CONTEXT = "memory/active-context.md"
+
+
+@dataclass(frozen=True)
+class _Piece:
+    text: str
+    file: BootFile
+
+
+def boot(
+    home: Home,
+    scope: Scope,
+    settings: Settings,
+    today: date,
+    project: str = "",
+    brief: Callable[[], str] | None = None,
+) -> Boot:
+    """What an agent gets at session start: the main sequence, or a project agent's with `project`."""
+    mode = memory_mode(home, scope, settings) if not project else "project"
+    paths = project_sequence(home, scope, project, today) if project else main_sequence(today)
+    left = settings.memory.max_bootstrap_chars_total
+    pieces: list[_Piece] = []
+    for relative in paths:
+        if not visible(scope, relative, settings.privacy.shared_files):
+            continue
+        if relative == "MEMORY.md" and mode == "brief" and brief is not None:
+            pieces.append(_brief_piece(brief()))
+        else:
+            limit = min(settings.memory.max_bootstrap_chars_per_file, left)
+            pieces.append(_load(home, scope, settings, relative, limit))
+        left = max(left - pieces[-1].file.chars, 0)
+    text = "\n\n".join(piece.text for piece in pieces) + "\n"
+    return Boot(tuple(piece.file for piece in pieces), text, tokens.estimate(text), mode)
+
+
+def main_sequence(today: date) -> list[str]:
+    """Who am I, whom do I help, what is hot, what is known, what happened."""
+    logs = [log_path(today - timedelta(days=1)), log_path(today)]
+    return ["SOUL.md", "USER.md", "IDENTITY.md", ACTIVE_CONTEXT, "MEMORY.md", *logs]
+
+
+def project_sequence(home: Home, scope: Scope, slug: str, today: date) -> list[str]:
+    """Institutional knowledge first; then who am I; then today."""
+    check_slug(slug)
+    own, common = f"memory/project-{slug}.md", f"shared/project-{slug}.md"
+    present = [
+        path
+        for path, folder in (
+            (own, home.workspace(scope.group) / own),
+            (common, home.shared / f"project-{slug}.md"),
+        )
+        if folder.exists()
+    ]
+    return [*(present or [own]), "SOUL.md", "IDENTITY.md", log_path(today)]
+
+
+def memory_mode(home: Home, scope: Scope, settings: Settings) -> str:
+    """'full' or 'brief': whether MEMORY.md is loaded whole."""
+    if settings.memory.boot != "auto":
+        return settings.memory.boot
+    path = home.workspace(scope.group) / "MEMORY.md"
+    try:
+        raw = path.read_bytes() if path.stat().st_size <= SIZE_TARGETS["MEMORY.md"] else None
+    except OSError:
+        return "full"
+    return "full" if raw is not None and raw.count(b"\n") <= MEMORY_MAX_LINES else "brief"
+
+
+def _load(home: Home, scope: Scope, settings: Settings, relative: str, limit: int) -> _Piece:
+    try:
+        _, path = locate(home, scope, relative, settings.privacy.shared_files)
+        text = _read(path, limit)
+    except FileNotFoundError:
+        return _marker(relative, f"[missing: {relative}]")
+    except NanoClawError as error:
+        return _marker(relative, f"[not loaded: {relative}: {error.message}]")
+    body = text[:limit].rstrip()
+    note = _cut_note(relative, text, limit) if len(text) > limit else ""
+    shown = f"## {relative}\n\n{body}" + (f"\n\n{note}" if note else "")
+    return _Piece(shown, BootFile(relative, len(body), tokens.estimate(body), truncated=bool(note)))
+
+
+def _read(path: Path, limit: int) -> str:
+    text = read_text(path).replace("\r\n", "\n")
+    if "\x00" in text:
+        raise FileProblem(f"{path.name} is a binary file", "only text belongs in memory")
+    return text
+
+
+def _cut_note(relative: str, text: str, limit: int) -> str:
+    line = text.count("\n", 0, limit) + 1
+    return (
+        f"[truncated: {limit:,} of {len(text):,} characters; memory_get {relative} continues at line {line}]"
+    )
+
+
+def _marker(relative: str, text: str) -> _Piece:
+    return _Piece(text, BootFile(relative, 0, 0, missing=True))
+
+
+def _brief_piece(text: str) -> _Piece:
+    return _Piece(text.rstrip(), BootFile("MEMORY.md (brief)", len(text), tokens.estimate(text)))

@@ -1,0 +1,152 @@
+"""Safe files: read with limits, append under a lock, replace all or nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from nanoclaw_memory.errors import FileProblem
+
+MAX_BYTES = 10_000_000
+
+
+def read_text(path: Path, limit: int = MAX_BYTES) -> str:
+    """The whole text, line ends as they are; a file too large or not UTF-8 is refused aloud."""
+    try:
+        with path.open("rb") as handle:
+            size = os.fstat(handle.fileno()).st_size
+            if size > limit:
+                raise FileProblem(
+                    f"{path.name} has {size:,} bytes, over the limit of {limit:,}",
+                    "split the file; it was not read",
+                )
+            raw = handle.read(limit + 1)
+    except IsADirectoryError:
+        raise FileProblem(f"{path.name} is a directory", "give the name of a file in it") from None
+    except PermissionError:
+        raise FileProblem(f"{path.name} may not be read", f"check its permissions: ls -l {path}") from None
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FileProblem(
+            f"{path.name} is not UTF-8 text (byte {error.start:,})",
+            f"convert a copy: iconv -f latin1 -t utf-8 {path.name} > new.md; it was left as it is",
+        ) from None
+
+
+def newline_of(text: str) -> str:
+    """The line end that the text uses: its first one, `\\n` when it has none."""
+    position = text.find("\n")
+    return "\r\n" if position > 0 and text[position - 1] == "\r" else "\n"
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One writer at a time in a folder, over all processes; readers are not held up."""
+    import fcntl
+
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def append_line(path: Path, line: str, header: str = "") -> int:
+    """Append one line and give its number; on disk when this returns.
+
+    A new file starts with `header`. The file's own line ends are kept; a missing final newline is made good
+    first, so that a line never joins another's.
+    """
+    with locked(path.parent), _translated(path):
+        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            before = _head_and_tail(handle)
+            newline = "\r\n" if b"\r\n" in before.head else "\n"
+            text = line + newline
+            if not before.size:
+                text = header.replace("\n", newline) + text
+            elif not before.tail.endswith(b"\n"):
+                text = newline + text
+            _write_all(handle, text.encode("utf-8"), before.size)
+            os.fsync(handle)
+            return _count_lines(path)
+        finally:
+            os.close(handle)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Replace a file all or nothing, keeping its mode; the caller holds `locked` if it read the old text."""
+    with _translated(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        target = path.resolve() if path.is_symlink() else path
+        mode = target.stat().st_mode & 0o7777 if target.exists() else None
+        handle, name = tempfile.mkstemp(prefix=f".{target.name[:80]}.", suffix=".tmp", dir=target.parent)
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(text.encode("utf-8"))
+                stream.flush()
+                os.fsync(stream.fileno())
+            temporary.chmod(mode if mode is not None else 0o644)
+            temporary.replace(target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        sync_folder(target.parent)
+
+
+def create_text(path: Path, text: str) -> bool:
+    """Write a new file; False, and nothing done, when there is one already."""
+    with locked(path.parent):
+        if path.exists() or path.is_symlink():
+            return False
+        replace_text(path, text)
+        return True
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in `folder` durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class _Ends:
+    def __init__(self, size: int, head: bytes, tail: bytes) -> None:
+        self.size, self.head, self.tail = size, head, tail
+
+
+def _head_and_tail(handle: int) -> _Ends:
+    size = os.fstat(handle).st_size
+    return _Ends(size, os.pread(handle, 4096, 0), os.pread(handle, 1, max(size - 1, 0)))
+
+
+def _write_all(handle: int, raw: bytes, size: int) -> None:
+    written = os.write(handle, raw)
+    if written != len(raw):  # a full disk cuts a write short: take the part back, so that no half line stays
+        os.ftruncate(handle, size)
+        raise OSError(28, "no space left on device")
+
+
+def _count_lines(path: Path) -> int:
+    with path.open("rb") as stream:
+        return sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b""))
+
+
+@contextlib.contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise FileProblem(
+            f"{path.name} cannot be written: {error.strerror}",
+            "check free disk space and permissions; nothing changed",
+        ) from error

@@ -1,0 +1,86 @@
+"""The daily log: parse and format `- [decision|i=0.9] text`, tolerant of what people type."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+from nanoclaw_memory.errors import InvalidValue
+from nanoclaw_memory.text import one_line
+from nanoclaw_memory.types import LogLine
+
+MAX_TEXT = 4_000
+_TAG = re.compile(r"[\w-]{1,40}\Z")
+_BULLET = re.compile(r"^(?P<indent>\s*)[-*+•]\s+(?P<rest>.*)$")
+_LABEL = re.compile(
+    r"""^\[\s*(?P<tag>[\w-]{1,40})?\s*(?:\|\s*(?P<extra>[^\]\n]*))?\]\s*(?P<text>.*)$""", re.VERBOSE
+)
+_IMPORTANCE = re.compile(r"^\s*i(?:mportance)?\s*[=:]\s*(?P<value>-?\d*[.,]?\d+)\s*$", re.IGNORECASE)
+
+
+def header(day: date) -> str:
+    """The first lines of a new daily log."""
+    return f"# {day.isoformat()}\n\n"
+
+
+def format_line(text: str, tag: str = "", importance: float | None = None) -> str:
+    """One log line; the text is brought onto one line."""
+    plain = one_line(text)
+    if not plain:
+        raise InvalidValue("the text is empty", 'say what happened: nanoclaw-memory write "Chose SQLite"')
+    if len(plain) > MAX_TEXT:
+        raise InvalidValue(
+            f"the text has {len(plain):,} characters, over the limit of {MAX_TEXT:,}", "write a summary of it"
+        )
+    if tag and not _TAG.match(tag):
+        raise InvalidValue(
+            f"tag {tag[:60]!r} is refused", "use letters, digits and hyphens: decision, lesson"
+        )
+    if importance is not None and not 0 <= importance <= 1:
+        raise InvalidValue(f"importance {importance} is outside 0 to 1", "for example --importance 0.9")
+    if not tag and importance is None:
+        # Text that would read as a label must not become one.
+        return f"- {plain}" if not _LABEL.match(plain) else f"- [note] {plain}"
+    strength = f"|i={importance:g}" if importance is not None else ""
+    return f"- [{tag or 'note'}{strength}] {plain}"
+
+
+def parse(text: str) -> list[LogLine]:
+    """The entries of a log: bullets with or without a label, and plain lines; headings and rules are none."""
+    found = []
+    fenced = False
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = raw.rstrip("\r")
+        if line.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+            continue
+        if not fenced and (entry := parse_line(line, number)):
+            found.append(entry)
+    return found
+
+
+def parse_line(line: str, number: int = 1) -> LogLine | None:
+    """One line as an entry; None for blank lines, headings, rules and comments."""
+    stripped = line.strip()
+    if not stripped or re.match(r"#{1,6}(\s|$)|<!--|([-*_])\s*(\2\s*){2,}$", stripped):
+        return None
+    bullet = _BULLET.match(line)
+    indent = len(bullet["indent"].expandtabs(4)) if bullet else 0
+    rest = bullet["rest"].strip() if bullet else stripped
+    label = _LABEL.match(rest)
+    if not label or label["text"].startswith("("):  # a Markdown link is no label
+        return LogLine(number, rest, indent=indent)
+    importance = _importance(label["extra"])
+    if label["extra"] is None and label["tag"] in (None, "x", "X"):  # a task box
+        return LogLine(number, label["text"] or rest, indent=indent)
+    if not label["text"]:
+        return None
+    return LogLine(number, label["text"].strip(), label["tag"] or "", importance, indent)
+
+
+def _importance(extra: str | None) -> float | None:
+    for part in (extra or "").split("|"):
+        match = _IMPORTANCE.match(part)
+        if match:
+            return min(max(float(match["value"].replace(",", ".")), 0.0), 1.0)
+    return None

@@ -1,0 +1,184 @@
+"""Layer + group -> safe path, and the one function that says what a scope may see."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path, PurePosixPath
+
+from nanoclaw_memory.errors import InvalidValue, PathRefused
+from nanoclaw_memory.types import MAIN_GROUP, Scope
+
+_GROUP = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
+_SLUG = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}\Z")
+_DAILY = re.compile(r"memory/(?:archive/)?(\d{4}-\d{2}-\d{2})\.md\Z")
+_ROOM = ("memory", "conversations", "shared")
+MAX_NAME = 255
+MAX_PATH = 1024
+
+
+@dataclass(frozen=True)
+class Home:
+    """The directory that holds everything; a group is a directory with `workspace/` and `data/`."""
+
+    root: Path
+
+    def group_root(self, group: str) -> Path:
+        """The directory of a group; the main group's is the home itself."""
+        check_group(group)
+        return self.root if group == MAIN_GROUP else self.root / "groups" / group
+
+    def workspace(self, group: str) -> Path:
+        return self.group_root(group) / "workspace"
+
+    def data(self, group: str) -> Path:
+        return self.group_root(group) / "data"
+
+    @property
+    def shared(self) -> Path:
+        return self.root / "shared"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    @property
+    def models(self) -> Path:
+        return self.root / "models"
+
+    @property
+    def settings_file(self) -> Path:
+        return self.root / "nanoclaw.json"
+
+    def groups(self) -> list[str]:
+        """All groups that have a directory, the main one first."""
+        folder = self.root / "groups"
+        names = [entry.name for entry in folder.iterdir() if entry.is_dir()] if folder.is_dir() else []
+        return [MAIN_GROUP, *sorted(name for name in names if _GROUP.match(name))]
+
+
+def default_home() -> Path:
+    """`NANOCLAW_HOME`, else `~/.nanoclaw`."""
+    return Path(os.environ.get("NANOCLAW_HOME") or Path.home() / ".nanoclaw").expanduser()
+
+
+def check_group(name: str) -> str:
+    """The group's name, or an error that says what names are like."""
+    if not _GROUP.match(name):
+        raise PathRefused(
+            f"group name {name[:80]!r} is refused", "use 1 to 64 letters, digits, hyphens and underscores"
+        )
+    return name
+
+
+def check_slug(slug: str) -> str:
+    """A project's or runbook's slug, or an error that says what slugs are like."""
+    if not _SLUG.match(slug) or ".." in slug:
+        raise InvalidValue(
+            f"slug {slug[:80]!r} is refused", "use lower-case letters, digits, hyphens: payment-api"
+        )
+    return slug
+
+
+def log_path(day: date) -> str:
+    """The daily log's path in the workspace."""
+    return f"memory/{day.isoformat()}.md"
+
+
+def day_in_path(relative: str) -> date | None:
+    """The day of a daily log's path; None for every other file."""
+    match = _DAILY.match(relative)
+    try:
+        return date.fromisoformat(match.group(1)) if match else None
+    except ValueError:
+        return None
+
+
+def visible(scope: Scope, relative: str, shared_files: Iterable[str]) -> bool:
+    """Whether a scope may see a file: everything in private, only what is named as shared otherwise.
+
+    Boot, search, get, recall, resources and hooks all ask here. `relative` is the path in the workspace, or
+    `shared/…` for what all groups may read.
+    """
+    return scope.private or any(fnmatch.fnmatchcase(relative, pattern) for pattern in shared_files)
+
+
+def relative_to_memory(name: str) -> str:
+    """A path as a caller writes it -> the path in the workspace (`x.md` may mean `memory/x.md`)."""
+    if "\x00" in name:
+        raise PathRefused("the path holds a NUL character", "give a plain file name such as MEMORY.md")
+    if len(name) > MAX_PATH or any(len(part.encode()) > MAX_NAME for part in name.split("/")):
+        raise PathRefused(
+            f"the path is too long ({len(name):,} characters)", "give a file name of this workspace"
+        )
+    path = PurePosixPath(name.replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts or name.startswith("~"):
+        raise PathRefused(
+            f"{name!r} is outside the memory",
+            "give a path in the workspace, such as MEMORY.md or memory/2026-02-23.md",
+        )
+    if not path.parts:
+        raise PathRefused("the path is empty", "give a file name such as MEMORY.md")
+    return str(path)
+
+
+def locate(home: Home, scope: Scope, name: str, shared_files: Iterable[str]) -> tuple[str, Path]:
+    """The workspace path and the real path of a memory file, existing or not; refuses what is not memory."""
+    relative = relative_to_memory(name)
+    workspace = home.workspace(scope.group)
+    parts = PurePosixPath(relative).parts
+    if (
+        len(parts) == 1 and not (workspace / relative).exists() and (workspace / "memory" / relative).exists()
+    ) or (len(parts) > 1 and parts[0] not in _ROOM and (workspace / "memory" / relative).exists()):
+        relative = f"memory/{relative}"
+    parts = PurePosixPath(relative).parts
+    if (parts[0] not in _ROOM and len(parts) > 1) or not relative.endswith(".md"):
+        raise PathRefused(
+            f"{name!r} is not a memory file",
+            "memory files are *.md in the workspace, memory/, conversations/ and shared/",
+        )
+    if not visible(scope, relative, shared_files):
+        raise PathRefused(f"{relative} is private", "it is not shown in a shared scope (--shared)")
+    base = home.shared if parts[0] == "shared" else workspace
+    real = home.shared.joinpath(*parts[1:]) if parts[0] == "shared" else workspace / relative
+    within(real, base)
+    return relative, real
+
+
+def within(path: Path, base: Path) -> Path:
+    """The resolved path, refused when a link leads out of `base`."""
+    resolved = path.resolve()
+    if not resolved.is_relative_to(base.resolve()):
+        raise PathRefused(f"{path.name} is a link that leaves the workspace", "replace it by the file itself")
+    return resolved
+
+
+def memory_files(home: Home, scope: Scope, shared_files: Iterable[str]) -> Iterator[tuple[str, Path]]:
+    """Every Markdown file this scope may see, with its workspace path; links that leave are left out."""
+    patterns = tuple(shared_files)
+    workspace = home.workspace(scope.group)
+    for base, prefix in ((workspace, ""), (home.shared, "shared/")):
+        for path in _markdown_below(base):
+            relative = prefix + path.relative_to(base).as_posix()
+            if visible(scope, relative, patterns):
+                yield relative, path
+
+
+def _markdown_below(base: Path) -> Iterator[Path]:
+    if not base.is_dir():
+        return
+    root = base.resolve()
+    for folder, folders, names in os.walk(base):
+        # Checkpoints are copies of memory, not memory.
+        folders[:] = sorted(f for f in folders if not f.startswith(".") and f != "checkpoints")
+        for name in sorted(names):
+            path = Path(folder, name)
+            if not name.endswith(".md") or name.startswith("."):
+                continue
+            if path.is_symlink() and not path.resolve().is_relative_to(root):
+                continue
+            yield path

@@ -1,0 +1,115 @@
+"""What every test shares: an empty home, a clock that stands still, the facade and the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nanoclaw_memory.clock import FixedClock
+from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.types import Scope
+
+NOON = datetime(2026, 2, 23, 12, 0, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def _no_real_home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No test may see or touch the person's own memory, settings or keys."""
+    nowhere = tmp_path_factory.mktemp("nowhere")
+    for name in ("NANOCLAW_GROUP", "NANOCLAW_SESSION", "AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NANOCLAW_HOME", str(nowhere / "home"))
+    monkeypatch.setenv("HOME", str(nowhere))
+    monkeypatch.chdir(nowhere)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock(NOON)
+
+
+@pytest.fixture
+def open_memory(home: Path, clock: FixedClock) -> Iterator[Callable[..., Memory]]:
+    """Open the memory as any scope; all are closed at the end."""
+    opened: list[Memory] = []
+
+    def open_(group: str = "main", session: str = "s1", private: bool = True, **settings: str) -> Memory:
+        scope = Scope(group, session, private)
+        overrides = {key.replace("__", "."): value for key, value in settings.items()}
+        opened.append(Memory.open(home, scope, clock=clock, overrides=overrides))
+        return opened[-1]
+
+    yield open_
+    for memory in opened:
+        memory.close()
+
+
+@pytest.fixture
+def memory(open_memory: Callable[..., Memory]) -> Memory:
+    """The main group's memory in a private session of a fresh home."""
+    memory = open_memory()
+    memory.init()
+    return memory
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def ncm(home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Run a command in this process as the command line would."""
+    from nanoclaw_memory.faces.cli import main
+
+    def run(*arguments: str, stdin: str | None = None) -> Ran:
+        import io
+
+        if stdin is not None:
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            main(["--home", str(home), *arguments])
+        out, err = capfd.readouterr()
+        return Ran(int(stopped.value.code or 0), out, err)
+
+    return run
+
+
+@pytest.fixture
+def ncm_process(home: Path) -> Callable[..., Ran]:
+    """Run a command in a process of its own."""
+
+    def run(*arguments: str, stdin: str = "", **environment: str) -> Ran:
+        import os
+
+        done = subprocess.run(
+            [sys.executable, "-m", "nanoclaw_memory", "--home", str(home), *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env={**os.environ, **environment},
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    return run
