@@ -131,9 +131,12 @@ def locate(home: Home, scope: Scope, name: str, shared_files: Iterable[str]) -> 
     relative = relative_to_memory(name)
     workspace = home.workspace(scope.group)
     parts = PurePosixPath(relative).parts
+    inside = workspace / "memory" / relative
     if (
-        len(parts) == 1 and not (workspace / relative).exists() and (workspace / "memory" / relative).exists()
-    ) or (len(parts) > 1 and parts[0] not in _ROOM and (workspace / "memory" / relative).exists()):
+        parts[0] not in _ROOM
+        and inside.exists()
+        and not (len(parts) == 1 and (workspace / relative).exists())
+    ):
         relative = f"memory/{relative}"
     parts = PurePosixPath(relative).parts
     if (parts[0] not in _ROOM and len(parts) > 1) or not relative.endswith(".md"):

@@ -6,6 +6,7 @@ import click
 
 from nanoclaw_memory.faces.cli.face import Caller, command, pass_caller
 from nanoclaw_memory.text import plural
+from nanoclaw_memory.types import LogLine
 
 
 @command("init")
@@ -53,11 +54,14 @@ def log(caller: Caller, date: str | None) -> None:
     with caller.memory() as memory:
         day, lines = memory.log(date)
     shown = [
-        f"{entry.line:>4}  {entry.tag or '-':<10} {'' if entry.importance is None else f'{entry.importance:g}':<4}  {entry.text}"
-        for entry in lines
+        f"{entry.line:>4}  {entry.tag or '-':<10} {_strength(entry):<4}  {entry.text}" for entry in lines
     ]
     result = {"date": day.isoformat(), "lines": lines}
     caller.show(result, "\n".join(shown) or f"No entries on {day.isoformat()}.")
+
+
+def _strength(entry: LogLine) -> str:
+    return "" if entry.importance is None else f"{entry.importance:g}"
 
 
 @command("boot")
