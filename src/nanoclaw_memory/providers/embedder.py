@@ -103,15 +103,19 @@ class Chain:
         member = self._member(identity or self.identity)
         return Embedded(member.embed_documents(texts), member.identity)
 
-    def embed_query(self, text: str, among: Collection[Identity] | None = None) -> Embedded:
+    def embed_query(
+        self, text: str, among: Collection[Identity] | None = None, deadline: float | None = None
+    ) -> Embedded:
         """The query's vector by the first member in `among` that answers within the one time limit."""
-        deadline = time.monotonic() + self.timeout
+        limit = time.monotonic() + self.timeout
+        limit = limit if deadline is None else min(limit, deadline)
+        asked = [member for member in self.members if among is None or member.identity in among]
         failures: list[ProviderError] = []
-        for member in self.members:
-            if among is not None and member.identity not in among:
-                continue
+        for place, member in enumerate(asked):
+            # The time left is shared by those still to be asked: a silent first must leave the next its turn.
+            now = time.monotonic()
             try:
-                vector = member.embed_query(text, deadline)
+                vector = member.embed_query(text, now + (limit - now) / (len(asked) - place))
             except ProviderError as error:
                 failures.append(error)
             else:
@@ -168,8 +172,25 @@ def embedder_for(
     """
     if settings.provider == "none":
         return None
-    timeout = settings.timeout_ms / 1000
-    from nanoclaw_memory.providers.local import LocalEmbedder
-    from nanoclaw_memory.providers.models import EMBEDDER, directory
+    return Chain(_members(settings, models_dir, data_dir, clock), settings.timeout_ms / 1000)
 
-    return Chain((LocalEmbedder(directory(EMBEDDER, models_dir, settings.model_path)),), timeout)
+
+def _members(
+    settings: EmbeddingsSettings, models_dir: Path, data_dir: Path, clock: Clock | None
+) -> tuple[Embedder, ...]:
+    if settings.provider == "local":
+        from nanoclaw_memory.providers.local import LocalEmbedder
+        from nanoclaw_memory.providers.models import EMBEDDER, directory
+
+        return (LocalEmbedder(directory(EMBEDDER, models_dir, settings.model_path)),)
+    from nanoclaw_memory.clock import SystemClock
+    from nanoclaw_memory.providers.endpoint import Desk
+
+    desk = Desk(data_dir, clock or SystemClock())
+    if settings.provider == "azure-openai":
+        from nanoclaw_memory.providers.azure import azure_embedders
+
+        return azure_embedders(settings, desk)
+    from nanoclaw_memory.providers.openai import openai_embedder
+
+    return (openai_embedder(settings, desk),)

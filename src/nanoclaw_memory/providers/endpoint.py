@@ -1,0 +1,285 @@
+"""One HTTP endpoint that takes and gives JSON: retries, a time limit, a breaker, a ledger."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from nanoclaw_memory.clock import Clock, SystemClock
+from nanoclaw_memory.errors import ProviderError, SettingsError
+from nanoclaw_memory.providers.breaker import Breaker
+from nanoclaw_memory.providers.usage import FILE_NAME, Usage
+from nanoclaw_memory.text import one_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import httpx2
+
+MAX_ANSWER_BYTES = 128_000_000
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How often and after what pauses (in seconds, plus jitter) a call is tried again."""
+
+    attempts: int = 3
+    first_pause: float = 0.2
+    longest_pause: float = 1.0
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What every endpoint of a home shares: where its state is kept, the clock, the patience."""
+
+    data_dir: Path
+    clock: Clock = field(default_factory=SystemClock)
+    patience: Patience = Patience()
+
+    def breaker(self, name: str) -> Breaker:
+        return Breaker(
+            self.data_dir / "breakers" / f"{re.sub(r'[^A-Za-z0-9.-]+', '-', name)}.json", self.clock
+        )
+
+    @property
+    def usage(self) -> Usage:
+        return Usage(self.data_dir / FILE_NAME, self.clock)
+
+
+@dataclass(frozen=True)
+class Service:
+    """Whom an endpoint belongs to, for messages, the ledger and the price list."""
+
+    provider: str
+    model: str
+    section: str  # of the settings, for hints
+    price_in: float = 0.0  # dollars per million tokens
+    price_out: float = 0.0
+
+    @property
+    def name(self) -> str:
+        return f"{self.provider} {self.model}"
+
+    def cost(self, asked: int, answered: int) -> float:
+        return (asked * self.price_in + answered * self.price_out) / 1e6
+
+
+class _Failure(Exception):
+    """One attempt failed; the text never holds the key."""
+
+    def __init__(
+        self, reason: str, hint: str = "", status: int = 0, retry_after: float | None = None
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.hint = hint
+        self.status = status
+        self.retry_after = retry_after
+
+    @property
+    def outage(self) -> bool:
+        """Whether the endpoint is down or overloaded, rather than wrongly asked."""
+        return self.status == 0 or self.status in _RETRIED
+
+
+class Endpoint:
+    """Posts JSON and returns the JSON object that comes back, or raises a ProviderError."""
+
+    def __init__(self, service: Service, url: str, headers: Mapping[str, str], desk: Desk) -> None:
+        self.service = service
+        self._url = url
+        self._headers = {name: value.strip() for name, value in headers.items()}
+        if not all(value.isascii() and value.isprintable() for value in self._headers.values()):
+            raise SettingsError(
+                f"{service.section}.apiKey holds characters that no key has",
+                "copy the key again, without quotes",
+            )
+        self._desk = desk
+        self._breaker = desk.breaker(f"{urlsplit(url).netloc}-{service.model}")
+        self._lock = threading.Lock()
+        self._client: httpx2.Client | None = None
+
+    def post(self, body: Mapping[str, Any], deadline: float, tokens: int) -> dict[str, Any]:
+        """The answer to `body` before `deadline`; `tokens` is charged when the answer names no number."""
+        if rest := self._breaker.resting():
+            raise ProviderError(
+                f"{self.service.name} is left alone for {self._breaker.seconds_left():.0f} s"
+                f" after a failure: {rest.reason}",
+                "it is tried again by itself",
+            )
+        try:
+            answer = self._attempts(body, deadline)
+        except _Failure as failure:
+            if failure.outage:
+                self._breaker.opened(failure.reason, failure.retry_after)
+            else:
+                self._breaker.closed()  # it answers; what is wrong is the question
+            self._charge(0, 0, failed=True)
+            raise ProviderError(f"{self.service.name}: {failure.reason}", failure.hint) from None
+        self._breaker.closed()
+        usage = answer.get("usage")
+        counts = usage if isinstance(usage, dict) else {}
+        self._charge(_count(counts.get("prompt_tokens"), tokens), _count(counts.get("completion_tokens"), 0))
+        return answer
+
+    def close(self) -> None:
+        """Let go of open connections."""
+        with self._lock:
+            if self._client is not None:
+                self._client.close()
+                self._client = None
+
+    def _charge(self, asked: int, answered: int, failed: bool = False) -> None:
+        cost = self.service.cost(asked, answered)
+        self._desk.usage.record(self.service.provider, self.service.model, asked + answered, cost, failed)
+
+    def _attempts(self, body: Mapping[str, Any], deadline: float) -> dict[str, Any]:
+        import stamina
+
+        patience = self._desk.patience
+
+        def again(error: Exception) -> bool | float:
+            if not isinstance(error, _Failure) or not error.outage:
+                return False
+            pause = error.retry_after
+            if time.monotonic() + (patience.longest_pause if pause is None else pause) >= deadline:
+                return False  # the answer would come too late
+            return True if pause is None else pause
+
+        for attempt in stamina.retry_context(
+            on=again,
+            attempts=patience.attempts,
+            timeout=None,  # `again` knows the deadline
+            wait_initial=patience.first_pause,
+            wait_max=patience.longest_pause,
+            wait_jitter=patience.first_pause,
+        ):
+            with attempt:
+                return self._once(body, deadline)
+        raise AssertionError("stamina returns or raises")
+
+    def _once(self, body: Mapping[str, Any], deadline: float) -> dict[str, Any]:
+        import httpx2
+
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise _Failure("no time left to ask")
+        try:
+            with self._open().stream(
+                "POST", self._url, json=body, headers=self._headers, timeout=left
+            ) as response:
+                content = b"".join(_within(response.iter_bytes(), deadline))
+                return self._decoded(response.status_code, response.headers, content)
+        except httpx2.TimeoutException:
+            raise _Failure(f"no answer within {left:.1f} s") from None
+        except httpx2.ConnectError:
+            raise _Failure("cannot be reached (connection refused or no such host)", self._check()) from None
+        except httpx2.HTTPError as error:
+            raise _Failure(f"the connection broke ({type(error).__name__})") from None
+
+    def _decoded(self, status: int, headers: Mapping[str, str], content: bytes) -> dict[str, Any]:
+        if status != 200:
+            raise self._refusal(status, headers, content)
+        try:
+            answer = json.loads(content)
+        except ValueError:
+            kind = one_line(headers.get("content-type", "nothing"))[:60]
+            raise _Failure(f"answered with {kind} that is not JSON", self._check(), 200) from None
+        if not isinstance(answer, dict):
+            raise _Failure("answered with JSON of an unknown shape", self._check(), 200)
+        return answer
+
+    def _refusal(self, status: int, headers: Mapping[str, str], content: bytes) -> _Failure:
+        if status in (401, 403):
+            # Some servers repeat the key in the body of this answer, so it is not quoted.
+            return _Failure(
+                f"the key is refused (HTTP {status})", f"check {self.service.section}.apiKey", status
+            )
+        if status == 429:
+            wait = _retry_after(headers.get("retry-after", ""))
+            return _Failure("rate limit or quota reached (HTTP 429)", "wait, or raise the quota", 429, wait)
+        if status in _RETRIED:
+            return _Failure(
+                f"the server failed (HTTP {status})", "", status, _retry_after(headers.get("retry-after", ""))
+            )
+        return _Failure(f"HTTP {status}{self._said(content)}", self._check(), status)
+
+    def _said(self, content: bytes) -> str:
+        """The server's own error message, short and without any header value it may repeat."""
+        try:
+            error = json.loads(content)["error"]
+            text = one_line(str(error["message"] if isinstance(error, dict) else error))
+        except (ValueError, KeyError, TypeError):
+            return ""
+        for value in self._headers.values():
+            for secret in {value, value.removeprefix("Bearer ")}:
+                text = text.replace(secret, "***") if secret else text
+        return f": {text[:200]}"
+
+    def _check(self) -> str:
+        section = self.service.section
+        return f"check {section}.endpoint and the model or deployment: nanoclaw-memory config show {section}"
+
+    def _open(self) -> httpx2.Client:
+        import httpx2
+
+        with self._lock:
+            if self._client is None:
+                # A proxy from the environment must never stand between us and a server on this machine.
+                remote = urlsplit(self._url).hostname not in _LOOPBACK
+                self._client = httpx2.Client(trust_env=remote)
+            return self._client
+
+
+def web_address(address: str, section: str) -> str:
+    """A configured base address without a trailing slash; SettingsError unless it is http or https."""
+    parts = urlsplit(address.strip())
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise SettingsError(
+            f"{section}.endpoint is not an http or https address: {address!r}",
+            f"run: nanoclaw-memory config set {section}.endpoint https://…",
+        )
+    if parts.username or parts.password:
+        raise SettingsError(
+            f"{section}.endpoint must not hold a user name or password", f"put the key into {section}.apiKey"
+        )
+    return address.strip().rstrip("/")
+
+
+def _within(chunks: Iterator[bytes], deadline: float) -> Iterator[bytes]:
+    """The body's pieces while time and size allow: a server that drips must not outlast the limit."""
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
+        if time.monotonic() > deadline:
+            raise _Failure("the answer came too slowly")
+        if size > MAX_ANSWER_BYTES:
+            raise _Failure(f"the answer is larger than {MAX_ANSWER_BYTES // 1_000_000} MB", "", 200)
+        yield chunk
+
+
+def _retry_after(text: str) -> float | None:
+    """Seconds that the server asks us to wait: a number or an HTTP date."""
+    from datetime import UTC, datetime
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
+
+def _count(value: Any, default: int) -> int:
+    return value if isinstance(value, int) and value >= 0 else default

@@ -1,0 +1,111 @@
+"""Calls, tokens and dollars by provider and model, kept on disk so that `status` can show them."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from nanoclaw_memory.clock import Clock
+
+FILE_NAME = "usage.json"
+_DAYS_KEPT = 31
+_EARLIER = "earlier"
+
+Days: TypeAlias = dict[str, dict[str, dict[str, float]]]
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a provider's model was used for, in one day or in all."""
+
+    provider: str
+    model: str
+    calls: int = 0
+    failures: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+
+
+@dataclass(frozen=True)
+class Usage:
+    """A ledger in the home's data directory: one sum per day and model; days past a month are folded."""
+
+    path: Path
+    clock: Clock
+
+    def record(
+        self, provider: str, model: str, tokens: int = 0, cost: float = 0.0, failed: bool = False
+    ) -> None:
+        """Add one call. A ledger that cannot be written never costs the caller an answer."""
+        with suppress(OSError), self._locked():
+            days = self._read()
+            day = days.setdefault(self._today(), {})
+            sums = day.setdefault(f"{provider}/{model}", {})
+            _add(sums, {"calls": 1, "failures": int(failed), "tokens": tokens, "cost": cost})
+            self._write(_folded(days))
+
+    def total(self) -> tuple[Spent, ...]:
+        """Everything so far, by provider and model."""
+        return _spent(self._read().values())
+
+    def today(self) -> tuple[Spent, ...]:
+        """Today's, by provider and model."""
+        return _spent([self._read().get(self._today(), {})])
+
+    def _today(self) -> str:
+        return self.clock.now().date().isoformat()
+
+    def _read(self) -> Days:
+        import msgspec
+
+        try:
+            return msgspec.json.decode(self.path.read_bytes(), type=dict[str, dict[str, dict[str, float]]])
+        except (OSError, msgspec.MsgspecError):
+            return {}  # none yet, or not ours: counting starts anew
+
+    def _write(self, days: Days) -> None:
+        scratch = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        scratch.write_text(json.dumps(days), encoding="utf-8")
+        scratch.replace(self.path)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.with_name(f".{self.path.name}.lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def _folded(days: Days) -> Days:
+    """The ledger with days past a month summed into one."""
+    dated = sorted(day for day in days if day != _EARLIER)
+    for day in dated[:-_DAYS_KEPT]:
+        earlier = days.setdefault(_EARLIER, {})
+        for who, sums in days.pop(day).items():
+            _add(earlier.setdefault(who, {}), sums)
+    return days
+
+
+def _add(sums: dict[str, float], more: dict[str, float]) -> None:
+    for name, amount in more.items():
+        sums[name] = sums.get(name, 0) + amount
+
+
+def _spent(days: Iterable[dict[str, dict[str, float]]]) -> tuple[Spent, ...]:
+    sums: dict[str, dict[str, float]] = {}
+    for day in days:
+        for who, more in day.items():
+            _add(sums.setdefault(who, {}), more)
+    return tuple(_line(who, one) for who, one in sorted(sums.items()))
+
+
+def _line(who: str, sums: dict[str, float]) -> Spent:
+    provider, _, model = who.partition("/")
+    calls, failures, tokens = (int(sums.get(name, 0)) for name in ("calls", "failures", "tokens"))
+    return Spent(provider, model, calls, failures, tokens, sums.get("cost", 0.0))
