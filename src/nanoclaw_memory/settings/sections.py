@@ -93,6 +93,30 @@ class EmbeddingsSettings(Section, frozen=True):
     )
 
 
+class RerankSettings(Section, frozen=True):
+    provider: Annotated[
+        Literal["none", "local", "llm"],
+        doc("who reads the best hits again: nobody, the local cross-encoder, the writer's model"),
+    ] = "none"
+    model: Annotated[str, doc("model of the writer's server that reranks; empty: the writer's own")] = ""
+    candidates: Annotated[int, Meta(ge=1, le=50), doc("most hits that are read again")] = 20
+    timeout_ms: Annotated[Positive, doc("time box of reranking; what does not fit keeps its place")] = 2000
+
+
+class WriterSettings(Section, frozen=True):
+    provider: Annotated[
+        Literal["none", "openai", "azure-openai"],
+        doc("who writes text for upkeep: nobody, any OpenAI-compatible chat server, Azure OpenAI"),
+    ] = "none"
+    endpoint: Annotated[str, doc("base address of the chat server or Azure resource")] = ""
+    api_key: Annotated[str, doc("key for the endpoint; write ${VAR}, never the key itself")] = ""
+    model: Annotated[str, doc("model name, or the Azure deployment")] = ""
+    api_version: Annotated[str, doc("Azure API version")] = "2024-06-01"
+    timeout_ms: Annotated[Positive, doc("limit for one text with its retries")] = 60_000
+    price_in: Annotated[float, Meta(ge=0), doc("dollars per million tokens sent")] = 0.0
+    price_out: Annotated[float, Meta(ge=0), doc("dollars per million tokens written")] = 0.0
+
+
 class GraphMemorySettings(Section, frozen=True):
     enabled: Annotated[bool, doc("inject graph facts before a model call")] = True
     order: Annotated[int, doc("place in the pipeline; lower runs first (`priority` is accepted)")] = 5
@@ -171,6 +195,8 @@ class Settings(Section, frozen=True):
     user: UserSettings = UserSettings()
     privacy: PrivacySettings = PrivacySettings()
     embeddings: EmbeddingsSettings = EmbeddingsSettings()
+    rerank: RerankSettings = RerankSettings()
+    writer: WriterSettings = WriterSettings()
     plugins: PluginsSettings = PluginsSettings()
     cron: CronSettings = CronSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
