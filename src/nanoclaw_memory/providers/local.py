@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DIMENSIONS = 384
 MAX_TOKENS = 512
-BATCH = 16
+BATCH_TOKENS = 512  # padded tokens a batch: more is slower here, and attention's memory grows with it
 
 
 class OnnxModel:
@@ -73,6 +73,7 @@ class OnnxModel:
         options.intra_op_num_threads = self.threads
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
+        options.enable_mem_pattern = False  # shapes vary: plans for each would cost memory and time
         # Idle worker threads must sleep: a resident server would otherwise burn a core between queries.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
@@ -87,14 +88,16 @@ class LocalEmbedder:
     """e5-small-v2: mean-pooled, with its own prefixes for questions and passages."""
 
     weights = LOCAL_WEIGHTS
-    identity = Identity("local", f"{EMBEDDER.name}-int8-{EMBEDDER.sha256[:8]}", DIMENSIONS)
 
     def __init__(
-        self, folder: Path, threads: int = 0, max_tokens: int = MAX_TOKENS, batch: int = BATCH
+        self, folder: Path, threads: int = 0, max_tokens: int = MAX_TOKENS, batch_tokens: int = BATCH_TOKENS
     ) -> None:
         self._onnx = OnnxModel(EMBEDDER, folder, threads)
         self._max_tokens = max_tokens
-        self._batch = batch
+        # A text cut elsewhere has another vector, so the cut belongs to the identity.
+        cut = "" if max_tokens == MAX_TOKENS else f"-{max_tokens}"
+        self.identity = Identity("local", f"{EMBEDDER.name}-int8-{EMBEDDER.sha256[:8]}{cut}", DIMENSIONS)
+        self._batch_tokens = batch_tokens
 
     @property
     def installed(self) -> bool:
@@ -116,11 +119,24 @@ class LocalEmbedder:
         # Texts of like length share a batch, so that little is spent on padding.
         order = sorted(range(len(rows)), key=lambda number: len(rows[number]))
         pooled = np.empty((len(rows), DIMENSIONS), dtype=np.float32)
-        for start in range(0, len(order), self._batch):
-            batch = order[start : start + self._batch]
+        for batch in batches(order, [len(row) for row in rows], self._batch_tokens):
             hidden, mask = self._onnx.run([rows[number] for number in batch])
             pooled[batch] = _mean(hidden, mask)
         return checked(pooled, len(texts), self.identity)
+
+
+def batches(order: Sequence[int], lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Numbers in their order, cut where a batch padded to its longest would pass `tokens`; never empty."""
+    batch: list[int] = []
+    width = 0
+    for number in order:
+        width = max(width, lengths[number])
+        if batch and width * (len(batch) + 1) > tokens:
+            yield batch
+            batch, width = [], lengths[number]
+        batch.append(number)
+    if batch:
+        yield batch
 
 
 def _mean(hidden: Vectors, mask: npt.NDArray[np.int64]) -> Vectors:

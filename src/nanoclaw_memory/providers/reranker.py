@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from nanoclaw_memory.errors import ProviderError, SettingsError
-from nanoclaw_memory.providers.local import OnnxModel
+from nanoclaw_memory.providers.local import BATCH_TOKENS, OnnxModel, batches
 from nanoclaw_memory.providers.models import RERANKER, directory
 from nanoclaw_memory.providers.wordpiece import CLS, SEP
 from nanoclaw_memory.providers.writer import ChatWriter, fenced, writer_for
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 MAX_CANDIDATES = 50
 MAX_TOKENS = 256
 MAX_QUERY_TOKENS = 64
-BATCH = 4
 _LLM_CHARACTERS = 700
 _OBJECT = re.compile(r"\{[^{}]*\}")
 
@@ -49,11 +48,11 @@ class CrossEncoder:
     name = f"local {RERANKER.name}"
 
     def __init__(
-        self, folder: Path, threads: int = 0, max_tokens: int = MAX_TOKENS, batch: int = BATCH
+        self, folder: Path, threads: int = 0, max_tokens: int = MAX_TOKENS, batch_tokens: int = BATCH_TOKENS
     ) -> None:
         self._onnx = OnnxModel(RERANKER, folder, threads)
         self._max_tokens = max_tokens
-        self._batch = batch
+        self._batch_tokens = batch_tokens
 
     @property
     def installed(self) -> bool:
@@ -65,15 +64,13 @@ class CrossEncoder:
         _, tokenizer = self._onnx.ready()
         question = [CLS, *tokenizer.pieces(query, MAX_QUERY_TOKENS), SEP]
         room = self._max_tokens - len(question) - 1
-        count = min(len(texts), MAX_CANDIDATES)
+        rows = [[*question, *tokenizer.pieces(text, room), SEP] for text in texts[:MAX_CANDIDATES]]
         slowest = 0.0
-        for start in range(0, count, self._batch):
+        for batch in batches(range(len(rows)), [len(row) for row in rows], self._batch_tokens):
             began = time.monotonic()
             if began + slowest >= deadline:
                 break  # the next batch would end too late
-            batch = range(start, min(start + self._batch, count))
-            rows = [[*question, *tokenizer.pieces(texts[number], room), SEP] for number in batch]
-            logits, _ = self._onnx.run(rows, [len(question)] * len(rows))
+            logits, _ = self._onnx.run([rows[number] for number in batch], [len(question)] * len(batch))
             for number, logit in zip(batch, logits[:, 0].tolist(), strict=True):
                 scores[number] = 1 / (1 + math.exp(-logit))
             slowest = max(slowest, time.monotonic() - began)
