@@ -24,7 +24,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 demo: install ## show a working memory on a sample home
-	@$(BIN)/python bench/demo.py
+	@$(BIN)/python examples/demo.py
 
 test: lint ## lint, types, layers and all tests
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup

@@ -12,13 +12,26 @@ from typing import TYPE_CHECKING, Any, Self
 
 from nanoclaw_memory.clock import Clock, SystemClock, day_of
 from nanoclaw_memory.errors import InvalidValue, NotFound
-from nanoclaw_memory.types import MAIN_GROUP, Boot, Created, Lines, LogLine, Scope, Written
+from nanoclaw_memory.types import (
+    MAIN_GROUP,
+    Boot,
+    Created,
+    Finding,
+    Lines,
+    LogLine,
+    Scope,
+    Status,
+    Written,
+)
 from nanoclaw_memory.workspace.paths import Home, default_home, locate, log_path
 
 if TYPE_CHECKING:
     from nanoclaw_memory.settings import Configuration, Settings
     from nanoclaw_memory.store.sqlite import SqliteDatabase
     from nanoclaw_memory.telemetry import Telemetry
+
+
+DATABASES = ("facts", "entries", "continuity", "index")
 
 
 class Memory:
@@ -161,6 +174,20 @@ class Memory:
         wanted = _day(day) if day else self.today()
         return wanted, log.parse(self.get(log_path(wanted)).text)
 
+    # ---- health ----
+
+    def doctor(self) -> list[Finding]:
+        """The check-up of home, settings, files and databases."""
+        from nanoclaw_memory.upkeep.doctor import Patient, examine
+
+        return examine(Patient(self.home, self.scope, self.configuration, self._existing_databases()))
+
+    def status(self) -> Status:
+        """What there is, at a glance; opens nothing."""
+        from nanoclaw_memory.upkeep.status import status
+
+        return status(self.home, self.scope, self.settings, self.clock)
+
     # ---- settings ----
 
     def config_rows(self, prefix: str = "") -> list[dict[str, Any]]:
@@ -197,6 +224,10 @@ class Memory:
         return self.config_get(key)[0]
 
     # ---- inside ----
+
+    def _existing_databases(self) -> tuple[SqliteDatabase, ...]:
+        folder = self.home.data(self.scope.group)
+        return tuple(self.database(name) for name in DATABASES if (folder / f"{name}.db").exists())
 
     def require_group(self) -> None:
         """A group must have been made by `init`: a mistyped name must not open a second memory."""

@@ -130,3 +130,17 @@ class Project:
     path: str
     title: str
     chars: int
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a home holds, at a glance."""
+
+    home: Path
+    group: str
+    exists: bool
+    groups: tuple[str, ...]
+    files: int
+    databases: dict[str, int]  # name -> bytes
+    embedder: str
+    usage: tuple[dict[str, float | str], ...] = ()

@@ -17,6 +17,8 @@ COMMANDS = {
     "log": ("workspace", "Show the entries of a day's log."),
     "boot": ("workspace", "Print what an agent reads at session start."),
     "get": ("workspace", "Print lines of a memory file."),
+    "status": ("health", "Show what there is, at a glance."),
+    "doctor": ("health", "Check everything and name the command that helps."),
     "config": ("config", "Show, read and change settings."),
 }
 

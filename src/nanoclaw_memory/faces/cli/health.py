@@ -1,0 +1,51 @@
+"""Commands on health: status, doctor."""
+
+from __future__ import annotations
+
+import click
+
+from nanoclaw_memory.faces.cli.face import Caller, command, pass_caller
+from nanoclaw_memory.text import plural
+
+SIGNS = {"problem": "✗", "warning": "!", "note": "·", "ok": "✓"}
+
+
+@command("status")
+@pass_caller
+def status(caller: Caller) -> None:
+    """Show what there is, at a glance; opens nothing and is instant.
+
+    \b
+    ncm status
+    """
+    with caller.memory() as memory:
+        found = memory.status()
+    state = "" if found.exists else " (not created yet: ncm init)"
+    lines = [f"home      {found.home}{state}", f"group     {found.group} of {', '.join(found.groups)}"]
+    lines.append(f"memory    {plural(found.files, 'file')}")
+    lines += [f"database  {name}.db, {size:,} bytes" for name, size in found.databases.items()]
+    lines.append(f"embedder  {found.embedder}")
+    for spent in found.usage:
+        who = f"{spent['provider']} {spent['model']}"
+        sums = f"{spent['calls']:,} calls, {spent['tokens']:,} tokens, ${spent['cost']:.4f}"
+        lines.append(f"spent     {who}: {sums}")
+    caller.show(found, "\n".join(lines))
+
+
+@command("doctor")
+@pass_caller
+def doctor(caller: Caller) -> None:
+    """Check home, settings, files and databases; every finding ends with the command that helps.
+
+    Exit 1 when a problem was found.
+
+    \b
+    ncm doctor
+    ncm doctor --json
+    """
+    with caller.memory() as memory:
+        findings = memory.doctor()
+    lines = [f"{SIGNS[found.level]} {found.message}\n    {found.next}" for found in findings]
+    caller.show({"findings": findings}, "\n".join(lines))
+    if any(found.level == "problem" for found in findings):
+        raise click.exceptions.Exit(1)

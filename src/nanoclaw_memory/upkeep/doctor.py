@@ -1,0 +1,176 @@
+"""The check-up: every finding ends with the command that helps."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from nanoclaw_memory.errors import NanoClawError
+from nanoclaw_memory.settings import Configuration
+from nanoclaw_memory.store.sqlite import SqliteDatabase
+from nanoclaw_memory.types import Finding, Scope
+from nanoclaw_memory.workspace.boot import MEMORY_MAX_LINES, SIZE_TARGETS, memory_mode
+from nanoclaw_memory.workspace.files import read_text
+from nanoclaw_memory.workspace.paths import Home, memory_files
+
+LOW_DISK = 200_000_000
+
+
+@dataclass(frozen=True)
+class Patient:
+    """What is examined."""
+
+    home: Home
+    scope: Scope
+    configuration: Configuration
+    databases: tuple[SqliteDatabase, ...]
+
+    @property
+    def workspace(self) -> Path:
+        return self.home.workspace(self.scope.group)
+
+
+def examine(patient: Patient) -> list[Finding]:
+    """All findings; problems first, what is well last."""
+    if not patient.workspace.is_dir():
+        where = "" if patient.scope.group == "main" else f" --group {patient.scope.group}"
+        missing = f"there is no memory at {patient.workspace}"
+        return [Finding("problem", missing, f"nanoclaw-memory init{where}")]
+    checks = (check_home, check_settings, check_files, check_sizes, check_boot, check_databases, check_model)
+    found = [finding for check in checks for finding in check(patient)]
+    order = {"problem": 0, "warning": 1, "note": 2, "ok": 3}
+    return sorted(found, key=lambda finding: order[finding.level])
+
+
+def check_home(patient: Patient) -> Iterator[Finding]:
+    """Permissions and space."""
+    root = patient.home.root
+    if not os.access(root, os.W_OK):
+        yield Finding("problem", f"{root} is read-only: nothing can be remembered", f"chmod u+w {root}")
+    if root.stat().st_mode & 0o077:
+        yield Finding("warning", f"{root} can be read by other users of this machine", f"chmod 700 {root}")
+    free = shutil.disk_usage(root).free
+    if free < LOW_DISK:
+        yield Finding("problem", f"only {free // 1_000_000} MB of disk are free", f"df -h {root}")
+    leftovers = [path for path in patient.workspace.rglob(".*.tmp") if path.is_file()]
+    if leftovers:
+        names = " ".join(str(path) for path in leftovers[:3])
+        yield Finding("note", f"{len(leftovers)} temporary files of a killed writer are left", f"rm {names}")
+    yield Finding("ok", f"home {root}, group {patient.scope.group}", "nanoclaw-memory status")
+
+
+def check_settings(patient: Patient) -> Iterator[Finding]:
+    """What was said while the settings were read."""
+    for problem in patient.configuration.problems:
+        yield Finding("warning", problem, "nanoclaw-memory config show")
+    changed = sum(origin != "default" for origin in patient.configuration.origins.values())
+    yield Finding(
+        "ok", f"settings are valid, {changed} changed from the default", "nanoclaw-memory config show"
+    )
+
+
+def check_files(patient: Patient) -> Iterator[Finding]:
+    """Files that cannot be read as memory, and links that lead out."""
+    count = 0
+    for relative, path in memory_files(patient.home, Scope(patient.scope.group), ()):
+        count += 1
+        try:
+            text = read_text(path)
+        except NanoClawError as error:
+            yield Finding("warning", f"{relative}: {error.message}", error.hint)
+            continue
+        except OSError as error:
+            yield Finding("warning", f"{relative}: {error.strerror}", f"ls -l {path}")
+            continue
+        if "\x00" in text:
+            yield Finding("warning", f"{relative} is a binary file", f"mv {path} somewhere else")
+    base = patient.workspace.resolve()
+    for path in _links(patient.workspace):
+        if not path.resolve().is_relative_to(base):
+            yield Finding(
+                "warning", f"{path.name} is a link that leaves the workspace; it is ignored", f"ls -l {path}"
+            )
+    yield Finding("ok", f"{count:,} memory files", "nanoclaw-memory get MEMORY.md")
+
+
+def check_sizes(patient: Patient) -> Iterator[Finding]:
+    """Always-loaded files over their target cost tokens in every session."""
+    for relative, target in SIZE_TARGETS.items():
+        path = patient.workspace / relative
+        size = path.stat().st_size if path.is_file() else 0
+        if size > target:
+            message = f"{relative} has {size:,} bytes, the target is {target:,}"
+            yield Finding("warning", message, "nanoclaw-memory boot --json")
+    memory = patient.workspace / "MEMORY.md"
+    lines = memory.read_bytes().count(b"\n") if memory.is_file() and memory.stat().st_size < 10_000_000 else 0
+    if lines > MEMORY_MAX_LINES:
+        message = f"MEMORY.md has {lines:,} lines, the target is {MEMORY_MAX_LINES}"
+        yield Finding("warning", message, "nanoclaw-memory get MEMORY.md")
+
+
+def check_boot(patient: Patient) -> Iterator[Finding]:
+    """How MEMORY.md reaches the agent, and why."""
+    mode = memory_mode(patient.home, patient.scope, patient.configuration.settings)
+    setting = patient.configuration.settings.memory.boot
+    small = f"MEMORY.md is {'under' if mode == 'full' else 'over'} {MEMORY_MAX_LINES} lines and 8 KB"
+    why = f"memory.boot is {setting}" + (f", and {small}" if setting == "auto" else "")
+    shape = "MEMORY.md is loaded whole" if mode == "full" else "the brief replaces MEMORY.md"
+    yield Finding("ok", f"boot mode {mode}: {shape} ({why})", "nanoclaw-memory boot")
+
+
+def check_databases(patient: Patient) -> Iterator[Finding]:
+    """Integrity of the databases that exist, and what the engine offers."""
+    for database in patient.databases:
+        try:
+            broken = database.check()
+        except NanoClawError as error:
+            yield Finding("problem", error.message, error.hint)
+            continue
+        for line in broken:
+            yield Finding("problem", f"{database.path.name}: {line}", "nanoclaw-memory checkpoint list")
+        if not broken:
+            size = database.path.stat().st_size
+            yield Finding("ok", f"{database.path.name} is sound ({size:,} bytes)", "nanoclaw-memory db check")
+    yield from _engine()
+
+
+def check_model(patient: Patient) -> Iterator[Finding]:
+    """Who embeds, and in which languages that helps."""
+    from nanoclaw_memory.providers import models
+
+    embeddings = patient.configuration.settings.embeddings
+    if embeddings.provider == "none":
+        yield Finding(
+            "note",
+            "no embedder: search uses keywords and the graph",
+            "nanoclaw-memory config show embeddings",
+        )
+    if embeddings.provider != "local":
+        return
+    folder = models.directory(models.EMBEDDER, patient.home.models, embeddings.model_path)
+    if models.installed(models.EMBEDDER, folder):
+        english = (
+            "the local embedder knows English; other languages are found by keyword or a configured endpoint"
+        )
+        yield Finding("note", english, "nanoclaw-memory config show embeddings")
+    else:
+        missing = "the local embedder is not installed: search uses keywords and the graph"
+        yield Finding("warning", missing, "nanoclaw-memory models install")
+
+
+def _engine() -> Iterator[Finding]:
+    import apsw
+
+    if "ENABLE_FTS5" in apsw.compile_options:
+        yield Finding(
+            "ok", f"SQLite {apsw.sqlite_lib_version()} with full-text search", "nanoclaw-memory db check"
+        )
+    else:
+        yield Finding("problem", "this SQLite has no full-text search", "pip install --force-reinstall apsw")
+
+
+def _links(folder: Path) -> Iterable[Path]:
+    return (path for path in folder.rglob("*") if path.is_symlink())

@@ -1,0 +1,119 @@
+"""The documentation tells the truth: generated pages are current, examples run, the tree is complete."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "nanoclaw_memory"
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+EXAMPLE = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def generator():
+    spec = importlib.util.spec_from_file_location("docs_generate", ROOT / "docs" / "generate.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["commands.md", "settings.md"])
+def test_a_generated_page_is_what_the_code_says(name):
+    written = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    assert written == generator().PAGES[name](), "run: make docs"
+
+
+def test_every_command_has_an_example_in_its_help():
+    module = generator()
+    import click
+
+    root = click.Context(module.cli, info_name="ncm")
+    silent = [
+        path
+        for path, command in module.walk(module.cli, root)
+        if not isinstance(command, click.Group)
+        and f"{path} " not in (command.help or "") + " "
+        and f"{path}\n" not in (command.help or "") + "\n"
+    ]
+    assert silent == []
+
+
+def test_every_setting_has_a_sentence():
+    from nanoclaw_memory.settings import leaves
+
+    assert [leaf.path for leaf in leaves() if not leaf.description] == []
+
+
+def test_every_command_is_named_in_a_written_page():
+    module = generator()
+    import click
+
+    root = click.Context(module.cli, info_name="ncm")
+    written = "\n".join(page.read_text(encoding="utf-8") for page in PAGES if page.name != "commands.md")
+    names = [path for path, command in module.walk(module.cli, root) if path.count(" ") == 1]
+    assert [name for name in names if not re.search(rf"\b{re.escape(name)}\b", written)] == []
+
+
+def test_the_readme_names_every_source_file():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    files = [path for path in SOURCE.rglob("*.py") if path.name != "__init__.py"]
+    assert sorted(path.name for path in files if path.name not in readme) == []
+
+
+def test_links_between_pages_lead_somewhere():
+    broken = [
+        f"{page.name}: {target}"
+        for page in PAGES
+        for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+        if not (page.parent / target).exists()
+    ]
+    assert broken == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_examples_of_a_page_run_in_order(page: Path, tmp_path: Path):
+    examples = EXAMPLE.findall(page.read_text(encoding="utf-8"))
+    environment = {
+        **os.environ,
+        "HOME": str(tmp_path),
+        "NANOCLAW_HOME": str(tmp_path / ".nanoclaw"),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+    for example in examples:
+        for command, expected in steps(example):
+            done = subprocess.run(
+                command,
+                shell=True,
+                cwd=tmp_path,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=120,
+            )
+            assert done.returncode == 0, f"$ {command}\n{done.stdout}{done.stderr}"
+            position = 0
+            for line in expected:
+                found = done.stdout.find(line, position)
+                assert found >= 0, f"$ {command}\nexpected: {line}\ngot:\n{done.stdout}{done.stderr}"
+                position = found + len(line)
+
+
+def steps(example: str) -> list[tuple[str, list[str]]]:
+    """The commands of an example, each with the output lines shown below it; `…` stands for any text."""
+    found: list[tuple[str, list[str]]] = []
+    for line in example.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        elif line.startswith("> ") and found:
+            found[-1] = (found[-1][0] + "\n" + line[2:], [])
+        elif line.strip() and found and line.strip() != "…":
+            found[-1][1].extend(part.strip() for part in line.split("…") if part.strip())
+    return found
