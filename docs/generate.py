@@ -45,11 +45,11 @@ def settings_page() -> str:
         rows.append(
             f"| `{leaf.path}` | {type_name(leaf)} | `{default}` | `{leaf.variable}` | {leaf.description} |"
         )
-    intro = """Settings live in `nanoclaw.json` in the home. Precedence: `--set KEY=VALUE`, then the environment
-variable, then a project's `nanoclaw.json`, then the home's, then the default. `${VAR}` and `${VAR:-default}` are
-expanded. A project file may set only `memory.*`, `graph.*` and `plugins.entries.*`: no endpoints, keys, paths or
-privacy. `ncm config show` tells where each value comes from, `ncm config get KEY` reads one, `ncm config set KEY
-VALUE` changes one.
+    intro = """Settings live in `nanoclaw.json` in the home. Precedence: `--set KEY=VALUE`, then the
+environment variable, then a project's `nanoclaw.json`, then the home's, then the default. `${VAR}` and
+`${VAR:-default}` are expanded. A project file may set only `memory.*`, `graph.*` and `plugins.entries.*`: no
+endpoints, keys, paths or privacy. `ncm config show` tells where each value comes from, `ncm config get KEY`
+reads one, `ncm config set KEY VALUE` changes one.
 
 ```console
 $ ncm config set user.timezone Europe/Berlin

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
@@ -22,11 +23,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Caller:
     """The global options of one call."""
 
-    home: str | None = None
-    group: str = "main"
+    home: str | None = None  # Memory falls back to NANOCLAW_HOME
+    group: str = field(default_factory=lambda: os.environ.get("NANOCLAW_GROUP") or "main")
     shared: bool = False
     json: bool = False
-    session: str = ""
+    session: str = field(default_factory=lambda: os.environ.get("NANOCLAW_SESSION", ""))
     overrides: dict[str, str] = field(default_factory=dict)
 
     def memory(self) -> Memory:
@@ -63,13 +64,15 @@ def global_options() -> list[click.Parameter]:
     """--home, --group, --shared, --session, --set and --json, for the group and for every command."""
     return [
         click.Option(
-            ["--home"], metavar="DIR", envvar="NANOCLAW_HOME", help="Where memory lives.", **_kept("home")
+            ["--home"],
+            metavar="DIR",
+            help="Where memory lives; default NANOCLAW_HOME, else ~/.nanoclaw.",
+            **_kept("home"),
         ),
         click.Option(
             ["--group"],
             metavar="NAME",
-            envvar="NANOCLAW_GROUP",
-            help="Whose memory; default main.",
+            help="Whose memory; default NANOCLAW_GROUP, else main.",
             **_kept("group"),
         ),
         click.Option(
@@ -81,8 +84,7 @@ def global_options() -> list[click.Parameter]:
         click.Option(
             ["--session"],
             metavar="ID",
-            envvar="NANOCLAW_SESSION",
-            help="The session that asks.",
+            help="The session that asks; default NANOCLAW_SESSION.",
             **_kept("session"),
         ),
         click.Option(

