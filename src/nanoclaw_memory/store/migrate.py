@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -29,19 +29,8 @@ def steps_of(database: str) -> tuple[Step, ...]:
     )
 
 
-def is_current(connection: Any, database: str) -> bool:
-    """Whether the file already has the newest schema; reads one page."""
-    (current,) = connection.execute("PRAGMA user_version").fetchone()
-    return bool(current == steps_of(database)[-1].number)
-
-
-def migrate(connection: Any, database: str, path: Path, adopt: Callable[[Any], None] | None = None) -> None:
-    """Bring an open connection's schema up to date; the caller holds the write lock.
-
-    `adopt` runs once, before step 1, on a file that has tables but no version of ours: it renames what an
-    older system left so that the steps can build beside it.
-    """
-    steps = steps_of(database)
+def is_current(connection: Any, steps: Sequence[Step], path: Path) -> bool:
+    """Whether the file already has the newest schema; reads one page and refuses a newer file untouched."""
     newest = steps[-1].number
     (current,) = connection.execute("PRAGMA user_version").fetchone()
     if current > newest:
@@ -49,12 +38,24 @@ def migrate(connection: Any, database: str, path: Path, adopt: Callable[[Any], N
             f"{path.name} has schema {current}, this release knows {newest}",
             "upgrade nanoclaw-memory; nothing was changed",
         )
-    if current == newest:
+    return bool(current == newest)
+
+
+def migrate(
+    connection: Any, steps: Sequence[Step], path: Path, adopt: Callable[[Any], None] | None = None
+) -> None:
+    """Bring an open connection's schema up to date; the caller holds the write lock.
+
+    `adopt` runs once, before step 1, on a file that has tables but no version of ours: it renames what an
+    older system left so that the steps can build beside it.
+    """
+    if is_current(connection, steps, path):  # another process was first
         return
+    (current,) = connection.execute("PRAGMA user_version").fetchone()
     with connection:
         if current == 0 and adopt is not None:
             adopt(connection)
         for step in steps:
             if step.number > current:
-                connection.execute(step.sql)
-        connection.execute(f"PRAGMA user_version = {newest}")
+                connection.execute(step.sql).fetchall()  # apsw stops at a row until it is fetched
+        connection.execute(f"PRAGMA user_version = {steps[-1].number}")

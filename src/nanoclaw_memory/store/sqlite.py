@@ -10,19 +10,26 @@ from typing import Any
 
 from nanoclaw_memory.errors import CorruptDatabase, StoreBusy, StoreError
 from nanoclaw_memory.store.database import Params, Row
-from nanoclaw_memory.store.migrate import is_current, migrate
+from nanoclaw_memory.store.migrate import Step, is_current, migrate, steps_of
 
 BUSY_MS = 10_000
 _PRAGMAS = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON"
 
 
 class SqliteDatabase:
-    """One SQLite file, opened on first use; `name` is its schema folder."""
+    """One SQLite file, opened on first use; `name` is its schema folder unless `steps` are given."""
 
-    def __init__(self, path: Path, name: str, adopt: Callable[[Any], None] | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        name: str,
+        adopt: Callable[[Any], None] | None = None,
+        steps: Sequence[Step] | None = None,
+    ) -> None:
         self.path = path
         self.name = name
         self._adopt = adopt
+        self._steps = steps
         self._local = threading.local()
         self._opened: list[Any] = []
         self._guard = threading.Lock()
@@ -68,10 +75,11 @@ class SqliteDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        if getattr(self._local, "depth", 0):
-            yield
-            return
         connection = self._connection()
+        if getattr(self._local, "depth", 0):
+            with connection:  # a savepoint: an inner failure that is caught outside leaves nothing behind
+                yield
+            return
         with self._write_lock(), self._translated():
             connection.execute("BEGIN IMMEDIATE")
             self._local.depth = 1
@@ -125,18 +133,19 @@ class SqliteDatabase:
         import apsw
 
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        steps = self._steps or steps_of(self.name)
         connection = apsw.Connection(str(self.path))
         try:
             connection.set_busy_timeout(BUSY_MS)
             with self._guard:
                 # Only a file that is not up to date takes the lock: a reader never waits for a writer.
-                if not self._migrated and not is_current(connection, self.name):
+                if not self._migrated and not is_current(connection, steps, self.path):
                     with self._write_lock():
-                        connection.execute(_PRAGMAS)
-                        migrate(connection, self.name, self.path, self._adopt)
+                        connection.execute(_PRAGMAS).fetchall()  # apsw stops at a row until it is fetched
+                        migrate(connection, steps, self.path, self._adopt)
                         self.path.chmod(0o600)
                 else:
-                    connection.execute(_PRAGMAS)
+                    connection.execute(_PRAGMAS).fetchall()
                 self._migrated = True
                 self._opened.append(connection)
         except BaseException:
