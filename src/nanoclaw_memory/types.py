@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 MAIN_GROUP = "main"
@@ -102,15 +103,57 @@ class Policy:
 
 
 @dataclass(frozen=True)
+class PolicyHit:
+    """A policy that a planned action triggers, how surely (0 to 1), and the words that tell."""
+
+    policy: Policy
+    score: float
+    matched: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Runbook:
+    """A how-to of the group: `memory/tools-NAME.md`."""
+
+    name: str
+    path: str
+    title: str
+    chars: int
+
+
+@dataclass(frozen=True)
 class Checkpoint:
-    """A saved state of a group's workspace and databases."""
+    """A saved state of a group's workspace and databases; `damaged` databases were copied as they were."""
 
     name: str
     created_at: str
     reason: str
     files: int
+    databases: tuple[str, ...]
     bytes: int
     path: str
+    damaged: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What a restore did, and the checkpoint that holds the state before it."""
+
+    name: str
+    before: str
+    replaced: int
+    removed: int
+    databases: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DatabaseCheck:
+    """What the integrity check of one database file found; nothing when it is sound."""
+
+    group: str
+    path: str
+    problems: tuple[str, ...] = ()
+    next: str = ""
 
 
 @dataclass(frozen=True)
@@ -289,3 +332,70 @@ class Archived:
     session_id: str
     turns: int
     redacted: int = 0
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Lines of a file that are found together, and what they stand under."""
+
+    start_line: int
+    end_line: int
+    text: str
+    grain: str = "section"  # section, turn (of a conversation), line (of a log)
+    heading: str = ""
+    day: str = ""
+    speaker: str = ""
+    importance: float | None = None
+
+
+@dataclass(frozen=True)
+class Hit:
+    """Something that search found: lines of a file, or an entry; `score` is 0 to 1, `why` says what matched."""
+
+    kind: str  # chunk, entry
+    path: str
+    start_line: int
+    end_line: int
+    text: str
+    score: float
+    why: str = ""
+    id: str = ""
+    heading: str = ""
+    day: str = ""
+    speaker: str = ""
+    corpus: str = ""
+    type: str = ""
+    tags: tuple[str, ...] = ()
+    parts: Mapping[str, float] = field(default_factory=dict)  # every component of the score, with explain
+
+
+@dataclass(frozen=True)
+class Found:
+    """What search gives: hits, best first, and aloud what could not take part."""
+
+    hits: tuple[Hit, ...]
+    degraded: tuple[str, ...] = ()
+    took_ms: float = 0.0
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A file that is not in the index, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """What an indexing run found and did."""
+
+    files: int
+    chunks: int
+    added: int
+    removed: int
+    embedded: int
+    pending: int = 0
+    skipped: tuple[Skipped, ...] = ()
+    degraded: tuple[str, ...] = ()
+    took_ms: float = 0.0
