@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 MAIN_GROUP = "main"
 
@@ -16,6 +17,7 @@ class Scope:
     group: str = MAIN_GROUP
     session_id: str = ""
     private: bool = True
+    origin: str = "owner"  # who writes: owner, agent, tool, web, import; set by the face, never by arguments
 
 
 @dataclass(frozen=True)
@@ -399,3 +401,159 @@ class Indexed:
     skipped: tuple[Skipped, ...] = ()
     degraded: tuple[str, ...] = ()
     took_ms: float = 0.0
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where an entry came from; written by us, never by whoever stores it."""
+
+    session_id: str
+    group: str
+    timestamp: str
+    origin: str  # owner, agent, tool, web, import
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One typed memory; `behavioral` and `provenance` are never given by the caller."""
+
+    id: str
+    type: str
+    content: str
+    priority: str
+    tags: tuple[str, ...]
+    behavioral: bool
+    provenance: Provenance
+    status: str  # active, held, superseded, archived, expired
+    token_cost: int
+    reason: str = ""
+    related_to: tuple[str, ...] = ()
+    supersedes: str | None = None
+    superseded_by: str | None = None
+    expires: str | None = None
+    suspicions: tuple[str, ...] = ()
+    reinforcements: int = 0
+    used_at: str = ""
+    updated_at: str = ""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What `store` did."""
+
+    id: str
+    type: str
+    category: str
+    stored: bool
+    deduplicated: bool
+    token_cost: int
+    redacted: int
+    status: str
+    superseded: str | None = None
+    suspicions: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class EntryHit:
+    """An entry that a search found; `relevance_score` is 0 to 1."""
+
+    id: str
+    type: str
+    content: str
+    behavioral: bool
+    tags: tuple[str, ...]
+    created_at: str
+    relevance_score: float
+    priority: str
+    status: str
+    age_days: int
+    untrusted: bool
+    provenance: Provenance
+    reason: str = ""
+    suspicions: tuple[str, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class RecalledEntry:
+    """An entry, or lines of a file (type `file`), that recall packed into its budget."""
+
+    id: str
+    type: str
+    category: str
+    content: str
+    priority: str
+    score: float
+    stored_at: str
+    tags: tuple[str, ...]
+    origin: str
+    age_days: int | None
+    untrusted: bool = False
+    suspicions: tuple[str, ...] = ()
+    context: str = ""
+
+
+@dataclass(frozen=True)
+class Recall:
+    """What recall gives: entries, the fenced text of them, and what it cost."""
+
+    entries: tuple[RecalledEntry, ...]
+    text: str
+    token_count: int
+    budget_remaining: int
+    total_entries_matched: int
+    fallback: str = ""  # "files" when no entry matched
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class BriefEntry:
+    """One line of the brief."""
+
+    id: str
+    type: str
+    content: str
+    behavioral: bool
+    tags: tuple[str, ...]
+    age_days: int
+    provenance: Provenance | None = None
+
+
+@dataclass(frozen=True)
+class Brief:
+    """What matters, for a session's start."""
+
+    text: str
+    entries: tuple[BriefEntry, ...]
+    generated_at: str
+    entry_count: int
+    brief_count: int
+    tokens: int
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """What `delete` removed, and which entries came back because of it."""
+
+    id: str
+    deleted: bool
+    restored: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A change that only a person may make."""
+
+    id: str
+    kind: str  # promotion, demotion, lesson, held, archive, domain-edit
+    payload: Mapping[str, Any]
+    why: str
+    source: str
+    diff: str
+    status: str  # open, accepted, rejected
+    created_at: str
+    decided_at: str | None = None
