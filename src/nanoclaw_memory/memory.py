@@ -19,6 +19,10 @@ from nanoclaw_memory.types import (
     Finding,
     Lines,
     LogLine,
+    Policy,
+    PolicyHit,
+    Project,
+    Runbook,
     Scope,
     Status,
     Written,
@@ -154,12 +158,11 @@ class Memory:
 
     def write(self, content: str, tag: str = "", importance: float | None = None) -> Written:
         """Append one line to today's log; on disk when this returns."""
-        from nanoclaw_memory import secrets
         from nanoclaw_memory.workspace import log
         from nanoclaw_memory.workspace.files import append_line
 
         self.require_group()
-        text, redacted = secrets.mask(content) if self.settings.privacy.redact_secrets else (content, 0)
+        text, redacted = self._masked(content)
         line = log.format_line(text, tag, importance)
         today = self.today()
         relative, path = locate(self.home, replace(self.scope, private=True), log_path(today), ())
@@ -187,6 +190,59 @@ class Memory:
         from nanoclaw_memory.upkeep.status import status
 
         return status(self.home, self.scope, self.settings, self.clock)
+
+    # ---- projects, runbooks, policies ----
+
+    def projects(self) -> list[Project]:
+        """The project files this scope may see, the group's own and the shared ones."""
+        from nanoclaw_memory.workspace.projects import projects
+
+        return projects(self.home, self.scope, self.settings.privacy.shared_files)
+
+    def project(self, slug: str) -> list[Lines]:
+        """A project's memory: the group's own file, then the shared one."""
+        from nanoclaw_memory.workspace.projects import project_files
+
+        found = project_files(self.home, self.scope, self.settings.privacy.shared_files, slug)
+        return [self.get(project.path) for project in found]
+
+    def project_new(self, slug: str, title: str = "") -> Project:
+        """Create a project's file, shared by all groups; never overwrites."""
+        from nanoclaw_memory.workspace.projects import new_project
+
+        return new_project(self.home, slug, title)
+
+    def runbooks(self) -> list[Runbook]:
+        """The how-tos in memory/tools-*.md."""
+        from nanoclaw_memory.workspace.runbooks import runbooks
+
+        return runbooks(self.home, self.scope, self.settings.privacy.shared_files)
+
+    def runbook(self, name: str) -> Lines:
+        """One runbook's text."""
+        from nanoclaw_memory.workspace.runbooks import runbook
+
+        return self.get(runbook(self.home, self.scope, self.settings.privacy.shared_files, name).path)
+
+    def policies(self) -> list[Policy]:
+        """The gating policies, in the file's order."""
+        from nanoclaw_memory.workspace import policies
+
+        return policies.read(self._policies_file(self.scope))
+
+    def policy_add(self, title: str, trigger: str, gate: str, reason: str = "", source: str = "") -> Policy:
+        """Add a gating policy under the next number, which was never used before."""
+        from nanoclaw_memory.workspace import policies
+
+        self.require_group()
+        texts = [self._masked(text)[0] for text in (title, trigger, gate, reason, source)]
+        return policies.add(self._policies_file(replace(self.scope, private=True)), *texts)
+
+    def policy_check(self, action: str) -> list[PolicyHit]:
+        """Which policies a planned action triggers, and by which words."""
+        from nanoclaw_memory.workspace import policies
+
+        return policies.check(self.policies(), action)
 
     # ---- settings ----
 
@@ -224,6 +280,16 @@ class Memory:
         return self.config_get(key)[0]
 
     # ---- inside ----
+
+    def _masked(self, text: str) -> tuple[str, int]:
+        from nanoclaw_memory import secrets
+
+        return secrets.mask(text) if self.settings.privacy.redact_secrets else (text, 0)
+
+    def _policies_file(self, scope: Scope) -> Path:
+        from nanoclaw_memory.workspace.policies import POLICIES
+
+        return locate(self.home, scope, POLICIES, self.settings.privacy.shared_files)[1]
 
     def _existing_databases(self) -> tuple[SqliteDatabase, ...]:
         folder = self.home.data(self.scope.group)

@@ -1,0 +1,276 @@
+"""Gating policies: parse and add `GP-NNN` blocks, and tell which of them a planned action triggers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from nanoclaw_memory.errors import FileProblem, InvalidValue
+from nanoclaw_memory.text import STOP_WORDS, one_line, words
+from nanoclaw_memory.types import Policy, PolicyHit
+from nanoclaw_memory.workspace.files import locked, newline_of, read_text, replace_text
+
+POLICIES = "memory/gating-policies.md"
+MAX_TITLE = 200
+MAX_FIELD = 2_000
+TRIGGERED_FROM = 0.5
+WITHOUT_ITS_ACTION = 0.75
+
+# Hidden, so that neither a hand edit of the policies nor a restored checkpoint turns the count back.
+_LAST = ".last-policy"
+_HEADING = re.compile(
+    r"^\s{0,3}#{1,6}\s*GP[-\s_]?(?P<number>\d{1,6})\b\s*[:.)–—-]*\s*(?P<title>.*?)\s*#*\s*$", re.I
+)
+_FIELD = re.compile(
+    r"^\s*(?:[-*+•]\s+)?[*_]*(?P<name>trigger|gate|reason|source)s?[*_]*\s*:\s*[*_]*\s*(?P<text>.*)$", re.I
+)
+_FENCE = re.compile(r"^\s{0,3}(?:```|~~~)")
+
+
+def parse(text: str) -> list[Policy]:
+    """Every policy in the file's order; hand edits in spacing, bullets, bold and case are understood."""
+    blocks: list[_Block] = []
+    fenced = ours = False
+    for number, line in enumerate(text.split("\n"), 1):
+        if _FENCE.match(line):
+            fenced = not fenced
+        if fenced:
+            continue
+        if heading := _HEADING.match(line):
+            blocks.append(_Block(int(heading["number"]), heading["title"], number))
+            ours = True
+        elif re.match(r"\s{0,3}#{1,6}\s", line):
+            ours = False  # another heading ends the policy
+        elif ours:
+            blocks[-1].take(line)
+    return [block.policy() for block in blocks]
+
+
+class _Block:
+    """A policy in the making, line by line."""
+
+    def __init__(self, number: int, title: str, line: int) -> None:
+        self.number, self.title, self.line = number, title, line
+        self.fields = {"trigger": "", "gate": "", "reason": "", "source": ""}
+        self.open = ""  # the field that a following line continues
+
+    def take(self, line: str) -> None:
+        """Read one line below the heading."""
+        more = line.strip()
+        if match := _FIELD.match(more):
+            self.open = match["name"].lower()
+            self.fields[self.open] = match["text"].strip()
+        elif not more:
+            self.open = ""
+        elif self.open and not more.startswith("<!--"):
+            self.fields[self.open] = f"{self.fields[self.open]} {more}".strip()
+
+    def policy(self) -> Policy:
+        """The policy as read."""
+        return Policy(policy_id(self.number), self.title, **self.fields, line=self.line)
+
+
+def policy_id(number: int) -> str:
+    """'GP-007'."""
+    return f"GP-{number:03d}"
+
+
+def format_policy(policy: Policy) -> str:
+    """A policy as its block of Markdown."""
+    fields = (
+        ("Trigger", policy.trigger),
+        ("Gate", policy.gate),
+        ("Reason", policy.reason),
+        ("Source", policy.source),
+    )
+    lines = [f"## {policy.id}: {policy.title}", *(f"- {name}: {text}" for name, text in fields if text)]
+    return "\n".join(lines) + "\n"
+
+
+def read(path: Path) -> list[Policy]:
+    """The policies of a file; none when there is no file."""
+    try:
+        return parse(read_text(path))
+    except FileNotFoundError:
+        return []
+
+
+def add(path: Path, title: str, trigger: str, gate: str, reason: str = "", source: str = "") -> Policy:
+    """Append a policy under the next number; a number once given is never given again."""
+    draft = Policy(
+        "",
+        _checked("title", title, MAX_TITLE),
+        _checked("trigger", trigger, MAX_FIELD),
+        _checked("gate", gate, MAX_FIELD),
+        _checked("reason", reason, MAX_FIELD),
+        _checked("source", source, MAX_FIELD),
+    )
+    with locked(path.parent):
+        try:
+            text = read_text(path)
+        except FileNotFoundError:
+            text = "# Gating policies\n"
+        last = path.parent / _LAST
+        number = max([_last_number(last), *(int(policy.id[3:]) for policy in parse(text))]) + 1
+        policy = replace(draft, id=policy_id(number))
+        newline = newline_of(text)
+        kept = text if text.endswith("\n") or not text else text + newline
+        gap = "" if not kept or kept.endswith(newline * 2) else newline
+        # The number is burnt first: a crash between the two writes leaves a gap, never a number used twice.
+        replace_text(last, f"{number}\n")
+        replace_text(path, kept + gap + format_policy(policy).replace("\n", newline))
+    return replace(policy, line=(kept + gap).count("\n") + 1)
+
+
+def _last_number(path: Path) -> int:
+    try:
+        return int(read_text(path, 100))
+    except FileNotFoundError:
+        return 0
+    except ValueError:
+        raise FileProblem(
+            f"{path.name} does not hold a number", f"write the highest policy number ever used into {path}"
+        ) from None
+
+
+def _checked(name: str, text: str, limit: int) -> str:
+    plain = one_line(text)
+    if not plain and name in ("title", "trigger", "gate"):
+        raise InvalidValue(f"the {name} is empty", "a policy needs a title, a --trigger and a --gate")
+    if len(plain) > limit:
+        raise InvalidValue(f"the {name} has {len(plain):,} characters, over {limit:,}", "say it shorter")
+    return plain
+
+
+# ---- which policies does an action trigger ----
+
+# Words that every policy and every plan may hold; they tell nothing about what is being done.
+_COMMON = frozenset(
+    (
+        "action agent always any anything approval approve ask asked asking asks attempt attempting command "
+        "confirm confirmation confirmed confirming ever every execute executing explicit explicitly first "
+        "get going kind make making may might must need needs never new operation perform performing "
+        "permission plan planned planning request requested requesting requests require required run "
+        "running runs somebody someone something task thing try trying use user user's users using want "
+        "wants whenever without"
+    ).split()
+)
+_ASKING = frozenset(
+    "ask asked asks attempt attempts going need needs plan plans request requests try want wants".split()
+)
+_FORBIDDING = frozenset("never always don't don’t not no avoid stop".split())
+_CONDITION = re.compile(r"\b(?:without|unless|until)\b", re.I)  # what follows in a title is the gate
+_TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[,/;]", re.UNICODE)
+
+
+@dataclass(frozen=True)
+class _Topic:
+    """Words of a policy that mean the same step: 'delete, drop or truncate'."""
+
+    stems: frozenset[str]
+    weight: int
+    action: bool
+
+
+def check(policies: Iterable[Policy], action: str) -> list[PolicyHit]:
+    """The policies that a planned action triggers, the surest first, with the words that tell.
+
+    A policy is a set of topics (alternatives such as "drop or truncate" are one). It is triggered when the
+    action names at least half of them by weight, what is being done among them; what is done, and what
+    title and trigger both name, weighs double. Asking once too often is cheap, but a gate that opens for
+    everything is soon ignored.
+    """
+    said = {stem: word for word in _planned(action) for stem in [_stem(word)]}
+    hits = [hit for policy in policies if (hit := _hit(policy, said))]
+    return sorted(hits, key=lambda hit: (-hit.score, hit.policy.id))
+
+
+def _hit(policy: Policy, said: dict[str, str]) -> PolicyHit | None:
+    topics = _topics(policy)
+    met = [topic for topic in topics if topic.stems & said.keys()]
+    if not met:
+        return None
+    score = sum(topic.weight for topic in met) / sum(topic.weight for topic in topics)
+    sure = any(topic.action for topic in met) or not any(topic.action for topic in topics)
+    if score < (TRIGGERED_FROM if sure else WITHOUT_ITS_ACTION):
+        return None
+    matched = {said[stem] for topic in met for stem in topic.stems if stem in said}
+    return PolicyHit(policy, round(score, 2), tuple(sorted(matched)))
+
+
+def _planned(action: str) -> Iterator[str]:
+    before = ""
+    for word in words(action):
+        # "reload without restarting": the one word that says what will not be done.
+        if not (before == "without" and word.endswith("ing")) and not _is_common(word):
+            yield word
+        before = word
+
+
+def _topics(policy: Policy) -> list[_Topic]:
+    title = _CONDITION.split(policy.title)[0]
+    of_trigger, of_title = _alternatives(policy.trigger), _alternatives(title)
+    both = frozenset().union(*of_trigger) & frozenset().union(*of_title)
+    if of_trigger and not both:
+        of_title, title = [], ""  # a title in other words than its trigger would only dilute it
+    groups = [*of_trigger, *of_title]
+    doing = {_stem(word) for word in (*_actions(policy.trigger), *_actions(title))}
+    merged: list[frozenset[str]] = []
+    for group in groups:  # a word named twice is one topic
+        touching = [other for other in merged if other & group]
+        merged = [other for other in merged if not other & group]
+        merged.append(group.union(*touching))
+    return [_Topic(stems, 2 if stems & (both | doing) else 1, bool(stems & doing)) for stems in merged]
+
+
+def _alternatives(text: str) -> list[frozenset[str]]:
+    """The content words' stems; words joined by a comma, slash, 'or' or 'and' alone are alternatives."""
+    groups: list[set[str]] = []
+    joined = False
+    for token in _TOKEN.findall(text.casefold()):
+        if token in (",", "/", ";", "or", "and"):
+            joined = True
+        elif _is_common(token):
+            joined = False
+        elif joined and groups:
+            groups[-1].add(_stem(token))
+            joined = False
+        else:
+            groups.append({_stem(token)})
+    return [frozenset(group) for group in groups]
+
+
+def _actions(text: str) -> Iterator[str]:
+    """The words that name what is done: after 'never', after 'request to', and forms in -ing."""
+    expecting = False
+    before = last = ""
+    for word in words(text):
+        if word in _FORBIDDING or (word == "to" and before in _ASKING):
+            expecting = True
+        elif not _is_common(word):
+            gerund = len(word) > 5 and word.endswith("ing") and last != "without"
+            if expecting or gerund:
+                yield word
+            expecting = False
+        if word not in STOP_WORDS:
+            before = word
+        last = word
+
+
+def _is_common(word: str) -> bool:
+    return word in STOP_WORDS or word in _COMMON or word.isdigit()
+
+
+def _stem(word: str) -> str:
+    return str(_stemmer().stemWord(word))
+
+
+@lru_cache(maxsize=1)
+def _stemmer() -> Any:
+    import Stemmer
+
+    return Stemmer.Stemmer("english")
