@@ -1,7 +1,8 @@
-"""Write the pages that are made from the code: docs/commands.md and docs/settings.md."""
+"""Write what is made from the code: the commands and settings pages, and the README's tree and page list."""
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from nanoclaw_memory.faces.cli import cli
 from nanoclaw_memory.settings import leaves, type_name
 
 DOCS = Path(__file__).parent
+ROOT = DOCS.parent
 NOTE = "<!-- Written by `make docs`; change the code, not this page. -->"
 
 
@@ -62,9 +64,58 @@ user.timezone … file
     return f"# Settings\n\n{NOTE}\n\n{intro}\n\n{head}\n" + "\n".join(rows) + "\n"
 
 
-PAGES = {"commands.md": commands_page, "settings.md": settings_page}
+def tree() -> str:
+    """The source tree with a phrase per file: the first sentence of each module."""
+    source = ROOT / "src" / "nanoclaw_memory"
+    lines = ["src/nanoclaw_memory/"]
+    for path in sorted(source.rglob("*.py"), key=_tree_order):
+        depth = len(path.relative_to(source).parts)
+        if path.name == "__init__.py" and depth == 1:
+            continue
+        if path.name == "__init__.py":
+            lines.append(
+                f"{'  ' * (depth - 1)}{path.parent.name + '/':<{24 - 2 * (depth - 1)}} {phrase(path)}"
+            )
+        else:
+            lines.append(f"{'  ' * depth}{path.name:<{24 - 2 * depth}} {phrase(path)}")
+    return "```text\n" + "\n".join(lines) + "\n```"
+
+
+def _tree_order(path: Path) -> tuple[tuple[int, str], ...]:
+    """Files before folders, a folder's own sentence first."""
+    *folders, name = path.relative_to(ROOT).parts
+    return (*((1, folder) for folder in folders), (-1 if name == "__init__.py" else 0, name))
+
+
+def phrase(path: Path) -> str:
+    """The first sentence of a module's docstring."""
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return text.split("\n")[0].rstrip(".")
+
+
+def pages() -> str:
+    """A line per page: its title and its first sentence."""
+    lines = []
+    for path in sorted(DOCS.glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        title = text.split("\n", 1)[0].lstrip("# ").strip()
+        lines.append(f"- [{title}](docs/{path.name})")
+    return "\n".join(lines)
+
+
+def readme_page() -> str:
+    """The README with its tree and list of pages made anew."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for name, made in (("tree", tree()), ("pages", pages())):
+        start, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+        before, _, rest = text.partition(start)
+        text = f"{before}{start}\n{made}\n{end}{rest.partition(end)[2]}"
+    return text
+
+
+PAGES = {"docs/commands.md": commands_page, "docs/settings.md": settings_page, "README.md": readme_page}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():
-        (DOCS / name).write_text(page(), encoding="utf-8")
-        print(f"wrote docs/{name}")
+        (ROOT / name).write_text(page(), encoding="utf-8")
+        print(f"wrote {name}")

@@ -1,0 +1,53 @@
+"""Text: one line stays one line, slugs are never empty, fingerprints are stable."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nanoclaw_memory.text import content_words, fingerprint, one_line, slug, words
+
+ANY = st.text(st.characters(exclude_categories=()))
+
+
+@given(ANY)
+def test_one_line_has_no_break_no_control_and_no_hidden_mark(text):
+    line = one_line(text)
+    assert len(line.splitlines()) <= 1
+    assert not re.search(
+        r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]", line
+    )
+    assert line == line.strip()
+
+
+@given(ANY)
+def test_one_line_twice_is_one_line_once(text):
+    assert one_line(one_line(text)) == one_line(text)
+
+
+@given(ANY)
+def test_a_slug_is_a_safe_file_name(title):
+    assert re.fullmatch(r"[a-z0-9][a-z0-9-]*", slug(title))
+
+
+def test_titles_in_other_scripts_get_different_slugs():
+    assert slug("李雷") != slug("韓梅梅")
+
+
+@given(ANY, ANY)
+def test_equal_fingerprints_mean_equal_texts(one, other):
+    assert (fingerprint(one) == fingerprint(other)) == (one == other)
+
+
+def test_words_keep_letters_of_every_script():
+    assert words("Ümit's café, 李雷 & snake_case 42!") == ["ümit's", "café", "李雷", "snake", "case", "42"]
+
+
+def test_content_words_drop_the_small_ones():
+    assert content_words("What did we decide about the database migration?") == [
+        "decide",
+        "database",
+        "migration",
+    ]
