@@ -1,0 +1,1 @@
+"""HOST: the operational memory of a bot: messages, groups, sessions, tasks and archives."""

@@ -1,0 +1,143 @@
+"""A group's places on disk: its directory, its agent's HOME, its IPC directory, each within its borders."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from nanoclaw_memory.errors import FileProblem, InvalidValue, PathRefused
+from nanoclaw_memory.host.messages import checked_name
+from nanoclaw_memory.host.triggers import trigger_of
+from nanoclaw_memory.types import MAIN_GROUP, AgentPlace, Group
+from nanoclaw_memory.workspace.files import create_text, locked, read_text, replace_text
+from nanoclaw_memory.workspace.paths import Home, check_group
+from nanoclaw_memory.workspace.starter import initialise
+
+RESERVED = ("global", "shared")
+# What an agent on the Claude SDK needs: teams, CLAUDE.md of added directories, its own memory left on.
+AGENT_ENVIRONMENT = {
+    "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS": "1",
+    "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD": "1",
+    "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "0",
+}
+_CLAUDE_MD = """# {name}
+
+What this group's agent should always know. Written by people and by the agent, never by itself.
+"""
+_SHARED_CLAUDE_MD = """# For every group
+
+What the agents of all groups read. Nothing private belongs here.
+"""
+
+
+def database_path(home: Home) -> Path:
+    """The host's database."""
+    return home.root / "store" / "messages.db"
+
+
+def agent_home(home: Home, group: str) -> Path:
+    """The HOME of a group's agent; its `.claude` holds settings and raw transcripts."""
+    return home.root / "data" / "sessions" / check_group(group)
+
+
+def ipc_directory(home: Home, group: str) -> Path:
+    """Where a group's agent and the host leave files for each other."""
+    return home.root / "data" / "ipc" / check_group(group)
+
+
+def check_registration(group: Group, present: Iterable[Group]) -> None:
+    """Refuse a folder, name or pattern that would break isolation or the router."""
+    checked_name("chat id", group.jid)
+    check_group(group.folder)
+    trigger_of(group.trigger_pattern)
+    if group.folder.lower() in RESERVED:
+        raise PathRefused(f"{group.folder!r} is what all groups share", "choose another folder")
+    if group.folder.lower() == MAIN_GROUP and group.folder != MAIN_GROUP:
+        raise PathRefused(f"{group.folder!r} is too near to {MAIN_GROUP!r}", "choose another folder")
+    for other in present:
+        # On a case-insensitive disk `Family` and `family` are one directory: two groups would share a memory.
+        if other.jid != group.jid and other.folder.lower() == group.folder.lower():
+            raise InvalidValue(
+                f"the folder {other.folder!r} belongs to the chat {other.jid}", "choose another folder"
+            )
+
+
+def create_group(home: Home, group: Group, today: date) -> None:
+    """Make a group's directory with its starter files and CLAUDE.md; what exists is kept."""
+    initialise(home, group.folder, today)
+    create_text(home.group_root(group.folder) / "CLAUDE.md", _CLAUDE_MD.format(name=group.name))
+    create_text(home.shared / "CLAUDE.md", _SHARED_CLAUDE_MD)
+
+
+def place_of(home: Home, group: str, session_id: str) -> AgentPlace:
+    """Make ready where a group's agent runs; its settings are completed, never overwritten."""
+    directory = home.group_root(group)
+    if group != MAIN_GROUP and (directory.is_symlink() or not directory.is_dir()):
+        raise PathRefused(f"the group {group!r} has no directory of its own", "register it first")
+    own = agent_home(home, group)
+    ipc = ipc_directory(home, group)
+    for folder in (own / ".claude", ipc / "messages", ipc / "tasks"):
+        _own_directory(folder, home.root / "data")
+    _complete_settings(own / ".claude" / "settings.json")
+    return AgentPlace(group, directory, own, ipc, _environment(home, group, own, session_id))
+
+
+def _environment(home: Home, group: str, own: Path, session_id: str) -> dict[str, str]:
+    return {
+        **AGENT_ENVIRONMENT,
+        "HOME": str(own),
+        "CLAUDE_CONFIG_DIR": str(own / ".claude"),
+        "NANOCLAW_HOME": str(home.root),
+        "NANOCLAW_GROUP": group,
+        "NANOCLAW_SESSION": session_id,
+    }
+
+
+def _own_directory(folder: Path, base: Path) -> None:
+    """Make a directory below `base`; an agent that put a link in its place gets an error, not a way out."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if folder.resolve() != base.resolve() / folder.relative_to(base):
+        raise PathRefused(f"{folder} is a link that leaves the group", "replace it by a directory")
+
+
+def _complete_settings(path: Path) -> None:
+    with locked(path.parent):
+        if path.is_symlink():
+            raise PathRefused(f"{path} is a link", "replace it by the file itself")
+        before = _settings_in(path)
+        environment = before.get("env", {})
+        if not isinstance(environment, dict):
+            raise FileProblem(f"{path}: env must be an object", "correct it by hand; nothing was changed")
+        if all(key in environment for key in AGENT_ENVIRONMENT):
+            return
+        merged = {**before, "env": {**AGENT_ENVIRONMENT, **environment}}
+        replace_text(path, json.dumps(merged, indent=2, ensure_ascii=False) + "\n")
+
+
+def _settings_in(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(read_text(path))
+    except FileNotFoundError:
+        return {}
+    except ValueError:
+        raise FileProblem(f"{path} is not valid JSON", "correct it by hand; nothing was changed") from None
+    if not isinstance(found, dict):
+        raise FileProblem(f"{path} must hold an object", "correct it by hand; nothing was changed")
+    return found
+
+
+def files_below(folder: Path, suffix: str) -> list[Path]:
+    """The files under a directory, sorted; what a link leads to is left out."""
+    if not folder.is_dir() or folder.is_symlink():
+        return []
+    found = [
+        Path(where, name)
+        for where, _, names in os.walk(folder)
+        for name in names
+        if name.endswith(suffix) and not Path(where, name).is_symlink()
+    ]
+    return sorted(found)

@@ -1,0 +1,265 @@
+"""Host, the operational memory of a bot: what it must not forget between two starts."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from nanoclaw_memory.clock import Clock, SystemClock, stamp
+from nanoclaw_memory.errors import InvalidValue, NanoClawError, NotFound
+from nanoclaw_memory.host import groups as places
+from nanoclaw_memory.host.messages import checked_name, checked_time, encodable, message_from
+from nanoclaw_memory.host.router import OnExchange, Router
+from nanoclaw_memory.host.triggers import trigger_of
+from nanoclaw_memory.store.groups import Groups
+from nanoclaw_memory.store.messages import Messages, adopt
+from nanoclaw_memory.store.sqlite import SqliteDatabase
+from nanoclaw_memory.types import MAIN_GROUP, AgentPlace, Batch, Chat, Group, Message, Reply, Scope
+from nanoclaw_memory.workspace.paths import Home, check_group, default_home
+
+MAX_POLL = 1_000
+
+
+class Host:
+    """The state of one bot in `store/messages.db`; opened on first use, shared by processes and threads."""
+
+    def __init__(
+        self, home: Home, clock: Clock, on_exchange: OnExchange | None = None, assistant: str = "Agent"
+    ) -> None:
+        self.home = home
+        self.clock = clock
+        self.assistant = assistant
+        self.on_exchange = on_exchange
+        self.problems: tuple[str, ...] = ()
+        self.database = SqliteDatabase(places.database_path(home), "messages", adopt)
+        self._messages = Messages(self.database)
+        self._groups = Groups(self.database)
+        self._router = Router(self._messages, self._groups, clock, assistant)
+        self._registered: dict[str, Group] = {}
+        self._sessions: dict[str, str] = {}
+        self._loaded = threading.local()
+
+    @classmethod
+    def open(
+        cls,
+        home: Path | str | None = None,
+        *,
+        clock: Clock | None = None,
+        on_exchange: OnExchange | None = None,
+        assistant: str = "Agent",
+    ) -> Host:
+        """Open a home's host (default `NANOCLAW_HOME` or ~/.nanoclaw) and load its groups and sessions."""
+        root = Path(home).expanduser() if home else default_home()
+        host = cls(Home(root), clock or SystemClock(), on_exchange, assistant)
+        host._refresh()
+        return host
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.database.close()
+
+    # ---- what arrives ----
+
+    def store_message(
+        self, id: str, chat_jid: str, content: str, timestamp: str | datetime, **details: Any
+    ) -> bool:
+        """Store a message; False when this chat has one with the same id already: the first one stays.
+
+        `details` are sender, sender_name, is_from_me and is_bot_message.
+        """
+        return self.store_messages([message_from(id, chat_jid, content, timestamp, **details)]) == 1
+
+    def store_messages(self, messages: Iterable[Message]) -> int:
+        """Store checked messages in one transaction; gives how many were new."""
+        now = stamp(self.clock.now())
+        new = 0
+        with self.database.transaction():
+            for message in messages:
+                # A sender's clock that runs ahead must not keep a chat at the top for ever.
+                active = min(message.timestamp, now)
+                self._messages.put_chat(Chat(message.chat_jid, "", active))
+                new += self._messages.add(message)
+        return new
+
+    def store_chat_metadata(
+        self,
+        jid: str,
+        timestamp: str | datetime,
+        name: str = "",
+        channel: str = "",
+        is_group: bool | None = None,
+    ) -> None:
+        """Note a chat's activity without any content."""
+        at = min(checked_time(timestamp), stamp(self.clock.now()))
+        shown = encodable(name)[:512]
+        with self.database.transaction():
+            self._messages.put_chat(Chat(checked_name("chat id", jid), shown, at, channel, is_group))
+
+    def chats(self) -> list[Chat]:
+        """All chats, the most recently active first."""
+        return self._messages.chats()
+
+    def new_messages_since(
+        self, cursor: int, chats: Iterable[str] | None = None, limit: int = MAX_POLL
+    ) -> tuple[list[Message], int]:
+        """The messages after `cursor` in order of arrival, and the cursor to ask with next; 0 is the beginning."""
+        jids = None if chats is None else list(chats)
+        found = self._messages.since(cursor, limit, jids)
+        return found, found[-1].arrival if found else cursor
+
+    def history(self, chat_jid: str, limit: int = 50) -> list[Message]:
+        """The newest messages of a chat, in order, the agent's own included."""
+        return self._messages.of_chat(chat_jid, 0, self._messages.last_arrival(), limit, newest=True)
+
+    # ---- what must be answered ----
+
+    def poll(self) -> list[Group]:
+        """The groups that wait for an answer, the longest waiting first."""
+        self._refresh()
+        self._router.poll(self._registered)
+        due = [jid for jid, _, _ in self._messages.due()]
+        return [self._registered[jid] for jid in due if jid in self._registered]
+
+    def batch(self, group: Group) -> Batch | None:
+        """What a group's chat asks; the same again until it is answered."""
+        return self._router.batch(group, self.session_of(group.folder))
+
+    def answer(self, batch: Batch, text: str, session_id: str = "") -> Reply | None:
+        """Store the answer, the session and the cursor in one step; None when it was answered already."""
+        reply = self._router.answer(batch, text, session_id)
+        if reply is not None:
+            if session_id:
+                self._sessions[batch.group.folder] = session_id
+            self.remember()
+        return reply
+
+    def say(self, group: Group, text: str, identity: str) -> Reply:
+        """Put a message of the agent's own into the outbox, such as a task's result; once per `identity`."""
+        return self._router.say(group, text, checked_name("message id", identity))
+
+    def outbox(self) -> list[Reply]:
+        """Replies that no channel has confirmed yet; send each, then call `delivered`."""
+        return self._router.outbox()
+
+    def delivered(self, reply: Reply) -> bool:
+        """Note that a reply has reached its chat."""
+        return self._router.delivered(reply)
+
+    def remember(self) -> int:
+        """Hand answered exchanges to `on_exchange`; without one they wait for a host that has one."""
+        return self._router.remember(self.on_exchange) if self.on_exchange else 0
+
+    # ---- groups ----
+
+    @property
+    def groups(self) -> dict[str, Group]:
+        """The registered groups by chat."""
+        self._refresh()
+        return dict(self._registered)
+
+    def group(self, folder: str) -> Group:
+        """The registered group of a folder."""
+        for group in self.groups.values():
+            if group.folder == folder:
+                return group
+        raise NotFound(
+            f"no chat is registered for the group {folder[:80]!r}", "see: nanoclaw-memory groups list"
+        )
+
+    def register_group(
+        self, jid: str, name: str, folder: str, trigger_pattern: str, requires_trigger: bool = True
+    ) -> Group:
+        """Give a chat an agent of its own, with its own directory; registering it again changes its row."""
+        added_at = self.groups[jid].added_at if jid in self.groups else stamp(self.clock.now())
+        shown = encodable(name)[:512] or folder
+        group = Group(jid, shown, folder, trigger_pattern, added_at, requires_trigger)
+        places.check_registration(group, self._registered.values())
+        places.create_group(self.home, group, self.clock.now().date())
+        with self.database.transaction():
+            places.check_registration(group, self._groups.all())
+            self._messages.put_chat(Chat(jid, name, ""))
+            self._groups.put(group)
+        self._registered[jid] = group
+        return group
+
+    def unregister_group(self, jid: str) -> bool:
+        """Take a chat's agent away; its directory, messages and session stay."""
+        with self.database.transaction():
+            removed = self._groups.remove(jid)
+        self._registered.pop(jid, None)
+        return removed
+
+    def place(self, folder: str) -> AgentPlace:
+        """Make ready where a group's agent runs: directory, HOME with settings, IPC, environment."""
+        return places.place_of(self.home, folder, self.session_of(folder))
+
+    def scope(self, group: Group) -> Scope:
+        """The scope of a group's agent: private only where one person talks with it."""
+        chat = self._messages.chat(group.jid)
+        alone = chat is not None and chat.is_group is False
+        return Scope(group.folder, self.session_of(group.folder), private=alone or group.folder == MAIN_GROUP)
+
+    # ---- sessions ----
+
+    def set_session(self, folder: str, session_id: str) -> None:
+        """Point a group to the session that its next run resumes."""
+        check_group(folder)
+        checked_name("session id", session_id)
+        with self.database.transaction():
+            self._groups.put_session(folder, session_id)
+        self._sessions[folder] = session_id
+
+    def clear_session(self, folder: str) -> bool:
+        """Let a group's next run start afresh."""
+        with self.database.transaction():
+            removed = self._groups.remove_session(folder)
+        self._sessions.pop(folder, None)
+        return removed
+
+    def session_of(self, folder: str) -> str:
+        """The session that a group resumes; empty for none."""
+        self._refresh()
+        return self._sessions.get(folder, "")
+
+    def all_sessions(self) -> dict[str, str]:
+        """The session of every group that has one."""
+        self._refresh()
+        return dict(self._sessions)
+
+    # ---- inside ----
+
+    def _refresh(self) -> None:
+        """Load the maps at start, and again when another process or thread has written."""
+        version = self.database.version()
+        if getattr(self._loaded, "version", None) == version:
+            return
+        self._loaded.version = version
+        usable, problems = {}, []
+        for group in self._groups.all():
+            try:
+                check_group(group.folder)
+                trigger_of(group.trigger_pattern)
+            except NanoClawError as error:
+                problems.append(f"{group.jid}: {error.message}; the group is left out")
+            else:
+                usable[group.jid] = group
+        self._registered, self._sessions = usable, self._groups.sessions()
+        self.problems = tuple(problems)
+
+
+def checked_limit(limit: int) -> int:
+    """A count of rows that a person asks for."""
+    if not 1 <= limit <= 10_000:
+        raise InvalidValue(f"a limit of {limit} is refused", "give 1 to 10,000")
+    return limit

@@ -1,0 +1,70 @@
+"""What comes from a channel becomes a Message: limits, clean text, one form of time."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from nanoclaw_memory.clock import moment_of, stamp
+from nanoclaw_memory.errors import InvalidValue
+from nanoclaw_memory.types import Message
+
+MAX_BYTES = 2 * 1024 * 1024
+MAX_NAME = 512
+
+
+def message_from(
+    id: str,
+    chat_jid: str,
+    content: str,
+    timestamp: str | datetime,
+    sender: str = "",
+    sender_name: str = "",
+    is_from_me: bool = False,
+    is_bot_message: bool = False,
+) -> Message:
+    """A message fit for the store, or InvalidValue that says what is wrong with it."""
+    text = encodable(content)
+    size = len(text.encode())
+    if size > MAX_BYTES:
+        raise InvalidValue(
+            f"message {id[:80]!r} has {size:,} bytes, over the limit of {MAX_BYTES:,}",
+            "send long texts as files; the message was not stored",
+        )
+    return Message(
+        checked_name("message id", id),
+        checked_name("chat id", chat_jid),
+        encodable(sender)[:MAX_NAME],
+        encodable(sender_name)[:MAX_NAME],
+        text,
+        checked_time(timestamp),
+        is_from_me,
+        is_bot_message,
+    )
+
+
+def checked_name(what: str, name: str) -> str:
+    """An id from outside: not empty, not endless, without control characters."""
+    if not name or len(name) > MAX_NAME or any(ord(sign) < 32 for sign in name) or name != encodable(name):
+        raise InvalidValue(
+            f"the {what} {name[:80]!r} is refused",
+            f"give 1 to {MAX_NAME} characters without control characters",
+        )
+    return name
+
+
+def checked_time(timestamp: str | datetime) -> str:
+    """A moment as stored; a time without a zone is UTC."""
+    try:
+        moment = timestamp if isinstance(timestamp, datetime) else moment_of(timestamp)
+        if moment.year < 1970:
+            raise ValueError(moment)
+        return stamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    except (ValueError, OverflowError, TypeError):
+        raise InvalidValue(
+            f"{str(timestamp)[:80]!r} is no time", "give ISO 8601, such as 2026-02-23T14:05:00Z"
+        ) from None
+
+
+def encodable(text: str) -> str:
+    """`text` without halves of surrogate pairs, which no file or database takes."""
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,175 @@
+"""From messages to answers: who asks, what belongs to it, and a cursor that moves only with the answer.
+
+Messages are numbered as they are stored (`arrival`); cursors count in these numbers, so equal, late or wrong
+timestamps neither hide nor repeat a message. Three steps, each one transaction:
+
+1. `poll` reads what arrived since the last poll, notes the chats that ask, and moves the reading cursor.
+2. `batch` only reads: asked again after a crash it gives the same messages.
+3. `answer` stores the reply, the session and the chat's cursor together, or nothing when another process was
+   faster. The reply then waits in the outbox until the channel has taken it, under an id that never changes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+
+from nanoclaw_memory.clock import Clock, stamp
+from nanoclaw_memory.host.messages import message_from
+from nanoclaw_memory.host.triggers import trigger_of
+from nanoclaw_memory.store.groups import Groups
+from nanoclaw_memory.store.messages import Messages, user_messages
+from nanoclaw_memory.types import Batch, Group, Message, Reply
+
+READ_LIMIT = 500
+BATCH_LIMIT = 200
+CONTEXT_LIMIT = 50
+
+# group folder, session id, what the user said, what the agent answered, when
+OnExchange = Callable[[str, str, str, str, str], None]
+
+
+class Router:
+    """Reads for all registered groups; each chat has its own cursor."""
+
+    def __init__(self, messages: Messages, groups: Groups, clock: Clock, assistant: str) -> None:
+        self.messages = messages
+        self.groups = groups
+        self.clock = clock
+        self.assistant = assistant
+
+    # ---- who asks ----
+
+    def poll(self, registered: Mapping[str, Group]) -> None:
+        """Read everything that has arrived and note the chats that ask for an answer."""
+        while self._poll_once(registered):
+            pass
+
+    def _poll_once(self, registered: Mapping[str, Group]) -> bool:
+        seen = int(self.messages.state("last_arrival") or 0)
+        if self.messages.last_arrival() <= seen:
+            return False
+        arrived = self.messages.since(seen, READ_LIMIT)
+        if not arrived:
+            return False
+        asking = _asking(arrived, registered)
+        with self.messages.database.transaction():
+            # Patterns were tried outside the transaction; when another process has read meanwhile, look again.
+            if int(self.messages.state("last_arrival") or 0) != seen:
+                return True
+            for jid, (first, last) in asking.items():
+                self.messages.ask(jid, first, last)
+            self.messages.put_state("last_arrival", str(arrived[-1].arrival))
+            self._note_time("last_timestamp", arrived)
+        return True
+
+    def _note_time(self, key: str, arrived: list[Message]) -> None:
+        """Keep v1's cursor beside ours; a clock that runs ahead must not push it into the future."""
+        now = stamp(self.clock.now())
+        latest = max((message.timestamp for message in arrived if message.timestamp <= now), default="")
+        if latest > self.messages.state(key):
+            self.messages.put_state(key, latest)
+
+    # ---- what they ask ----
+
+    def batch(self, group: Group, session_id: str) -> Batch | None:
+        """What a chat waits to have answered, oldest first; None when it waits for nothing."""
+        due = self.messages.due_of(group.jid)
+        if due is None:
+            return None
+        first, last = due
+        asked = user_messages(self.messages.of_chat(group.jid, first, last, BATCH_LIMIT))
+        if not asked:
+            return None
+        since = self.messages.answered(group.jid) + 1
+        context = self.messages.of_chat(group.jid, since, first - 1, CONTEXT_LIMIT, newest=True)
+        earlier = self.messages.count(group.jid, since, first - 1) - len(context)
+        return Batch(group, tuple(asked), tuple(context), earlier, session_id)
+
+    # ---- the answer ----
+
+    def answer(self, batch: Batch, text: str, session_id: str) -> Reply | None:
+        """Store the answer and move the cursor in one step; None when it was answered already."""
+        jid, last = batch.group.jid, batch.messages[-1].arrival
+        first = batch.messages[0].arrival
+        now = stamp(self.clock.now())
+        reply = Reply(f"reply-{last}", jid, batch.group.folder, text, session_id, now)
+        with self.messages.database.transaction():
+            if not self.messages.settle(jid, first, last):
+                return None
+            if session_id:
+                self.groups.put_session(batch.group.folder, session_id)
+            self._note_agent_time(jid, batch)
+            self._store_reply(reply, (first, last))
+        return reply
+
+    def say(self, group: Group, text: str, identity: str) -> Reply:
+        """Put a message of the agent's own into the outbox, once per `identity`."""
+        reply = Reply(identity, group.jid, group.folder, text, "", stamp(self.clock.now()))
+        with self.messages.database.transaction():
+            self._store_reply(reply, None)
+        return reply
+
+    def _store_reply(self, reply: Reply, arrivals: tuple[int, int] | None) -> None:
+        message = message_from(
+            reply.id,
+            reply.chat_jid,
+            reply.content,
+            reply.created_at,
+            self.assistant,
+            self.assistant,
+            is_from_me=True,
+            is_bot_message=True,
+        )
+        self.messages.add(message)
+        self.messages.add_reply(reply, arrivals)
+
+    def _note_agent_time(self, jid: str, batch: Batch) -> None:
+        known = self.messages.state("last_agent_timestamp")
+        try:
+            times = json.loads(known or "{}")
+        except ValueError:
+            times = {}
+        now = stamp(self.clock.now())
+        latest = max((m.timestamp for m in batch.messages if m.timestamp <= now), default="")
+        if isinstance(times, dict) and latest > str(times.get(jid, "")):
+            self.messages.put_state("last_agent_timestamp", json.dumps({**times, jid: latest}))
+
+    # ---- after the answer ----
+
+    def outbox(self) -> list[Reply]:
+        """Replies that no channel has confirmed yet, oldest first; after a crash some come a second time."""
+        return [reply for reply, _, _ in self.messages.replies("delivered")]
+
+    def delivered(self, reply: Reply) -> bool:
+        """Note that a reply has reached its chat."""
+        with self.messages.database.transaction():
+            return self.messages.mark_reply(reply.id, "delivered", stamp(self.clock.now()))
+
+    def remember(self, on_exchange: OnExchange) -> int:
+        """Hand every answered exchange to the memory of its group, in order; gives how many."""
+        waiting = self.messages.replies("remembered")
+        for reply, first, last in waiting:
+            asked = user_messages(self.messages.of_chat(reply.chat_jid, first, last, BATCH_LIMIT))
+            spoken = "\n".join(_spoken(message) for message in asked)
+            on_exchange(reply.group, reply.session_id, spoken, reply.content, reply.created_at)
+            with self.messages.database.transaction():
+                self.messages.mark_reply(reply.id, "remembered", stamp(self.clock.now()))
+        return len(waiting)
+
+
+def _asking(arrived: list[Message], registered: Mapping[str, Group]) -> dict[str, tuple[int, int]]:
+    """Per chat, the first and last message that calls its agent."""
+    found: dict[str, tuple[int, int]] = {}
+    for message in user_messages(arrived):
+        group = registered.get(message.chat_jid)
+        if group is None:
+            continue
+        if not group.requires_trigger or trigger_of(group.trigger_pattern)(message.content):
+            first, _ = found.get(group.jid, (message.arrival, 0))
+            found[group.jid] = (first, message.arrival)
+    return found
+
+
+def _spoken(message: Message) -> str:
+    return f"{message.sender_name}: {message.content}" if message.sender_name else message.content

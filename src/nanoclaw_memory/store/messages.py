@@ -1,0 +1,241 @@
+"""Chats, messages, cursors and replies of the host: rows in, rows out, every cursor moved with its effect."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from nanoclaw_memory.store.database import Database, Row
+from nanoclaw_memory.types import Chat, Message, Reply
+
+_MESSAGE = "id, chat_jid, sender, sender_name, content, timestamp, is_from_me, is_bot_message, arrival"
+# What NanoClaw v1 added over its life; an older file lacks some of them.
+_V1_COLUMNS = {
+    "chats": {"channel": "TEXT", "is_group": "INTEGER"},
+    "messages": {"is_bot_message": "INTEGER DEFAULT 0", "arrival": "INTEGER"},
+    "scheduled_tasks": {"context_mode": "TEXT DEFAULT 'isolated'"},
+    "registered_groups": {"container_config": "TEXT", "requires_trigger": "INTEGER DEFAULT 1"},
+}
+
+
+def adopt(connection: Any) -> None:
+    """Give a v1 file the columns that it lacks; its rows, other columns and other tables stay as they are."""
+    for table, wanted in _V1_COLUMNS.items():
+        present = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+        for name, kind in wanted.items():
+            if present and name not in present:
+                connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
+                if name == "is_bot_message":
+                    _mark_bot_messages(connection)
+
+
+def _mark_bot_messages(connection: Any) -> None:
+    """Before it had a column for them, v1 knew its own messages by their opening: `Andy: …`."""
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'registered_groups'").fetchone():
+        return
+    for (pattern,) in connection.execute("SELECT DISTINCT trigger_pattern FROM registered_groups").fetchall():
+        name = str(pattern).lstrip("^@").rstrip("\\b")
+        if name.isalnum():
+            connection.execute(
+                "UPDATE messages SET is_bot_message = 1 WHERE content LIKE :opening", {"opening": f"{name}:%"}
+            )
+
+
+class Messages:
+    """The rows of chats and messages, and how far each chat has been read and answered."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    # ---- chats ----
+
+    def put_chat(self, chat: Chat) -> None:
+        """Note a chat; a name or channel that is not given leaves the known one, activity only moves on."""
+        self.database.execute(
+            """INSERT INTO chats (jid, name, last_message_time, channel, is_group)
+               VALUES (:jid, :shown, :at, :channel, :is_group)
+               ON CONFLICT (jid) DO UPDATE SET
+                 name = COALESCE(:name, chats.name),
+                 last_message_time = MAX(COALESCE(chats.last_message_time, ''), excluded.last_message_time),
+                 channel = COALESCE(excluded.channel, chats.channel),
+                 is_group = COALESCE(excluded.is_group, chats.is_group)""",
+            {
+                "jid": chat.jid,
+                "name": chat.name or None,
+                "shown": chat.name or chat.jid,
+                "at": chat.last_message_time,
+                "channel": chat.channel or None,
+                "is_group": None if chat.is_group is None else int(chat.is_group),
+            },
+        )
+
+    def chats(self) -> list[Chat]:
+        rows = self.database.query(
+            "SELECT jid, name, last_message_time, channel, is_group FROM chats "
+            "ORDER BY last_message_time DESC, jid"
+        )
+        return [_chat(row) for row in rows]
+
+    def chat(self, jid: str) -> Chat | None:
+        rows = self.database.query(
+            "SELECT jid, name, last_message_time, channel, is_group FROM chats WHERE jid = :jid", {"jid": jid}
+        )
+        return _chat(rows[0]) if rows else None
+
+    # ---- messages ----
+
+    def add(self, message: Message) -> bool:
+        """Store a message of a known chat; False, and nothing changed, when its id is there already."""
+        place = self.last_arrival() + 1
+        added = self.database.execute(
+            f"""INSERT INTO messages ({_MESSAGE})
+               VALUES (:id, :chat, :sender, :sender_name, :content, :at, :mine, :bot, :arrival)
+               ON CONFLICT (id, chat_jid) DO NOTHING""",  # noqa: S608
+            {
+                "id": message.id,
+                "chat": message.chat_jid,
+                "sender": message.sender,
+                "sender_name": message.sender_name,
+                "content": message.content,
+                "at": message.timestamp,
+                "mine": int(message.is_from_me),
+                "bot": int(message.is_bot_message),
+                "arrival": place,
+            },
+        )
+        if added:
+            self.database.execute("UPDATE arrivals SET last = :place", {"place": place})
+        return bool(added)
+
+    def last_arrival(self) -> int:
+        return int(self.database.query("SELECT last FROM arrivals")[0][0])
+
+    def since(self, arrival: int, limit: int, jids: Sequence[str] | None = None) -> list[Message]:
+        """The messages after `arrival` in the order they came, of some chats or of all."""
+        where = "" if jids is None else "AND chat_jid IN (SELECT value FROM json_each(:jids))"
+        rows = self.database.query(
+            f"SELECT {_MESSAGE} FROM messages WHERE arrival > :arrival {where} "  # noqa: S608
+            "ORDER BY arrival LIMIT :limit",
+            {"arrival": arrival, "limit": limit, "jids": json.dumps(list(jids or ()))},
+        )
+        return [_message(row) for row in rows]
+
+    def of_chat(self, jid: str, first: int, last: int, limit: int, newest: bool = False) -> list[Message]:
+        """A chat's messages with `first <= arrival <= last`, in order; the oldest or the newest `limit`."""
+        rows = self.database.query(
+            f"SELECT {_MESSAGE} FROM messages WHERE chat_jid = :jid AND arrival BETWEEN :first AND :last "  # noqa: S608
+            f"ORDER BY arrival {'DESC' if newest else 'ASC'} LIMIT :limit",
+            {"jid": jid, "first": first, "last": last, "limit": limit},
+        )
+        return [_message(row) for row in (reversed(rows) if newest else rows)]
+
+    def count(self, jid: str, first: int, last: int) -> int:
+        sql = "SELECT COUNT(*) FROM messages WHERE chat_jid = :jid AND arrival BETWEEN :first AND :last"
+        return int(self.database.query(sql, {"jid": jid, "first": first, "last": last})[0][0])
+
+    # ---- cursors ----
+
+    def state(self, key: str) -> str:
+        rows = self.database.query("SELECT value FROM router_state WHERE key = :key", {"key": key})
+        return str(rows[0][0]) if rows else ""
+
+    def put_state(self, key: str, value: str) -> None:
+        self.database.execute(
+            "INSERT INTO router_state (key, value) VALUES (:key, :value) "
+            "ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            {"key": key, "value": value},
+        )
+
+    def answered(self, jid: str) -> int:
+        rows = self.database.query("SELECT answered FROM chat_cursors WHERE chat_jid = :jid", {"jid": jid})
+        return int(rows[0][0]) if rows else 0
+
+    def ask(self, jid: str, first: int, last: int) -> None:
+        """Note that a chat asks for an answer from `first` to `last`, unless that is answered already."""
+        self.database.execute(
+            """INSERT INTO chat_cursors (chat_jid, due_from, due_to) VALUES (:jid, :first, :last)
+               ON CONFLICT (chat_jid) DO UPDATE SET
+                 due_from = COALESCE(due_from, MAX(:first, answered + 1)), due_to = :last
+               WHERE answered < :last""",
+            {"jid": jid, "first": first, "last": last},
+        )
+
+    def due(self) -> list[tuple[str, int, int]]:
+        """The chats that ask for an answer, the one that waits longest first: jid, first and last arrival."""
+        rows = self.database.query(
+            "SELECT chat_jid, due_from, due_to FROM chat_cursors WHERE due_to IS NOT NULL ORDER BY due_from"
+        )
+        return [(str(jid), int(first), int(last)) for jid, first, last in rows]
+
+    def due_of(self, jid: str) -> tuple[int, int] | None:
+        sql = "SELECT due_from, due_to FROM chat_cursors WHERE chat_jid = :jid AND due_to IS NOT NULL"
+        rows = self.database.query(sql, {"jid": jid})
+        return (int(rows[0][0]), int(rows[0][1])) if rows else None
+
+    def settle(self, jid: str, first: int, last: int) -> bool:
+        """Move a chat's cursor to `last`; False when somebody else has answered any of it in the meantime."""
+        moved = self.database.execute(
+            """UPDATE chat_cursors SET
+                 answered = :last,
+                 due_from = CASE WHEN due_to > :last THEN :last + 1 END,
+                 due_to = CASE WHEN due_to > :last THEN due_to END
+               WHERE chat_jid = :jid AND answered < :first""",
+            {"jid": jid, "first": first, "last": last},
+        )
+        return bool(moved)
+
+    # ---- replies ----
+
+    def add_reply(self, reply: Reply, arrivals: tuple[int, int] | None) -> None:
+        first, last = arrivals or (None, None)
+        self.database.execute(
+            """INSERT INTO replies (id, chat_jid, group_folder, session_id, first_arrival, last_arrival,
+                                    created_at, remembered_at)
+               VALUES (:id, :jid, :group, :session, :first, :last, :at, :remembered)
+               ON CONFLICT (id) DO NOTHING""",
+            {
+                "id": reply.id,
+                "jid": reply.chat_jid,
+                "group": reply.group,
+                "session": reply.session_id,
+                "first": first,
+                "last": last,
+                "at": reply.created_at,
+                # What answers nobody is no exchange.
+                "remembered": None if arrivals else reply.created_at,
+            },
+        )
+
+    def replies(self, undone: str) -> list[tuple[Reply, int, int]]:
+        """The replies not yet `delivered` or `remembered`, oldest first, with the arrivals they answer."""
+        column = {"delivered": "delivered_at", "remembered": "remembered_at"}[undone]
+        rows = self.database.query(
+            f"""SELECT r.id, r.chat_jid, r.group_folder, m.content, r.session_id, r.created_at,
+                       COALESCE(r.first_arrival, 0), COALESCE(r.last_arrival, -1)
+                FROM replies r JOIN messages m ON m.id = r.id AND m.chat_jid = r.chat_jid
+                WHERE r.{column} IS NULL ORDER BY r.created_at, m.arrival"""  # noqa: S608
+        )
+        return [(Reply(*row[:6]), int(row[6]), int(row[7])) for row in rows]
+
+    def mark_reply(self, reply_id: str, done: str, at: str) -> bool:
+        column = {"delivered": "delivered_at", "remembered": "remembered_at"}[done]
+        sql = f"UPDATE replies SET {column} = :at WHERE id = :id AND {column} IS NULL"  # noqa: S608
+        return bool(self.database.execute(sql, {"at": at, "id": reply_id}))
+
+
+def user_messages(messages: Iterable[Message]) -> list[Message]:
+    """The messages that people wrote: not the agent's own, not empty."""
+    return [message for message in messages if not message.is_bot_message and message.content]
+
+
+def _chat(row: Row) -> Chat:
+    jid, name, at, channel, is_group = row
+    return Chat(jid, name or jid, at or "", channel or "", None if is_group is None else bool(is_group))
+
+
+def _message(row: Row) -> Message:
+    identity, jid, sender, name, content, at, mine, bot, arrival = row
+    return Message(
+        str(identity), jid, sender or "", name or "", content or "", at or "", bool(mine), bool(bot), arrival
+    )
