@@ -47,7 +47,7 @@ def checked_name(what: str, name: str) -> str:
     if not name or len(name) > MAX_NAME or any(ord(sign) < 32 for sign in name) or name != encodable(name):
         raise InvalidValue(
             f"the {what} {name[:80]!r} is refused",
-            f"give 1 to {MAX_NAME} characters without control characters",
+            f"give 1 to {MAX_NAME} visible characters",
         )
     return name
 

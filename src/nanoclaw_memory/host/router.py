@@ -54,7 +54,7 @@ class Router:
             return False
         asking = _asking(arrived, registered)
         with self.messages.database.transaction():
-            # Patterns were tried outside the transaction; when another process has read meanwhile, look again.
+            # Patterns were tried outside the transaction; if another process has read meanwhile, look again.
             if int(self.messages.state("last_arrival") or 0) != seen:
                 return True
             for jid, (first, last) in asking.items():
@@ -78,13 +78,18 @@ class Router:
         if due is None:
             return None
         first, last = due
-        asked = user_messages(self.messages.of_chat(group.jid, first, last, BATCH_LIMIT))
-        if not asked:
+        asked = self.messages.of_people(group.jid, first, last, BATCH_LIMIT)
+        if not asked:  # deleted since they were read
+            self._settle(group.jid, first, last)
             return None
         since = self.messages.answered(group.jid) + 1
         context = self.messages.of_chat(group.jid, since, first - 1, CONTEXT_LIMIT, newest=True)
         earlier = self.messages.count(group.jid, since, first - 1) - len(context)
         return Batch(group, tuple(asked), tuple(context), earlier, session_id)
+
+    def _settle(self, jid: str, first: int, last: int) -> None:
+        with self.messages.database.transaction():
+            self.messages.settle(jid, first, last)
 
     # ---- the answer ----
 
@@ -150,7 +155,7 @@ class Router:
         """Hand every answered exchange to the memory of its group, in order; gives how many."""
         waiting = self.messages.replies("remembered")
         for reply, first, last in waiting:
-            asked = user_messages(self.messages.of_chat(reply.chat_jid, first, last, BATCH_LIMIT))
+            asked = self.messages.of_people(reply.chat_jid, first, last, BATCH_LIMIT)
             spoken = "\n".join(_spoken(message) for message in asked)
             on_exchange(reply.group, reply.session_id, spoken, reply.content, reply.created_at)
             with self.messages.database.transaction():

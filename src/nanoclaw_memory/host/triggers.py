@@ -1,4 +1,4 @@
-"""Does a message call the agent? Patterns come from people, so matching takes linear time whatever they write."""
+"""Does a message call the agent? People write the patterns, so matching takes linear time."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Trigger = Callable[[str], bool]
 def trigger_of(pattern: str) -> Trigger:
     """The test of a pattern; InvalidValue when it cannot be one.
 
-    A plain word such as `@Andy` must open the message, in any case and as a whole word; anything with signs of
-    a regular expression is one, and may match anywhere.
+    A plain word such as `@Andy` must open the message, in any case and as a whole word; anything with signs
+    of a regular expression is one, and may match anywhere.
     """
     if not pattern.strip() or len(pattern) > MAX_PATTERN:
         raise InvalidValue(
@@ -51,8 +51,8 @@ class _Expression:
 
 
 def _compiled(pattern: str) -> _Expression:
-    # RE2 instead of `re`: Python's matcher backtracks, cannot be interrupted, and one `^(a+)+$` would stop the
-    # host for every group. RE2 runs in linear time and refuses what would grow when compiled.
+    # RE2 instead of `re`: Python's matcher backtracks, cannot be interrupted, and one `^(a+)+$` would stop
+    # the host for every group. RE2 runs in linear time and refuses what would grow when compiled.
     import re2
 
     options = re2.Options()

@@ -18,7 +18,10 @@ class Groups:
             "ORDER BY added_at, jid"
         )
         # Where v1 left NULL, a trigger is required.
-        return [Group(*row[:5], requires_trigger=row[5] is None or bool(row[5])) for row in rows]
+        return [
+            Group(jid, name, folder, pattern, at, required is None or bool(required))
+            for jid, name, folder, pattern, at, required in rows
+        ]
 
     def put(self, group: Group) -> None:
         self.database.execute(

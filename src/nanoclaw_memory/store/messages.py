@@ -130,6 +130,15 @@ class Messages:
         )
         return [_message(row) for row in (reversed(rows) if newest else rows)]
 
+    def of_people(self, jid: str, first: int, last: int, limit: int) -> list[Message]:
+        """The oldest of a chat's messages that people wrote: not the agent's own, not empty."""
+        rows = self.database.query(
+            f"SELECT {_MESSAGE} FROM messages WHERE chat_jid = :jid AND arrival BETWEEN :first AND :last "  # noqa: S608
+            "AND COALESCE(is_bot_message, 0) = 0 AND content != '' ORDER BY arrival LIMIT :limit",
+            {"jid": jid, "first": first, "last": last, "limit": limit},
+        )
+        return [_message(row) for row in rows]
+
     def count(self, jid: str, first: int, last: int) -> int:
         sql = "SELECT COUNT(*) FROM messages WHERE chat_jid = :jid AND arrival BETWEEN :first AND :last"
         return int(self.database.query(sql, {"jid": jid, "first": first, "last": last})[0][0])
