@@ -41,21 +41,24 @@ def is_current(connection: Any, steps: Sequence[Step], path: Path) -> bool:
     return bool(current == newest)
 
 
-def migrate(
-    connection: Any, steps: Sequence[Step], path: Path, adopt: Callable[[Any], None] | None = None
-) -> None:
+# Runs before step 1 on a file without a version of ours; may give what is to run after the steps.
+Adopt = Callable[[Any], Callable[[Any], None] | None]
+
+
+def migrate(connection: Any, steps: Sequence[Step], path: Path, adopt: Adopt | None = None) -> None:
     """Bring an open connection's schema up to date; the caller holds the write lock.
 
     `adopt` runs once, before step 1, on a file that has tables but no version of ours: it renames what an
-    older system left so that the steps can build beside it.
+    older system left so that the steps can build beside it, and gives a function that moves the rows over.
     """
     if is_current(connection, steps, path):  # another process was first
         return
     (current,) = connection.execute("PRAGMA user_version").fetchone()
     with connection:
-        if current == 0 and adopt is not None:
-            adopt(connection)
+        finish = adopt(connection) if current == 0 and adopt is not None else None
         for step in steps:
             if step.number > current:
                 connection.execute(step.sql).fetchall()  # apsw stops at a row until it is fetched
+        if finish is not None:
+            finish(connection)
         connection.execute(f"PRAGMA user_version = {steps[-1].number}")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from nanoclaw_memory.errors import CorruptDatabase, StoreBusy, StoreError
 from nanoclaw_memory.store.database import Params, Row
-from nanoclaw_memory.store.migrate import Step, is_current, migrate, steps_of
+from nanoclaw_memory.store.migrate import Adopt, Step, is_current, migrate, steps_of
 
 BUSY_MS = 10_000
 _PRAGMAS = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON"
@@ -23,7 +23,7 @@ class SqliteDatabase:
         self,
         path: Path,
         name: str,
-        adopt: Callable[[Any], None] | None = None,
+        adopt: Adopt | None = None,
         steps: Sequence[Step] | None = None,
     ) -> None:
         self.path = path
@@ -45,11 +45,14 @@ class SqliteDatabase:
         with self._translated():
             yield from self._connection().execute(sql, params or {})
 
-    def match(self, table: str, terms: Sequence[str], limit: int) -> list[tuple[int, float]]:
+    def match(
+        self, table: str, terms: Sequence[str], limit: int, only: str = "", params: Params | None = None
+    ) -> list[tuple[int, float]]:
         if not terms:
             return []
-        sql = f"SELECT rowid, -rank FROM {table} WHERE {table} MATCH :match ORDER BY rank LIMIT :limit"  # noqa: S608
-        rows = self.query(sql, {"match": any_of(terms), "limit": limit})
+        where = f"{table} MATCH :match" + (f" AND {only}" if only else "")
+        sql = f"SELECT rowid, -rank FROM {table} WHERE {where} ORDER BY rank LIMIT :limit"  # noqa: S608
+        rows = self.query(sql, {**(params or {}), "match": any_of(terms), "limit": limit})
         return [(int(rowid), float(score)) for rowid, score in rows]
 
     def version(self) -> int:
@@ -112,6 +115,59 @@ class SqliteDatabase:
         with self._translated():
             self._connection().execute("VACUUM INTO :target", {"target": str(target)})
 
+    def load_from(self, source: Path) -> None:
+        """Take over the whole content of another file, in one transaction of this one.
+
+        SQLite's backup writes through the live file and its WAL, so that connections of other processes just
+        see the next version; a file put in its place would leave them on the old one.
+        """
+        import apsw
+
+        with self._write_lock(), self._translated():
+            saved = apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY)
+            try:
+                with self._connection().backup("main", saved, "main") as backup:
+                    while not backup.done:
+                        backup.step(-1)
+            finally:
+                saved.close()
+
+    def discard(self) -> None:
+        """Remove the file with its WAL: for one too damaged to be opened, of which a copy has been kept."""
+        with self._write_lock():
+            self.close()
+            self._migrated = False
+            for path in (self.path, Path(f"{self.path}-wal"), Path(f"{self.path}-shm")):
+                path.unlink(missing_ok=True)
+
+    def at(self, path: Path) -> SqliteDatabase:
+        """A database of the same kind in another file."""
+        return SqliteDatabase(path, self.name, self._adopt, self._steps)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep writers of all processes waiting; this thread may still write. Readers go on."""
+        import fcntl
+        import time
+
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with Path(f"{self.path}-lock").open("a") as handle:
+            # With a limit: a writer that holds this lock may itself be waiting for one that our caller holds.
+            until = time.monotonic() + BUSY_MS / 1000
+            while True:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > until:
+                        raise self._busy() from None
+                    time.sleep(0.02)
+            self._local.held = True
+            try:
+                yield
+            finally:
+                self._local.held = False
+
     def close(self) -> None:
         with self._guard:
             for connection in self._opened:
@@ -163,6 +219,9 @@ class SqliteDatabase:
         # SQLite's busy handler polls and starves under many writers; a queue at the file system does not.
         import fcntl
 
+        if getattr(self._local, "held", False):
+            yield
+            return
         with Path(f"{self.path}-lock").open("a") as handle:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield
@@ -179,14 +238,16 @@ class SqliteDatabase:
                 "keep a copy, then restore a checkpoint: nanoclaw-memory checkpoint list",
             ) from error
         except (apsw.BusyError, apsw.LockedError) as error:
-            raise StoreBusy(
-                f"{self.path.name} stayed busy for {BUSY_MS // 1000} s",
-                "try again; another process is writing",
-            ) from error
+            raise self._busy() from error
         except (apsw.FullError, apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError) as error:
             raise StoreError(
                 f"{self.path.name} cannot be used: {error}", "check free disk space and permissions"
             ) from error
+
+    def _busy(self) -> StoreBusy:
+        return StoreBusy(
+            f"{self.path.name} stayed busy for {BUSY_MS // 1000} s", "try again; another process is writing"
+        )
 
 
 def any_of(terms: Sequence[str]) -> str:
