@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date
 from functools import cached_property
@@ -17,6 +17,8 @@ from nanoclaw_memory.types import (
     Boot,
     Created,
     Finding,
+    Found,
+    Indexed,
     Lines,
     LogLine,
     Policy,
@@ -30,6 +32,8 @@ from nanoclaw_memory.types import (
 from nanoclaw_memory.workspace.paths import Home, default_home, locate, log_path
 
 if TYPE_CHECKING:
+    from nanoclaw_memory.providers.embedder import Chain
+    from nanoclaw_memory.search.front import SearchFront
     from nanoclaw_memory.settings import Configuration, Settings
     from nanoclaw_memory.store.sqlite import SqliteDatabase
     from nanoclaw_memory.telemetry import Telemetry
@@ -119,6 +123,39 @@ class Memory:
 
             self._databases[name] = SqliteDatabase(self.home.data(self.scope.group) / f"{name}.db", name)
         return self._databases[name]
+
+    @cached_property
+    def embedder(self) -> Chain | None:
+        """Who makes vectors; None when embeddings are off. Loads nothing before first use."""
+        from nanoclaw_memory.providers.embedder import embedder_for
+
+        return embedder_for(
+            self.settings.embeddings, self.home.models, self.home.data(MAIN_GROUP), self.clock
+        )
+
+    # ---- search ----
+
+    @cached_property
+    def _search(self) -> SearchFront:
+        from nanoclaw_memory.search.front import SearchFront
+
+        return SearchFront(self.home, self.scope, self.configuration, self.database, lambda: self.embedder)
+
+    def search(self, query: str, limit: int = 10, *, fast: bool = False, explain: bool = False) -> Found:
+        """Ranked hits over the group's files, best first; says aloud what could not take part."""
+        self.require_group()
+        found = self._search.search(query, limit, self.today(), fast, explain)
+        self.telemetry.record("search", hits=len(found.hits), took_ms=found.took_ms)
+        return found
+
+    def index(
+        self, rebuild: bool = False, progress: Callable[[str, int, int], None] | None = None
+    ) -> Indexed:
+        """Bring the search index up to date with the files."""
+        self.require_group()
+        done = self._search.run(rebuild, progress)
+        self.telemetry.record("index", files=done.files, chunks=done.chunks, embedded=done.embedded)
+        return done
 
     # ---- session start ----
 

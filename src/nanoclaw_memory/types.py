@@ -352,7 +352,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Hit:
-    """Something that search found: lines of a file, or an entry; `score` is 0 to 1, `why` says what matched."""
+    """Something that search found: lines of a file, or an entry; `score` is 0 to 1."""
 
     kind: str  # chunk, entry
     path: str

@@ -37,8 +37,13 @@ class Database(Protocol):
         """A write transaction: all or nothing, one writer at a time over all processes; may be nested."""
         ...
 
-    def match(self, table: str, terms: Sequence[str], limit: int) -> list[tuple[int, float]]:
-        """Row ids of the keyword index `table` that hold any of `terms`, best first (higher is better)."""
+    def match(
+        self, table: str, terms: Sequence[str], limit: int, only: str = "", params: Params | None = None
+    ) -> list[tuple[int, float]]:
+        """Row ids of the keyword index `table` that hold any of `terms`, best first (higher is better).
+
+        `only` is a condition of our own SQL on `rowid`, tested before the limit; `params` are its values.
+        """
         ...
 
     def version(self) -> int:

@@ -22,6 +22,8 @@ COMMANDS = {
     "policy": ("policy", "Rules before risky actions: add, list, check."),
     "status": ("health", "Show what there is, at a glance."),
     "doctor": ("health", "Check everything and name the command that helps."),
+    "index": ("search", "Bring the search index up to date."),
+    "search": ("search", "Find lines in memory."),
     "config": ("config", "Show, read and change settings."),
 }
 

@@ -1,0 +1,213 @@
+"""A file's text -> chunks: turns of a conversation, lines of a log, sections of everything else."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from nanoclaw_memory.tokens import estimate
+from nanoclaw_memory.types import Chunk
+from nanoclaw_memory.workspace import log
+from nanoclaw_memory.workspace.paths import day_in_path
+
+VERSION = 1
+_HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
+_FENCE = re.compile(r"^\s*(```|~~~)")
+_DAY = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
+_STAMP = r"(?:[\[(][^\])]{1,40}[\])]\s*|\d{1,2}:\d{2}(?::\d{2})?\s*(?:[ap]m)?\s*[-–—]?\s*)?"
+_NAME = r"[^\W\d_][\w .'’-]{0,39}?"
+_BOLD_TURN = re.compile(
+    rf"^\s*(?:[-*>]\s+)?{_STAMP}(?:\*\*|__)(?P<speaker>{_NAME})"
+    rf"(?:\s*[\[(][^\])]*[\])])?(?:(?:\*\*|__)\s*(?:[\[(][^\])]*[\])]\s*)?:|:\s*(?:\*\*|__))\s*(?P<said>.*)$",
+    re.IGNORECASE,
+)
+_PLAIN_TURN = re.compile(
+    rf"^\s*(?:[-*>]\s+)?{_STAMP}(?P<speaker>{_NAME})(?:\s*[\[(][^\])]*[\])])?:\s+(?P<said>.*)$", re.IGNORECASE
+)
+_HEADED_TURN = re.compile(
+    rf"^#{{2,6}}\s+{_STAMP}(?P<speaker>{_NAME})\s*(?:[\[(@,–—-].*)?:?\s*$", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class Chunking:
+    """How files are cut; part of the index's identity."""
+
+    size: int = 400
+    overlap: int = 80
+
+    @property
+    def key(self) -> str:
+        return f"{VERSION}:{self.size}:{self.overlap}"
+
+
+@dataclass(frozen=True)
+class _Line:
+    number: int
+    text: str
+    heading: str
+    opens: bool  # whether it is itself a heading
+
+
+def chunks_of(relative: str, text: str, chunking: Chunking) -> list[Chunk]:
+    """The chunks of a file, in order; every line that says something is in one."""
+    lines = list(_headed(text))
+    day = day_in_path(relative)
+    if day is not None:
+        return _log_lines(lines, day.isoformat(), chunking)
+    named = _DAY.search(relative.rpartition("/")[2])
+    dated = named.group(1) if named else ""
+    if relative.startswith("conversations/") and (turns := _turns(lines)):
+        return [chunk for turn in turns for chunk in _turn_chunks(turn, dated, chunking)]
+    return [_chunk(part, "section", dated) for part in _sections(lines, chunking)]
+
+
+def without_speaker(text: str) -> str:
+    """A turn's words without the name before them."""
+    first, newline, rest = text.partition("\n")
+    match = _BOLD_TURN.match(first) or _PLAIN_TURN.match(first)
+    if match:
+        return match["said"] + newline + rest
+    return rest if _HEADED_TURN.match(first) else text
+
+
+def _headed(text: str) -> Iterator[_Line]:
+    """Every line with the path of headings above it; a heading in a code block is none."""
+    path: list[tuple[int, str]] = []
+    fenced = False
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = raw.rstrip("\r")
+        if _FENCE.match(line):
+            fenced = not fenced
+        match = None if fenced else _HEADING.match(line)
+        if match:
+            level = len(match[1])
+            path = [entry for entry in path if entry[0] < level] + [(level, match[2])]
+        yield _Line(number, line, " > ".join(title for _, title in path), match is not None)
+
+
+def _chunk(lines: Sequence[_Line], grain: str, day: str, speaker: str = "") -> Chunk:
+    last = next((line for line in reversed(lines) if line.text.strip()), lines[-1])
+    body = [line for line in lines if line.number <= last.number]
+    found = _DAY.findall(body[-1].heading) if grain != "line" else []
+    return Chunk(
+        body[0].number,
+        body[-1].number,
+        "\n".join(line.text for line in body),
+        grain,
+        body[-1].heading,
+        found[-1] if found else day,
+        speaker,
+    )
+
+
+# ---- logs ----
+
+
+def _log_lines(lines: Sequence[_Line], day: str, chunking: Chunking) -> list[Chunk]:
+    """One chunk an entry of a daily log, with the indented lines under it."""
+    groups: list[list[_Line]] = []
+    fenced = False
+    for line in lines:
+        if _FENCE.match(line.text):
+            fenced = not fenced
+        starts = not fenced and not line.opens and _starts_entry(line.text)
+        if starts or line.opens or not groups:
+            groups.append([line])
+        else:
+            groups[-1].append(line)
+    found = []
+    for group in groups:
+        if not any(line.text.strip() and not line.opens for line in group):
+            continue  # a bare heading is in the heading path of what follows
+        entry = log.parse_line(group[0].text)
+        importance = entry.importance if entry else None
+        found += [replace(_chunk(part, "line", day), importance=importance) for part in _cut(group, chunking)]
+    return found
+
+
+def _starts_entry(text: str) -> bool:
+    return bool(re.match(r"[-*+•]\s+\S", text)) or (bool(text.strip()) and not text[:1].isspace())
+
+
+# ---- conversations ----
+
+
+def _turns(lines: Sequence[_Line]) -> list[tuple[str, list[_Line]]]:
+    """Speaker and lines of each turn; empty when it is no conversation. What comes first has no speaker."""
+    speakers = _speakers(lines)
+    if not speakers:
+        return []
+    turns: list[tuple[str, list[_Line]]] = []
+    for line, speaker in zip(lines, speakers, strict=True):
+        if speaker or not turns:
+            turns.append((speaker, [line]))
+        else:
+            turns[-1][1].append(line)
+    return [(who, said) for who, said in turns if any(line.text.strip() for line in said)]
+
+
+def _speakers(lines: Sequence[_Line]) -> list[str]:
+    """For each line the speaker whose turn it opens, or nothing; the first way of marking that fits."""
+    for pattern in (_BOLD_TURN, _HEADED_TURN, _PLAIN_TURN):
+        matches = [pattern.match(line.text) for line in lines]
+        names = Counter(match["speaker"].strip() for match in matches if match)
+        if pattern is not _BOLD_TURN:  # `Note: …` and `## Plan` are no speakers: a speaker speaks again
+            names = Counter({name: count for name, count in names.items() if count > 1})
+        if 0 < len(names) <= 20:
+            return [
+                name if match and (name := match["speaker"].strip()) in names else "" for match in matches
+            ]
+    return []
+
+
+def _turn_chunks(turn: tuple[str, list[_Line]], day: str, chunking: Chunking) -> Iterator[Chunk]:
+    speaker, lines = turn
+    for part in _cut(lines, chunking):
+        yield _chunk(part, "turn" if speaker else "section", day, speaker)
+
+
+# ---- sections ----
+
+
+def _sections(lines: Sequence[_Line], chunking: Chunking) -> Iterator[list[_Line]]:
+    """Runs of lines under one heading, cut to size; headings without text join what follows."""
+    section: list[_Line] = []
+    for line in lines:
+        if line.opens and any(other.text.strip() and not other.opens for other in section):
+            yield from _cut(section, chunking)
+            section = []
+        section.append(line)
+    if any(line.text.strip() for line in section):
+        yield from _cut(section, chunking)
+
+
+def _cut(lines: Sequence[_Line], chunking: Chunking) -> Iterator[list[_Line]]:
+    """Pieces of at most the chunk size that overlap; a single line is never split."""
+    piece: list[_Line] = []
+    cost = 0
+    for line in lines:
+        if not piece and not line.text.strip():
+            continue
+        own = estimate(line.text) + 1
+        if piece and cost + own > chunking.size:
+            yield piece
+            piece = _tail(piece, min(chunking.overlap, chunking.size - own))
+            cost = sum(estimate(other.text) + 1 for other in piece)
+        piece.append(line)
+        cost += own
+    if any(line.text.strip() for line in piece):
+        yield piece
+
+
+def _tail(piece: Sequence[_Line], room: int) -> list[_Line]:
+    """The last lines that fit into the overlap."""
+    tail: list[_Line] = []
+    for line in reversed(piece):
+        room -= estimate(line.text) + 1
+        if room < 0:
+            break
+        tail.insert(0, line)
+    return tail

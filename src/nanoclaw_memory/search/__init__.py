@@ -1,0 +1,1 @@
+"""INDEX -> HITS -> RECALL."""

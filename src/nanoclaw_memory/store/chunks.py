@@ -1,0 +1,298 @@
+"""Files, their chunks, the keyword index and the vectors of one search index."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from nanoclaw_memory.store.database import Database
+from nanoclaw_memory.store.keywords import long_words, spaced
+from nanoclaw_memory.types import Chunk, Skipped
+
+_COLUMNS = "start_line, end_line, text, grain, heading, day, speaker, importance"
+
+
+@dataclass(frozen=True)
+class FileRow:
+    """A file as the index last saw it."""
+
+    id: int
+    path: str
+    size: int
+    mtime_ns: int
+    fingerprint: str
+    chunking: str
+    skipped: str
+
+
+@dataclass(frozen=True)
+class StoredChunk:
+    """A chunk in the index: where it is and what it says."""
+
+    id: int
+    file_id: int
+    position: int
+    path: str
+    chunk: Chunk
+
+
+@dataclass(frozen=True)
+class NewChunk:
+    """A chunk to be stored: its keyword fields and the fingerprint of the text that is embedded."""
+
+    chunk: Chunk
+    body: str
+    around: str
+    fingerprint: bytes
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A vector as it is kept: whole numbers of eight bits and what one of them is worth."""
+
+    fingerprint: bytes
+    scale: float
+    codes: bytes
+
+
+class Chunks:
+    """The repository; every change raises `generation`, so that caches know they are behind."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    # ---- the state of the whole ----
+
+    def generation(self) -> int:
+        """The number of the last change."""
+        return int(self.meta("generation") or 0)
+
+    def meta(self, key: str) -> str | None:
+        """A note kept with the index."""
+        rows = self.database.query("SELECT value FROM meta WHERE key = :key", {"key": key})
+        return str(rows[0][0]) if rows else None
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Keep a note with the index."""
+        with self.database.transaction():
+            self.database.execute(
+                "INSERT INTO meta (key, value) VALUES (:key, :value)"
+                " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                {"key": key, "value": value},
+            )
+
+    def count(self) -> tuple[int, int]:
+        """How many files hold chunks, and how many chunks there are."""
+        rows = self.database.query(
+            "SELECT (SELECT count(*) FROM files WHERE skipped = ''), (SELECT count(*) FROM chunks)"
+        )
+        return int(rows[0][0]), int(rows[0][1])
+
+    # ---- files ----
+
+    def files(self) -> dict[str, FileRow]:
+        """Every file the index knows, by path."""
+        rows = self.database.query(
+            "SELECT id, path, size, mtime_ns, fingerprint, chunking, skipped FROM files"
+        )
+        return {row[1]: FileRow(*row) for row in rows}
+
+    def paths(self) -> list[tuple[int, str]]:
+        """Id and path of every file."""
+        return [
+            (int(number), str(path)) for number, path in self.database.query("SELECT id, path FROM files")
+        ]
+
+    def skipped(self) -> tuple[Skipped, ...]:
+        """The files that hold no chunks, and why."""
+        rows = self.database.query("SELECT path, skipped FROM files WHERE skipped <> '' ORDER BY path")
+        return tuple(Skipped(path, reason) for path, reason in rows)
+
+    def put_file(self, file: FileRow, chunks: Sequence[NewChunk]) -> None:
+        """Store a file and its chunks in place of what was there; all or nothing."""
+        with self.database.transaction():
+            generation = self._next_generation()
+            params = {
+                "path": file.path,
+                "size": file.size,
+                "mtime_ns": file.mtime_ns,
+                "fingerprint": file.fingerprint,
+                "chunking": file.chunking,
+                "skipped": file.skipped,
+                "generation": generation,
+            }
+            self.database.execute(
+                "INSERT INTO files (path, size, mtime_ns, fingerprint, chunking, skipped, generation)"
+                " VALUES (:path, :size, :mtime_ns, :fingerprint, :chunking, :skipped, :generation)"
+                " ON CONFLICT (path) DO UPDATE SET size = excluded.size, mtime_ns = excluded.mtime_ns,"
+                " fingerprint = excluded.fingerprint, chunking = excluded.chunking,"
+                " skipped = excluded.skipped, generation = excluded.generation",
+                params,
+            )
+            rows = self.database.query("SELECT id FROM files WHERE path = :path", {"path": file.path})
+            file_id = int(rows[0][0])
+            gone = self._clear(file_id)
+            for position, new in enumerate(chunks):
+                self._insert(file_id, position, new)
+            self._drop_words(gone)
+
+    def touch_file(self, file: FileRow, size: int, mtime_ns: int) -> None:
+        """Remember that a file has another time but the same content."""
+        with self.database.transaction():
+            self.database.execute(
+                "UPDATE files SET size = :size, mtime_ns = :mtime_ns WHERE id = :id",
+                {"size": size, "mtime_ns": mtime_ns, "id": file.id},
+            )
+
+    def remove_file(self, path: str) -> None:
+        """Forget a file: its chunks, keywords, and vectors that nothing else shares."""
+        with self.database.transaction():
+            rows = self.database.query("SELECT id FROM files WHERE path = :path", {"path": path})
+            for (file_id,) in rows:
+                gone = self._clear(file_id)
+                params = {"id": file_id, "generation": self._next_generation()}
+                self.database.execute("INSERT INTO removed_files VALUES (:id, :generation)", params)
+                self.database.execute("DELETE FROM files WHERE id = :id", {"id": file_id})
+                self._drop_words(gone)
+
+    def mark_stale(self) -> None:
+        """Have every file read again by the next run; what is stored answers until then."""
+        with self.database.transaction():
+            self.database.execute("UPDATE files SET chunking = ''")
+
+    # ---- chunks ----
+
+    def load(self, ids: Iterable[int]) -> dict[int, StoredChunk]:
+        """The chunks of these ids."""
+        rows = self.database.query(
+            f"SELECT c.id, c.file_id, c.position, f.path, {_COLUMNS} FROM chunks c"  # noqa: S608
+            " JOIN files f ON f.id = c.file_id WHERE c.id IN (SELECT value FROM json_each(:ids))",
+            {"ids": json.dumps(list(ids))},
+        )
+        return {row[0]: StoredChunk(row[0], row[1], row[2], row[3], Chunk(*row[4:])) for row in rows}
+
+    def match(self, terms: Sequence[str], limit: int, files: Sequence[int] | None) -> list[tuple[int, float]]:
+        """Chunks that hold any of the terms, best first; only of `files` unless that is None."""
+        if files is None:
+            return self.database.match("chunks_fts", terms, limit)
+        # The plus keeps the engine from looking up row by row instead of walking the keyword index.
+        only = "+rowid IN (SELECT id FROM chunks WHERE file_id IN (SELECT value FROM json_each(:files)))"
+        return self.database.match("chunks_fts", terms, limit, only, {"files": json.dumps(list(files))})
+
+    # ---- vectors ----
+
+    def identities(self) -> dict[str, int]:
+        """Who made vectors in this index, by key."""
+        return {key: number for number, key in self.database.query("SELECT id, key FROM identities")}
+
+    def pending(self, identity: str, limit: int = -1) -> list[tuple[bytes, int]]:
+        """Fingerprints, each with one chunk that has it, of which `identity` has no vector yet."""
+        rows = self.database.query(
+            "SELECT fingerprint, min(id) FROM chunks c WHERE NOT EXISTS (SELECT 1 FROM vectors v"
+            " JOIN identities i ON i.id = v.identity_id"
+            " WHERE i.key = :key AND v.fingerprint = c.fingerprint)"
+            " GROUP BY fingerprint ORDER BY min(id) LIMIT :limit",
+            {"key": identity, "limit": limit},
+        )
+        return [(bytes(print_), int(chunk)) for print_, chunk in rows]
+
+    def put_vectors(self, identity: str, coded: Sequence[Coded]) -> None:
+        """Store vectors and let caches know of the files they belong to."""
+        with self.database.transaction():
+            self.database.execute(
+                "INSERT INTO identities (key) VALUES (:key) ON CONFLICT DO NOTHING", {"key": identity}
+            )
+            owner = self.identities()[identity]
+            self.database.execute_many(
+                "INSERT INTO vectors (identity_id, fingerprint, scale, codes)"
+                " VALUES (:owner, :fingerprint, :scale, :codes) ON CONFLICT DO NOTHING",
+                (
+                    {"owner": owner, "fingerprint": one.fingerprint, "scale": one.scale, "codes": one.codes}
+                    for one in coded
+                ),
+            )
+            generation = self._next_generation()
+            self.database.execute_many(
+                "UPDATE files SET generation = :generation"
+                " WHERE id IN (SELECT file_id FROM chunks WHERE fingerprint = :fingerprint)",
+                ({"generation": generation, "fingerprint": one.fingerprint} for one in coded),
+            )
+
+    def vectors(self, identity: str, since: int = -1) -> Iterator[tuple[int, int, float, bytes]]:
+        """Chunk id, file id, scale and codes of files that changed after generation `since`."""
+        sql = (
+            "SELECT c.id, c.file_id, v.scale, v.codes FROM chunks c"
+            " JOIN vectors v ON v.fingerprint = c.fingerprint AND v.identity_id = :owner"
+        )
+        if since >= 0:
+            sql += " WHERE c.file_id IN (SELECT id FROM files WHERE generation > :since)"
+        owner = self.identities().get(identity, -1)
+        return self.database.rows(sql, {"owner": owner, "since": since} if since >= 0 else {"owner": owner})
+
+    def changed_files(self, since: int) -> list[int]:
+        """Files changed or removed after generation `since`."""
+        rows = self.database.query(
+            "SELECT id FROM files WHERE generation > :since"
+            " UNION SELECT id FROM removed_files WHERE generation > :since",
+            {"since": since},
+        )
+        return [int(number) for (number,) in rows]
+
+    def prune_vectors(self, keep: str) -> int:
+        """Drop vectors of other identities and of texts that no chunk has any more."""
+        with self.database.transaction():
+            self.database.execute("DELETE FROM identities WHERE key <> :keep", {"keep": keep})
+            return self.database.execute(
+                "DELETE FROM vectors WHERE fingerprint NOT IN (SELECT fingerprint FROM chunks)"
+            )
+
+    # ---- inside ----
+
+    def _next_generation(self) -> int:
+        generation = self.generation() + 1
+        self.set_meta("generation", str(generation))
+        return generation
+
+    def _insert(self, file_id: int, position: int, new: NewChunk) -> None:
+        chunk = new.chunk
+        number = self.database.insert(
+            "INSERT INTO chunks (file_id, position, start_line, end_line, grain, heading, day, speaker,"
+            " importance, text, fingerprint) VALUES (:file_id, :position, :start_line, :end_line, :grain,"
+            " :heading, :day, :speaker, :importance, :text, :fingerprint)",
+            {
+                "file_id": file_id,
+                "position": position,
+                "start_line": chunk.start_line,
+                "end_line": chunk.end_line,
+                "grain": chunk.grain,
+                "heading": chunk.heading,
+                "day": chunk.day,
+                "speaker": chunk.speaker,
+                "importance": chunk.importance,
+                "text": chunk.text,
+                "fingerprint": new.fingerprint,
+            },
+        )
+        self.database.execute(
+            "INSERT INTO chunks_fts (rowid, body, around) VALUES (:id, :body, :around)",
+            {"id": number, "body": spaced(new.body), "around": spaced(new.around)},
+        )
+        self.database.execute_many(
+            "INSERT INTO long_words (word) VALUES (:word) ON CONFLICT DO NOTHING",
+            ({"word": word} for word in long_words(new.body)),
+        )
+
+    def _clear(self, file_id: int) -> set[str]:
+        """Take a file's chunks out; gives the long words they held."""
+        rows = self.database.query("SELECT id, text FROM chunks WHERE file_id = :id", {"id": file_id})
+        self.database.execute_many(
+            "DELETE FROM chunks_fts WHERE rowid = :id", ({"id": number} for number, _ in rows)
+        )
+        self.database.execute("DELETE FROM chunks WHERE file_id = :id", {"id": file_id})
+        return {word for _, text in rows for word in long_words(text)}
+
+    def _drop_words(self, gone: set[str]) -> None:
+        for word in gone:
+            if not self.database.match("chunks_fts", [word], 1):
+                self.database.execute("DELETE FROM long_words WHERE word = :word", {"word": word})
