@@ -117,26 +117,25 @@ class WriterSettings(Section, frozen=True):
     price_out: Annotated[float, Meta(ge=0), doc("dollars per million tokens written")] = 0.0
 
 
+_CATEGORIES = (
+    "fact person family contact user agent identity organization team place project product service system "
+    "infrastructure tool technology config decision convention preference policy lesson milestone correction "
+    "event date schedule health finance home travel hobby pet knowledge context reference general note other"
+).split()
+_MULTI_VALUED = (
+    "hobby hobbies interest interests skill skills language languages tag tags note notes child children "
+    "sibling siblings friend friends pet pets member members likes dislikes allergy allergies decision "
+    "milestone lesson context insight preference correction reference"
+).split()
+
+
 class GraphSettings(Section, frozen=True):
     categories: Annotated[tuple[str, ...], doc("categories a fact may have; an empty list allows any")] = (
-        tuple(
-            (
-                "fact person family contact user agent identity organization team place project product service "
-                "system infrastructure tool technology config decision convention preference policy lesson "
-                "milestone correction event date schedule health finance home travel hobby pet knowledge context "
-                "reference general note other"
-            ).split()
-        )
+        tuple(_CATEGORIES)
     )
     multi_valued_keys: Annotated[
         tuple[str, ...], doc("keys that keep several values at once; any other key has one current value")
-    ] = tuple(
-        (
-            "hobby hobbies interest interests skill skills language languages tag tags note notes "
-            "child children sibling siblings friend friends pet pets member members likes dislikes allergy allergies "
-            "decision milestone lesson context insight preference correction reference"
-        ).split()
-    )
+    ] = tuple(_MULTI_VALUED)
     single_valued_predicates: Annotated[
         tuple[str, ...], doc("predicates of which a subject has one current object; any other keeps several")
     ] = ("lives_in", "works_at", "works_for", "reports_to", "married_to")
