@@ -11,11 +11,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from nanoclaw_memory.clock import Clock, SystemClock, day_of
-from nanoclaw_memory.errors import InvalidValue, NotFound
+from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused
 from nanoclaw_memory.types import (
     MAIN_GROUP,
     Boot,
+    Checkpoint,
     Created,
+    DatabaseCheck,
     Finding,
     Found,
     Indexed,
@@ -24,12 +26,13 @@ from nanoclaw_memory.types import (
     Policy,
     PolicyHit,
     Project,
+    Restored,
     Runbook,
     Scope,
     Status,
     Written,
 )
-from nanoclaw_memory.workspace.paths import Home, default_home, locate, log_path
+from nanoclaw_memory.workspace.paths import PENDING_RESTORE, Home, default_home, locate, log_path
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.embedder import Chain
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.settings import Configuration, Settings
     from nanoclaw_memory.store.sqlite import SqliteDatabase
     from nanoclaw_memory.telemetry import Telemetry
+    from nanoclaw_memory.workspace.checkpoints import Checkpoints
 
 
 DATABASES = ("facts", "entries", "continuity", "index")
@@ -71,9 +75,17 @@ class Memory:
         overrides: Mapping[str, str] | None = None,
         directory: Path | None = None,
     ) -> Memory:
-        """Open a home (default `NANOCLAW_HOME` or ~/.nanoclaw); touches nothing until used."""
+        """Open a home (default `NANOCLAW_HOME` or ~/.nanoclaw); touches nothing until used.
+
+        A restore that was killed half-way is finished first, and one that is running is waited for.
+        """
         root = Path(home).expanduser() if home else default_home()
-        return cls(root, scope or Scope(), clock, overrides, directory)
+        memory = cls(root, scope or Scope(), clock, overrides, directory)
+        if (memory.home.workspace(memory.scope.group) / PENDING_RESTORE).exists():
+            from nanoclaw_memory.workspace.restore import finish
+
+            finish(memory._checkpoints())
+        return memory
 
     def __enter__(self) -> Self:
         return self
@@ -281,6 +293,43 @@ class Memory:
 
         return policies.check(self.policies(), action)
 
+    # ---- checkpoints ----
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        """The group's checkpoints; they hold private memory, so a shared scope may not see them."""
+        if not self.scope.private:
+            raise PathRefused("checkpoints are private", "ask without --shared")
+        self.require_group()
+        return self._checkpoints()
+
+    def checkpoint(self, name: str, reason: str = "") -> Checkpoint:
+        """Save the group's files and databases under a name."""
+        made = self.checkpoints.create(name, reason)
+        self.telemetry.record("checkpoint", files=made.files, bytes=made.bytes)
+        return made
+
+    def checkpoint_restore(self, name: str) -> Restored:
+        """Bring back a checkpoint, all or nothing; the present state is saved as another one first."""
+        from nanoclaw_memory.workspace.restore import restore
+
+        done = restore(self.checkpoints, name)
+        self.telemetry.record("restore", files=done.replaced, removed=done.removed)
+        return done
+
+    def db_check(self, all_groups: bool = False) -> list[DatabaseCheck]:
+        """The integrity of every database there is, of this group or of all; creates none."""
+        from nanoclaw_memory.store.integrity import check
+
+        groups = self.home.groups() if all_groups else [self.scope.group]
+        if all_groups and self.scope.group != MAIN_GROUP:
+            raise PathRefused("only the main group may look at all groups", "leave out --all or --group")
+        found: list[DatabaseCheck] = []
+        for group in groups:
+            with Memory(self.home.root, replace(self.scope, group=group), self.clock) as other:
+                found += check(self.home.root, group, other._existing_databases())
+        return found
+
     # ---- settings ----
 
     def config_rows(self, prefix: str = "") -> list[dict[str, Any]]:
@@ -317,6 +366,14 @@ class Memory:
         return self.config_get(key)[0]
 
     # ---- inside ----
+
+    def _checkpoints(self) -> Checkpoints:
+        from nanoclaw_memory.store.snapshots import Snapshots
+        from nanoclaw_memory.workspace.checkpoints import Checkpoints
+
+        derived = ("index",)
+        kept = tuple(name for name in DATABASES if name not in derived)
+        return Checkpoints(self.home.workspace(self.scope.group), Snapshots(kept, self.database), self.clock)
 
     def _masked(self, text: str) -> tuple[str, int]:
         from nanoclaw_memory import secrets

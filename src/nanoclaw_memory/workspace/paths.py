@@ -17,6 +17,8 @@ _GROUP = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
 _SLUG = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}\Z")
 _DAILY = re.compile(r"memory/(?:archive/)?(\d{4}-\d{2}-\d{2})\.md\Z")
 _ROOM = ("memory", "conversations", "shared")
+# In the workspace while a restore is decided and not finished; every command looks, so it costs one stat.
+PENDING_RESTORE = "memory/checkpoints/.restore"
 MAX_NAME = 255
 MAX_PATH = 1024
 

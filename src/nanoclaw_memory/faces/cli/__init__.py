@@ -20,6 +20,8 @@ COMMANDS = {
     "project": ("project", "What a project's agents must know: list, new, show."),
     "runbook": ("runbook", "How-tos: list, show."),
     "policy": ("policy", "Rules before risky actions: add, list, check."),
+    "checkpoint": ("checkpoint", "Save the state before risk, compare, restore."),
+    "db": ("db", "Check the database files."),
     "status": ("health", "Show what there is, at a glance."),
     "doctor": ("health", "Check everything and name the command that helps."),
     "index": ("search", "Bring the search index up to date."),

@@ -1,0 +1,36 @@
+"""The integrity check of database files, with the next step for a damaged one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from nanoclaw_memory.errors import CorruptDatabase, StoreError
+from nanoclaw_memory.store.sqlite import SqliteDatabase
+from nanoclaw_memory.types import DatabaseCheck
+
+_DERIVED = "index"
+
+
+def check(home: Path, group: str, databases: Iterable[SqliteDatabase]) -> list[DatabaseCheck]:
+    """Check databases whose files exist, and close them."""
+    return [_checked(home, group, database) for database in databases]
+
+
+def _checked(home: Path, group: str, database: SqliteDatabase) -> DatabaseCheck:
+    path = database.path.relative_to(home).as_posix()
+    try:
+        problems = tuple(database.check())
+    except CorruptDatabase as error:
+        problems = (error.message,)
+    except StoreError as error:  # newer, busy or unreadable: not damaged, and its own hint helps
+        return DatabaseCheck(group, path, (error.message,), error.hint)
+    finally:
+        database.close()
+    return DatabaseCheck(group, path, problems, _next(group, database) if problems else "")
+
+
+def _next(group: str, database: SqliteDatabase) -> str:
+    if database.name == _DERIVED:  # everything in it comes from files
+        return f"delete {database.path}, then: nanoclaw-memory index --group {group}"
+    return f"keep a copy, then restore: nanoclaw-memory checkpoint list --group {group}"

@@ -1,0 +1,111 @@
+"""Consistent copies of a group's databases: taken, made ready, loaded back and compared."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from nanoclaw_memory.errors import CorruptDatabase
+from nanoclaw_memory.store.sqlite import SqliteDatabase
+from nanoclaw_memory.text import plural
+
+
+@dataclass(frozen=True)
+class Snapshots:
+    """The databases that hold what cannot be derived; `open` gives one by name."""
+
+    names: tuple[str, ...]
+    open: Callable[[str], SqliteDatabase]
+
+    def existing(self) -> tuple[str, ...]:
+        """The databases that have a file."""
+        return tuple(name for name in self.names if self.open(name).path.exists())
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Writers of all processes wait."""
+        with ExitStack() as stack:
+            for name in self.names:
+                stack.enter_context(self.open(name).held())
+            yield
+
+    def copy(self, name: str, target: Path) -> bool:
+        """Copy a database; False when it is damaged, and then the file is copied as it is, for rescue."""
+        database = self.open(name)
+        try:
+            database.copy_to(target)
+        except CorruptDatabase:
+            shutil.copyfile(database.path, target)
+            wal = Path(f"{database.path}-wal")
+            if wal.exists():
+                shutil.copyfile(wal, f"{target}-wal")
+            return False
+        finally:
+            if target.exists():
+                target.chmod(0o600)
+        return True
+
+    def prepare(self, name: str, source: Path | None, target: Path) -> None:
+        """A copy of `source` brought to this release's schema, or an empty database; refuses a newer one."""
+        if source is not None:
+            shutil.copyfile(source, target)
+        ready = self.open(name).at(target)
+        try:
+            ready.query("SELECT count(*) FROM sqlite_schema")
+        finally:
+            ready.close()
+            Path(f"{target}-lock").unlink(missing_ok=True)
+
+    def load(self, name: str, prepared: Path) -> None:
+        """Give the live database the content of a prepared one; all or nothing."""
+        database = self.open(name)
+        try:
+            database.load_from(prepared)
+        except CorruptDatabase:
+            database.discard()
+            database.load_from(prepared)
+
+    def differences(self, name: str, saved: Path) -> list[str]:
+        """What changed since `saved`, table by table: 'facts: 3 rows added, 1 row removed'."""
+        database = self.open(name)
+        database.query("ATTACH :saved AS saved", {"saved": str(saved)})
+        try:
+            now, then = _tables(database, "main"), _tables(database, "saved")
+            lines = [f"{table}: new table" for table in sorted(now.keys() - then.keys())]
+            lines += [f"{table}: no longer there" for table in sorted(then.keys() - now.keys())]
+            for table in sorted(now.keys() & then.keys()):
+                if now[table] != then[table]:
+                    lines.append(f"{table}: other columns")
+                elif line := _rows_changed(database, table):
+                    lines.append(line)
+            return lines
+        finally:
+            database.query("DETACH saved")
+
+
+def _tables(database: SqliteDatabase, schema: str) -> dict[str, tuple[str, ...]]:
+    """The ordinary tables with their columns; keyword indexes follow from them."""
+    rows = database.query(
+        "SELECT t.name, c.name FROM pragma_table_list AS t, pragma_table_info(t.name, t.schema) AS c "
+        "WHERE t.schema = :schema AND t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
+        "ORDER BY t.name, c.cid",
+        {"schema": schema},
+    )
+    tables: dict[str, tuple[str, ...]] = {}
+    for table, column in rows:
+        tables[table] = (*tables.get(table, ()), column)
+    return tables
+
+
+def _rows_changed(database: SqliteDatabase, table: str) -> str:
+    name = '"' + table.replace('"', '""') + '"'
+    count = "SELECT count(*) FROM (SELECT * FROM {0}.{2} EXCEPT SELECT * FROM {1}.{2})"
+    ((added,),) = database.query(count.format("main", "saved", name))
+    ((removed,),) = database.query(count.format("saved", "main", name))
+    parts = [
+        f"{plural(number, 'row')} {how}" for number, how in ((added, "added"), (removed, "removed")) if number
+    ]
+    return f"{table}: {', '.join(parts)}" if parts else ""

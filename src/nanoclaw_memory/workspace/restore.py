@@ -1,0 +1,208 @@
+"""Restore a checkpoint: all or nothing, and finished by the next command when it was killed half-way.
+
+Everything that needs space is done first, in an unfinished folder: the wanted files are copied, the wanted
+databases brought to the present schema. Renaming that folder to `.restore` is the point of no return. What
+follows only takes from it: each database is loaded and its copy marked, each file is renamed into place. So
+what is left in `.restore` is left to do, and a second run goes on where the first one stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from nanoclaw_memory.errors import CorruptDatabase, FileProblem, StoreError
+from nanoclaw_memory.types import Restored
+from nanoclaw_memory.workspace.checkpoints import Checkpoints, Manifest, copy_file, problems_told, tree
+from nanoclaw_memory.workspace.files import read_text, replace_text, sync_folder
+from nanoclaw_memory.workspace.paths import PENDING_RESTORE, within
+
+_PENDING = Path(PENDING_RESTORE).name
+_PLAN = "plan.json"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is left to do once a restore is decided; `before` is the checkpoint of the state it replaces."""
+
+    name: str
+    before: str
+    files: dict[str, int]  # path -> mode
+    links: dict[str, str]
+    folders: tuple[str, ...]
+    remove: tuple[str, ...]
+    databases: tuple[str, ...]
+
+
+def pending(workspace: Path) -> bool:
+    """Whether a restore was decided and not finished."""
+    return (workspace / PENDING_RESTORE).exists()
+
+
+def restore(checkpoints: Checkpoints, name: str) -> Restored:
+    """Bring back a checkpoint, after checking it and saving the present state as another."""
+    with problems_told("nothing was restored"), checkpoints.alone():
+        _finish(checkpoints)
+        manifest = checkpoints.verify(name)
+        damaged = [saved.path for saved in manifest.databases if saved.damaged]
+        if damaged:
+            raise CorruptDatabase(
+                f"checkpoint {name!r} holds a damaged copy of {damaged[0]}.db, kept for rescue only",
+                "nothing was restored; choose another: nanoclaw-memory checkpoint list",
+            )
+        checkpoints.step("verified")
+        with checkpoints.still():
+            before = checkpoints.save(_free_name(checkpoints), f"before restoring {name}").name
+            plan = _stage(checkpoints, manifest, before)
+            with problems_told("the restore is half-way, and the next command goes on with it"):
+                _apply(checkpoints, plan)
+    return Restored(name, before, len(plan.files), len(plan.remove), plan.databases)
+
+
+def finish(checkpoints: Checkpoints) -> str | None:
+    """Finish a restore that was killed half-way; waits for one that is still running. Gives its name."""
+    with problems_told("a restore is half-way, and the next command goes on with it"), checkpoints.alone():
+        return _finish(checkpoints)
+
+
+def _finish(checkpoints: Checkpoints) -> str | None:
+    if not pending(checkpoints.workspace):
+        return None
+    plan = _read_plan(checkpoints.folder / _PENDING / _PLAN)
+    with checkpoints.still():
+        _apply(checkpoints, plan)
+    return plan.name
+
+
+def _stage(checkpoints: Checkpoints, manifest: Manifest, before: str) -> Plan:
+    saved, present = checkpoints.folder / manifest.name, tree(checkpoints.workspace)
+    wanted = {one.path: one.mode for one in manifest.files}
+    kept = {path for path in present.links if manifest.links.get(path) is not None} | (
+        wanted.keys() & {*present.files}
+    )
+    databases = tuple(sorted({*(one.path for one in manifest.databases), *checkpoints.databases.existing()}))
+    plan = Plan(
+        manifest.name,
+        before,
+        wanted,
+        manifest.links,
+        manifest.folders,
+        tuple(sorted({*present.files, *present.links} - kept)),
+        databases,
+    )
+    draft = checkpoints.draft_folder()
+    try:
+        for path in wanted:
+            copy_file(saved / "workspace" / path, draft / "files" / path)
+        for name in databases:
+            source = saved / "data" / f"{name}.db"
+            checkpoints.databases.prepare(name, source if source.exists() else None, draft / f"{name}.db")
+        checkpoints.step("staged")
+        replace_text(draft / _PLAN, json.dumps(asdict(plan)))
+        draft.rename(checkpoints.folder / _PENDING)
+        sync_folder(checkpoints.folder)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    checkpoints.step("decided")
+    return plan
+
+
+def _apply(checkpoints: Checkpoints, plan: Plan) -> None:
+    staged = checkpoints.folder / _PENDING
+    _load_databases(checkpoints, plan, staged)
+    _clear(checkpoints, plan)
+    for path, mode in plan.files.items():
+        if (staged / "files" / path).exists():
+            _place(staged / "files" / path, checkpoints.workspace, path, mode)
+            checkpoints.step(f"placed {path}")
+    for path, target in plan.links.items():
+        _link(checkpoints.workspace, path, target)
+    _put_away(checkpoints)
+    checkpoints.step("finished")
+
+
+def _load_databases(checkpoints: Checkpoints, plan: Plan, staged: Path) -> None:
+    """Databases go first: if one cannot be loaded, those before it go back and no file was touched yet."""
+    loaded: list[str] = []
+    for name in plan.databases:
+        prepared = staged / f"{name}.db"
+        if not prepared.exists():
+            continue
+        try:
+            checkpoints.databases.load(name, prepared)
+        except StoreError:
+            _take_back(checkpoints, plan, [*loaded])
+            raise
+        loaded.append(name)
+        checkpoints.step(f"loaded {name}")
+        # Renamed, not removed: should a later database fail, this says that it must go back.
+        prepared.rename(staged / f"{name}.loaded")
+
+
+def _take_back(checkpoints: Checkpoints, plan: Plan, loaded: list[str]) -> None:
+    earlier = [path.stem for path in (checkpoints.folder / _PENDING).glob("*.loaded")]
+    for name in {*loaded, *earlier}:
+        source = checkpoints.folder / plan.before / "data" / f"{name}.db"
+        ready = checkpoints.draft_folder() / f"{name}.db"
+        checkpoints.databases.prepare(name, source if source.exists() else None, ready)
+        checkpoints.databases.load(name, ready)
+    _put_away(checkpoints)
+
+
+def _clear(checkpoints: Checkpoints, plan: Plan) -> None:
+    for path in plan.remove:
+        target = checkpoints.workspace / path
+        within(target.parent, checkpoints.workspace)
+        target.unlink(missing_ok=True)
+        checkpoints.step(f"removed {path}")
+    for folder in reversed(tree(checkpoints.workspace).folders):
+        target = checkpoints.workspace / folder
+        if folder not in plan.folders and not any(target.iterdir()):
+            target.rmdir()
+    for folder in plan.folders:
+        (checkpoints.workspace / folder).mkdir(parents=True, exist_ok=True)
+
+
+def _place(staged: Path, workspace: Path, path: str, mode: int) -> None:
+    target = workspace / path
+    within(target.parent, workspace)
+    if target.is_dir() and not target.is_symlink():
+        raise FileProblem(
+            f"a folder stands where the file {path} belongs", "move it away, then run any command again"
+        )
+    staged.chmod(mode)
+    staged.replace(target)
+    sync_folder(target.parent)
+
+
+def _link(workspace: Path, path: str, target: str) -> None:
+    link = workspace / path
+    within(link.parent, workspace)
+    if link.is_symlink() and os.readlink(link) == target:  # noqa: PTH115
+        return
+    link.unlink(missing_ok=True)
+    link.symlink_to(target)
+
+
+def _put_away(checkpoints: Checkpoints) -> None:
+    """Renamed first, so that no half-removed plan is ever followed; the sweep of `alone` removes the rest."""
+    away = checkpoints.draft_folder()
+    (checkpoints.folder / _PENDING).rename(away / "done")
+    sync_folder(checkpoints.folder)
+    shutil.rmtree(away, ignore_errors=True)
+
+
+def _free_name(checkpoints: Checkpoints) -> str:
+    base = f"before-restore-{checkpoints.clock.now():%Y%m%dT%H%M%S}"
+    names = [base, *(f"{base}-{number}" for number in range(2, 1000))]
+    return next(name for name in names if not (checkpoints.folder / name).exists())
+
+
+def _read_plan(path: Path) -> Plan:
+    import msgspec
+
+    return msgspec.convert(json.loads(read_text(path)), Plan)
