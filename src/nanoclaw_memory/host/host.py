@@ -113,7 +113,7 @@ class Host:
     def new_messages_since(
         self, cursor: int, chats: Iterable[str] | None = None, limit: int = MAX_POLL
     ) -> tuple[list[Message], int]:
-        """The messages after `cursor` as they arrived, and the cursor to ask with next; 0 is the beginning."""
+        """The messages after `cursor` as they arrived, and the cursor to ask with next; 0 is the start."""
         jids = None if chats is None else list(chats)
         found = self._messages.since(cursor, limit, jids)
         return found, found[-1].arrival if found else cursor
