@@ -64,31 +64,26 @@ def documents(folder: Path, scale: float) -> None:
     )
     for label, words, count in lengths:
         texts = corpus(words, max(16, int(count * scale)))
-        for max_tokens in (256, 512):
-            for batch in (128, 512, 2048, 8192):
-                if max_tokens == 256 and batch != 512:
-                    continue
-                embedder = LocalEmbedder(folder, max_tokens=max_tokens, batch_tokens=batch)
-                embedder.embed_query("warm")
-                wall, cpu = timed(lambda e=embedder, t=texts: e.embed_documents(t))  # type: ignore[misc]
-                rows.append((label, max_tokens, batch, len(texts) / wall, 1000 * cpu / len(texts)))
-    table("Documents", ("texts", "max tokens", "tokens a batch", "texts/s", "CPU ms a text"), rows)
+        for max_tokens, threads in ((512, 1), (512, 2), (256, 2)):
+            embedder = LocalEmbedder(folder, threads, max_tokens)
+            embedder.embed_query("warm")
+            wall, cpu = timed(lambda e=embedder, t=texts: e.embed_documents(t))  # type: ignore[misc]
+            rows.append((label, max_tokens, threads, len(texts) / wall, 1000 * cpu / len(texts)))
+    table("Documents", ("texts", "max tokens", "threads", "texts/s", "CPU ms a text"), rows)
 
 
 def queries(folder: Path, scale: float) -> None:
     rows: list[tuple[object, ...]] = []
-    for threads in (1, 2):
-        embedder = LocalEmbedder(folder, threads=threads)
-        embedder.embed_query("warm")
-        taken = []
-        for number in range(int(100 * scale)):
-            taken.append(timed(lambda e=embedder, n=number: e.embed_query(QUERIES[n % 4])))  # type: ignore[misc]
-        walls = sorted(wall for wall, _ in taken)
-        cpu = sum(cpu for _, cpu in taken) / len(taken)
-        rows.append(
-            (threads, 1000 * walls[len(walls) // 2], 1000 * walls[int(len(walls) * 0.95)], 1000 * cpu)
-        )
-    table("Queries", ("threads", "wall ms p50", "wall ms p95", "CPU ms"), rows)
+    embedder = LocalEmbedder(folder)
+    embedder.embed_query("warm")
+    taken = [
+        timed(lambda n=number: embedder.embed_query(QUERIES[n % 4]))  # type: ignore[misc]
+        for number in range(int(200 * scale))
+    ]
+    walls = sorted(wall for wall, _ in taken)
+    cpu = sum(cpu for _, cpu in taken) / len(taken)
+    rows.append((1000 * walls[len(walls) // 2], 1000 * walls[int(len(walls) * 0.95)], 1000 * cpu))
+    table("Queries", ("wall ms p50", "wall ms p95", "CPU ms"), rows)
 
 
 def reranking(folder: Path, scale: float) -> None:
@@ -96,15 +91,12 @@ def reranking(folder: Path, scale: float) -> None:
     for label, words in (("20 words", 20), ("80 words", 80), ("270 words", 270)):
         texts = corpus(words, int(24 * max(scale, 0.5)))
         for max_tokens in (128, 256, 512):
-            for batch in (128, 512, 2048):
-                if batch != 512 and max_tokens != 256:
-                    continue
-                model = CrossEncoder(folder, max_tokens=max_tokens, batch_tokens=batch)
-                far = time.monotonic() + 600
-                model.rerank("warm", ["warm"], far)
-                wall, cpu = timed(lambda m=model, t=texts, f=far: m.rerank(QUERIES[0], t, f))  # type: ignore[misc]
-                rows.append((label, max_tokens, batch, 1000 * wall / len(texts), 1000 * cpu / len(texts)))
-    table("Reranking", ("texts", "max tokens", "tokens a batch", "wall ms a pair", "CPU ms a pair"), rows)
+            model = CrossEncoder(folder, max_tokens=max_tokens)
+            far = time.monotonic() + 600
+            model.rerank("warm", ["warm"], far)
+            wall, cpu = timed(lambda m=model, t=texts, f=far: m.rerank(QUERIES[0], t, f))  # type: ignore[misc]
+            rows.append((label, max_tokens, 1000 * wall / len(texts), 1000 * cpu / len(texts)))
+    table("Reranking", ("texts", "max tokens", "wall ms a pair", "CPU ms a pair"), rows)
 
 
 COLD = """

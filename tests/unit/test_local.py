@@ -1,0 +1,94 @@
+"""The real local model: meaning, order, company, and the refusal of other files."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+from nanoclaw_memory.errors import ProviderError
+from nanoclaw_memory.providers.embedder import embedder_for
+from nanoclaw_memory.providers.local import LocalEmbedder
+from nanoclaw_memory.settings.sections import EmbeddingsSettings
+
+NOTES = [
+    "Alice was born on March 15",
+    "The database migration was postponed to May",
+    "Bob prefers tea over coffee",
+]
+
+
+@pytest.fixture(scope="session")
+def embedder(models_dir) -> LocalEmbedder:
+    return LocalEmbedder(models_dir / "e5-small-v2")
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("When is Alice's birthday?", 0),
+        ("what did we decide about moving the data", 1),
+        ("favourite drink", 2),
+    ],
+)
+def test_a_question_is_nearest_to_the_note_that_answers_it(embedder, question, answer):
+    similarity = embedder.embed_documents(NOTES) @ embedder.embed_query(question)
+    assert int(similarity.argmax()) == answer
+
+
+def test_vectors_have_the_known_shape_type_and_length(embedder):
+    vectors = embedder.embed_documents(NOTES)
+    assert (vectors.shape, vectors.dtype) == ((3, 384), np.float32)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    assert embedder.embed_query("x").shape == (384,)
+    assert embedder.embed_documents([]).shape == (0, 384)
+
+
+def test_the_first_numbers_of_a_known_text_stay_as_they_are(embedder):
+    vector = embedder.embed_documents(["Alice was born on March 15"])[0]
+    assert np.allclose(vector[:4], [-0.0941, 0.0281, 0.0332, 0.0046], atol=2e-3)
+
+
+def test_order_and_company_do_not_change_a_texts_vector(embedder):
+    texts = [*NOTES, "a", "a long one: " + "word " * 600, "", "naïve 東京"]
+    together = embedder.embed_documents(texts)
+    reversed_ = embedder.embed_documents(texts[::-1])[::-1]
+    alone = np.stack([embedder.embed_documents([text])[0] for text in texts])
+    assert np.array_equal(together, reversed_)
+    assert np.array_equal(together, alone)
+
+
+def test_questions_and_passages_are_prefixed_differently(embedder):
+    assert embedder.embed_query("tea") @ embedder.embed_documents(["tea"])[0] < 0.9999
+
+
+def test_a_tampered_model_is_refused(models_dir, tmp_path):
+    folder = tmp_path / "e5"
+    shutil.copytree(models_dir / "e5-small-v2", folder)
+    with (folder / "model.onnx").open("r+b") as weights:
+        weights.seek(1000)
+        weights.write(b"\x00\x01\x02")
+    with pytest.raises(ProviderError, match="hash differs"):
+        LocalEmbedder(folder).embed_query("x")
+
+
+def test_a_missing_model_names_the_command_that_installs_it(tmp_path):
+    chain = embedder_for(EmbeddingsSettings(), tmp_path / "models", tmp_path)
+    assert chain is not None
+    with pytest.raises(ProviderError, match="not installed") as failure:
+        chain.embed_query("x")
+    assert "models install" in failure.value.hint
+
+
+def test_a_model_path_overrides_where_the_model_is_looked_for(models_dir, tmp_path):
+    settings = EmbeddingsSettings(model_path=str(models_dir / "e5-small-v2"))
+    chain = embedder_for(settings, tmp_path, tmp_path)
+    assert chain is not None
+    assert chain.embed_query("x").vector.shape == (384,)
+
+
+def test_another_cut_is_another_identity(models_dir):
+    whole, cut = LocalEmbedder(models_dir), LocalEmbedder(models_dir, max_tokens=256)
+    assert whole.identity != cut.identity
+    assert whole.identity.key == "local/e5-small-v2-int8-d74a213c@384"
