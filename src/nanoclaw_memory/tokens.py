@@ -34,12 +34,14 @@ _PIECE = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _WORD = re.compile(rf"(\W|_)?([{_U}{_L}]+)('[A-Za-z]+)?", re.ASCII | re.DOTALL)
+_COMPLETE = re.compile(rf" ?[{_U}]?[{_L}]+")
 _BLANK = re.compile(r" +|\n+|\t+|[\r\x0b\x0c]")
 # Scripts in which o200k has tokens that straddle two letters: three tokens for two letters at the worst.
 _STRADDLED = re.compile(r"[԰-֏ఀ-౿฀-๿Ⴀ-ჿក-៿＀-￯]+")
 _OTHER = re.compile(_W)
 # Drawn lines: of each of these marks, 16 in a row are one token.
 _RULE = re.compile(r"([-=_*#.~+/─])\1{7,}")
+_SYMBOLS = re.compile(r"[←-⯿]+")
 _SPACED, _BARE, _SPACED_TITLE, _BARE_TITLE, _UPPER, _ODD = (1 << bit for bit in range(6))
 # Beyond this a piece is no word or rule of text; a token a byte is certain and takes no time.
 _LONGEST = 160
@@ -91,26 +93,28 @@ class Budget:
 def truncate(text: str, limit: int, counter: Counter = estimate) -> str:
     """The longest beginning of `text` that fits `limit`, cut at a line or word border where one is near."""
     # A token holds at most 128 characters, so no more than this can fit; it also bounds the work.
-    text_within = text[: max(0, limit) * 128]
-    if len(text_within) == len(text) and counter(text) <= limit:
+    within = text[: max(0, limit) * 128]
+    if within == text and counter(text) <= limit:
         return text
-    low, high = 0, len(text_within)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if counter(text[:middle]) <= limit:
-            low = middle
-        else:
-            high = middle - 1
-    return _shortened(text[:low], limit, counter)
+    borders = [0, *(gap.start() for gap in re.finditer(r"(?<=\S)\s", within)), len(within)]
+    at = _furthest(len(borders) - 1, lambda place: counter(within[: borders[place]]) <= limit)
+    words, beyond = within[: borders[at]], borders[min(at + 1, len(borders) - 1)]
+    if beyond > 2 * len(words):  # no border near, as in scripts without spaces
+        extra = _furthest(beyond - len(words), lambda more: counter(within[: len(words) + more]) <= limit)
+        return within[: len(words) + extra]
+    lines = words[: words.rfind("\n") + 1].rstrip()
+    ends_line = within[len(words) :][:1] == "\n"
+    # Counting is not monotone: fewer characters can be more tokens, so look again.
+    return lines if not ends_line and len(lines) > 0.8 * len(words) and counter(lines) <= limit else words
 
 
-def _shortened(cut: str, limit: int, counter: Counter) -> str:
-    """`cut` back to its last line border, else its last word border, if that keeps most of it."""
-    for border, least in ((cut.rfind("\n"), 0.8), (cut.rfind(" "), 0.5)):
-        # Counting is not monotone: fewer characters can be more tokens, so look again.
-        if border > len(cut) * least and counter(shorter := cut[:border].rstrip()) <= limit:
-            return shorter
-    return cut
+def _furthest(last: int, fits: Callable[[int], bool]) -> int:
+    """The largest number up to `last` that fits, by halving; 0 always does."""
+    low = 0
+    while low < last:
+        middle = (low + last + 1) // 2
+        low, last = (middle, last) if fits(middle) else (low, middle - 1)
+    return low
 
 
 @functools.lru_cache(maxsize=1)
@@ -195,7 +199,7 @@ class _Table:
 @functools.lru_cache(maxsize=1)
 def _table() -> _Table:
     chars, joined, marks, *blocks = (
-        Path(__file__).with_name("token_words.txt").read_text(encoding="utf-8").rstrip("\n").split("\n")
+        Path(__file__).with_name("token_words.txt").read_bytes().decode().rstrip("\n").split("\n")
     )
     written = marks.replace("↵", "\n").replace("␍", "\r").split("\t")
     return _Table(
@@ -240,25 +244,35 @@ def _word(piece: str, table: _Table, lead: str | None, word: str, ending: str | 
 
 
 def _unmergeable(piece: str, table: _Table) -> int:
-    """The most parts a piece can fall into such that no two neighbours are together a known token.
+    """The most parts a piece can fall into such that no two neighbours are together a token.
 
-    Byte-pair encoding never stops before that, so it cannot leave more. Parts of three or more are not looked
-    up, which only makes the answer larger; letters of two bytes count as two parts.
+    Byte-pair encoding does not stop before that, so it cannot leave more. Of plain words the table knows
+    every token, so each part must be one; elsewhere parts of four or more pass unseen, which only adds.
     """
-    never = -len(piece)
-    # The most parts of the first n characters, by the length of the last part; `long` is three or more.
-    one, two, long = [never], [never], [0]
+    complete = _COMPLETE.fullmatch(piece) is not None
+    longest = len(piece) if complete else 3
+    most: list[dict[int, int]] = [
+        {0: 0}
+    ]  # parts of the first n characters, by the size of the last; 0 is unseen
     for end in range(1, len(piece) + 1):
-        pair, triple, quad = (end >= size and table.holds(piece[end - size : end]) for size in (2, 3, 4))
-        one.append(1 + max(long[end - 1], never if pair else one[end - 1], never if triple else two[end - 1]))
-        if end >= 2:
-            two.append(
-                1 + max(long[end - 2], never if triple else one[end - 2], never if quad else two[end - 2])
-            )
-        else:
-            two.append(never)
-        long.append(1 + max(one[end - 3], two[end - 3], long[end - 3]) if end >= 3 else never)
-    return max(one[-1], two[-1], long[-1]) + len(piece.encode()) - len(piece)
+        row = {}
+        for size in range(1, min(longest, end) + 1):
+            at = end - size
+            if complete and not table.holds(piece[at:end]):
+                continue
+            before = [
+                n for last, n in most[at].items() if not last or not table.holds(piece[at - last : end])
+            ]
+            if before:
+                row[size] = max(before) + 1
+        if end > longest:
+            row[0] = 1 + max(max(earlier.values()) for earlier in most[: end - longest])
+        most.append(row)
+    # A token may end inside a letter of two bytes.
+    inside = (
+        0 if piece.isascii() else 1 + sum(not char.isascii() and char not in table.chars for char in piece)
+    )
+    return max(most[-1].values(), default=len(piece)) + inside
 
 
 def _blank(piece: str) -> int:
@@ -273,7 +287,9 @@ def _by_character(piece: str, table: _Table) -> int:
     """Characters of other scripts: one token if the character is one, else its bytes."""
     straddled = _STRADDLED.findall(piece)
     extra = sum(len(run) // 2 + 1 for run in straddled)
-    return 1 + extra + sum(_character(char, table) for char in piece)
+    # After a space some letters fall apart; arrows, boxes and the like do not.
+    slack = 0 if _SYMBOLS.fullmatch(piece) else 1
+    return slack + extra + sum(_character(char, table) for char in piece)
 
 
 def _character(char: str, table: _Table) -> int:
