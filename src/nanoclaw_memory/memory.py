@@ -188,7 +188,7 @@ class Memory:
 
     def get(self, file: str, start_line: int | None = None, end_line: int | None = None) -> Lines:
         """Exact lines of a memory file; a missing file or range is empty with a note, never an error."""
-        from nanoclaw_memory.workspace.files import read_text
+        from nanoclaw_memory.workspace.files import read_text, split_lines
 
         start = 1 if start_line is None else start_line
         if start < 1 or (end_line is not None and end_line < start):
@@ -197,7 +197,7 @@ class Memory:
             )
         relative, path = locate(self.home, self.scope, file, self.settings.privacy.shared_files)
         try:
-            lines = read_text(path).splitlines(keepends=True)
+            lines = split_lines(read_text(path))
         except FileNotFoundError:
             return Lines(relative, 0, 0, "", False, f"there is no {relative} yet")
         chosen = lines[start - 1 : end_line]

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from nanoclaw_memory.errors import FileProblem
+from nanoclaw_memory.errors import FileProblem, InvalidValue
 
 MAX_BYTES = 10_000_000
 
@@ -26,8 +26,12 @@ def read_text(path: Path, limit: int = MAX_BYTES) -> str:
             raw = handle.read(limit + 1)
     except IsADirectoryError:
         raise FileProblem(f"{path.name} is a directory", "give the name of a file in it") from None
-    except PermissionError:
-        raise FileProblem(f"{path.name} may not be read", f"check its permissions: ls -l {path}") from None
+    except FileNotFoundError:
+        raise
+    except OSError as error:  # permissions, a loop of links, a file where a folder should be
+        raise FileProblem(
+            f"{path.name} cannot be read: {error.strerror}", f"look at it: ls -l {path}"
+        ) from None
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -35,6 +39,13 @@ def read_text(path: Path, limit: int = MAX_BYTES) -> str:
             f"{path.name} is not UTF-8 text (byte {error.start:,})",
             f"convert a copy: iconv -f latin1 -t utf-8 {path.name} > new.md; it was left as it is",
         ) from None
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines with their ends, as editors and grep count them: only `\\n` ends a line."""
+    lines = [line + "\n" for line in text.split("\n")]
+    lines[-1] = lines[-1][:-1]
+    return lines if lines[-1] else lines[:-1]
 
 
 def newline_of(text: str) -> str:
@@ -48,8 +59,9 @@ def locked(folder: Path) -> Iterator[None]:
     """One writer at a time in a folder, over all processes; readers are not held up."""
     import fcntl
 
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY)
+    with _translated(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
@@ -63,6 +75,7 @@ def append_line(path: Path, line: str, header: str = "") -> int:
     A new file starts with `header`. The file's own line ends are kept; a missing final newline is made good
     first, so that a line never joins another's.
     """
+    _encoded(line)  # refused before anything is touched
     with locked(path.parent), _translated(path):
         handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         try:
@@ -73,8 +86,10 @@ def append_line(path: Path, line: str, header: str = "") -> int:
                 text = header.replace("\n", newline) + text
             elif not before.tail.endswith(b"\n"):
                 text = newline + text
-            _write_all(handle, text.encode("utf-8"), before.size)
+            _write_all(handle, _encoded(text), before.size)
             os.fsync(handle)
+            if not before.size:
+                sync_folder(path.parent)
             return _count_lines(path)
         finally:
             os.close(handle)
@@ -82,6 +97,7 @@ def append_line(path: Path, line: str, header: str = "") -> int:
 
 def replace_text(path: Path, text: str) -> None:
     """Replace a file all or nothing, keeping its mode; the caller holds `locked` if it read the old text."""
+    raw = _encoded(text)
     with _translated(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         target = path.resolve() if path.is_symlink() else path
@@ -90,7 +106,7 @@ def replace_text(path: Path, text: str) -> None:
         temporary = Path(name)
         try:
             with os.fdopen(handle, "wb") as stream:
-                stream.write(text.encode("utf-8"))
+                stream.write(raw)
                 stream.flush()
                 os.fsync(stream.fileno())
             temporary.chmod(mode if mode is not None else 0o644)
@@ -117,6 +133,15 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidValue(
+            f"the text holds half a character (position {error.start:,})", "give text that is valid UTF-8"
+        ) from None
 
 
 class _Ends:

@@ -113,6 +113,8 @@ def relative_to_memory(name: str) -> str:
     """A path as a caller writes it -> the path in the workspace (`x.md` may mean `memory/x.md`)."""
     if "\x00" in name:
         raise PathRefused("the path holds a NUL character", "give a plain file name such as MEMORY.md")
+    if any("\ud800" <= character <= "\udfff" for character in name):
+        raise PathRefused("the path is not valid UTF-8", "give a plain file name such as MEMORY.md")
     if len(name) > MAX_PATH or any(len(part.encode()) > MAX_NAME for part in name.split("/")):
         raise PathRefused(
             f"the path is too long ({len(name):,} characters)", "give a file name of this workspace"
@@ -156,7 +158,10 @@ def locate(home: Home, scope: Scope, name: str, shared_files: Iterable[str]) -> 
 
 def within(path: Path, base: Path) -> Path:
     """The resolved path, refused when a link leads out of `base`."""
-    resolved = path.resolve()
+    try:
+        resolved = path.resolve()
+    except (RuntimeError, OSError):
+        raise PathRefused(f"{path.name} is a link that leads to itself", "remove the link") from None
     if not resolved.is_relative_to(base.resolve()):
         raise PathRefused(f"{path.name} is a link that leaves the workspace", "replace it by the file itself")
     return resolved
