@@ -11,6 +11,7 @@ from nanoclaw_memory.types import LogLine
 
 MAX_TEXT = 4_000
 _TAG = re.compile(r"[\w-]{1,40}\Z")
+_BOXES = ("x", "X")  # `- [x] done` is a task, not a tag
 _BULLET = re.compile(r"^(?P<indent>\s*)[-*+•]\s+(?P<rest>.*)$")
 _LABEL = re.compile(
     r"""^\[\s*(?P<tag>[\w-]{1,40})?\s*(?:\|\s*(?P<extra>[^\]\n]*))?\]\s*(?P<text>.*)$""", re.VERBOSE
@@ -32,15 +33,16 @@ def format_line(text: str, tag: str = "", importance: float | None = None) -> st
         raise InvalidValue(
             f"the text has {len(plain):,} characters, over the limit of {MAX_TEXT:,}", "write a summary of it"
         )
-    if tag and not _TAG.match(tag):
+    if tag and (not _TAG.match(tag) or tag in _BOXES):
         raise InvalidValue(
             f"tag {tag[:60]!r} is refused", "use letters, digits and hyphens: decision, lesson"
         )
     if importance is not None and not 0 <= importance <= 1:
         raise InvalidValue(f"importance {importance} is outside 0 to 1", "for example --importance 0.9")
     if not tag and importance is None:
-        # Text that would read as a label must not become one.
-        return f"- {plain}" if not _LABEL.match(plain) else f"- [note] {plain}"
+        # Text that would read as a label, a task box or a rule must not become one.
+        read_back = parse_line(f"- {plain}")
+        return f"- {plain}" if read_back == LogLine(1, plain) else f"- [note] {plain}"
     strength = f"|i={importance:g}" if importance is not None else ""
     return f"- [{tag or 'note'}{strength}] {plain}"
 
@@ -68,10 +70,10 @@ def parse_line(line: str, number: int = 1) -> LogLine | None:
     indent = len(bullet["indent"].expandtabs(4)) if bullet else 0
     rest = bullet["rest"].strip() if bullet else stripped
     label = _LABEL.match(rest)
-    if not label or label["text"].startswith("("):  # a Markdown link is no label
+    if not label or rest[label.start("text") - 1 :].startswith("]("):  # a Markdown link is no label
         return LogLine(number, rest, indent=indent)
     importance = _importance(label["extra"])
-    if label["extra"] is None and label["tag"] in (None, "x", "X"):  # a task box
+    if label["extra"] is None and label["tag"] in (None, *_BOXES):  # a task box
         return LogLine(number, label["text"] or rest, indent=indent)
     if not label["text"]:
         return None

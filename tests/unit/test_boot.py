@@ -1,0 +1,152 @@
+"""Boot: the right files in the right order, within the caps, and nothing private in a shared scope."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from nanoclaw_memory.clock import FixedClock
+from nanoclaw_memory.errors import InvalidValue, NotFound
+from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.types import Boot
+
+MAIN = ["SOUL.md", "USER.md", "IDENTITY.md", "memory/active-context.md", "MEMORY.md"]
+
+
+def paths(boot: Boot) -> list[str]:
+    return [file.path for file in boot.files]
+
+
+def test_the_main_agent_reads_its_files_in_order(memory: Memory, home: Path):
+    boot = memory.boot()
+    assert paths(boot) == [*MAIN, "memory/2026-02-22.md", "memory/2026-02-23.md"]
+    shown = [boot.text.index(f"## {path}") for path in [*MAIN, "memory/2026-02-23.md"]]
+    assert shown == sorted(shown)
+    assert boot.mode == "full"
+
+
+def test_a_missing_file_is_one_marker_line(memory: Memory, home: Path):
+    (home / "workspace" / "USER.md").unlink()
+    boot = memory.boot()
+    assert boot.text.splitlines().count("[missing: USER.md]") == 1
+    assert next(file for file in boot.files if file.path == "USER.md").missing
+
+
+def test_an_empty_home_boots_with_markers_only(open_memory: Callable[..., Memory]):
+    boot = open_memory().boot()
+    assert all(file.missing for file in boot.files)
+    assert boot.text.count("[missing:") == 7
+
+
+def test_a_project_agent_reads_the_project_first_and_no_personal_memory(memory: Memory, home: Path):
+    memory.project_new("pay", "Payments")
+    (home / "workspace" / "memory" / "project-pay.md").write_text("own notes")
+    boot = memory.boot("pay")
+    assert paths(boot) == [
+        "memory/project-pay.md",
+        "shared/project-pay.md",
+        "SOUL.md",
+        "IDENTITY.md",
+        "memory/2026-02-23.md",
+    ]
+    assert boot.text.startswith("## memory/project-pay.md\n\nown notes")
+    assert boot.mode == "project"
+
+
+def test_an_unknown_project_is_a_marker_and_a_bad_slug_is_refused(memory: Memory):
+    assert "[missing: memory/project-none.md]" in memory.boot("none").text
+    with pytest.raises(InvalidValue):
+        memory.boot("../x")
+
+
+def test_a_shared_scope_gets_no_private_file(memory: Memory, home: Path, open_memory: Callable[..., Memory]):
+    for path in home.joinpath("workspace").rglob("*.md"):
+        path.write_text(f"secret of {path.name}")
+    boot = open_memory(private=False).boot()
+    assert paths(boot) == ["SOUL.md", "IDENTITY.md"]
+    for private in ("USER.md", "MEMORY.md", "active-context.md", "2026-02-23.md"):
+        assert private not in boot.text
+
+
+def test_a_long_file_is_cut_aloud_with_the_line_where_reading_goes_on(
+    open_memory: Callable[..., Memory], home: Path
+):
+    memory = open_memory(memory__maxBootstrapCharsPerFile="100")
+    memory.init()
+    (home / "workspace" / "SOUL.md").write_text("".join(f"line {number:03}\n" for number in range(1, 31)))
+    boot = memory.boot()
+    soul = boot.files[0]
+    assert soul.truncated and soul.chars <= 100
+    assert "[truncated: 100 of 270 characters; memory_get SOUL.md continues at line 12]" in boot.text
+    assert memory.get("SOUL.md", 12).text.startswith("line 012")
+
+
+def test_all_files_together_keep_to_the_total(open_memory: Callable[..., Memory], home: Path):
+    memory = open_memory(memory__maxBootstrapCharsTotal="150")
+    memory.init()
+    for name in MAIN:
+        (home / "workspace" / name).write_text("x" * 100)
+    boot = memory.boot()
+    assert sum(file.chars for file in boot.files) == 150
+    assert [file.truncated for file in boot.files[:3]] == [False, True, True]
+
+
+@pytest.mark.parametrize("raw", [b"caf\xe9", b"\x00\x01"])
+def test_a_file_that_is_no_text_is_named_and_the_rest_loads(memory: Memory, home: Path, raw: bytes):
+    (home / "workspace" / "USER.md").write_bytes(raw)
+    boot = memory.boot()
+    assert "[not loaded: USER.md: " in boot.text
+    assert "## SOUL.md" in boot.text
+
+
+def test_a_file_of_fifty_megabytes_is_skipped_aloud(memory: Memory, home: Path):
+    with (home / "workspace" / "USER.md").open("wb") as stream:
+        stream.truncate(50_000_000)
+    assert "[not loaded: USER.md: USER.md has 50,000,000 bytes" in memory.boot().text
+
+
+def test_a_link_out_of_the_workspace_is_not_loaded(memory: Memory, home: Path, tmp_path: Path):
+    (tmp_path / "outside.md").write_text("secret")
+    (home / "workspace" / "SOUL.md").unlink()
+    (home / "workspace" / "SOUL.md").symlink_to(tmp_path / "outside.md")
+    boot = memory.boot()
+    assert "secret" not in boot.text
+    assert "[not loaded: SOUL.md:" in boot.text
+
+
+def test_today_is_the_users_day_and_not_the_machines(open_memory: Callable[..., Memory], home: Path):
+    late = datetime(2026, 2, 23, 23, 30, tzinfo=UTC)
+    berlin = FixedClock(late.astimezone(tz=ZoneInfo("Europe/Berlin")))
+    with Memory.open(home, clock=berlin) as memory:
+        assert paths(memory.boot())[-1] == "memory/2026-02-24.md"
+        assert memory.write("late").path == "memory/2026-02-24.md"
+
+
+def test_yesterdays_log_comes_before_todays(memory: Memory, clock: FixedClock):
+    memory.write("first day")
+    clock.moment += timedelta(days=1)
+    memory.write("second day")
+    text = memory.boot().text
+    assert text.index("first day") < text.index("second day")
+    clock.moment += timedelta(days=1)
+    assert "first day" not in memory.boot().text
+
+
+def test_tokens_are_counted_per_file_and_in_all(memory: Memory):
+    boot = memory.boot()
+    assert all(file.tokens > 0 for file in boot.files if not file.missing and file.chars)
+    assert boot.tokens >= sum(file.tokens for file in boot.files)
+
+
+def test_a_large_memory_is_announced_as_brief(memory: Memory, home: Path):
+    (home / "workspace" / "MEMORY.md").write_text("- x\n" * 201)
+    assert memory.boot().mode == "brief"
+
+
+def test_an_unknown_group_is_not_a_second_memory(open_memory: Callable[..., Memory]):
+    with pytest.raises(NotFound, match="familly"):
+        open_memory("familly").boot()
