@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import date
 from functools import cached_property
@@ -15,9 +15,12 @@ from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused
 from nanoclaw_memory.types import (
     MAIN_GROUP,
     Boot,
+    Brief,
     Checkpoint,
     Created,
     DatabaseCheck,
+    Deleted,
+    Entry,
     Finding,
     Found,
     Indexed,
@@ -26,18 +29,22 @@ from nanoclaw_memory.types import (
     Policy,
     PolicyHit,
     Project,
+    Recall,
     Restored,
     Runbook,
     Scope,
     Status,
+    Stored,
     Written,
 )
 from nanoclaw_memory.workspace.paths import PENDING_RESTORE, Home, default_home, locate, log_path
 
 if TYPE_CHECKING:
+    from nanoclaw_memory.entries.entries import Entries
     from nanoclaw_memory.providers.embedder import Chain
     from nanoclaw_memory.search.front import SearchFront
     from nanoclaw_memory.settings import Configuration, Settings
+    from nanoclaw_memory.store.proposals import Proposals
     from nanoclaw_memory.store.sqlite import SqliteDatabase
     from nanoclaw_memory.telemetry import Telemetry
     from nanoclaw_memory.workspace.checkpoints import Checkpoints
@@ -182,7 +189,77 @@ class Memory:
         from nanoclaw_memory.workspace.boot import boot
 
         self.require_group()
-        return boot(self.home, self.scope, self.settings, self.today(), project)
+        return boot(self.home, self.scope, self.settings, self.today(), project, self._boot_brief)
+
+    def brief(self, include_provenance: bool = False) -> Brief:
+        """What matters from the entries, within its limits; empty, and said, when it takes too long."""
+        self.require_group()
+        return self.entries.brief(include_provenance)
+
+    def _boot_brief(self) -> str:
+        pointer = "[MEMORY.md is not loaded whole: memory_search finds its lines, memory_get reads them]"
+        return f"{self.brief().text}\n{pointer}".lstrip()
+
+    # ---- entries ----
+
+    @cached_property
+    def entries(self) -> Entries:
+        from nanoclaw_memory.entries.entries import Entries
+
+        return Entries(self.database("entries"), self.home, self.scope, self.settings, self.clock)
+
+    @property
+    def proposals(self) -> Proposals:
+        """Changes that only a person may make."""
+        return self.entries.room.proposals
+
+    def store(self, content: Any = "", type: Any = "", **fields: Any) -> Stored:
+        """Store one typed entry; unknown fields are refused, provenance comes from the scope."""
+        self.require_group()
+        stored = self.entries.store({"content": content, "type": type, **fields})
+        self.telemetry.record(
+            "store", type=stored.type, deduplicated=stored.deduplicated, status=stored.status
+        )
+        return stored
+
+    def recall(
+        self,
+        query: str,
+        *,
+        types: Iterable[str] | None = None,
+        priority_min: str = "low",
+        token_budget: int | None = None,
+        include_context: bool = False,
+        format: str = "brief",
+    ) -> Recall:
+        """Entries that answer, packed into a token budget; lines of files when no entry matches."""
+        from nanoclaw_memory.errors import StoreError
+        from nanoclaw_memory.search.recall import Wanted, recall
+
+        self.require_group()
+        budget = self.settings.entries.recall_budget if token_budget is None else token_budget
+        kinds = None if types is None else tuple(types)
+        wanted = Wanted(query, kinds, priority_min, budget, include_context, format)
+        found = recall(self.entries, self._search_files, wanted)
+        try:
+            self.entries.note_use(entry.id for entry in found.entries if entry.type != "file")
+        except StoreError as error:  # a busy or read-only store must not cost the answer
+            self.telemetry.record("note_use failed", error=error.message)
+        self.telemetry.record("recall", tokens=found.token_count, entries=len(found.entries))
+        return found
+
+    def delete(self, entry_id: str) -> Deleted:
+        """Remove an entry for good; what it had replaced becomes current again."""
+        deleted = self.entries.delete(entry_id)
+        self.telemetry.record("delete", restored=len(deleted.restored))
+        return deleted
+
+    def reinforce(self, entry_id: str) -> Entry:
+        """Mark an entry as still relevant."""
+        return self.entries.reinforce(entry_id)
+
+    def _search_files(self, query: str) -> Found:
+        return self.search(query, 10)
 
     # ---- lines ----
 

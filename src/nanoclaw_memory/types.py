@@ -471,6 +471,7 @@ class EntryHit:
     age_days: int
     untrusted: bool
     provenance: Provenance
+    importance: float
     reason: str = ""
     suspicions: tuple[str, ...] = ()
     why: str = ""

@@ -214,6 +214,22 @@ class TelemetrySettings(Section, frozen=True):
     )
 
 
+class EntriesSettings(Section, frozen=True):
+    max_brief_entries: Annotated[Positive, doc("most entries in the brief")] = 50
+    max_brief_chars: Annotated[Positive, doc("most characters of the brief")] = 10_000
+    max_brief_tokens: Annotated[Positive, doc("most tokens of the brief")] = 1_500
+    brief_timeout_ms: Annotated[Positive, doc("time limit of the brief; a session then starts without it")] = (
+        5_000
+    )
+    recall_budget: Annotated[Positive, doc("most tokens that recall gives when none are named")] = 3_000
+    stores_per_session: Annotated[NotNegative, doc("entries that one session may store")] = 20
+    supersedes_per_session: Annotated[NotNegative, doc("entries that one session may replace")] = 5
+    deletes_per_session: Annotated[NotNegative, doc("entries that one session may delete")] = 5
+    purge_superseded_days: Annotated[
+        NotNegative, doc("days after which a replaced entry may be purged; 0 keeps all")
+    ] = 90
+
+
 class Settings(Section, frozen=True):
     """The whole of nanoclaw.json."""
 
@@ -224,6 +240,7 @@ class Settings(Section, frozen=True):
     rerank: RerankSettings = RerankSettings()
     writer: WriterSettings = WriterSettings()
     graph: GraphSettings = GraphSettings()
+    entries: EntriesSettings = EntriesSettings()
     plugins: PluginsSettings = PluginsSettings()
     cron: CronSettings = CronSettings()
     telemetry: TelemetrySettings = TelemetrySettings()

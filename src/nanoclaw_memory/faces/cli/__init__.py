@@ -26,6 +26,9 @@ COMMANDS = {
     "doctor": ("health", "Check everything and name the command that helps."),
     "index": ("search", "Bring the search index up to date."),
     "search": ("search", "Find lines in memory."),
+    "entries": ("entries", "Store, list, show and delete typed entries."),
+    "recall": ("entries", "Recall what answers a question, within a token budget."),
+    "brief": ("entries", "Print what matters, for a session's start."),
     "config": ("config", "Show, read and change settings."),
 }
 

@@ -1,0 +1,1 @@
+"""REMEMBER -> BRIEF: typed entries, attributed, limited, and safe to read back."""

@@ -1,0 +1,191 @@
+"""The way in: a checked draft is masked, deduplicated, held if suspicious, written, and retires another."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from nanoclaw_memory import secrets, tokens
+from nanoclaw_memory.entries import rules
+from nanoclaw_memory.entries.room import Room, held_key
+from nanoclaw_memory.entries.rules import ORIGINS, UNTRUSTED, Draft
+from nanoclaw_memory.errors import InvalidValue, Refused
+from nanoclaw_memory.store.entries import BEHAVIORAL, Filter
+from nanoclaw_memory.text import fingerprint
+from nanoclaw_memory.types import Entry, Provenance, Stored
+
+Suspicions = Callable[[str], Sequence[str]]
+
+
+class Admission:
+    """Lets drafts in."""
+
+    def __init__(self, room: Room, suspicions: Suspicions) -> None:
+        self._room = room
+        self._suspicions = suspicions
+
+    def admit(self, draft: Draft, *, source: str = "", limited: bool = True) -> Stored:
+        """Write a checked draft; `limited=False` is for a person's own import, `source` names its file."""
+        draft, redacted = self._without_secrets(draft)
+        by = self._room.provenance(source)
+        notes: list[str] = []
+        with self._room.db.transaction():
+            if limited:
+                self._room.spend("store")
+            target = self._target(draft, limited)
+            for related in draft.related_to:
+                self._room.entry(related, "related_to")
+            reasons = self._reasons(draft, target)
+            twin = None if reasons else self._twin(draft, target)
+            if twin is not None:
+                entry, changed = self._merge(twin, draft, by, notes)
+            else:
+                entry, changed = self._insert(draft, by, reasons), True
+            superseded = target if target and not reasons else None
+            if superseded:
+                self._room.supersede(superseded, entry.id)
+        gone = [superseded] if superseded else []
+        notes += self._room.redraw(gone=gone, come=[entry] if changed and entry.status == "active" else [])
+        if reasons:
+            notes.append("held for review, out of the brief until a person approves it: ncm review")
+        return Stored(
+            entry.id,
+            entry.type,
+            entry.type,
+            stored=changed,
+            deduplicated=twin is not None,
+            token_cost=entry.token_cost,
+            redacted=redacted,
+            status=entry.status,
+            superseded=superseded.id if superseded else None,
+            suspicions=tuple(reasons),
+            notes=tuple(notes),
+        )
+
+    def _without_secrets(self, draft: Draft) -> tuple[Draft, int]:
+        if not self._room.settings.privacy.redact_secrets:
+            return draft, 0
+        content, first = secrets.mask(draft.content)
+        reason, second = secrets.mask(draft.reason)
+        tags, third = zip(*[secrets.mask(tag) for tag in draft.tags], strict=True) if draft.tags else ((), ())
+        return replace(draft, content=content, reason=reason, tags=tags), first + second + sum(third)
+
+    def _target(self, draft: Draft, limited: bool) -> Entry | None:
+        """The entry to be superseded, which must be ours and current."""
+        if draft.supersedes is None:
+            return None
+        target = self._room.entry(draft.supersedes, "supersedes")
+        if target.status != "active":
+            newest = newest_of(self._room, target)
+            raise InvalidValue(
+                f"supersedes: {target.id} is {target.status} already",
+                f"name the current one: {newest.id}" if newest.id != target.id else "see: ncm entries show",
+            )
+        if limited:
+            self._room.spend("supersede")
+        return target
+
+    def _reasons(self, draft: Draft, target: Entry | None) -> list[str]:
+        """Why an entry must wait for a person; empty for nearly all."""
+        reasons: list[str] = []
+        behavioral = draft.type in BEHAVIORAL
+        if behavioral:
+            reasons += self._suspicions(draft.content)
+        if behavioral and self._room.scope.origin == "web":
+            reasons.append("an instruction from the web")
+        if target and self._room.scope.origin in UNTRUSTED and target.provenance.origin not in UNTRUSTED:
+            reasons.append(f"would replace what the {target.provenance.origin} stored")
+        if reasons:
+            earlier = self._room.proposals.find("held", held_key(draft.type, draft.content))
+            if earlier is not None:
+                state = "rejected in review" if earlier.status == "rejected" else "stored before"
+                raise Refused(f"content: this was {state} ({', '.join(reasons)})", "see: ncm review")
+        return reasons
+
+    def _twin(self, draft: Draft, target: Entry | None) -> Entry | None:
+        """An entry of the same type that says the same; never the one to be superseded."""
+        if not self._room.sees(draft.type):
+            return None  # a shared scope must not learn what is stored by storing
+        wanted = Filter(self._room.moment(), (draft.type,))
+        same = self._room.table.same_text(draft.type, rules.text_key(draft.content), wanted)
+        if same is None:
+            candidates = self._room.table.holding_all(rules.telling_words(draft.content), wanted, 20)
+            same = next((c for c in candidates if rules.near_duplicate(c.content, draft.content)), None)
+        return None if same is None or (target and same.id == target.id) else same
+
+    def _merge(self, twin: Entry, draft: Draft, by: Provenance, notes: list[str]) -> tuple[Entry, bool]:
+        """Unite a draft with its twin: the newer wording, all tags, the higher priority."""
+        if ORIGINS.index(by.origin) > ORIGINS.index(twin.provenance.origin):
+            notes.append(f"already stored by the {twin.provenance.origin}; left as it is")
+            return twin, False
+        merged = replace(
+            twin,
+            content=draft.content,
+            token_cost=tokens.estimate(draft.content),
+            tags=rules.united(twin.tags, draft.tags),
+            priority=rules.higher(twin.priority, draft.priority),
+            reason=draft.reason or twin.reason,
+            related_to=rules.united(twin.related_to, draft.related_to, rules.MAX_RELATED),
+            expires=draft.expires if draft.expires and twin.expires else None,
+            used_at=by.timestamp,
+            updated_at=by.timestamp,
+        )
+        if merged.content != twin.content:
+            self._room.table.keep_wording(twin, by)
+        self._room.table.change(merged, rules.text_key(merged.content))
+        self._room.audit(
+            "merge", merged.id, text=fingerprint(merged.content), before=fingerprint(twin.content)
+        )
+        return merged, True
+
+    def _insert(self, draft: Draft, by: Provenance, reasons: Sequence[str]) -> Entry:
+        entry = Entry(
+            id=f"mem-{uuid.uuid4()}",
+            type=draft.type,
+            content=draft.content,
+            priority=rules.lower(draft.priority, "medium") if by.origin == "web" else draft.priority,
+            tags=draft.tags,
+            behavioral=draft.type in BEHAVIORAL,
+            provenance=by,
+            status="held" if reasons else "active",
+            token_cost=tokens.estimate(draft.content),
+            reason=draft.reason,
+            related_to=draft.related_to,
+            supersedes=draft.supersedes,
+            expires=draft.expires,
+            suspicions=tuple(reasons),
+            used_at=by.timestamp,
+            updated_at=by.timestamp,
+        )
+        self._room.table.add(entry, rules.text_key(entry.content))
+        if reasons:
+            self._room.proposals.propose(
+                "held",
+                {"id": entry.id},
+                why="; ".join(reasons),
+                key=held_key(entry.type, entry.content),
+                moment=by.timestamp,
+                source=f"session {by.session_id or 'none'}, {by.origin}",
+                diff=f"+ [{entry.type}] {entry.content}",
+            )
+        self._room.audit(
+            "store",
+            entry.id,
+            type=entry.type,
+            text=fingerprint(entry.content),
+            status=entry.status,
+            supersedes=entry.supersedes,
+            source=by.source,
+            why=list(reasons) or None,
+        )
+        return entry
+
+
+def newest_of(room: Room, entry: Entry, depth: int = 100) -> Entry:
+    """The current end of an entry's chain; bounded, whatever the data say."""
+    seen = {entry.id}
+    while entry.superseded_by and entry.superseded_by not in seen and len(seen) < depth:
+        seen.add(entry.superseded_by)
+        entry = room.table.get(entry.superseded_by) or replace(entry, superseded_by=None)
+    return entry

@@ -1,0 +1,186 @@
+"""Domain files, `memory/domains/<type>.md`: the entries as Markdown; a person's edits become proposals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nanoclaw_memory.clock import Clock, stamp
+from nanoclaw_memory.entries.lines import masked, safe_line
+from nanoclaw_memory.store.entries import EntryTable, Filter
+from nanoclaw_memory.store.proposals import Proposals
+from nanoclaw_memory.text import fingerprint, plural
+from nanoclaw_memory.types import Entry
+from nanoclaw_memory.workspace.files import locked, read_text, replace_text
+from nanoclaw_memory.workspace.paths import within
+
+FOLDER = "memory/domains"
+MOST_ENTRIES = 5_000
+MOST_CHARS = 4_000_000
+_STAMP = re.compile(r"<!-- nanoclaw-memory (?P<at>\S+) (?P<fingerprint>[0-9a-f]{64}) -->\n")
+_ENTRY = re.compile(r"- (?P<text>.*?)\s*<!-- (?P<id>mem-[0-9a-f-]{36})\b[^>]*-->\s*$")
+_NOTE = "Written from the stored entries. Edits are welcome: they are offered as changes, not overwritten."
+
+
+def domain_path(entry_type: str) -> str:
+    """The workspace path of a type's domain file."""
+    return f"{FOLDER}/{entry_type}.md"
+
+
+@dataclass(frozen=True)
+class Page:
+    """A domain file as it is on disk."""
+
+    body: str
+    rendered_at: str  # empty when the file is not ours at all
+    edited: bool
+
+
+class Domains:
+    """The domain files of one group."""
+
+    def __init__(self, table: EntryTable, proposals: Proposals, workspace: Path, clock: Clock) -> None:
+        self._table = table
+        self._proposals = proposals
+        self._workspace = workspace
+        self._clock = clock
+
+    def update(self, entry_type: str, gone: Iterable[str] = (), come: Sequence[Entry] = ()) -> str:
+        """Bring a file up to date after a change; gives a note when a person's edits stand in the way."""
+        with locked(self._folder()):
+            page = self.read(entry_type)
+            if page is None or len(page.body) > MOST_CHARS:
+                self._write(entry_type, self._rendered(entry_type))
+                return ""
+            if page.edited:
+                return self._offer(entry_type, page)
+            marks = [f"<!-- {entry_id} " for entry_id in (*gone, *(entry.id for entry in come))]
+            body = _without(page.body, [mark for mark in marks if mark in page.body])
+            self._write(entry_type, body + "".join(_line(entry) for entry in come))
+            return ""
+
+    def render(self, entry_type: str) -> str:
+        """Write a file anew from the entries; gives a note when a person's edits stand in the way."""
+        with locked(self._folder()):
+            page = self.read(entry_type)
+            if page is not None and page.edited:
+                return self._offer(entry_type, page)
+            self._write(entry_type, self._rendered(entry_type))
+            return ""
+
+    def discard_edits(self, entry_type: str) -> None:
+        """Write a file anew whatever stands in it; for when its edits have been decided."""
+        with locked(self._folder()):
+            self._write(entry_type, self._rendered(entry_type))
+
+    def read(self, entry_type: str) -> Page | None:
+        """The file on disk; None when there is none."""
+        try:
+            text = read_text(self._path(entry_type)).replace("\r\n", "\n")
+        except FileNotFoundError:
+            return None
+        found = _STAMP.match(text)
+        if not found:
+            return Page(text, "", edited=True)
+        body = text[found.end() :]
+        return Page(body, found["at"], fingerprint(body) != found["fingerprint"])
+
+    def missing(self, entry_type: str) -> int:
+        """How many entries the file lacks or wrongly holds; a person's edits do not count."""
+        page = self.read(entry_type)
+        if page is not None and page.edited:
+            return 0
+        wanted = {entry.id for entry in self._entries(entry_type)}
+        there = set(re.findall(r"<!-- (mem-[0-9a-f-]{36}) ", page.body)) if page else set()
+        return len(wanted ^ there)
+
+    # ---- a person's edits ----
+
+    def _offer(self, entry_type: str, page: Page) -> str:
+        known = {entry.id: entry for entry in self._entries(entry_type)}
+        offered = 0
+        seen: set[str] = set()
+        for line in page.body.splitlines():
+            found = _ENTRY.match(line)
+            if found and found["id"] in known:
+                seen.add(found["id"])
+                entry = known[found["id"]]
+                if found["text"] != _text(entry) and entry.updated_at <= (page.rendered_at or "~"):
+                    offered += self._propose(entry_type, entry, plain_text(found["text"]))
+            elif not found and (text := _added(line)):
+                offered += self._propose(entry_type, None, text)
+        for entry in known.values():
+            if page.rendered_at and entry.id not in seen and entry.updated_at <= page.rendered_at:
+                offered += self._propose(entry_type, entry, "")
+        told = f" ({plural(offered, 'new proposal')})" if offered else ""
+        return f"{domain_path(entry_type)} holds edits by hand and was left as it is{told}; see: ncm review"
+
+    def _propose(self, entry_type: str, entry: Entry | None, text: str) -> int:
+        before = [f"- {_text(entry)}"] if entry else []
+        after = [f"+ {safe_line(text)}"] if text else []
+        proposal = self._proposals.propose(
+            "domain-edit",
+            {"type": entry_type, "id": entry.id if entry else "", "content": text},
+            why="edited by hand" if entry and text else "removed by hand" if entry else "added by hand",
+            key=f"{entry_type}\n{entry.id if entry else ''}\n{entry.updated_at if entry else ''}\n{text}",
+            moment=stamp(self._clock.now()),
+            source=domain_path(entry_type),
+            diff="\n".join([*before, *after]),
+        )
+        return int(proposal is not None)
+
+    # ---- inside ----
+
+    def _entries(self, entry_type: str) -> list[Entry]:
+        wanted = Filter(stamp(self._clock.now()), (entry_type,))
+        return self._table.all(wanted)[-MOST_ENTRIES:]
+
+    def _rendered(self, entry_type: str) -> str:
+        lines = "".join(_line(entry) for entry in self._entries(entry_type))
+        return f"\n# Memory: {entry_type}\n\n{_NOTE}\n\n{lines}"
+
+    def _write(self, entry_type: str, body: str) -> None:
+        head = f"<!-- nanoclaw-memory {stamp(self._clock.now())} {fingerprint(body)} -->\n"
+        replace_text(self._path(entry_type), head + body)
+
+    def _folder(self) -> Path:
+        folder = self._workspace / FOLDER
+        within(folder, self._workspace)
+        return folder
+
+    def _path(self, entry_type: str) -> Path:
+        path = self._workspace / domain_path(entry_type)
+        within(path, self._workspace)
+        return path
+
+
+def _without(body: str, marks: Sequence[str]) -> str:
+    if not marks:
+        return body
+    lines = body.splitlines(keepends=True)
+    return "".join(line for line in lines if not any(mark in line for mark in marks))
+
+
+def plain_text(line: str) -> str:
+    """A line of a domain file without the escapes that `safe_line` put there."""
+    text = line.replace("&lt;", "<").replace("] (", "](").replace("! [", "![")
+    return re.sub(r"^(\d{1,9})?\\", r"\1", text)
+
+
+def _line(entry: Entry) -> str:
+    about = f"{entry.provenance.timestamp[:10]} {entry.provenance.origin} {entry.priority}"
+    return f"- {_text(entry)} <!-- {entry.id} {about} -->\n"
+
+
+def _text(entry: Entry) -> str:
+    return safe_line(masked(entry.content))
+
+
+def _added(line: str) -> str:
+    """The text of a line that a person added; empty for headings, notes, comments and blank lines."""
+    stripped = line.strip()
+    if not stripped or stripped == _NOTE or stripped.startswith(("#", "<!--")):
+        return ""
+    return re.sub(r"^[-*+]\s+", "", stripped)

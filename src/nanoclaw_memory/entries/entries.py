@@ -1,0 +1,241 @@
+"""Entries, the room's front door: store, find, delete, reinforce, approve; every change audited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from nanoclaw_memory.clock import Clock
+from nanoclaw_memory.entries import rules
+from nanoclaw_memory.entries.admission import Admission, Suspicions
+from nanoclaw_memory.entries.brief import BriefLimits, write_brief
+from nanoclaw_memory.entries.lines import age_days, masked
+from nanoclaw_memory.entries.room import Room, held_key
+from nanoclaw_memory.entries.rules import UNTRUSTED, Draft
+from nanoclaw_memory.errors import InvalidValue
+from nanoclaw_memory.settings import Settings
+from nanoclaw_memory.store.database import Database
+from nanoclaw_memory.store.entries import PRIORITIES, Filter
+from nanoclaw_memory.text import fingerprint
+from nanoclaw_memory.types import Brief, Deleted, Entry, EntryHit, Scope, Stored
+from nanoclaw_memory.workspace.paths import Home
+
+MAX_QUERY = 500
+MAX_LIMIT = 100
+_SHOWN = ("active", "held")
+_EVERY = ("active", "held", "superseded", "archived", "expired")
+
+
+class Entries:
+    """The typed entries of one group, as one scope sees them."""
+
+    def __init__(
+        self,
+        db: Database,
+        home: Home,
+        scope: Scope,
+        settings: Settings,
+        clock: Clock,
+        suspicions: Suspicions = lambda text: (),
+    ) -> None:
+        self.room = Room(db, home, scope, settings, clock)
+        self._admission = Admission(self.room, suspicions)
+
+    # ---- store ----
+
+    def store(self, fields: Mapping[str, Any]) -> Stored:
+        """Check, mask, deduplicate, supersede and write one entry; provenance comes from the scope."""
+        return self.admit(rules.draft(fields, self.room.clock.now()))
+
+    def admit(self, draft: Draft, *, source: str = "", limited: bool = True) -> Stored:
+        """Write a checked draft; `limited=False` is for a person's own import, `source` names its file."""
+        return self._admission.admit(draft, source=source, limited=limited)
+
+    # ---- find ----
+
+    def search(
+        self,
+        query: str = "",
+        *,
+        types: Iterable[str] | None = None,
+        tags: Iterable[str] = (),
+        include_superseded: bool = False,
+        priority_min: str = "low",
+        limit: int = 20,
+    ) -> list[EntryHit]:
+        """Entries that match, best first; with an empty query the most recent ones."""
+        query = check_query(query)
+        rules.whole("limit", limit, 1, MAX_LIMIT)
+        wanted = Filter(
+            self.room.moment(),
+            self.room.types(types),
+            rules.tags_of(list(tags)),
+            (*_SHOWN, "superseded") if include_superseded else _SHOWN,
+            rules.choice("priority_min", priority_min, PRIORITIES),
+        )
+        if not query.strip():
+            return [self.hit(entry, 1.0, "recent") for entry in self.room.table.recent(wanted, limit)]
+        found = self.room.table.matching(query, wanted, limit)
+        return [self.hit(entry, score / (1 + score), "keyword") for entry, score in found]
+
+    def listed(
+        self,
+        types: Iterable[str] | None = None,
+        tags: Iterable[str] = (),
+        status: str = "active",
+        limit: int = 100,
+    ) -> list[Entry]:
+        """Entries as stored, newest first; `status` is all, active, held, superseded, archived or expired."""
+        statuses = _EVERY if status == "all" else (rules.choice("status", status, _EVERY),)
+        wanted = Filter(self.room.moment(), self.room.types(types), rules.tags_of(list(tags)), statuses)
+        return [_clean(entry) for entry in self.room.table.recent(wanted, limit)]
+
+    def get(self, entry_id: str) -> Entry:
+        """One entry, whatever its status."""
+        return _clean(self.room.entry(entry_id))
+
+    def chain(self, entry: Entry, depth: int = 20) -> list[Entry]:
+        """The entry and those it replaced, newest first; bounded, whatever the data say."""
+        found, seen = [entry], {entry.id}
+        while len(found) < depth:
+            before = [old for old in self.room.table.predecessors(found[-1].id) if old.id not in seen]
+            if not before:
+                break
+            found.append(before[-1])
+            seen.add(before[-1].id)
+        return found
+
+    def hit(self, entry: Entry, score: float, why: str) -> EntryHit:
+        """An entry as search gives it: masked, with age and how far to trust it."""
+        now = self.room.clock.now()
+        return EntryHit(
+            id=entry.id,
+            type=entry.type,
+            content=masked(entry.content),
+            behavioral=entry.behavioral,
+            tags=entry.tags,
+            created_at=entry.provenance.timestamp,
+            relevance_score=round(score, 4),
+            priority=entry.priority,
+            status=entry.status,
+            age_days=age_days(entry.provenance.timestamp, now.date(), now),
+            untrusted=entry.provenance.origin in UNTRUSTED,
+            provenance=entry.provenance,
+            importance=round(rules.importance(entry, now), 4),
+            reason=masked(entry.reason),
+            suspicions=entry.suspicions,
+            why=why,
+        )
+
+    def brief(self, include_provenance: bool = False) -> Brief:
+        """What matters, for a session's start."""
+        own = self.room.settings.entries
+        limits = BriefLimits(own.max_brief_entries, own.max_brief_chars, own.max_brief_tokens)
+        return write_brief(
+            self.room.table, self.room.visible_types(), limits, self.room.clock.now(), include_provenance
+        )
+
+    # ---- change ----
+
+    def delete(self, entry_id: str) -> Deleted:
+        """Remove an entry for good; what it had replaced becomes current again."""
+        with self.room.db.transaction():
+            entry = self.room.entry(entry_id)
+            self.room.spend("delete")
+            before = self.room.table.predecessors(entry.id)
+            restored = [] if entry.superseded_by else before
+            if entry.superseded_by:
+                self.room.table.relink(entry.id, entry.superseded_by)
+            for old in restored:
+                self.room.table.restore(old.id, self.room.moment())
+            self.room.table.delete(entry.id)
+            self.room.proposals.withdraw("held", held_key(entry.type, entry.content))
+            back = tuple(old.id for old in restored)
+            self.room.audit(
+                "delete", entry.id, type=entry.type, text=fingerprint(entry.content), restored=back
+            )
+        notes = self.room.redraw(gone=[entry], come=[self.room.entry(old) for old in back])
+        return Deleted(entry.id, True, back, tuple(notes))
+
+    def reinforce(self, entry_id: str) -> Entry:
+        """Mark an entry as still relevant: its importance starts afresh and fades more slowly."""
+        with self.room.db.transaction():
+            entry = self.room.entry(entry_id)
+            if entry.status != "active":
+                raise InvalidValue(f"id: {entry.id} is {entry.status}", "only current entries are reinforced")
+            self.room.table.touch([entry.id], self.room.moment(), strengthen=True)
+            self.room.audit("reinforce", entry.id)
+        return self.get(entry_id)
+
+    def note_use(self, ids: Iterable[str]) -> None:
+        """Recall brought these entries: they are in use."""
+        with self.room.db.transaction():
+            self.room.table.touch(ids, self.room.moment())
+
+    def approve(self, entry_id: str) -> Entry:
+        """A person lets a held entry in; what it replaces is retired now."""
+        self.room.require_owner("approve an entry")
+        superseded: list[Entry] = []
+        with self.room.db.transaction():
+            entry = self._held(entry_id)
+            key = held_key(entry.type, entry.content)
+            self.room.table.change(
+                replace(entry, status="active", suspicions=(), updated_at=self.room.moment()),
+                rules.text_key(entry.content),
+            )
+            target = self.room.table.get(entry.supersedes) if entry.supersedes else None
+            if target and target.status == "active":
+                self.room.supersede(target, entry.id)
+                superseded.append(target)
+            self._close_proposal(key, accepted=True)
+            self.room.audit("approve", entry.id, why=list(entry.suspicions))
+        approved = self.get(entry_id)
+        self.room.redraw(gone=superseded, come=[approved])
+        return approved
+
+    def reject(self, entry_id: str) -> Entry:
+        """A person keeps a held entry out; it is archived, and the same text is refused from now on."""
+        self.room.require_owner("reject an entry")
+        with self.room.db.transaction():
+            entry = self._held(entry_id)
+            self.room.table.set_status(entry.id, "archived", self.room.moment())
+            self._close_proposal(held_key(entry.type, entry.content), accepted=False)
+            self.room.audit("reject", entry.id, why=list(entry.suspicions))
+        return self.get(entry_id)
+
+    def archive(self, entry_id: str) -> Entry:
+        """Take an entry out of brief, search and recall without deleting it."""
+        with self.room.db.transaction():
+            entry = self.room.entry(entry_id)
+            if entry.status not in _SHOWN:
+                raise InvalidValue(f"id: {entry.id} is {entry.status} already", "see: ncm entries show")
+            self.room.table.set_status(entry.id, "archived", self.room.moment())
+            self.room.audit("archive", entry.id)
+        self.room.redraw(gone=[entry])
+        return self.get(entry_id)
+
+    # ---- inside ----
+
+    def _held(self, entry_id: str) -> Entry:
+        entry = self.room.entry(entry_id)
+        if entry.status != "held":
+            raise InvalidValue(f"id: {entry.id} is {entry.status}, not held", "see: ncm review")
+        return entry
+
+    def _close_proposal(self, key: str, accepted: bool) -> None:
+        proposal = self.room.proposals.find("held", key)
+        if proposal is not None and proposal.status == "open":
+            self.room.proposals.decide(proposal.id, accepted, self.room.moment())
+
+
+def check_query(query: Any) -> str:
+    """A query as text of at most 500 characters."""
+    if not isinstance(query, str) or len(query) > MAX_QUERY:
+        raise InvalidValue(f"query: more than {MAX_QUERY} characters, or no text", "ask in a sentence")
+    return query.replace("\x00", " ")
+
+
+def _clean(entry: Entry) -> Entry:
+    """The entry without credentials: a second look on the way out."""
+    return replace(entry, content=masked(entry.content), reason=masked(entry.reason))

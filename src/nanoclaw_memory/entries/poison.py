@@ -1,0 +1,64 @@
+"""What makes a text suspicious as a behavioral memory: rules in a data file, and characters that hide."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import unicodedata
+from importlib import resources
+
+# Marks that reorder or hide text; emoji sequences need ZWJ and variation selectors, so those are let through.
+_HIDDEN = re.compile(
+    r"[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+_JOINER_IN_WORD = re.compile(r"(?<=[A-Za-z])[\u200c\u200d\u00ad]+(?=[A-Za-z])")
+_ENCODED = re.compile(r"(?<![A-Za-z0-9+/=_-])(?:[A-Za-z0-9+/]{4}){15,}={0,2}(?![A-Za-z0-9+/=_-])")
+_ESCAPED = re.compile(r"(?:\\x[0-9a-fA-F]{2}|%[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|&#x?[0-9a-fA-F]{2,6};){8,}")
+# Letters of other alphabets that look like Latin ones, as used to slip past a filter.
+_LOOKALIKES = str.maketrans(
+    "аеорсухіјѕԁһӏАЕОРСХІЈЅВМНТКοαεινΟΑΕΙΝΡΤΧ", "aeopcyxijsdhlAEOPCXIJSBMHTKoaeivOAEINPTX"
+)
+_LEET = str.maketrans("013457@$", "oieastas")
+
+
+def suspicions(text: str) -> list[str]:
+    """The reasons to hold a text for a person's review; empty for an ordinary one."""
+    found = []
+    if _HIDDEN.search(text) or _JOINER_IN_WORD.search(text):
+        found.append("hidden characters")
+    if _encoded(text):
+        found.append("encoded payload")
+    forms = _forms(text)
+    for name, patterns in _rules():
+        if any(pattern.search(form) for form in forms for pattern in patterns):
+            found.append(name)
+    return found
+
+
+def _forms(text: str) -> set[str]:
+    """The text as written and as a reader would take it: hidden marks out, look-alikes and leet undone."""
+    bare = _JOINER_IN_WORD.sub("", _HIDDEN.sub("", text))
+    folded = unicodedata.normalize("NFKC", bare)
+    latin = folded.translate(_LOOKALIKES)
+    spaced = re.sub(r"\b(?:\w[ .\-_*]){4,}\w\b", lambda match: re.sub(r"[ .\-_*]", "", match.group()), latin)
+    return {folded, latin, spaced, re.sub(r"\s+", " ", latin), latin.translate(_LEET)}
+
+
+def _encoded(text: str) -> bool:
+    if _ESCAPED.search(text):
+        return True
+    # Hashes and identifiers use one case or only hex digits; a payload mixes all.
+    return any(
+        re.search("[a-z]", match) and re.search("[A-Z]", match) and re.search("[0-9+/=]", match)
+        for match in _ENCODED.findall(text)
+    )
+
+
+@functools.cache
+def _rules() -> tuple[tuple[str, tuple[re.Pattern[str], ...]], ...]:
+    text = (resources.files("nanoclaw_memory.entries") / "poison_rules.json").read_text(encoding="utf-8")
+    return tuple(
+        (rule["name"], tuple(re.compile(pattern, re.IGNORECASE) for pattern in rule["any"]))
+        for rule in json.loads(text)["rules"]
+    )

@@ -1,0 +1,305 @@
+"""What an entry may be: fields, sizes, dates; when two say the same; how importance fades."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, time
+from typing import Any
+
+from nanoclaw_memory.clock import moment_of, stamp
+from nanoclaw_memory.errors import InvalidValue
+from nanoclaw_memory.store.entries import BEHAVIORAL, PRIORITIES
+from nanoclaw_memory.text import fingerprint, one_line
+from nanoclaw_memory.types import Entry
+
+FACTUAL = ("fact", "context", "project", "person", "decision", "insight")
+TYPES = (*BEHAVIORAL, *FACTUAL)
+ORIGINS = ("owner", "agent", "tool", "import", "web")  # the most trusted first
+UNTRUSTED = ("web", "import")
+MAX_CONTENT = 2_000
+MAX_REASON = 500
+MAX_TAGS = 10
+MAX_TAG = 50
+MAX_RELATED = 20
+FIELDS = ("content", "type", "tags", "priority", "reason", "related_to", "supersedes", "expires")
+_ALIASES = {"category": "type", "context": "reason"}
+_OURS = ("id", "behavioral", "provenance", "session_id", "group", "timestamp", "origin", "source", "status")
+_BASE = {"critical": 1.0, "high": 0.75, "medium": 0.5, "low": 0.25}
+_FADING_DAYS = 30
+# Words that may come and go without changing what a sentence says.
+_LIGHT = frozenset("a an the is are was were be been has have had do does that this".split())
+# Words whose coming or going changes it.
+_WEIGHTY = frozenset(
+    "no not never none nothing nobody without except unless until only before after on off over under up "
+    "down in out don't doesn't didn't isn't aren't won't can't cannot shouldn't mustn't neither nor stop "
+    "avoid instead nicht nie kein keine ohne nur pas jamais sans aucun nunca sin solo".split()
+)
+_EDGE = "\"'`“”‘’«».,;:!?()[]{}…"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What a caller may say about a new entry, checked; everything else is ours."""
+
+    content: str
+    type: str
+    tags: tuple[str, ...] = ()
+    priority: str = "medium"
+    reason: str = ""
+    related_to: tuple[str, ...] = ()
+    supersedes: str | None = None
+    expires: str | None = None
+
+
+def draft(fields: Mapping[str, Any], now: datetime) -> Draft:
+    """Check every field; the first wrong one is named, and nothing else happens."""
+    given = _named(fields)
+    kind = choice("type", given.get("type"), TYPES)
+    return Draft(
+        content=_text("content", given.get("content"), MAX_CONTENT, required=True),
+        type=kind,
+        tags=tags_of(given.get("tags")),
+        priority=choice("priority", given.get("priority") or "medium", PRIORITIES),
+        reason=_text("reason", given.get("reason"), MAX_REASON),
+        related_to=_ids("related_to", given.get("related_to")),
+        supersedes=_id("supersedes", given.get("supersedes")),
+        expires=expiry(given.get("expires"), now),
+    )
+
+
+def choice(field: str, value: Any, allowed: tuple[str, ...]) -> str:
+    """One of the allowed words."""
+    if not isinstance(value, str) or value not in allowed:
+        raise InvalidValue(f"{field}: {_shown(value)} is not allowed", f"one of: {', '.join(allowed)}")
+    return value
+
+
+def whole(field: str, value: Any, low: int, high: int) -> int:
+    """A whole number within bounds."""
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise InvalidValue(f"{field}: {_shown(value)} is not a whole number from {low:,} to {high:,}", "")
+    return value
+
+
+def tags_of(value: Any) -> tuple[str, ...]:
+    """Tags, without repeats; each one line of at most 50 characters."""
+    found: dict[str, str] = {}
+    for tag in _strings("tags", value):
+        if not tag or tag != one_line(tag) or len(tag) > MAX_TAG:
+            raise InvalidValue(
+                f"tags: {_shown(tag)} is refused", f"a tag is one line of 1 to {MAX_TAG} plain characters"
+            )
+        found.setdefault(tag.casefold(), tag)
+    if len(found) > MAX_TAGS:
+        raise InvalidValue(f"tags: {len(found)} are over the limit of {MAX_TAGS}", "keep the telling ones")
+    return tuple(found.values())
+
+
+def expiry(value: Any, now: datetime) -> str | None:
+    """The moment of expiry as stored; a date alone lasts to its end in the user's zone."""
+    if value in (None, ""):
+        return None
+    try:
+        if not isinstance(value, str):
+            raise ValueError
+        moment = datetime.fromisoformat(value)
+        if len(value) == 10:
+            moment = datetime.combine(moment.date(), time(23, 59, 59))
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo)
+        text = stamp(moment)
+    except (ValueError, OverflowError):
+        raise InvalidValue(
+            f"expires: {_shown(value)} is no date", "write it as YYYY-MM-DD or 2026-03-01T12:00:00Z"
+        ) from None
+    if moment <= now:
+        raise InvalidValue(f"expires: {value} is in the past", "give a date that is still to come")
+    return text
+
+
+# ---- when two entries say the same ----
+
+
+def normal(text: str) -> str:
+    """The text without what does not count: case, spacing, quotes' shape, final punctuation."""
+    plain = unicodedata.normalize("NFKC", one_line(text)).casefold()
+    plain = plain.translate({0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"', 0x2013: "-", 0x2014: "-"})
+    return plain.strip(" .!;,…") or plain
+
+
+def text_key(text: str) -> str:
+    """A short key: equal for texts whose normal form is equal."""
+    return fingerprint(normal(text))[:32]
+
+
+def telling_words(text: str, most: int = 3) -> list[str]:
+    """The longest words: what a near-duplicate surely holds."""
+    found = {word for word in _tokens(text) if word.isalnum() and len(word) > 3 and word not in _LIGHT}
+    return sorted(found, key=lambda word: (-len(word), word))[:most]
+
+
+def near_duplicate(one: str, other: str) -> bool:
+    """Whether two texts differ only in wording that carries nothing.
+
+    A number, a name, a negation or a changed word keeps them apart: better two entries than a lost fact.
+    """
+    first = [word for word in _tokens(one) if word not in _LIGHT]
+    second = [word for word in _tokens(other) if word not in _LIGHT]
+    if not first or not second:
+        return False
+    matcher = difflib.SequenceMatcher(None, first, second, autojunk=False)
+    if matcher.ratio() < 0.9 and first != second and not _inflected(first, second):
+        return False
+    names = _names(one) | _names(other)
+    moved = 0
+    for kind, a, b, c, d in matcher.get_opcodes():
+        gone, come = first[a:b], second[c:d]
+        if kind == "equal" or (kind == "replace" and _inflected(gone, come)):
+            continue
+        if kind == "replace" or any(_tells(word, names) for word in gone + come):
+            return False
+        moved += len(gone) + len(come)
+    return moved <= 2  # in a long text a tenth could hide a sentence
+
+
+def same_claim(one: str, other: str) -> bool:
+    """Whether texts that a model calls alike hold the same numbers, names and negations."""
+    apart = set(_tokens(one)) ^ set(_tokens(other))
+    names = _names(one) | _names(other)
+    return not any(_tells(word, names) for word in apart)
+
+
+def _tokens(text: str) -> list[str]:
+    return [word for part in normal(text).split() if (word := part.strip(_EDGE))]
+
+
+def _names(text: str) -> set[str]:
+    """Capitalised words that do not merely begin a sentence."""
+    inside = re.findall(r"(?<![.!?:]\s)(?<!^)\b[A-ZÄÖÜ]\w+", one_line(text))
+    return {word.casefold() for word in inside}
+
+
+def _tells(word: str, names: set[str]) -> bool:
+    return word in _WEIGHTY or word in names or any(char.isdigit() for char in word)
+
+
+def _inflected(gone: list[str], come: list[str]) -> bool:
+    """Whether each word is another form of its counterpart: prefer, prefers."""
+    return len(gone) == len(come) and all(
+        one == other
+        or (
+            one.isalpha()
+            and other.isalpha()
+            and min(len(one), len(other)) >= 4
+            and abs(len(one) - len(other)) <= 2
+            and (one.startswith(other) or other.startswith(one))
+        )
+        for one, other in zip(gone, come, strict=True)
+    )
+
+
+def united(one: tuple[str, ...], other: tuple[str, ...], most: int = MAX_TAGS) -> tuple[str, ...]:
+    """Both lists without repeats, up to a limit."""
+    found: dict[str, str] = {}
+    for text in (*one, *other):
+        found.setdefault(text.casefold(), text)
+    return tuple(found.values())[:most]
+
+
+def higher(one: str, other: str) -> str:
+    """The weightier of two priorities."""
+    return min(one, other, key=PRIORITIES.index)
+
+
+def lower(one: str, other: str) -> str:
+    """The lighter of two priorities."""
+    return max(one, other, key=PRIORITIES.index)
+
+
+# ---- importance ----
+
+
+def importance(entry: Entry, now: datetime) -> float:
+    """0 to 1: the priority's weight, fading logarithmically since it was last used; critical never fades."""
+    base = _BASE[entry.priority]
+    if entry.priority == "critical":
+        return base
+    idle = max((now - moment_of(entry.used_at)).total_seconds() / 86_400, 0.0)
+    return base / (1 + math.log1p(idle / (_FADING_DAYS * (1 + entry.reinforcements))))
+
+
+# ---- inside ----
+
+
+def _named(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields under our names; an unknown one, or one that is ours to set, is refused."""
+    given: dict[str, Any] = {}
+    for name, value in fields.items():
+        target = _ALIASES.get(name, name)
+        if target not in FIELDS:
+            why = "is set by the memory itself" if name in _OURS else "is unknown"
+            raise InvalidValue(
+                f"{name}: this argument {why}", f"allowed: {', '.join(FIELDS)}, category, context"
+            )
+        if value in (None, "", (), []) and target in given:
+            continue
+        if given.get(target) not in (None, "", (), [], value):
+            raise InvalidValue(f"{name}: {_shown(value)} contradicts {target}", f"give {target} only")
+        given[target] = value
+    return given
+
+
+def _text(field: str, value: Any, limit: int, required: bool = False) -> str:
+    if value is None:
+        value = ""
+    if not isinstance(value, str):
+        raise InvalidValue(f"{field}: {_shown(value)} is not text", f"{field} is plain text")
+    if len(value) > limit:
+        raise InvalidValue(
+            f"{field}: {len(value):,} characters are over the limit of {limit:,}",
+            "store the insight, not the conversation; split it if it holds several",
+        )
+    if "\x00" in value or any("\ud800" <= char <= "\udfff" for char in value):
+        raise InvalidValue(f"{field}: it holds characters that are no text", "send it as plain UTF-8")
+    if required and not one_line(value):
+        raise InvalidValue(f"{field}: it is empty", "say what to remember in a sentence")
+    return value.strip()
+
+
+def _strings(field: str, value: Any) -> list[str]:
+    if value is None:
+        return []
+    if isinstance(value, str) or not isinstance(value, list | tuple):
+        raise InvalidValue(f"{field}: {_shown(value)} is not a list", f"{field} is a list of texts")
+    for part in value:
+        if not isinstance(part, str):
+            raise InvalidValue(f"{field}: {_shown(part)} is not text", f"{field} is a list of texts")
+    return list(value)
+
+
+def _ids(field: str, value: Any) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(_strings(field, value)))
+    if len(found) > MAX_RELATED:
+        raise InvalidValue(f"{field}: {len(found)} are over the limit of {MAX_RELATED}", "name the closest")
+    for entry_id in found:
+        _id(field, entry_id)
+    return found
+
+
+def _id(field: str, value: Any) -> str | None:
+    if value in (None, ""):
+        return None
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9_.:-]{1,80}", value):
+        raise InvalidValue(
+            f"{field}: {_shown(value)} is no entry id", "an id looks like mem-1f3c…; see: entries list"
+        )
+    return value
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "…" + text[0]

@@ -1,0 +1,320 @@
+"""Typed entries in their table: write, find, filter, count; the rules are in `entries`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nanoclaw_memory.store.database import Database, Row
+from nanoclaw_memory.store.keywords import spaced, terms_of
+from nanoclaw_memory.types import Entry, Provenance
+
+PRIORITIES = ("critical", "high", "medium", "low")
+BEHAVIORAL = ("preference", "instruction", "correction")
+_COLUMNS = (
+    "id, type, content, priority, tags, session_id, group_name, created_at, origin, source, status, "
+    "token_cost, reason, related_to, supersedes, superseded_by, expires_at, suspicions, reinforcements, "
+    "used_at, updated_at"
+)
+_INSERT = (
+    f"INSERT INTO entries ({_COLUMNS}, text_key) VALUES (:id, :type, :content, :priority, :tags, "  # noqa: S608
+    ":session_id, :group_name, :created_at, :origin, :source, :status, :token_cost, :reason, :related_to, "
+    ":supersedes, :superseded_by, :expires_at, :suspicions, :reinforcements, :used_at, :updated_at, "
+    ":text_key)"
+)
+
+
+@dataclass(frozen=True)
+class Filter:
+    """What entries a query may give; tested before any limit. `now` retires what has expired."""
+
+    now: str
+    types: tuple[str, ...] | None = None  # None: every type
+    tags: tuple[str, ...] = ()  # all of them
+    statuses: tuple[str, ...] = ("active",)
+    priority_min: str = "low"
+
+    def sql(self) -> tuple[str, dict[str, Any]]:
+        """The condition on `entries`, and its values."""
+        params: dict[str, Any] = {"now": self.now, "worst": PRIORITIES.index(self.priority_min)}
+        parts = [_one_of("status", self.statuses, params), "priority <= :worst"]
+        if "expired" not in self.statuses:
+            parts.append("(expires_at IS NULL OR expires_at > :now)")
+        if self.types is not None:
+            parts.append(_one_of("type", self.types, params))
+        for number, tag in enumerate(self.tags):
+            parts.append(f"lower(tags) LIKE :tag{number} ESCAPE '\\'")
+            params[f"tag{number}"] = "%\n" + _literal(tag.lower()) + "\n%"
+        return " AND ".join(parts), params
+
+
+class EntryTable:
+    """The entries of one database. Writing needs an open transaction."""
+
+    def __init__(self, db: Database) -> None:
+        self.db = db
+
+    # ---- reading ----
+
+    def get(self, entry_id: str) -> Entry | None:
+        rows = self.db.query(f"SELECT {_COLUMNS} FROM entries WHERE id = :id", {"id": entry_id})  # noqa: S608
+        return _entry(rows[0]) if rows else None
+
+    def recent(self, wanted: Filter, limit: int) -> list[Entry]:
+        """The newest first."""
+        return self._select(wanted, "ORDER BY created_at DESC, number DESC LIMIT :limit", limit=limit)
+
+    def all(self, wanted: Filter) -> list[Entry]:
+        """In the order of writing."""
+        return self._select(wanted, "ORDER BY number")
+
+    def weightiest(self, wanted: Filter, limit: int) -> list[Entry]:
+        """The highest priority first, then the newest."""
+        return self._select(
+            wanted, "ORDER BY priority, created_at DESC, number DESC LIMIT :limit", limit=limit
+        )
+
+    def matching(self, query: str, wanted: Filter, limit: int) -> list[tuple[Entry, float]]:
+        """Entries that hold any of the query's words, best first; the score is higher for better."""
+        where, params = wanted.sql()
+        only = f"EXISTS (SELECT 1 FROM entries WHERE number = entries_fts.rowid AND {where})"  # noqa: S608
+        ranked = self.db.match("entries_fts", terms_of(query), limit, only, params)
+        found = self.by_number([number for number, _ in ranked])
+        return [(found[number], score) for number, score in ranked if number in found]
+
+    def by_number(self, numbers: Sequence[int]) -> dict[int, Entry]:
+        """The entries with these row numbers."""
+        params: dict[str, Any] = {}
+        where = _one_of("number", numbers, params)
+        rows = self.db.query(f"SELECT {_COLUMNS}, number FROM entries WHERE {where}", params)  # noqa: S608
+        return {int(row[-1]): _entry(row[:-1]) for row in rows}
+
+    def same_text(self, entry_type: str, text_key: str, wanted: Filter) -> Entry | None:
+        """An entry of the type with the same normalised text."""
+        where, params = wanted.sql()
+        sql = f"SELECT {_COLUMNS} FROM entries WHERE type = :type AND text_key = :key AND {where} LIMIT 1"  # noqa: S608
+        rows = self.db.query(sql, {**params, "type": entry_type, "key": text_key})
+        return _entry(rows[0]) if rows else None
+
+    def holding_all(self, words: Sequence[str], wanted: Filter, limit: int) -> list[Entry]:
+        """Entries whose content holds every one of the words: candidates for a duplicate."""
+        if not words:
+            return []
+        where, params = wanted.sql()
+        quoted = " AND ".join('"' + word.replace('"', '""') + '"' for word in words)
+        sql = (
+            f"SELECT {_COLUMNS} FROM entries WHERE number IN (SELECT rowid FROM entries_fts "  # noqa: S608
+            f"WHERE entries_fts MATCH :match ORDER BY rowid DESC LIMIT 200) AND {where} LIMIT :limit"
+        )
+        rows = self.db.query(sql, {**params, "match": f"content : ({quoted})", "limit": limit})
+        return [_entry(row) for row in rows]
+
+    def predecessors(self, entry_id: str) -> list[Entry]:
+        """The entries that this one replaced."""
+        sql = f"SELECT {_COLUMNS} FROM entries WHERE superseded_by = :id ORDER BY number"  # noqa: S608
+        return [_entry(row) for row in self.db.query(sql, {"id": entry_id})]
+
+    def count(self, wanted: Filter) -> int:
+        where, params = wanted.sql()
+        return int(self.db.query(f"SELECT count(*) FROM entries WHERE {where}", params)[0][0])  # noqa: S608
+
+    def tally(self, column: str, wanted: Filter) -> dict[Any, tuple[int, int]]:
+        """For each value of `column` (type, priority, status): how many entries, and their tokens."""
+        where, params = wanted.sql()
+        sql = f"SELECT {column}, count(*), sum(token_cost) FROM entries WHERE {where} GROUP BY 1 ORDER BY 1"  # noqa: S608
+        return {value: (int(count), int(cost)) for value, count, cost in self.db.query(sql, params)}
+
+    def latest(self) -> tuple[str | None, str | None]:
+        """When an entry was last stored, and when one was last used."""
+        return self.db.query("SELECT max(created_at), max(used_at) FROM entries")[0]
+
+    def superseded_before(self, moment: str) -> list[Entry]:
+        sql = f"SELECT {_COLUMNS} FROM entries WHERE status = 'superseded' AND superseded_at < :moment"  # noqa: S608
+        return [_entry(row) for row in self.db.query(sql, {"moment": moment})]
+
+    def expired_by(self, moment: str) -> list[Entry]:
+        sql = f"SELECT {_COLUMNS} FROM entries WHERE status = 'active' AND expires_at <= :moment"  # noqa: S608
+        return [_entry(row) for row in self.db.query(sql, {"moment": moment})]
+
+    def merges_of(self, entry_id: str) -> list[dict[str, Any]]:
+        """The wordings that merges replaced, oldest first."""
+        sql = "SELECT content, session_id, origin, merged_at FROM merges WHERE entry_id = :id ORDER BY id"
+        return [
+            {"content": content, "session_id": session, "origin": origin, "merged_at": moment}
+            for content, session, origin, moment in self.db.query(sql, {"id": entry_id})
+        ]
+
+    # ---- writing ----
+
+    def add(self, entry: Entry, text_key: str) -> None:
+        number = self.db.insert(_INSERT, {**_row(entry), "text_key": text_key})
+        self._index(number, entry)
+
+    def change(self, entry: Entry, text_key: str) -> None:
+        """Write an entry that is already there anew."""
+        values = {**_row(entry), "text_key": text_key}
+        sets = ", ".join(f"{name} = :{name}" for name in values if name != "id")
+        self.db.execute(f"UPDATE entries SET {sets} WHERE id = :id", values)  # noqa: S608
+        ((number,),) = self.db.query("SELECT number FROM entries WHERE id = :id", {"id": entry.id})
+        self.db.execute("DELETE FROM entries_fts WHERE rowid = :number", {"number": number})
+        self.db.execute("DELETE FROM entry_vectors WHERE number = :number", {"number": number})
+        self._index(number, entry)
+
+    def keep_wording(self, entry: Entry, provenance: Provenance) -> None:
+        """Record the wording that a merge is about to replace."""
+        self.db.execute(
+            "INSERT INTO merges (entry_id, content, session_id, origin, merged_at) "
+            "VALUES (:id, :content, :session, :origin, :moment)",
+            {
+                "id": entry.id,
+                "content": entry.content,
+                "session": provenance.session_id,
+                "origin": provenance.origin,
+                "moment": provenance.timestamp,
+            },
+        )
+
+    def set_status(self, entry_id: str, status: str, moment: str) -> None:
+        sql = "UPDATE entries SET status = :status, updated_at = :moment WHERE id = :id"
+        self.db.execute(sql, {"id": entry_id, "status": status, "moment": moment})
+
+    def supersede(self, entry_id: str, successor: str, moment: str) -> bool:
+        """Retire an active entry in favour of another; False when somebody else was first."""
+        sql = (
+            "UPDATE entries SET status = 'superseded', superseded_by = :successor, superseded_at = :moment, "
+            "updated_at = :moment WHERE id = :id AND status = 'active'"
+        )
+        return self.db.execute(sql, {"id": entry_id, "successor": successor, "moment": moment}) == 1
+
+    def restore(self, entry_id: str, moment: str) -> None:
+        """Make a superseded entry current again."""
+        sql = (
+            "UPDATE entries SET status = 'active', superseded_by = NULL, superseded_at = NULL, "
+            "updated_at = :moment WHERE id = :id"
+        )
+        self.db.execute(sql, {"id": entry_id, "moment": moment})
+
+    def relink(self, removed: str, successor: str) -> None:
+        """Close the chain over an entry that leaves its middle."""
+        sql = "UPDATE entries SET superseded_by = :successor WHERE superseded_by = :removed"
+        self.db.execute(sql, {"removed": removed, "successor": successor})
+
+    def delete(self, entry_id: str) -> None:
+        """Remove the row, its words, vectors, old wordings, and every mention by id."""
+        ((number,),) = self.db.query("SELECT number FROM entries WHERE id = :id", {"id": entry_id})
+        mention = {"id": entry_id, "line": f"\n{entry_id}\n", "like": f"%\n{entry_id}\n%"}
+        self.db.execute("DELETE FROM entries_fts WHERE rowid = :number", {"number": number})
+        self.db.execute("DELETE FROM entry_vectors WHERE number = :number", {"number": number})
+        self.db.execute("DELETE FROM merges WHERE entry_id = :id", mention)
+        self.db.execute("DELETE FROM entries WHERE id = :id", mention)
+        self.db.execute("UPDATE entries SET supersedes = NULL WHERE supersedes = :id", mention)
+        self.db.execute(
+            "UPDATE entries SET related_to = replace(related_to, :line, char(10)) "
+            "WHERE related_to LIKE :like",
+            mention,
+        )
+
+    def touch(self, ids: Iterable[str], moment: str, strengthen: bool = False) -> None:
+        """Note that entries were used; `strengthen` counts it as a reinforcement."""
+        more = ", reinforcements = reinforcements + 1" if strengthen else ""
+        sql = f"UPDATE entries SET used_at = :moment{more} WHERE id = :id"  # noqa: S608
+        self.db.execute_many(sql, [{"id": entry_id, "moment": moment} for entry_id in ids])
+
+    # ---- inside ----
+
+    def _select(self, wanted: Filter, tail: str, **more: Any) -> list[Entry]:
+        where, params = wanted.sql()
+        rows = self.db.query(f"SELECT {_COLUMNS} FROM entries WHERE {where} {tail}", {**params, **more})  # noqa: S608
+        return [_entry(row) for row in rows]
+
+    def _index(self, number: int, entry: Entry) -> None:
+        around = " ".join((*entry.tags, entry.reason))
+        self.db.execute(
+            "INSERT INTO entries_fts (rowid, content, around) VALUES (:number, :content, :around)",
+            {"number": number, "content": spaced(entry.content), "around": spaced(around)},
+        )
+
+
+def _entry(row: Row) -> Entry:
+    (
+        entry_id,
+        kind,
+        content,
+        priority,
+        tags,
+        session,
+        group,
+        created,
+        origin,
+        source,
+        status,
+        cost,
+        *rest,
+    ) = row
+    reason, related, supersedes, successor, expires, suspicions, reinforcements, used, updated = rest
+    return Entry(
+        id=entry_id,
+        type=kind,
+        content=content,
+        priority=PRIORITIES[priority],
+        tags=_split(tags),
+        behavioral=kind in BEHAVIORAL,
+        provenance=Provenance(session, group, created, origin, source),
+        status=status,
+        token_cost=cost,
+        reason=reason,
+        related_to=_split(related),
+        supersedes=supersedes,
+        superseded_by=successor,
+        expires=expires,
+        suspicions=_split(suspicions),
+        reinforcements=reinforcements,
+        used_at=used,
+        updated_at=updated,
+    )
+
+
+def _row(entry: Entry) -> dict[str, Any]:
+    return {
+        "id": entry.id,
+        "type": entry.type,
+        "content": entry.content,
+        "priority": PRIORITIES.index(entry.priority),
+        "tags": _joined(entry.tags),
+        "session_id": entry.provenance.session_id,
+        "group_name": entry.provenance.group,
+        "created_at": entry.provenance.timestamp,
+        "origin": entry.provenance.origin,
+        "source": entry.provenance.source,
+        "status": entry.status,
+        "token_cost": entry.token_cost,
+        "reason": entry.reason,
+        "related_to": _joined(entry.related_to),
+        "supersedes": entry.supersedes,
+        "superseded_by": entry.superseded_by,
+        "expires_at": entry.expires,
+        "suspicions": _joined(entry.suspicions),
+        "reinforcements": entry.reinforcements,
+        "used_at": entry.used_at,
+        "updated_at": entry.updated_at,
+    }
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return "\n" + "\n".join(parts) + "\n" if parts else ""
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(part for part in text.split("\n") if part)
+
+
+def _literal(text: str) -> str:
+    """Text whose every character LIKE takes as itself."""
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def _one_of(column: str, values: Sequence[Any], params: dict[str, Any]) -> str:
+    names = [f"{column}{place}" for place in range(len(values))]
+    params.update(zip(names, values, strict=True))
+    return f"{column} IN ({', '.join(':' + name for name in names)})"

@@ -1,0 +1,108 @@
+"""Proposals: changes that only a person may make, each offered once."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from nanoclaw_memory.errors import InvalidValue, NotFound
+from nanoclaw_memory.store.database import Database, Row
+from nanoclaw_memory.text import fingerprint
+from nanoclaw_memory.types import Proposal
+
+KINDS = ("promotion", "demotion", "lesson", "held", "archive", "domain-edit")
+_COLUMNS = "id, kind, payload, why, source, diff, status, created_at, decided_at"
+
+
+class Proposals:
+    """The proposals of one group."""
+
+    def __init__(self, db: Database) -> None:
+        self.db = db
+
+    def propose(
+        self,
+        kind: str,
+        payload: Mapping[str, Any],
+        *,
+        why: str,
+        key: str,
+        moment: str,
+        source: str = "",
+        diff: str = "",
+    ) -> Proposal | None:
+        """Offer a change; None when the same `key` was offered before, whatever became of it."""
+        if kind not in KINDS:
+            raise InvalidValue(f"kind {kind!r} is no kind of proposal", f"one of: {', '.join(KINDS)}")
+        proposal = Proposal(f"prop-{uuid.uuid4().hex[:12]}", kind, payload, why, source, diff, "open", moment)
+        with self.db.transaction():
+            if self.find(kind, key) is not None:
+                return None
+            self.db.execute(
+                "INSERT INTO proposals "
+                "(id, kind, payload, why, source, diff, status, fingerprint, created_at) "
+                "VALUES (:id, :kind, :payload, :why, :source, :diff, 'open', :fingerprint, :moment)",
+                {
+                    "id": proposal.id,
+                    "kind": kind,
+                    "payload": json.dumps(payload, ensure_ascii=False),
+                    "why": why,
+                    "source": source,
+                    "diff": diff,
+                    "fingerprint": _key(kind, key),
+                    "moment": moment,
+                },
+            )
+        return proposal
+
+    def find(self, kind: str, key: str) -> Proposal | None:
+        """The proposal with this key, open or decided."""
+        sql = f"SELECT {_COLUMNS} FROM proposals WHERE fingerprint = :key"  # noqa: S608
+        rows = self.db.query(sql, {"key": _key(kind, key)})
+        return _proposal(rows[0]) if rows else None
+
+    def get(self, proposal_id: str) -> Proposal:
+        rows = self.db.query(f"SELECT {_COLUMNS} FROM proposals WHERE id = :id", {"id": proposal_id})  # noqa: S608
+        if not rows:
+            raise NotFound(f"there is no proposal {proposal_id[:80]!r}", "see: nanoclaw-memory review")
+        return _proposal(rows[0])
+
+    def listed(self, status: str = "open", kind: str = "") -> list[Proposal]:
+        """Proposals of one status, oldest first."""
+        sql = (
+            f"SELECT {_COLUMNS} FROM proposals WHERE status = :status AND (:kind = '' OR kind = :kind) "  # noqa: S608
+            "ORDER BY number"
+        )
+        return [_proposal(row) for row in self.db.query(sql, {"status": status, "kind": kind})]
+
+    def decide(self, proposal_id: str, accepted: bool, moment: str) -> Proposal:
+        """Close an open proposal; what it means is the caller's to carry out, in the same transaction."""
+        with self.db.transaction():
+            changed = self.db.execute(
+                "UPDATE proposals SET status = :status, decided_at = :moment "
+                "WHERE id = :id AND status = 'open'",
+                {"id": proposal_id, "status": "accepted" if accepted else "rejected", "moment": moment},
+            )
+            proposal = self.get(proposal_id)
+            if not changed:
+                raise InvalidValue(
+                    f"proposal {proposal_id} was {proposal.status} already", "see: nanoclaw-memory review"
+                )
+        return proposal
+
+    def withdraw(self, kind: str, key: str) -> None:
+        """Take an open proposal back: what it was about is gone. Inside a transaction."""
+        self.db.execute(
+            "DELETE FROM proposals WHERE fingerprint = :key AND status = 'open'", {"key": _key(kind, key)}
+        )
+
+
+def _key(kind: str, key: str) -> str:
+    return fingerprint(f"{kind}\n{key}")
+
+
+def _proposal(row: Row) -> Proposal:
+    proposal_id, kind, payload, why, source, diff, status, created, decided = row
+    return Proposal(proposal_id, kind, json.loads(payload), why, source, diff, status, created, decided)
