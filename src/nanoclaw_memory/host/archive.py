@@ -5,6 +5,7 @@
     Date: 2026-02-23
     Session: 5c1f09d2
     Part: 1
+    Turns: 2
 
     **User** (14:05): Which port does Keystone use?
 
@@ -32,7 +33,7 @@ from nanoclaw_memory.workspace.paths import Home
 FOLDER = "conversations"
 _TURN = re.compile(r"\*\*(User|Agent)\*\*(?: \((\d{2}:\d{2})\))?:(?: (.*))?\Z")
 _DAY = re.compile(r"## (\d{4}-\d{2}-\d{2})\Z")
-_FIELD = re.compile(r"(Date|Session|Part): (.*)\Z")
+_FIELD = re.compile(r"(Date|Session|Part|Turns): (.*)\Z")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)\Z")
 _SPEAKER = r"\*\*(?:User|Agent)\*\*"
 _TAKEN_IN_CODE = re.compile(rf"( {{0,3}})(\\*{_SPEAKER})")
@@ -52,7 +53,7 @@ def archive(home: Home, group: str, transcript: Transcript, clock: Clock) -> Arc
     title = one_line(secrets.mask(transcript.title)[0])[:120] or title_of(fresh)
     moments = [moment for turn in fresh if (moment := _moment(turn.at, clock))]
     day = (moments[0] if moments else clock.now()).date().isoformat()
-    header = f"# {title}\n\nDate: {day}\nSession: {key}\nPart: {len(parts) + 1}\n"
+    header = f"# {title}\n\nDate: {day}\nSession: {key}\nPart: {len(parts) + 1}\nTurns: {len(fresh)}\n"
     path = _write_new(home, group, f"{day}-{slug(title)}", header + render(fresh, day, clock))
     return Archived(f"{FOLDER}/{path.name}", title, day, key, len(fresh), redacted)
 
@@ -216,12 +217,17 @@ def _inside(folder: Path, base: Path) -> bool:
 
 def _described(path: Path) -> tuple[tuple[str, int, str], Archived]:
     """An archive by its first lines; one that a person wrote has a name and nothing else."""
-    text = read_text(path)
-    fields = {match[1]: match[2] for line in text.split("\n", 12)[:12] if (match := _FIELD.match(line))}
-    title = text.split("\n", 1)[0].removeprefix("# ").strip() or path.stem
-    day, part = fields.get("Date", ""), fields.get("Part", "1")
-    archived = Archived(f"{FOLDER}/{path.name}", title, day, fields.get("Session", ""), len(said_in(text)))
-    return (day, int(part) if part.isdigit() else 1, path.name), archived
+    with path.open("rb") as handle:
+        lines = handle.read(4096).decode("utf-8", "replace").split("\n")
+    fields = {match[1]: match[2] for line in lines[:12] if (match := _FIELD.match(line))}
+    title = lines[0].removeprefix("# ").strip() or path.stem
+    day, session = fields.get("Date", ""), fields.get("Session", "")
+    archived = Archived(f"{FOLDER}/{path.name}", title, day, session, _number(fields.get("Turns", "")))
+    return (day, _number(fields.get("Part", "")), path.name), archived
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 10 else 0
 
 
 def _moment(at: str, clock: Clock) -> datetime | None:

@@ -10,15 +10,17 @@ from types import TracebackType
 from typing import Any, Self
 
 from nanoclaw_memory.clock import Clock, SystemClock, stamp
-from nanoclaw_memory.errors import InvalidValue, NanoClawError, NotFound
+from nanoclaw_memory.errors import NanoClawError, NotFound
 from nanoclaw_memory.host import groups as places
 from nanoclaw_memory.host.messages import checked_name, checked_time, encodable, message_from
 from nanoclaw_memory.host.router import OnExchange, Router
+from nanoclaw_memory.host.tasks import Tasks
 from nanoclaw_memory.host.triggers import trigger_of
 from nanoclaw_memory.store.groups import Groups
 from nanoclaw_memory.store.messages import Messages, adopt
 from nanoclaw_memory.store.sqlite import SqliteDatabase
-from nanoclaw_memory.types import MAIN_GROUP, AgentPlace, Batch, Chat, Group, Message, Reply, Scope
+from nanoclaw_memory.store.tasks import Tasks as TaskRows
+from nanoclaw_memory.types import MAIN_GROUP, AgentPlace, Batch, Chat, Group, Message, Reply, Scope, TaskRun
 from nanoclaw_memory.workspace.paths import Home, check_group, default_home
 
 MAX_POLL = 1_000
@@ -237,6 +239,26 @@ class Host:
         self._refresh()
         return dict(self._sessions)
 
+    # ---- tasks ----
+
+    def tasks(self, actor: str = MAIN_GROUP) -> Tasks:
+        """The tasks that a group may see and change; the main group's are all."""
+        locks = places.database_path(self.home).parent / "runs"
+        return Tasks(TaskRows(self.database), self.clock, actor, locks, self.session_of)
+
+    def run_commands(self, tasks: Tasks, command: str, timeout: float) -> list[TaskRun]:
+        """Run a group's due tasks as commands; interrupted, it leaves none of them running."""
+        from nanoclaw_memory.host.command import command_runner
+
+        stopping = threading.Event()
+        runner = command_runner(
+            command, timeout, lambda group: places.place_of(self.home, group, ""), stopping
+        )
+        try:
+            return tasks.run_due(runner)
+        finally:
+            stopping.set()
+
     # ---- inside ----
 
     def _refresh(self) -> None:
@@ -256,10 +278,3 @@ class Host:
                 usable[group.jid] = group
         self._registered, self._sessions = usable, self._groups.sessions()
         self.problems = tuple(problems)
-
-
-def checked_limit(limit: int) -> int:
-    """A count of rows that a person asks for."""
-    if not 1 <= limit <= 10_000:
-        raise InvalidValue(f"a limit of {limit} is refused", "give 1 to 10,000")
-    return limit

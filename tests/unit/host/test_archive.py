@@ -150,7 +150,7 @@ def test_an_archive_holds_title_date_session_and_turns(tmp_path: Path) -> None:
     assert written is not None
     assert written.path == "conversations/2026-02-23-which-port-does-keystone-use.md"
     assert (home.workspace("main") / written.path).read_text() == (
-        "# Which port does Keystone use?\n\nDate: 2026-02-23\nSession: s-1\nPart: 1\n\n"
+        "# Which port does Keystone use?\n\nDate: 2026-02-23\nSession: s-1\nPart: 1\nTurns: 2\n\n"
         "**User** (14:00): Which port does Keystone use?\n\n**Agent** (14:01): 3055.\n"
     )
 
