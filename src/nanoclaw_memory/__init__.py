@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nanoclaw_memory.errors import NanoClawError
+    from nanoclaw_memory.host.host import Host
     from nanoclaw_memory.memory import Memory
     from nanoclaw_memory.types import Scope
 
 __version__ = "0.1.0"
-__all__ = ["Memory", "NanoClawError", "Scope", "__version__"]
+__all__ = ["Host", "Memory", "NanoClawError", "Scope", "__version__"]
 
-_HOMES = {"Memory": "memory", "NanoClawError": "errors", "Scope": "types"}
+_HOMES = {"Host": "host.host", "Memory": "memory", "NanoClawError": "errors", "Scope": "types"}
 
 
 def __getattr__(name: str) -> Any:

@@ -14,6 +14,7 @@ from nanoclaw_memory.clock import Clock, SystemClock, day_of
 from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused
 from nanoclaw_memory.types import (
     MAIN_GROUP,
+    Archived,
     Boot,
     Brief,
     Checkpoint,
@@ -35,11 +36,15 @@ from nanoclaw_memory.types import (
     Scope,
     Status,
     Stored,
+    TaskRun,
+    TranscriptFile,
     Written,
 )
 from nanoclaw_memory.workspace.paths import PENDING_RESTORE, Home, default_home, locate, log_path
 
 if TYPE_CHECKING:
+    from nanoclaw_memory.host.host import Host
+    from nanoclaw_memory.host.tasks import Tasks
     from nanoclaw_memory.entries.entries import Entries
     from nanoclaw_memory.providers.embedder import Chain
     from nanoclaw_memory.search.front import SearchFront
@@ -407,6 +412,57 @@ class Memory:
                 found += check(self.home.root, group, other._existing_databases())
         return found
 
+    # ---- the host ----
+
+    @cached_property
+    def _opened_host(self) -> Host:
+        from nanoclaw_memory.host.host import Host
+
+        host = Host.open(self.home.root, clock=self.clock)
+        self._databases["the host's messages"] = host.database
+        return host
+
+    def host(self) -> Host:
+        """The operational state of all groups; only the main group, in private, administers it."""
+        self._require_private("the host's state")
+        if self.scope.group != MAIN_GROUP:
+            raise PathRefused(f"{self.scope.group} may not administer", "only the main group may: --group main")
+        return self._opened_host
+
+    @property
+    def tasks(self) -> Tasks:
+        """The scheduled tasks of this group; of all groups for the main one."""
+        self._require_private("tasks")
+        self.require_group()
+        return self._opened_host.tasks(self.scope.group)
+
+    def run_tasks(self, command: str, timeout: float = 600) -> list[TaskRun]:
+        """Run what is due, each task as a command without a shell; gives the runs."""
+        return self._opened_host.run_commands(self.tasks, command, timeout)
+
+    def transcripts(self) -> list[TranscriptFile]:
+        """The raw transcripts of this group's agent, newest first."""
+        from nanoclaw_memory.host.sessions import transcripts
+
+        self._require_private("transcripts")
+        return transcripts(self.home, self.scope.group)
+
+    def archives(self) -> list[Archived]:
+        """The conversations archived in the workspace that this scope may see, oldest first."""
+        from nanoclaw_memory.host.archive import archives
+        from nanoclaw_memory.workspace.paths import visible
+
+        shared = self.settings.privacy.shared_files
+        return [one for one in archives(self.home, self.scope.group) if visible(self.scope, one.path, shared)]
+
+    def archive(self, transcript: str) -> Archived | None:
+        """Write what is new in a transcript (a file or a session id) to conversations/; None for nothing."""
+        from nanoclaw_memory.host.sessions import archive_file
+
+        self._require_private("transcripts")
+        self.require_group()
+        return archive_file(self.home, self.scope.group, transcript, self.clock)
+
     # ---- settings ----
 
     def config_rows(self, prefix: str = "") -> list[dict[str, Any]]:
@@ -465,6 +521,10 @@ class Memory:
     def _existing_databases(self) -> tuple[SqliteDatabase, ...]:
         folder = self.home.data(self.scope.group)
         return tuple(self.database(name) for name in DATABASES if (folder / f"{name}.db").exists())
+
+    def _require_private(self, what: str) -> None:
+        if not self.scope.private:
+            raise PathRefused(f"a shared scope does not see {what}", "ask in a private one: without --shared")
 
     def require_group(self) -> None:
         """A group must have been made by `init`: a mistyped name must not open a second memory."""

@@ -29,6 +29,9 @@ COMMANDS = {
     "entries": ("entries", "Store, list, show and delete typed entries."),
     "recall": ("entries", "Recall what answers a question, within a token budget."),
     "brief": ("entries", "Print what matters, for a session's start."),
+    "groups": ("groups", "Chats that have an agent of their own: add, list, remove."),
+    "tasks": ("tasks", "Scheduled tasks: add, list, pause, resume, remove, logs, run."),
+    "sessions": ("sessions", "Conversations: transcripts, archives, archive."),
     "config": ("config", "Show, read and change settings."),
 }
 
