@@ -43,9 +43,9 @@ from nanoclaw_memory.types import (
 from nanoclaw_memory.workspace.paths import PENDING_RESTORE, Home, default_home, locate, log_path
 
 if TYPE_CHECKING:
+    from nanoclaw_memory.entries.entries import Entries
     from nanoclaw_memory.host.host import Host
     from nanoclaw_memory.host.tasks import Tasks
-    from nanoclaw_memory.entries.entries import Entries
     from nanoclaw_memory.providers.embedder import Chain
     from nanoclaw_memory.search.front import SearchFront
     from nanoclaw_memory.settings import Configuration, Settings
@@ -145,7 +145,10 @@ class Memory:
         if name not in self._databases:
             from nanoclaw_memory.store.sqlite import SqliteDatabase
 
-            self._databases[name] = SqliteDatabase(self.home.data(self.scope.group) / f"{name}.db", name)
+            path = self.home.data(self.scope.group) / f"{name}.db"
+            if self.scope.group != MAIN_GROUP and path.is_symlink():
+                raise PathRefused(f"{path.name} of {self.scope.group} is a link", "put the database itself there")
+            self._databases[name] = SqliteDatabase(path, name)
         return self._databases[name]
 
     @cached_property
@@ -426,7 +429,7 @@ class Memory:
         """The operational state of all groups; only the main group, in private, administers it."""
         self._require_private("the host's state")
         if self.scope.group != MAIN_GROUP:
-            raise PathRefused(f"{self.scope.group} may not administer", "only the main group may: --group main")
+            raise PathRefused(f"{self.scope.group} may not administer", "only the main group may")
         return self._opened_host
 
     @property

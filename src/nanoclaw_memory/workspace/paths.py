@@ -35,10 +35,18 @@ class Home:
         return self.root if group == MAIN_GROUP else self.root / "groups" / group
 
     def workspace(self, group: str) -> Path:
-        return self.group_root(group) / "workspace"
+        return self._own(group, "workspace")
 
     def data(self, group: str) -> Path:
-        return self.group_root(group) / "data"
+        return self._own(group, "data")
+
+    def _own(self, group: str, name: str) -> Path:
+        """A directory of a group. Its agent may write there, so a link in its place would lead to others."""
+        root = self.group_root(group)
+        folder = root / name
+        if group != MAIN_GROUP and (root.is_symlink() or folder.is_symlink()):
+            raise PathRefused(f"{name} of {group} is a link", "replace it by a directory of its own")
+        return folder
 
     @property
     def shared(self) -> Path:
