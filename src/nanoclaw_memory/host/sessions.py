@@ -43,9 +43,9 @@ def _refuse_other_groups(home: Home, group: str, path: Path) -> None:
     """A file in this home must be the group's own; files elsewhere are the operating system's business."""
     real, root = path.resolve(), home.root.resolve()
     own = (agent_home(home, group), home.group_root(group))
-    if group != MAIN_GROUP and real.is_relative_to(root):
-        if not any(real.is_relative_to(folder.resolve()) for folder in own):
-            raise PathRefused(f"{path.name} belongs to another group", "give a transcript of this group")
+    mine = any(real.is_relative_to(folder.resolve()) for folder in own)
+    if group != MAIN_GROUP and real.is_relative_to(root) and not mine:
+        raise PathRefused(f"{path.name} belongs to another group", "give a transcript of this group")
 
 
 def _described(path: Path, own: Path, source: str) -> TranscriptFile:
