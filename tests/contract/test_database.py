@@ -314,7 +314,7 @@ class TestDatabase:
         writer = start(
             path,
             "for n in range(400):\n    with db.transaction():\n"
-            "        [db.insert('INSERT INTO notes (body) VALUES (:b)', dict(b=f'{n}/{i}')) for i in (0, 1)]\n",
+            "        [db.insert('INSERT INTO notes (body) VALUES (:b)', dict(b=f'{n}/{i}')) for i in 'ab']\n",
         )
         for number in range(5):
             target = path.parent / f"copy{number}.db"

@@ -95,6 +95,7 @@ class Checkpoints:
 
     def create(self, name: str, reason: str = "") -> Checkpoint:
         """Save the present state; writers of all processes wait meanwhile."""
+        self._check_free(name)
         with problems_told("no checkpoint was made"), self.alone(), self.still():
             return self.save(name, reason)
 

@@ -59,8 +59,8 @@ def locked(folder: Path) -> Iterator[None]:
     """One writer at a time in a folder, over all processes; readers are not held up."""
     import fcntl
 
+    make_folder(folder)
     with _translated(folder):
-        folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -124,6 +124,12 @@ def create_text(path: Path, text: str) -> bool:
             return False
         replace_text(path, text)
         return True
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder and those above it; one that exists is fine."""
+    with _translated(folder):
+        folder.mkdir(parents=True, exist_ok=True)
 
 
 def sync_folder(folder: Path) -> None:

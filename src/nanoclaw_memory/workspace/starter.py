@@ -6,7 +6,7 @@ from datetime import date
 
 from nanoclaw_memory.types import MAIN_GROUP, Created
 from nanoclaw_memory.workspace import log
-from nanoclaw_memory.workspace.files import create_text
+from nanoclaw_memory.workspace.files import create_text, make_folder
 from nanoclaw_memory.workspace.paths import Home, log_path
 
 STARTERS = {
@@ -110,7 +110,7 @@ def initialise(home: Home, group: str, today: date) -> Created:
         home.data(group),
         home.logs,
     ):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
     home.root.chmod(0o700)
     created: list[str] = []
     kept: list[str] = []

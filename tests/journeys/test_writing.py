@@ -1,0 +1,203 @@
+"""Writing memory: nothing acknowledged is lost, nothing is half, and nothing outside is reached."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nanoclaw_memory.errors import FileProblem
+from nanoclaw_memory.memory import Memory
+
+WRITER = """
+import sys
+from datetime import UTC, datetime
+from nanoclaw_memory.clock import FixedClock
+from nanoclaw_memory.memory import Memory
+memory = Memory.open(sys.argv[1], clock=FixedClock(datetime(2026, 2, 23, 12, tzinfo=UTC)))
+name, count = sys.argv[2], int(sys.argv[3])
+print("ready", flush=True)
+for number in range(count):
+    memory.write(f"{name}/{number} " + "é" * (number % 700), "context", 0.5)
+    print(number, flush=True)
+"""
+
+
+def start(home: Path, name: str, count: int) -> subprocess.Popen[str]:
+    arguments = [sys.executable, "-c", WRITER, str(home), name, str(count)]
+    return subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_writer_killed_a_hundred_times_loses_no_acknowledged_line(memory: Memory, home: Path):
+    chance = random.Random(23)
+    acknowledged: list[str] = []
+    writers: list[subprocess.Popen[str]] = []
+    for number in range(100):
+        writer = start(home, f"w{number}", 1_000_000)
+        assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
+        # A random number of lines, then a random moment between two of them.
+        seen = [writer.stdout.readline() for _ in range(chance.randrange(6))]
+        for _ in range(chance.randrange(20_000)):
+            pass
+        os.kill(writer.pid, signal.SIGKILL)
+        seen += [line for line in writer.stdout if line.endswith("\n")]
+        acknowledged += [f"w{number}/{line.strip()}" for line in seen]
+        writers.append(writer)
+        writer.communicate()
+    assert all(writer.returncode == -signal.SIGKILL for writer in writers)
+    assert len(acknowledged) > 100
+
+    entries = memory.log()[1]
+    found = {entry.text.split(" ")[0]: entry for entry in entries}
+    assert set(acknowledged) <= found.keys()
+    for name in acknowledged:
+        number = int(name.partition("/")[2])
+        assert found[name].text == (f"{name} " + "é" * (number % 700)).strip()
+        assert (found[name].tag, found[name].importance) == ("context", 0.5)
+    folder = home / "workspace" / "memory"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "2026-02-23.md",
+        "active-context.md",
+        "checkpoints",
+        "gating-policies.md",
+    ]
+    (folder / "2026-02-23.md").read_text(encoding="utf-8")  # not cut inside a character either
+    assert memory.write("life goes on").line > len(entries)
+
+
+def test_four_processes_appending_interleave_nothing(memory: Memory, home: Path):
+    writers = [start(home, f"w{number}", 500) for number in range(4)]
+    assert [writer.communicate(timeout=120)[1] for writer in writers] == [""] * 4
+    entries = [entry.text for entry in memory.log()[1]]
+    assert len(entries) == 2000
+    for number in range(4):
+        mine = [text for text in entries if text.startswith(f"w{number}/")]
+        assert mine == [f"w{number}/{n} {'é' * (n % 700)}".strip() for n in range(500)]
+
+
+def test_the_number_given_is_the_lines_own(memory: Memory):
+    first, second = memory.write("one"), memory.write("two", "decision", 0.9)
+    assert memory.get(first.path, first.line, first.line).text == "- one\n"
+    assert memory.get(second.path, second.line, second.line).text == "- [decision|i=0.9] two\n"
+
+
+def test_a_log_with_windows_line_ends_and_no_final_newline_stays_one(memory: Memory, home: Path):
+    path = home / "workspace" / "memory" / "2026-02-23.md"
+    path.write_bytes(b"# Monday\r\n\r\n- typed by hand")
+    memory.write("added")
+    assert path.read_bytes() == b"# Monday\r\n\r\n- typed by hand\r\n- added\r\n"
+    assert [entry.text for entry in memory.log()[1]] == ["typed by hand", "added"]
+
+
+def test_writing_in_a_home_that_was_never_initialised_works(ncm: Callable[..., Any], home: Path):
+    assert ncm("write", "first words").code == 0
+    assert [line["text"] for line in ncm("log", "--json").json["lines"]] == ["first words"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("get", "../../etc/passwd"),
+        ("get", "/etc/passwd"),
+        ("get", "link.md"),
+        ("get", "memory/folder/secret.md"),
+        ("get", "memory/nul\x00.md"),
+        ("get", "x" * 5000 + ".md"),
+        ("get", "half\udcff.md"),
+        ("--group", "../x", "get", "MEMORY.md"),
+        ("--group", "../x", "write", "text"),
+        ("--group", "../x", "init"),
+        ("--group", "", "init"),
+        ("write", "half \ud83d"),
+        ("write", " "),
+        ("write", "x" * 5000),
+        ("write", "x", "--tag", "a b"),
+        ("write", "x", "--importance", "2"),
+        ("boot", "--project", "../../etc/passwd"),
+        ("project", "new", "../x"),
+        ("project", "show", "../x"),
+        ("runbook", "show", "../../../etc/passwd"),
+        ("checkpoint", "create", "../x"),
+        ("checkpoint", "restore", "../x"),
+        ("log", "yesterday"),
+    ],
+)
+def test_what_is_refused_exits_2_with_a_hint_and_changes_nothing(
+    memory: Memory, ncm: Callable[..., Any], home: Path, tmp_path: Path, arguments: tuple[str, ...]
+):
+    (tmp_path / "secret.md").write_text("secret")
+    (home / "workspace" / "link.md").symlink_to(tmp_path / "secret.md")
+    (home / "workspace" / "memory" / "folder").symlink_to(tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    ran = ncm(*arguments, "--json")
+    assert ran.code == 2, ran
+    assert ran.json["error"]["hint"]
+    assert "secret" not in ran.json["error"]["message"].replace("secret.md", "")
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_refusal_reads_well_from_a_real_shell(memory: Memory, ncm_process: Callable[..., Any], home: Path):
+    for arguments in (("get", "../../etc/passwd"), ("get", b"caf\xe9.md".decode("utf-8", "surrogateescape"))):
+        ran = ncm_process(*arguments)
+        assert ran.code == 2 and ran.out == ""
+        assert ran.err.startswith("ncm: ") and "Traceback" not in ran.err
+
+
+def test_a_missing_file_is_empty_with_a_note(memory: Memory, ncm: Callable[..., Any]):
+    ran = ncm("get", "memory/2020-01-01.md", "--json")
+    assert ran.code == 0
+    assert (ran.json["exists"], ran.json["text"]) == (False, "")
+    assert "there is no memory/2020-01-01.md yet" in ran.json["note"]
+
+
+def test_a_file_of_fifty_megabytes_or_of_other_bytes_gives_a_clear_error_and_stays(
+    memory: Memory, ncm: Callable[..., Any], home: Path
+):
+    big, latin = home / "workspace" / "big.md", home / "workspace" / "latin.md"
+    with big.open("wb") as stream:
+        stream.truncate(50_000_000)
+    latin.write_bytes(b"caf\xe9\n")
+    for name, message in (("big.md", "50,000,000 bytes"), ("latin.md", "not UTF-8")):
+        ran = ncm("get", name)
+        assert ran.code == 1 and message in ran.err
+    assert (big.stat().st_size, latin.read_bytes()) == (50_000_000, b"caf\xe9\n")
+
+
+def test_a_day_that_someone_saved_in_another_encoding_still_takes_lines(memory: Memory, home: Path):
+    path = home / "workspace" / "memory" / "2026-02-23.md"
+    path.write_bytes(b"- caf\xe9\n")
+    memory.write("kept")
+    assert path.read_bytes() == b"- caf\xe9\n- kept\n"
+    with pytest.raises(FileProblem, match="not UTF-8"):
+        memory.log()
+
+
+def test_a_home_that_cannot_be_written_is_a_clear_problem(
+    memory: Memory, home: Path, ncm: Callable[..., Any]
+):
+    folder = home / "workspace" / "memory"
+    (folder / "2026-02-23.md").unlink()
+    folder.chmod(0o555)
+    # Root may write anywhere but in /proc.
+    given = ("--home", "/proc/nanoclaw") if os.getuid() == 0 else ()
+    try:
+        for command in (("write", "x"), ("policy", "add", "x", "--trigger", "y", "--gate", "z"), ("init",)):
+            ran = ncm(*given, *command)
+            assert ran.code == 1 and "cannot be written: " in ran.err, ran
+            assert "permissions" in ran.err
+    finally:
+        folder.chmod(0o755)
+
+
+def test_a_file_in_the_way_of_the_workspace_is_a_clear_problem(ncm: Callable[..., Any], home: Path):
+    home.mkdir()
+    (home / "workspace").write_text("not a folder")
+    ran = ncm("write", "x")
+    assert ran.code == 1 and "cannot be written" in ran.err
