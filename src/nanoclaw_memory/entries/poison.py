@@ -6,6 +6,7 @@ import functools
 import json
 import re
 import unicodedata
+from dataclasses import dataclass
 from importlib import resources
 
 # Marks that reorder or hide text; emoji sequences need ZWJ and variation selectors, so those are let through.
@@ -13,7 +14,9 @@ _HIDDEN = re.compile(
     r"[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 _JOINER_IN_WORD = re.compile(r"(?<=[A-Za-z])[\u200c\u200d\u00ad]+(?=[A-Za-z])")
-_ENCODED = re.compile(r"(?<![A-Za-z0-9+/=_-])(?:[A-Za-z0-9+/]{4}){15,}={0,2}(?![A-Za-z0-9+/=_-])")
+_ENCODED = re.compile(
+    r"(?<![A-Za-z0-9+/=_-])(?:[A-Za-z0-9+/]{4}){15,}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?(?![\\w+/=-])"
+)
 _ESCAPED = re.compile(r"(?:\\x[0-9a-fA-F]{2}|%[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|&#x?[0-9a-fA-F]{2,6};){8,}")
 # Letters of other alphabets that look like Latin ones, as used to slip past a filter.
 _LOOKALIKES = str.maketrans(
@@ -30,10 +33,23 @@ def suspicions(text: str) -> list[str]:
     if _encoded(text):
         found.append("encoded payload")
     forms = _forms(text)
-    for name, patterns in _rules():
-        if any(pattern.search(form) for form in forms for pattern in patterns):
-            found.append(name)
+    found += [rule.name for rule in _rules() if any(rule.matches(form) for form in forms)]
     return found
+
+
+@dataclass(frozen=True)
+class _Rule:
+    name: str
+    patterns: tuple[re.Pattern[str], ...]
+    negator: re.Pattern[str] | None
+
+    def matches(self, text: str) -> bool:
+        """Whether a pattern is found that no "never …" or "do not …" before it turns round."""
+        return any(
+            self.negator is None or not self.negator.search(text, max(found.start() - 60, 0), found.start())
+            for pattern in self.patterns
+            for found in pattern.finditer(text)
+        )
 
 
 def _forms(text: str) -> set[str]:
@@ -56,9 +72,15 @@ def _encoded(text: str) -> bool:
 
 
 @functools.cache
-def _rules() -> tuple[tuple[str, tuple[re.Pattern[str], ...]], ...]:
+def _rules() -> tuple[_Rule, ...]:
     text = (resources.files("nanoclaw_memory.entries") / "poison_rules.json").read_text(encoding="utf-8")
+    table = json.loads(text)
+    negator = re.compile(table["negators"], re.IGNORECASE)
     return tuple(
-        (rule["name"], tuple(re.compile(pattern, re.IGNORECASE) for pattern in rule["any"]))
-        for rule in json.loads(text)["rules"]
+        _Rule(
+            rule["name"],
+            tuple(re.compile(pattern, re.IGNORECASE) for pattern in rule["any"]),
+            negator if rule["unless_negated"] else None,
+        )
+        for rule in table["rules"]
     )
