@@ -147,7 +147,7 @@ class Memory:
 
             path = self.home.data(self.scope.group) / f"{name}.db"
             if self.scope.group != MAIN_GROUP and path.is_symlink():
-                raise PathRefused(f"{path.name} of {self.scope.group} is a link", "put the database itself there")
+                raise PathRefused(f"{path.name} of {self.scope.group} is a link", "put the file itself there")
             self._databases[name] = SqliteDatabase(path, name)
         return self._databases[name]
 
