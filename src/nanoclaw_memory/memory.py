@@ -148,7 +148,7 @@ class Memory:
             path = self.home.data(self.scope.group) / f"{name}.db"
             if self.scope.group != MAIN_GROUP and path.is_symlink():
                 raise PathRefused(f"{path.name} of {self.scope.group} is a link", "put the file itself there")
-            self._databases[name] = SqliteDatabase(path, name)
+            self._databases[name] = SqliteDatabase(path, name, _adopter(name))
         return self._databases[name]
 
     @cached_property
@@ -168,10 +168,31 @@ class Memory:
 
         return SearchFront(self.home, self.scope, self.configuration, self.database, lambda: self.embedder)
 
-    def search(self, query: str, limit: int = 10, *, fast: bool = False, explain: bool = False) -> Found:
-        """Ranked hits over the group's files, best first; says aloud what could not take part."""
+    def search(
+        self,
+        query: str = "",
+        limit: int = 10,
+        *,
+        types: Iterable[str] | None = None,
+        tags: Iterable[str] = (),
+        include_superseded: bool = False,
+        fast: bool = False,
+        explain: bool = False,
+    ) -> Found:
+        """Ranked hits over files and entries, best first; says aloud what could not take part.
+
+        `types`, `tags` and `include_superseded` narrow it to entries; an empty query gives the recent ones.
+        """
         self.require_group()
-        found = self._search.search(query, limit, self.today(), fast, explain)
+        tags = tuple(tags)
+        if types is not None or tags or include_superseded or not query.strip():
+            found = self._search_entries(query, limit, types, tags, include_superseded, fast)
+        elif self._has_entries():
+            known = self._search_entries(query[:500], limit, fast=fast)
+            found = self._search.search(query, limit, self.today(), fast, explain, known.hits)
+            found = replace(found, degraded=tuple(dict.fromkeys((*found.degraded, *known.degraded))))
+        else:
+            found = self._search.search(query, limit, self.today(), fast, explain)
         self.telemetry.record("search", hits=len(found.hits), took_ms=found.took_ms)
         return found
 
@@ -183,6 +204,34 @@ class Memory:
         done = self._search.run(rebuild, progress)
         self.telemetry.record("index", files=done.files, chunks=done.chunks, embedded=done.embedded)
         return done
+
+    # ---- the knowledge graph ----
+
+    @cached_property
+    def graph(self) -> KnowledgeGraph:
+        """Facts, relations and aliases."""
+        from nanoclaw_memory.graph.graph import KnowledgeGraph
+
+        self.require_group()
+        return KnowledgeGraph(self.database("facts"), self.settings, self.clock, self.scope)
+
+    def graph_search(self, query: str, top_k: int = 6, as_of: str | None = None) -> GraphAnswer:
+        """Facts and relations that answer a question, now or at a past date; the caller reinforces."""
+        return self.graph.search(query, top_k, as_of)
+
+    def fact_upsert(
+        self, entity: str, key: str, value: str, category: str = "", importance: float = 0.5, **more: Any
+    ) -> Upserted:
+        """Say a fact; a single-valued key's old value is retired and kept as history."""
+        return self.graph.upsert(entity, key, value, category, importance, **more)
+
+    def relate(self, subject: str, predicate: str, object: str, **more: Any) -> Upserted:
+        """Say that a subject stands in a relation to an object."""
+        return self.graph.relate(subject, predicate, object, **more)
+
+    def alias(self, alias: str, entity: str) -> bool:
+        """Give an entity another name."""
+        return self.graph.alias(alias, entity)
 
     # ---- session start ----
 
@@ -214,7 +263,20 @@ class Memory:
     def entries(self) -> Entries:
         from nanoclaw_memory.entries.entries import Entries
 
-        return Entries(self.database("entries"), self.home, self.scope, self.settings, self.clock)
+        def resident() -> Chain | None:
+            """The local model if this process uses it anyway: a store must not wait for one to load."""
+            local = self.settings.embeddings.provider == "local"
+            return self.embedder if local and "embedder" in self.__dict__ else None
+
+        return Entries(
+            self.database("entries"),
+            self.home,
+            self.scope,
+            self.settings,
+            self.clock,
+            embedder=lambda: self.embedder,
+            resident=resident,
+        )
 
     @property
     def proposals(self) -> Proposals:
@@ -239,6 +301,7 @@ class Memory:
         token_budget: int | None = None,
         include_context: bool = False,
         format: str = "brief",
+        fast: bool = False,
     ) -> Recall:
         """Entries that answer, packed into a token budget; lines of files when no entry matches."""
         from nanoclaw_memory.errors import StoreError
@@ -247,8 +310,12 @@ class Memory:
         self.require_group()
         budget = self.settings.entries.recall_budget if token_budget is None else token_budget
         kinds = None if types is None else tuple(types)
-        wanted = Wanted(query, kinds, priority_min, budget, include_context, format)
-        found = recall(self.entries, self._search_files, wanted)
+        wanted = Wanted(query, kinds, priority_min, budget, include_context, format, fast)
+
+        def files(question: str) -> Found:
+            return self._search.search(question, 10, self.today(), fast)
+
+        found = recall(self.entries, files, wanted)
         try:
             self.entries.note_use(entry.id for entry in found.entries if entry.type != "file")
         except StoreError as error:  # a busy or read-only store must not cost the answer
@@ -266,8 +333,34 @@ class Memory:
         """Mark an entry as still relevant."""
         return self.entries.reinforce(entry_id)
 
-    def _search_files(self, query: str) -> Found:
-        return self.search(query, 10)
+    def _search_entries(
+        self,
+        query: str,
+        limit: int,
+        types: Iterable[str] | None = None,
+        tags: Iterable[str] = (),
+        include_superseded: bool = False,
+        fast: bool = False,
+    ) -> Found:
+        import time
+
+        from nanoclaw_memory.search.entry_hits import entry_hits
+
+        began = time.monotonic()
+        known = self.entries.search(
+            query,
+            types=types,
+            tags=tags,
+            include_superseded=include_superseded,
+            limit=min(limit, 100),
+            fast=fast,
+        )
+        took = round((time.monotonic() - began) * 1000, 1)
+        return Found(tuple(entry_hits(known.hits)), known.degraded, took)
+
+    def _has_entries(self) -> bool:
+        """Whether anything was ever stored: a search must not create a database."""
+        return "entries" in self._databases or (self.home.data(self.scope.group) / "entries.db").exists()
 
     # ---- lines ----
 
@@ -545,3 +638,12 @@ def _day(day: str | date) -> date:
         return day_of(day)
     except ValueError:
         raise InvalidValue(f"{day!r} is no date", "write it as YYYY-MM-DD") from None
+
+
+def _adopter(name: str) -> Adopt | None:
+    """What takes over a database file of the older systems."""
+    if name != "facts":
+        return None
+    from nanoclaw_memory.store.older import adopt
+
+    return adopt

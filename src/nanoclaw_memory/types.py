@@ -369,6 +369,12 @@ class Hit:
     type: str = ""
     tags: tuple[str, ...] = ()
     parts: Mapping[str, float] = field(default_factory=dict)  # every component of the score, with explain
+    # Of entries only:
+    behavioral: bool = False
+    created_at: str = ""
+    origin: str = ""
+    untrusted: bool = False
+    suspicions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -452,6 +458,7 @@ class Stored:
     status: str
     superseded: str | None = None
     suspicions: tuple[str, ...] = ()
+    similar: tuple[str, ...] = ()  # ids that a resident model calls alike; the caller decides what to do
     notes: tuple[str, ...] = ()
 
 
@@ -475,6 +482,14 @@ class EntryHit:
     reason: str = ""
     suspicions: tuple[str, ...] = ()
     why: str = ""
+
+
+@dataclass(frozen=True)
+class EntriesFound:
+    """Entries that a search found, and aloud what could not take part."""
+
+    hits: tuple[EntryHit, ...]
+    degraded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

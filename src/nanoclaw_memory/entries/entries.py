@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nanoclaw_memory.clock import Clock
 from nanoclaw_memory.entries import rules
 from nanoclaw_memory.entries.admission import Admission, Suspicions
 from nanoclaw_memory.entries.brief import BriefLimits, write_brief
-from nanoclaw_memory.entries.lines import age_days, masked
+from nanoclaw_memory.entries.finding import Finder
+from nanoclaw_memory.entries.lines import masked
 from nanoclaw_memory.entries.room import Room, held_key
-from nanoclaw_memory.entries.rules import UNTRUSTED, Draft
-from nanoclaw_memory.errors import InvalidValue
+from nanoclaw_memory.entries.rules import Draft
+from nanoclaw_memory.errors import InvalidValue, ProviderError
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.entries import PRIORITIES, Filter
 from nanoclaw_memory.text import fingerprint
-from nanoclaw_memory.types import Brief, Deleted, Entry, EntryHit, Scope, Stored
+from nanoclaw_memory.types import Brief, Deleted, EntriesFound, Entry, Scope, Stored
 from nanoclaw_memory.workspace.paths import Home
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.providers.embedder import Chain
 
 MAX_QUERY = 500
 MAX_LIMIT = 100
@@ -37,16 +41,28 @@ class Entries:
         scope: Scope,
         settings: Settings,
         clock: Clock,
+        embedder: Callable[[], Chain | None] = lambda: None,
+        resident: Callable[[], Chain | None] = lambda: None,
         suspicions: Suspicions = lambda text: (),
     ) -> None:
         self.room = Room(db, home, scope, settings, clock)
+        self.finder = Finder(self.room, embedder)
+        self._resident = resident
         self._admission = Admission(self.room, suspicions)
 
     # ---- store ----
 
     def store(self, fields: Mapping[str, Any]) -> Stored:
         """Check, mask, deduplicate, supersede and write one entry; provenance comes from the scope."""
-        return self.admit(rules.draft(fields, self.room.clock.now()))
+        stored = self.admit(rules.draft(fields, self.room.clock.now()))
+        chain = self._resident()
+        if chain is None or stored.deduplicated or stored.status != "active":
+            return stored
+        try:
+            similar = tuple(self.finder.similar(chain, stored.id, stored.type))
+        except ProviderError as error:
+            return replace(stored, notes=(*stored.notes, f"similar entries: {error.message}"))
+        return replace(stored, similar=similar)
 
     def admit(self, draft: Draft, *, source: str = "", limited: bool = True) -> Stored:
         """Write a checked draft; `limited=False` is for a person's own import, `source` names its file."""
@@ -63,7 +79,8 @@ class Entries:
         include_superseded: bool = False,
         priority_min: str = "low",
         limit: int = 20,
-    ) -> list[EntryHit]:
+        fast: bool = True,
+    ) -> EntriesFound:
         """Entries that match, best first; with an empty query the most recent ones."""
         query = check_query(query)
         rules.whole("limit", limit, 1, MAX_LIMIT)
@@ -75,9 +92,8 @@ class Entries:
             rules.choice("priority_min", priority_min, PRIORITIES),
         )
         if not query.strip():
-            return [self.hit(entry, 1.0, "recent") for entry in self.room.table.recent(wanted, limit)]
-        found = self.room.table.matching(query, wanted, limit)
-        return [self.hit(entry, score / (1 + score), "keyword") for entry, score in found]
+            return self.finder.recent(wanted, limit)
+        return self.finder.search(query, wanted, limit, fast)
 
     def listed(
         self,
@@ -105,28 +121,6 @@ class Entries:
             found.append(before[-1])
             seen.add(before[-1].id)
         return found
-
-    def hit(self, entry: Entry, score: float, why: str) -> EntryHit:
-        """An entry as search gives it: masked, with age and how far to trust it."""
-        now = self.room.clock.now()
-        return EntryHit(
-            id=entry.id,
-            type=entry.type,
-            content=masked(entry.content),
-            behavioral=entry.behavioral,
-            tags=entry.tags,
-            created_at=entry.provenance.timestamp,
-            relevance_score=round(score, 4),
-            priority=entry.priority,
-            status=entry.status,
-            age_days=age_days(entry.provenance.timestamp, now.date(), now),
-            untrusted=entry.provenance.origin in UNTRUSTED,
-            provenance=entry.provenance,
-            importance=round(rules.importance(entry, now), 4),
-            reason=masked(entry.reason),
-            suspicions=entry.suspicions,
-            why=why,
-        )
 
     def brief(self, include_provenance: bool = False) -> Brief:
         """What matters, for a session's start."""

@@ -31,6 +31,7 @@ class Wanted:
     token_budget: int = 3_000
     include_context: bool = False
     format: str = "brief"
+    fast: bool = False
 
     def __post_init__(self) -> None:
         choice("format", self.format, FORMATS)
@@ -45,18 +46,25 @@ class _Packed:
 
 def recall(entries: Entries, files: Files, wanted: Wanted) -> Recall:
     """The weightiest answers first, whole lines only, never over the budget."""
-    hits = entries.search(
-        wanted.query, types=wanted.types, priority_min=wanted.priority_min, limit=CANDIDATES
+    known = entries.search(
+        wanted.query,
+        types=wanted.types,
+        priority_min=wanted.priority_min,
+        limit=CANDIDATES,
+        fast=wanted.fast,
     )
-    if hits:
-        return pack([_from_entry(hit, wanted) for hit in ranked(hits)], wanted, len(hits))
-    if wanted.types is not None:  # files have no type
-        return pack([], wanted, 0)
+    if known.hits:
+        packed = [_from_entry(hit, wanted) for hit in ranked(known.hits)]
+        return pack(packed, wanted, len(packed), degraded=known.degraded)
+    if wanted.types is not None or not wanted.query.strip():  # files have no type
+        return pack([], wanted, 0, degraded=known.degraded)
     found = files(wanted.query)
     lines = [
         _from_file(hit.path, hit.start_line, hit.end_line, hit.text, hit.score, wanted) for hit in found.hits
     ]
-    return pack(lines, wanted, 0, fallback="files" if lines else "", degraded=found.degraded)
+    return pack(
+        lines, wanted, 0, fallback="files" if lines else "", degraded=(*known.degraded, *found.degraded)
+    )
 
 
 def ranked(hits: Iterable[EntryHit]) -> list[EntryHit]:

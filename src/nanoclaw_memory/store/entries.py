@@ -137,6 +137,38 @@ class EntryTable:
         sql = f"SELECT {_COLUMNS} FROM entries WHERE status = 'active' AND expires_at <= :moment"  # noqa: S608
         return [_entry(row) for row in self.db.query(sql, {"moment": moment})]
 
+    def identities(self) -> set[str]:
+        """Who has made vectors of entries."""
+        return {str(key) for (key,) in self.db.query("SELECT DISTINCT identity FROM entry_vectors")}
+
+    def vectors(self, identity: str, wanted: Filter) -> list[tuple[int, bytes]]:
+        """Row numbers and vectors of the entries that pass the filter."""
+        where, params = wanted.sql()
+        sql = (
+            f"SELECT number, vector FROM entries JOIN entry_vectors USING (number) "  # noqa: S608
+            f"WHERE identity = :identity AND {where}"
+        )
+        return [
+            (int(number), bytes(raw)) for number, raw in self.db.query(sql, {**params, "identity": identity})
+        ]
+
+    def vector(self, identity: str, entry_id: str) -> bytes | None:
+        sql = (
+            "SELECT vector FROM entries JOIN entry_vectors USING (number) "
+            "WHERE id = :id AND identity = :identity"
+        )
+        rows = self.db.query(sql, {"id": entry_id, "identity": identity})
+        return bytes(rows[0][0]) if rows else None
+
+    def without_vector(self, identity: str, limit: int) -> list[tuple[int, str]]:
+        """Row numbers and texts of current entries that this identity has not seen."""
+        sql = (
+            "SELECT number, content FROM entries WHERE status IN ('active', 'held') AND NOT EXISTS (SELECT 1 "
+            "FROM entry_vectors v WHERE v.number = entries.number AND v.identity = :identity) LIMIT :limit"
+        )
+        rows = self.db.query(sql, {"identity": identity, "limit": limit})
+        return [(int(number), str(content)) for number, content in rows]
+
     def merges_of(self, entry_id: str) -> list[dict[str, Any]]:
         """The wordings that merges replaced, oldest first."""
         sql = "SELECT content, session_id, origin, merged_at FROM merges WHERE entry_id = :id ORDER BY id"
@@ -173,6 +205,15 @@ class EntryTable:
                 "origin": provenance.origin,
                 "moment": provenance.timestamp,
             },
+        )
+
+    def set_vectors(self, identity: str, rows: Iterable[tuple[int, bytes]]) -> None:
+        """Keep vectors; an entry that has gone meanwhile gets none."""
+        self.db.execute_many(
+            "INSERT INTO entry_vectors (number, identity, vector) SELECT number, :identity, :vector "
+            "FROM entries WHERE number = :number "
+            "ON CONFLICT (number, identity) DO UPDATE SET vector = :vector",
+            [{"number": number, "identity": identity, "vector": raw} for number, raw in rows],
         )
 
     def set_status(self, entry_id: str, status: str, moment: str) -> None:
