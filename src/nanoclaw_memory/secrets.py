@@ -15,13 +15,16 @@ from pathlib import Path
 # A masked neighbour can lay bare the border of the next secret; this many looks settle every real text.
 _LOOKS = 8
 
+# No vendor's token is shorter: text without such a run needs no look at their rules.
+_SHORTEST_TOKEN = 16
+
 _MARKER = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
 _MASKED = re.compile(r"^(?:(.)\1*|[xX*•.…_-]+)$", re.DOTALL)
 _REFERENCE = re.compile(
-    r"""^(?:<.*|.*>|\$.*|%.*%|\{.*|@\w+@|\[.*|\#.*        # <your key>, ${VAR}, $(pass show x), %VAR%, {{ x }}
+    r"""^(?:<.*|.*>|\$.*|%.*%|\{.*|@\w+@|\[.*          # <your key>, ${VAR}, $(pass show x), %VAR%, {{ x }}
         |(?:\.{0,2}|~)/(?!.*[=+]).*|[A-Za-z]:\\.*          # a path
         |(?:https?|file|op|vault|env|secretref|arn|projects):.*   # a link, or a reference to a vault
-        |!.*)$""",
+        |!\w+)$""",
     re.VERBOSE | re.DOTALL,
 )
 _CODE = re.compile(
@@ -44,16 +47,17 @@ _EXAMPLE = re.compile(
 )
 _TECHNICAL = re.compile(
     r"""(?:sha|md|aes|rsa|utf|iso|base|hs|rs|es|oauth|argon|ed|bcrypt|pbkdf|ipv|http|http/|v|x|rfc|web|s|k8|i18)
-        [-_ ]?\d[\w.-]{0,6}|\d+password|\d+[-–]?(?:bit|char|byte|digit|day|hour|minute|second|week|month)\w*
-        |\d+(?:[.,:/–-]\d+)*(?:k|m|g|kb|mb|s|ms|h|d|px|%|st|nd|rd|th|x)?""",
+        [-_ ]?\d[\w.-]{0,6}(?:-?(?:encoded|hashed|based|safe|bit))?            # SHA-256, base64-encoded
+        |\d+password|\d+[-–]?(?:bit|char|byte|digit|day|hour|minute|second|week|month)\w*   # 1Password, 16-bit
+        |\d+(?:[.,:/–-]\d+)*(?:k|m|g|kb|mb|s|ms|h|d|px|%|st|nd|rd|th|x)?       # 15m, 1.4.2, 12th""",
     re.VERBOSE | re.IGNORECASE,
 )
 _HASHED = re.compile(r"^(?:sha(?:1|256|384|512)[:-]|\$2[aby]\$|\$argon2|\$6\$)", re.IGNORECASE)
 _PLAIN_WORDS = frozenset(
-    """required optional string strings none null nil undefined true false yes missing empty unknown invalid valid
-    expired disabled enabled encrypted hashed hidden unset unchanged protected incorrect correct wrong reset
-    rotated stored provided default plaintext boolean integer number varchar text bytes object any never always
-    admin root guest user test demo login foobar""".split()
+    """required optional string strings none null nil undefined true false yes missing empty unknown invalid
+    valid expired disabled enabled encrypted hashed hidden unset unchanged protected incorrect correct wrong
+    reset rotated stored provided default plaintext boolean integer number varchar text bytes object any never
+    always admin root guest user test demo login foobar""".split()
 )
 
 
@@ -74,6 +78,11 @@ class _Rule:
     group: int
     entropy: float
     value: str
+
+    @property
+    def by_line(self) -> bool:
+        """Whether the rule looks for a name and its value, which share a line."""
+        return self.value in ("assigned", "env", "stated")
 
 
 def find(text: str) -> list[Secret]:
@@ -116,23 +125,42 @@ def _moved(secret: Secret, origins: list[tuple[int, int]]) -> Secret:
 
 def _scan(text: str) -> list[Secret]:
     """One look at the text: what the rules find outside the markers, overlaps joined."""
-    lowered = text.lower()
+    lowered = text.replace("İ", "i").lower()  # the one letter whose lower case is longer
+    has_token = max(map(len, text.split()), default=0) >= _SHORTEST_TOKEN
     hits: list[tuple[int, int, int, str]] = []
     for order, rule in enumerate(_rules()):
-        if any(keyword in lowered for keyword in rule.keywords):
-            hits += [(start, end, order, rule.name) for start, end in _spans(rule, text)]
+        if rule.value != "token" or has_token:
+            hits += [(start, end, order, rule.name) for start, end in _spans(rule, text, lowered)]
     if not hits:
         return []
     markers = [marker.span() for marker in _MARKER.finditer(text)]
     return [piece for secret in _joined(hits) for piece in _outside(secret, markers)]
 
 
-def _spans(rule: _Rule, text: str) -> Iterator[tuple[int, int]]:
-    for match in _compiled(rule.pattern).finditer(text):
+def _matches(rule: _Rule, text: str, lowered: str) -> Iterator[re.Match[str]]:
+    """Matches of a rule: in the whole text if a keyword is there, for names and values only in such lines."""
+    if not rule.by_line:
+        if not rule.keywords or any(keyword in lowered for keyword in rule.keywords):
+            yield from _compiled(rule.pattern).finditer(text)
+        return
+    lines: dict[int, int] = {}
+    for keyword in rule.keywords:
+        at = lowered.find(keyword)
+        while at >= 0:
+            end = text.find("\n", at)
+            end = len(text) if end < 0 else end
+            lines[text.rfind("\n", 0, at) + 1] = end
+            at = lowered.find(keyword, end)
+    for start in sorted(lines):
+        yield from _compiled(rule.pattern).finditer(text, start, lines[start])
+
+
+def _spans(rule: _Rule, text: str, lowered: str) -> Iterator[tuple[int, int]]:
+    for match in _matches(rule, text, lowered):
         group = rule.group if rule.group >= 0 else (match.lastindex or 0)
         start, end = match.span(group)
         quoted = start > 0 and text[start - 1] in "\"'`"
-        if not quoted and rule.value in ("assigned", "env", "stated"):
+        if not quoted and rule.by_line:
             end = start + len(text[start:end].rstrip(".,;:!?)*_&\\" if rule.value == "stated" else ",;*`\\"))
         value = text[start:end]
         if value and _is_real(value, rule, quoted, match.group()):
@@ -176,7 +204,7 @@ def _is_chosen(value: str, rule: _Rule, quoted: bool, context: str) -> bool:
     if digits:
         return len(value) >= 5
     if rule.value == "assigned" and quoted:
-        return len(value) >= 6 and not _CODE.search(value) or _entropy(value) >= 3.8
+        return (len(value) >= 6 and not _CODE.search(value)) or _entropy(value) >= 3.8
     symbols = sum(not char.isalnum() for char in value.strip("-_.,'’"))
     return symbols >= 1 and re.search(r"[!@#$%^&*+=~]", value) is not None and len(value) >= 6
 
@@ -233,7 +261,7 @@ def _rules() -> tuple[_Rule, ...]:
     )
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _compiled(pattern: str) -> re.Pattern[str]:
     """Compiled when its keyword first turns up: clean text pays for no rule."""
     return re.compile(pattern)

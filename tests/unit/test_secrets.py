@@ -1,0 +1,224 @@
+"""Secrets: caught with their spans, and ordinary text left alone.
+
+Tokens are put together at run time, so that no literal here looks like a credential to a scanner.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import random
+import string
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from nanoclaw_memory.secrets import Secret, find, mask
+
+DRAW = random.Random(5)
+ALNUM = string.ascii_letters + string.digits
+
+
+def run(size: int, alphabet: str = ALNUM) -> str:
+    return "7" + "".join(DRAW.choices(alphabet, k=size - 1))
+
+
+HEX = "0123456789abcdef"
+TOKENS = {
+    "openai": "sk-" + run(48),
+    "anthropic": "sk-ant-" + "api03-" + run(80),
+    "google": "AIza" + run(35),
+    "github": "ghp_" + run(36),
+    "gitlab": "glpat-" + run(20),
+    "slack": "xoxb-" + "1234567890-" + run(24),
+    "stripe": "sk_live_" + run(24),
+    "telegram": "123456789:" + "AA" + run(33),
+    "discord": "M" + run(25) + "." + run(6) + "." + run(38),
+    "npm": "npm_" + run(36),
+    "pypi": "pypi-" + "AgEI" + run(80),
+    "huggingface": "hf_" + run(34),
+    "sendgrid": "SG." + run(22) + "." + run(43),
+    "twilio": "SK" + run(32, HEX),
+    "aws-access-key-id": "AKIA" + "".join(DRAW.choices(string.ascii_uppercase, k=16)),
+    "age-key": "AGE-SECRET-KEY-" + "1" + run(58, "QPZRY9X8GF2TVDW0"),
+    "jwt": ".".join(("eyJ" + run(20), "eyJ" + run(40), run(43))),
+    "vendor-token": "dop_v1_" + run(64, HEX),
+}
+BODY = base64.b64encode(DRAW.randbytes(400)).decode()
+LINES = "\n".join(BODY[at : at + 64] for at in range(0, len(BODY), 64))
+
+
+def edge(word: str, kind: str = "RSA ") -> str:
+    return f"-----{word} {kind}PRIVATE " + "KEY-----"
+
+
+@pytest.mark.parametrize("kind", sorted(TOKENS))
+@pytest.mark.parametrize(
+    "around", ["{}", "use {} from now on", "KEY={}\nB=1", '{{"k": "{}"}}', "see `{}`.", "- {}\n- b"]
+)
+def test_a_token_of_a_known_provider_is_masked_and_nothing_else(kind, around):
+    secret = TOKENS[kind]
+    masked, count = mask(around.format(secret))
+    assert (masked, count) == (around.format(f"[redacted:{kind}]"), 1)
+
+
+def test_spans_point_at_the_secret():
+    text = f"first {TOKENS['github']} then {TOKENS['npm']}"
+    at = text.index("npm_")
+    assert find(text) == [Secret("github", 6, 46), Secret("npm", at, at + 40)]
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("password=hunter2", "password=[]"),
+        ('{"user": "bob", "password": "correcthorse"}', '{"user": "bob", "password": "[]"}'),
+        ("db:\n  password: s3cr3tPa55\n  port: 5432", "db:\n  password: []\n  port: 5432"),
+        ("export DB_PASSWORD=swordfish\nexport PORT=1", "export DB_PASSWORD=[]\nexport PORT=1"),
+        ("The password is hunter2.", "The password is []."),
+        ("the wifi password for the office is `blue-Falcon-9`", "the wifi password for the office is `[]`"),
+        ("Das Passwort lautet Winter#2024", "Das Passwort lautet []"),
+        ("**Password:** `tiger9420`", "**Password:** `[]`"),
+        ("<password>tiger9420</password>", "<password>[]</password>"),
+        ("mysql --password tiger9420 -u root", "mysql --password [] -u root"),
+        ("curl -u bob:tiger9420 https://example.org", "curl -u bob:[] https://example.org"),
+        ('passphrase: "correct horse battery staple"', 'passphrase: "[]"'),
+        ("your PIN is 4821", "your PIN is []"),
+    ],
+)
+def test_a_password_given_in_the_usual_ways_is_masked(text, masked):
+    assert mask(text)[0].replace("[redacted:credential]", "[]").replace("[redacted:password]", "[]") == masked
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "mongodb+srv", "redis", "amqp", "https"])
+def test_of_a_connection_string_only_the_password_is_masked(scheme):
+    assert mask(f"{scheme}://bob:s3cr3t@db.example.org/x") == (
+        f"{scheme}://bob:[redacted:url-password]@db.example.org/x",
+        1,
+    )
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "Basic", "token"])
+def test_an_authorization_header_keeps_its_scheme(scheme):
+    value = run(32)
+    assert mask(f"Authorization: {scheme} {value}")[0] == f"Authorization: {scheme} [redacted:authorization]"
+
+
+@pytest.mark.parametrize("kind", ["RSA ", "EC ", "OPENSSH ", ""])
+def test_a_private_key_is_masked_whole(kind):
+    key = f"{edge('BEGIN', kind)}\n{LINES}\n{edge('END', kind)}"
+    assert mask(f"before\n{key}\nafter") == ("before\n[redacted:private-key]\nafter", 1)
+    assert mask(key.replace("\n", "\\n")) == ("[redacted:private-key]", 1)
+
+
+def test_a_private_key_that_was_cut_off_is_masked_but_the_prose_after_it_stays():
+    masked, _ = mask(f"{edge('BEGIN')}\n{LINES[:200]}\n\nThat was the key, more later.")
+    assert masked.startswith("[redacted:private-key]")
+    assert masked.endswith("That was the key, more later.")
+
+
+def test_azure_and_aws_keys_are_known_by_their_names():
+    assert find(f"AZURE_OPENAI_KEY={run(32, HEX)}")[0].kind == "azure"
+    assert find(f"AccountKey={run(86)}==;EndpointSuffix=core")[0].kind == "azure"
+    assert find(f"aws_secret_access_key = {run(40)}")[0].kind == "aws-secret"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password=<your password>",
+        "password=${DB_PASSWORD}",
+        "password=$DB_PASSWORD",
+        "password: changeme",
+        "API_KEY=xxxxxxxxxxxxxxxx",
+        "token: ************",
+        "password: {{ vault.pw }}",
+        "PASSWORD=",
+        "token=$(cat t)",
+        "password: see 1Password",
+        "tokens: 400",
+        "max_tokens: 4096",
+        "The token is valid for 3600 seconds.",
+        "The password is required.",
+        "password: str = ''",
+        "self.password = password",
+        "secret: bool = False",
+        "api_key = os.environ['API_KEY']",
+        "token = request.headers.get('x')",
+        "PASSWORD_FILE=/run/secrets/db",
+        "the password was reset on 2026-03-04",
+        "The token is base64-encoded.",
+        "sk-learn-contrib-and-friends-of-it",
+        "Fixed in 3f786850e387550fdab836ed7e6dc881de23001b.",
+        "id 550e8400-e29b-41d4-a716-446655440000",
+        "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "see /etc/passwd: line 3",
+        "https://example.org:8080/@anna/post",
+        "postgres://user:password@localhost/db",
+        "password: [redacted:password]",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGQ3 anna@laptop",
+        "password_hash: $2b$12$abcdefghijklmnopqrstuv",
+        f"![x](data:image/png;base64,{BODY})",
+        "We use JWT tokens, OAuth2 and API keys.",
+        "Her secret: patience.",
+    ],
+)
+def test_ordinary_text_and_placeholders_are_left_alone(text):
+    assert mask(text) == (text, 0)
+
+
+pieces = st.one_of(
+    st.text(max_size=30),
+    st.sampled_from(sorted(TOKENS.values())),
+    st.sampled_from(
+        [
+            edge("BEGIN"),
+            edge("END"),
+            LINES[:90],
+            "password",
+            "=",
+            ": ",
+            " is ",
+            "token",
+            '"',
+            "'",
+            "`",
+            "\n",
+            "İ",
+            "://a:b",
+            "@h",
+            "[redacted:x]",
+            "[redacted:",
+            "Bearer ",
+            "authorization: ",
+            "AccountKey=",
+            "PASS",
+            "7a",
+        ]
+    ),
+)
+texts = st.lists(pieces, max_size=12).map("".join)
+
+
+@settings(max_examples=1500, deadline=None)
+@given(texts)
+@example("password=[redacted:x]hunter2")
+@example("İİİ password=hunter2")
+def test_masking_touches_only_the_spans_and_twice_is_once(text):
+    found = find(text)
+    assert all(0 <= secret.start < secret.end <= len(text) for secret in found)
+    assert all(left.end <= right.start for left, right in itertools.pairwise(found))
+    rebuilt, position = "", 0
+    for secret in found:
+        rebuilt += text[position : secret.start] + f"[redacted:{secret.kind}]"
+        position = secret.end
+    masked, count = mask(text)
+    assert (masked, count) == (rebuilt + text[position:], len(found))
+    assert mask(masked) == (masked, 0)
+
+
+def test_secrets_glued_together_leave_nothing_readable():
+    glued = "password='" + TOKENS["github"] + TOKENS["npm"] + "'"
+    masked, _ = mask(glued)
+    assert masked == "password='[redacted:github]'"
