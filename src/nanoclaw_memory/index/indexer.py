@@ -125,7 +125,7 @@ class Index:
         if known and known.fingerprint == print_ and known.chunking == self.chunking.key:
             self.chunks.touch_file(known, seen.size, seen.mtime_ns)
             return
-        new = [prepared(seen.relative, chunk) for chunk in self.cut(seen.relative, text, self.chunking)]
+        new = prepared(seen.relative, self.cut(seen.relative, text, self.chunking))
         self.chunks.put_file(replace(row, fingerprint=print_), new)
 
     def _embed(self, said: list[str], progress: Progress | None) -> int:

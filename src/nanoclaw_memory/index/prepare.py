@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from datetime import date
 
 from nanoclaw_memory.index.chunker import without_speaker
@@ -15,10 +16,27 @@ MAX_EMBEDDED = 6_000
 _NOT_WORDS = re.compile(r"[\W_]+")
 
 
-def prepared(relative: str, chunk: Chunk) -> NewChunk:
-    """The chunk with its two keyword fields and the fingerprint of its embedded text."""
-    print_ = hashlib.sha256(embedded_text(chunk).encode("utf-8", "surrogatepass")).digest()
-    return NewChunk(chunk, body_of(chunk), around_of(relative, chunk), print_)
+def prepared(relative: str, chunks: Sequence[Chunk]) -> list[NewChunk]:
+    """A file's chunks with their keyword fields and the fingerprints of their embedded texts."""
+    bodies = [body_of(chunk) for chunk in chunks]
+    return [
+        NewChunk(
+            chunk, bodies[place], _near(chunks, bodies, place), around_of(relative, chunk), _print(chunk)
+        )
+        for place, chunk in enumerate(chunks)
+    ]
+
+
+def _print(chunk: Chunk) -> bytes:
+    return hashlib.sha256(embedded_text(chunk).encode("utf-8", "surrogatepass")).digest()
+
+
+def _near(chunks: Sequence[Chunk], bodies: Sequence[str], place: int) -> str:
+    """The turns before and after a turn: an answer rarely repeats the words of its question."""
+    if chunks[place].grain != "turn":
+        return ""
+    beside = (other for other in (place - 1, place + 1) if 0 <= other < len(chunks))
+    return "\n".join(bodies[other] for other in beside if chunks[other].grain == "turn")
 
 
 def body_of(chunk: Chunk) -> str:
@@ -46,7 +64,7 @@ def embedded_text(chunk: Chunk) -> str:
     """What the embedder reads."""
     body = body_of(chunk)
     if chunk.speaker:
-        text = f"{chunk.speaker}: {body}"
+        text = f'{chunk.speaker} said, "{body}"'
     elif chunk.grain == "line":
         text = body
     else:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from nanoclaw_memory.errors import CorruptDatabase, InvalidValue
 from nanoclaw_memory.index.chunker import Chunking
 from nanoclaw_memory.index.indexer import Index, Progress
-from nanoclaw_memory.search.hybrid import Question, Searcher, merged, timed
+from nanoclaw_memory.search.hybrid import Question, Searcher, merged
 from nanoclaw_memory.store.chunks import Chunks
 from nanoclaw_memory.types import Found, Hit, Indexed, Scope
 from nanoclaw_memory.workspace.paths import Home, memory_files, visible
@@ -60,7 +60,11 @@ class SearchFront:
             self._start_anew()
             hits, degraded = self.searcher.search(asked)
             degraded = ["index: the file was damaged and is being built anew", *degraded]
-        return Found(merged(hits, entries, limit), tuple(dict.fromkeys(degraded)), timed(began))
+        return Found(
+            merged(hits, entries, limit),
+            tuple(dict.fromkeys(degraded)),
+            round((time.monotonic() - began) * 1000, 1),
+        )
 
     def run(self, rebuild: bool = False, progress: Progress | None = None) -> Indexed:
         """Bring the index up to date."""
@@ -89,7 +93,9 @@ class SearchFront:
     def _files(self) -> Iterator[tuple[str, Path]]:
         """All Markdown of the group: the index is the group's, what a scope sees is decided in the query."""
         everything = Scope(self.scope.group, private=True)
-        return memory_files(self.home, everything, ())
+        for relative, path in memory_files(self.home, everything, ()):
+            if not relative.startswith("memory/domains/"):  # these are entries, which are searched themselves
+                yield relative, path
 
     def _weights(self) -> tuple[float, float] | None:
         """The weights that somebody set; otherwise the embedder's own serve."""

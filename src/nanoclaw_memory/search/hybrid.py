@@ -1,28 +1,19 @@
-"""A question to hits: keyword and vector candidates, fused, aged, spread over files, and explained."""
+"""A question to hits: candidates fused, neighbours heard, aged, and explained."""
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING
 
-from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.index.indexer import Index
 from nanoclaw_memory.search import ranking
+from nanoclaw_memory.search.candidates import Candidates, Pool
 from nanoclaw_memory.store.chunks import StoredChunk
-from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.types import Hit
 
-if TYPE_CHECKING:
-    from nanoclaw_memory.store.vectors import Matrix
-
-POOL = 100
 PERMANENT = 0.8  # log lines of this importance never age
-
-Visible = Callable[[str], bool]
+CONSIDERED = 100  # how many of the pool are loaded to be aged and reranked
 
 
 @dataclass(frozen=True)
@@ -38,28 +29,22 @@ class Question:
 
 
 @dataclass
-class Candidates:
-    """The pool of one question with every component of each candidate's score."""
+class Candidate:
+    """A chunk on its way to a hit, with every component of its score."""
 
-    keyword: dict[int, float] = field(default_factory=dict)
-    vector: dict[int, float] = field(default_factory=dict)
-    background: float = 0.0
-    weights: tuple[float, float] = (0.0, 1.0)
-    degraded: list[str] = field(default_factory=list)
-
-    @property
-    def ids(self) -> set[int]:
-        return self.keyword.keys() | self.vector.keys()
+    stored: StoredChunk
+    score: float
+    parts: dict[str, float]
 
 
 class Searcher:
-    """Searches one index; keeps its vectors in memory between questions."""
+    """Searches one index as one scope sees it."""
 
     def __init__(
         self,
         index: Index,
         half_life: int,
-        visible: Visible | None = None,
+        visible: Callable[[str], bool] | None = None,
         weights: tuple[float, float] | None = None,
         expand: Callable[[str], list[str]] | None = None,
         corpus: str = "",
@@ -67,102 +52,50 @@ class Searcher:
         self.index = index
         self.corpus = corpus
         self._half_life = half_life
-        self._visible = visible
-        self._weights = weights
-        self._expand = expand
-        self._matrices: dict[str, Matrix] = {}
-        self._guard = threading.Lock()
+        self._candidates = Candidates(index, visible, weights, expand)
 
     def search(self, question: Question) -> tuple[list[Hit], list[str]]:
         """Hits, best first, and what could not take part."""
         degraded = self.index.refresh(embed=not question.fast)
-        pool = self._candidates(question)
-        degraded += pool.degraded
-        stored = self.index.chunks.load(pool.ids)
-        scores, parts = self._scored(question, pool, stored)
-        ranked = sorted(scores, key=lambda key: (-scores[key], key))
+        pool = self._candidates.pool(question.text, question.fast)
+        ranked = self._ranked(question, pool)
         if question.mmr:
-            texts = {key: stored[key].chunk.text for key in ranked[: question.limit * 4]}
-            ranked = ranking.mmr(list(texts), scores, texts, question.limit)
-        hits = [self._hit(question, stored[key], scores[key], parts[key]) for key in ranked[: question.limit]]
-        return hits, degraded
+            ranked = _spread(ranked, question.limit)
+        sure = _confidence(pool)
+        top = ranked[0].score if ranked else 0.0
+        hits = [
+            self._hit(question, candidate, sure * candidate.score / top if top > 0 else 0.0)
+            for candidate in ranked[: question.limit]
+        ]
+        return hits, degraded + pool.degraded
 
-    # ---- candidates ----
-
-    def _candidates(self, question: Question) -> Candidates:
-        files = self._files()
-        terms = terms_of(question.text)
-        if self._expand is not None:
-            terms += [
-                term for name in self._expand(question.text) for term in terms_of(name) if term not in terms
-            ]
-        pool = Candidates()
-        pool.keyword = dict(self.index.chunks.match(terms, POOL, files))
-        if not question.fast:
-            self._add_vectors(question, files, pool)
-        return pool
-
-    def _files(self) -> list[int] | None:
-        """The files this scope may see; None means all."""
-        if self._visible is None:
-            return None
-        return [number for number, path in self.index.chunks.paths() if self._visible(path)]
-
-    def _add_vectors(self, question: Question, files: Sequence[int] | None, pool: Candidates) -> None:
-        chain = self.index.embedder()
-        if chain is None:
-            pool.degraded.append("vectors: embeddings are off; keywords alone answer")
-            return
-        present = self.index.chunks.identities()
-        try:
-            embedded = chain.embed_query(
-                question.text, [one for one in chain.identities if one.key in present]
-            )
-        except ProviderError as error:
-            pool.degraded.append(f"vectors: {error.message}" + (f"; {error.hint}" if error.hint else ""))
-            return
-        matrix = self._matrix(embedded.identity.key, embedded.identity.dimensions)
-        found, pool.background = matrix.nearest(embedded.vector, POOL, files)
-        pool.vector = dict(found)
-        others = [key for key in pool.keyword if key not in pool.vector]
-        rows = matrix.rows_of(others)
-        known = [(key, row) for key, row in zip(others, rows.tolist(), strict=True) if row >= 0]
-        scores = matrix.similarities(embedded.vector, rows[rows >= 0])
-        pool.vector.update({key: score for (key, _), score in zip(known, scores.tolist(), strict=True)})
-        pool.weights = self._weights or chain.weights_of(embedded.identity)
-
-    def _matrix(self, identity: str, dimensions: int) -> Matrix:
-        from nanoclaw_memory.store.vectors import Matrix
-
-        with self._guard:
-            if identity not in self._matrices:
-                self._matrices = {identity: Matrix(self.index.chunks, identity, dimensions)}
-            matrix = self._matrices[identity]
-            matrix.refresh()
-            return matrix
-
-    # ---- scores ----
-
-    def _scored(
-        self, question: Question, pool: Candidates, stored: dict[int, StoredChunk]
-    ) -> tuple[dict[int, float], dict[int, dict[str, float]]]:
-        keyword = ranking.of_maximum(pool.keyword)
-        vector = ranking.min_max(pool.vector)
-        vector_weight, keyword_weight = pool.weights
-        total = vector_weight + keyword_weight or 1.0
-        scores: dict[int, float] = {}
-        parts: dict[int, dict[str, float]] = {}
-        for key in stored:
-            fused = (vector_weight * vector.get(key, 0.0) + keyword_weight * keyword.get(key, 0.0)) / total
+    def _ranked(self, question: Question, pool: Pool) -> list[Candidate]:
+        fused = ranking.fused(pool.keyword, pool.vector, pool.weights)
+        beside = ranking.lent(fused, pool.places)
+        about = ranking.asked_about(question.text, {place.speaker for place in pool.places.values()})
+        scores = {
+            key: fused.get(key, 0.0)
+            + beside.get(key, 0.0)
+            + (ranking.SPEAKER if about and place.speaker == about else 0.0)
+            for key, place in pool.places.items()
+        }
+        best = sorted(scores, key=lambda key: (-scores[key], key))[: max(CONSIDERED, question.limit)]
+        stored = self.index.chunks.load(best)
+        found = []
+        for key in best:
+            if key not in stored:
+                continue  # removed since the pool was made
             aged = self._recency(question, stored[key])
-            scores[key] = fused * aged
-            parts[key] = {
-                "keyword": keyword.get(key, 0.0),
-                "vector": vector.get(key, 0.0),
+            parts = {
+                "keyword": pool.keyword.get(key, 0.0),
                 "cosine": pool.vector.get(key, 0.0),
+                "fused": fused.get(key, 0.0),
+                "neighbours": beside.get(key, 0.0),
+                "speaker": ranking.SPEAKER if about and stored[key].chunk.speaker == about else 0.0,
                 "recency": aged,
             }
-        return scores, parts
+            found.append(Candidate(stored[key], scores[key] * aged, parts))
+        return sorted(found, key=lambda candidate: -candidate.score)
 
     def _recency(self, question: Question, stored: StoredChunk) -> float:
         chunk = stored.chunk
@@ -170,9 +103,10 @@ class Searcher:
             return 1.0
         return ranking.recency(chunk.day, question.today, self._half_life)
 
-    def _hit(self, question: Question, stored: StoredChunk, score: float, parts: dict[str, float]) -> Hit:
-        chunk = stored.chunk
+    def _hit(self, question: Question, candidate: Candidate, score: float) -> Hit:
+        stored, chunk = candidate.stored, candidate.stored.chunk
         start, end, text = ranking.snippet(chunk.text, chunk.start_line, question.text)
+        parts = {name: round(value, 4) for name, value in candidate.parts.items()}
         return Hit(
             "chunk",
             stored.path,
@@ -180,29 +114,42 @@ class Searcher:
             end,
             text,
             round(score, 4),
-            _why(parts),
+            _why(candidate.parts),
             str(stored.id),
             chunk.heading,
             chunk.day,
             chunk.speaker,
             self.corpus,
-            parts={name: round(value, 4) for name, value in parts.items()} if question.explain else {},
+            parts=parts if question.explain else {},
         )
 
 
+def _confidence(pool: Pool) -> float:
+    """How good the best of the pool is in itself."""
+    return ranking.confidence(
+        max(pool.vector.values(), default=0.0),
+        pool.background,
+        max(pool.keyword.values(), default=0.0),
+        pool.weights,
+    )
+
+
+def _spread(ranked: Sequence[Candidate], limit: int) -> list[Candidate]:
+    """The best that also differ from each other."""
+    by_id = {candidate.stored.id: candidate for candidate in ranked[: limit * 4]}
+    scores = {key: candidate.score for key, candidate in by_id.items()}
+    texts = {key: candidate.stored.chunk.text for key, candidate in by_id.items()}
+    return [by_id[key] for key in ranking.mmr(list(by_id), scores, texts, limit)]
+
+
 def _why(parts: dict[str, float]) -> str:
-    reasons = [f"{name} {parts[name]:.2f}" for name in ("keyword", "vector") if parts[name] > 0]
+    names = {"keyword": "words", "cosine": "meaning", "neighbours": "turns beside it", "speaker": "speaker"}
+    reasons = [shown for name, shown in names.items() if parts[name] > 0]
     if parts["recency"] < 1:
-        reasons.append(f"recency ×{parts['recency']:.2f}")
-    return ", ".join(reasons)
-
-
-def timed(began: float) -> float:
-    """Milliseconds since `began`."""
-    return round((time.monotonic() - began) * 1000, 1)
+        reasons.append(f"aged ×{parts['recency']:.2f}")
+    return " + ".join(reasons)
 
 
 def merged(chunk_hits: Sequence[Hit], entry_hits: Sequence[Hit], limit: int) -> tuple[Hit, ...]:
-    """Chunk and entry hits in one order; both scores are 0 to 1."""
-    both = [*chunk_hits, *entry_hits]
-    return tuple(sorted((replace(hit) for hit in both), key=lambda hit: -hit.score)[:limit])
+    """Chunk and entry hits in one order; both scores are `ranking.confidence`, 0 to 1."""
+    return tuple(sorted((*chunk_hits, *entry_hits), key=lambda hit: -hit.score)[:limit])

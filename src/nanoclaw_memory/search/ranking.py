@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
+from nanoclaw_memory.store.chunks import Place
 from nanoclaw_memory.store.keywords import spaced, terms_of
 from nanoclaw_memory.text import words
 
 SNIPPET = 700
 OLDEST_SHARE = 0.25
+SPEAKER = 0.2  # added for a turn of the one person that the question names
+_LENT = {-2: 0.1, -1: 0.2, 1: 0.2, 2: 0.1}
 
 
 def min_max(scores: Mapping[int, float]) -> dict[int, float]:
@@ -24,6 +27,53 @@ def of_maximum(scores: Mapping[int, float]) -> dict[int, float]:
     """Scores as shares of the best."""
     high = max(scores.values(), default=0.0)
     return {key: score / high if high > 0 else 0.0 for key, score in scores.items()}
+
+
+def fused(
+    keyword: Mapping[int, float], vector: Mapping[int, float], weights: tuple[float, float]
+) -> dict[int, float]:
+    """Union of both: shares of the best keyword score and of the band of cosines, weighted.
+
+    A cosine is measured within the pool because embedders crowd theirs into a narrow band.
+    """
+    vector_weight, keyword_weight = weights
+    total = vector_weight + keyword_weight or 1.0
+    words_, meaning = of_maximum(keyword), min_max(vector)
+    return {
+        key: (vector_weight * meaning.get(key, 0.0) + keyword_weight * words_.get(key, 0.0)) / total
+        for key in keyword.keys() | vector.keys()
+    }
+
+
+def lent(scores: Mapping[int, float], places: Mapping[int, Place]) -> dict[int, float]:
+    """What the turns beside each turn lend it: question and answer are found together."""
+    at = {(place.file_id, place.position): place.id for place in places.values() if place.grain == "turn"}
+    return {
+        place.id: sum(
+            share * scores.get(at.get((place.file_id, place.position + step), -1), 0.0)
+            for step, share in _LENT.items()
+        )
+        for place in places.values()
+        if place.grain == "turn"
+    }
+
+
+def asked_about(question: str, speakers: Iterable[str]) -> str:
+    """The one speaker whom the question names; nobody when it names none or several."""
+    asked = set(words(question)) | {word.removesuffix("s").rstrip("'’") for word in words(question)}
+    named = {speaker for speaker in speakers if speaker and asked & set(words(speaker))}
+    return named.pop() if len(named) == 1 else ""
+
+
+def confidence(cosine: float, background: float, keyword: float, weights: tuple[float, float]) -> float:
+    """How good a hit is in itself, 0 to 1, whatever else was found: comparable between kinds of hits.
+
+    A cosine counts by how far it stands above the mean of the index; a keyword score r as r / (1 + r).
+    """
+    vector_weight, keyword_weight = weights
+    above = max(cosine - background, 0.0) / (1 - background) if background < 1 else 0.0
+    both = vector_weight * min(2 * above, 1.0) + keyword_weight * keyword / (1 + keyword)
+    return both / (vector_weight + keyword_weight or 1.0)
 
 
 def recency(day: str, today: date, half_life: int) -> float:

@@ -38,11 +38,23 @@ class StoredChunk:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where a chunk stands."""
+
+    id: int
+    file_id: int
+    position: int
+    grain: str
+    speaker: str
+
+
+@dataclass(frozen=True)
 class NewChunk:
     """A chunk to be stored: its keyword fields and the fingerprint of the text that is embedded."""
 
     chunk: Chunk
     body: str
+    near: str
     around: str
     fingerprint: bytes
 
@@ -180,6 +192,30 @@ class Chunks:
         only = "+rowid IN (SELECT id FROM chunks WHERE file_id IN (SELECT value FROM json_each(:files)))"
         return self.database.match("chunks_fts", terms, limit, only, {"files": json.dumps(list(files))})
 
+    def holds(self, term: str) -> bool:
+        """Whether any chunk holds the term."""
+        return bool(self.database.match("chunks_fts", [term], 1))
+
+    def compounds(self, part: str, limit: int = 20) -> list[str]:
+        """Long words that hold `part`: "migration" finds "datenbankmigration"."""
+        rows = self.database.query(
+            "SELECT word FROM long_words WHERE instr(word, :part) > 0 LIMIT :limit",
+            {"part": part, "limit": limit},
+        )
+        return [str(word) for (word,) in rows]
+
+    def places(self, ids: Iterable[int], reach: int) -> list[Place]:
+        """Where these chunks stand, and the turns up to `reach` places before and after a turn."""
+        rows = self.database.query(
+            "SELECT DISTINCT n.id, n.file_id, n.position, n.grain, n.speaker FROM chunks c"
+            " JOIN chunks n ON n.file_id = c.file_id AND n.position BETWEEN"
+            " c.position - CASE c.grain WHEN 'turn' THEN :reach ELSE 0 END"
+            " AND c.position + CASE c.grain WHEN 'turn' THEN :reach ELSE 0 END"
+            " WHERE c.id IN (SELECT value FROM json_each(:ids))",
+            {"ids": json.dumps(list(ids)), "reach": reach},
+        )
+        return [Place(*row) for row in rows]
+
     # ---- vectors ----
 
     def identities(self) -> dict[str, int]:
@@ -275,8 +311,13 @@ class Chunks:
             },
         )
         self.database.execute(
-            "INSERT INTO chunks_fts (rowid, body, around) VALUES (:id, :body, :around)",
-            {"id": number, "body": spaced(new.body), "around": spaced(new.around)},
+            "INSERT INTO chunks_fts (rowid, body, near, around) VALUES (:id, :body, :near, :around)",
+            {
+                "id": number,
+                "body": spaced(new.body),
+                "near": spaced(new.near),
+                "around": spaced(new.around),
+            },
         )
         self.database.execute_many(
             "INSERT INTO long_words (word) VALUES (:word) ON CONFLICT DO NOTHING",

@@ -5,10 +5,15 @@ from __future__ import annotations
 import itertools
 import re
 
-from nanoclaw_memory.text import STOP_WORDS, words
+from nanoclaw_memory.text import words
 
 LONG_WORD = 9
 MAX_TERMS = 64
+# Only what never tells one text from another: dropping all stop words loses answers ("used to", "before").
+_FUNCTION_WORDS = frozenset(
+    "a an and are at be by did do does for had has have he her his how i in is it its of on or our she that the"
+    " their they this to was we were what when where which who why with you your".split()
+)
 # Scripts written without spaces, and Hangul, whose particles hang on the word: each character is a word.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -24,7 +29,7 @@ def spaced(text: str) -> str:
 
 
 def terms_of(question: str) -> list[str]:
-    """The words and character pairs to look for, without stop words unless there is nothing else."""
+    """The words and character pairs to look for, without function words unless there is nothing else."""
     found: dict[str, None] = {}
     for word in words(question):
         for part in _RUN.split(word):
@@ -33,8 +38,18 @@ def terms_of(question: str) -> list[str]:
         for run in _RUN.findall(word):
             for pair in _pairs(run):
                 found.setdefault(pair)
-    meaningful = [term for term in found if term not in STOP_WORDS]
+    meaningful = [term for term in found if term not in _FUNCTION_WORDS]
     return (meaningful or list(found))[:MAX_TERMS]
+
+
+def parts_of(word: str) -> list[tuple[str, str]]:
+    """The ways to read a long word as a compound of two, with or without a linking letter."""
+    return [
+        (word[:cut], word[cut + link :])
+        for cut in range(4, len(word) - 3)
+        for link in (0, 1)
+        if len(word) - cut - link >= 4
+    ]
 
 
 def long_words(text: str) -> set[str]:

@@ -78,16 +78,6 @@ class Matrix:
         found: Floats = (self._codes[rows].astype(np.float32) @ vector) * self._scales[rows]
         return found
 
-    def rows_of(self, ids: Sequence[int]) -> npt.NDArray[np.int64]:
-        """The rows of chunk ids; -1 for a chunk that has no vector."""
-        import numpy as np
-
-        wanted = np.asarray(ids, dtype=np.int64)
-        if not len(self.ids):
-            return np.full(len(wanted), -1, dtype=np.int64)
-        places = np.minimum(np.searchsorted(self.ids, wanted), len(self.ids) - 1)
-        return np.where(self.ids[places] == wanted, places, -1)
-
     def nearest(
         self, vector: Floats, limit: int, files: Collection[int] | None = None
     ) -> tuple[list[tuple[int, float]], float]:

@@ -40,13 +40,14 @@ CREATE TABLE chunks (
 CREATE INDEX chunks_file ON chunks (file_id, position);
 CREATE INDEX chunks_fingerprint ON chunks (fingerprint);
 
--- Contentless: the text is in `chunks`; rowid = chunks.id.
+-- Contentless: the text is in `chunks`; rowid = chunks.id. `near` holds the turns before and after a turn,
+-- `around` what a chunk stands under: file, headings, speaker, day.
 CREATE VIRTUAL TABLE chunks_fts USING fts5(
-  body, around,
+  body, near, around,
   content = '', contentless_delete = 1,
   tokenize = "porter unicode61 remove_diacritics 2"
 );
-INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('rank', 'bm25(1.0, 0.5)');
+INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('rank', 'bm25(1.0, 0.4, 0.5)');
 
 -- Long words as they are written, so that a part of a compound finds the whole.
 CREATE TABLE long_words (

@@ -1,0 +1,117 @@
+"""The pool of one question: what its words find, what its meaning finds, and the turns beside those."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from nanoclaw_memory.errors import ProviderError
+from nanoclaw_memory.index.indexer import Index
+from nanoclaw_memory.store.chunks import Chunks, Place
+from nanoclaw_memory.store.keywords import LONG_WORD, parts_of, terms_of
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.providers.embedder import Embedded
+    from nanoclaw_memory.store.vectors import Matrix
+
+POOL = 100
+REACH = 2  # turns before and after that lend a turn their score
+_SHORTEST_PART = 5
+
+
+@dataclass
+class Pool:
+    """The candidates with what each index says of them."""
+
+    keyword: dict[int, float] = field(default_factory=dict)
+    vector: dict[int, float] = field(default_factory=dict)
+    places: dict[int, Place] = field(default_factory=dict)
+    background: float = 0.0  # the mean cosine of the whole index: what an unrelated text has
+    weights: tuple[float, float] = (0.0, 1.0)
+    degraded: list[str] = field(default_factory=list)
+
+
+class Candidates:
+    """Gathers pools from one index; keeps its vectors in memory between questions."""
+
+    def __init__(
+        self,
+        index: Index,
+        visible: Callable[[str], bool] | None,
+        weights: tuple[float, float] | None,
+        expand: Callable[[str], list[str]] | None,
+    ) -> None:
+        self._index = index
+        self._visible = visible
+        self._weights = weights
+        self._expand = expand
+        self._matrices: dict[str, Matrix] = {}
+        self._guard = threading.Lock()
+
+    def pool(self, question: str, fast: bool) -> Pool:
+        """The candidates for a question; `fast` looks for words only."""
+        files = self._files()
+        pool = Pool()
+        pool.keyword = dict(self._index.chunks.match(self._terms(question), POOL, files))
+        if not fast:
+            self._add_vectors(question, files, pool)
+        found = pool.keyword.keys() | pool.vector.keys()
+        pool.places = {place.id: place for place in self._index.chunks.places(found, REACH)}
+        return pool
+
+    def _files(self) -> list[int] | None:
+        """The files this scope may see; None means all."""
+        if self._visible is None:
+            return None
+        return [number for number, path in self._index.chunks.paths() if self._visible(path)]
+
+    def _terms(self, question: str) -> list[str]:
+        names = self._expand(question) if self._expand else []
+        terms = list(dict.fromkeys(term for text in (question, *names) for term in terms_of(text)))
+        return [found for term in terms for found in _known(self._index.chunks, term)]
+
+    def _add_vectors(self, question: str, files: Sequence[int] | None, pool: Pool) -> None:
+        chain = self._index.embedder()
+        if chain is None:
+            pool.degraded.append("vectors: embeddings are off; keywords alone answer")
+            return
+        present = self._index.chunks.identities()
+        try:
+            embedded = chain.embed_query(question, [one for one in chain.identities if one.key in present])
+        except ProviderError as error:
+            pool.degraded.append(f"vectors: {error.message}" + (f"; {error.hint}" if error.hint else ""))
+            return
+        if embedded.identity != chain.identity:
+            pool.degraded.append(f"vectors: {chain.identity.key} is down, {embedded.identity.key} answers")
+        pool.weights = self._weights or chain.weights_of(embedded.identity)
+        self._nearest(embedded, files, pool)
+
+    def _nearest(self, embedded: Embedded, files: Sequence[int] | None, pool: Pool) -> None:
+        matrix = self._matrix(embedded.identity.key, embedded.identity.dimensions)
+        found, pool.background = matrix.nearest(embedded.vector, POOL, files)
+        pool.vector = dict(found)
+
+    def _matrix(self, identity: str, dimensions: int) -> Matrix:
+        from nanoclaw_memory.store.vectors import Matrix
+
+        with self._guard:
+            if identity not in self._matrices:
+                self._matrices = {identity: Matrix(self._index.chunks, identity, dimensions)}
+            matrix = self._matrices[identity]
+            matrix.refresh()
+            return matrix
+
+
+def _known(chunks: Chunks, term: str) -> list[str]:
+    """The term; when no text holds it, the compounds it is part of, or the two words it is made of."""
+    if len(term) < _SHORTEST_PART or " " in term or chunks.holds(term):
+        return [term]
+    whole = chunks.compounds(term)
+    if whole or len(term) < LONG_WORD:
+        return [term, *whole]
+    for first, second in parts_of(term):
+        if chunks.holds(first) and chunks.holds(second):
+            return [term, first, second]
+    return [term]
