@@ -24,6 +24,7 @@ from nanoclaw_memory.types import (
     Entry,
     Finding,
     Found,
+    GraphAnswer,
     Indexed,
     Lines,
     LogLine,
@@ -38,17 +39,20 @@ from nanoclaw_memory.types import (
     Stored,
     TaskRun,
     TranscriptFile,
+    Upserted,
     Written,
 )
 from nanoclaw_memory.workspace.paths import PENDING_RESTORE, Home, default_home, locate, log_path
 
 if TYPE_CHECKING:
     from nanoclaw_memory.entries.entries import Entries
+    from nanoclaw_memory.graph.graph import KnowledgeGraph
     from nanoclaw_memory.host.host import Host
     from nanoclaw_memory.host.tasks import Tasks
     from nanoclaw_memory.providers.embedder import Chain
     from nanoclaw_memory.search.front import SearchFront
     from nanoclaw_memory.settings import Configuration, Settings
+    from nanoclaw_memory.store.migrate import Adopt
     from nanoclaw_memory.store.proposals import Proposals
     from nanoclaw_memory.store.sqlite import SqliteDatabase
     from nanoclaw_memory.telemetry import Telemetry

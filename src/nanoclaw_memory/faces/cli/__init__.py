@@ -26,6 +26,7 @@ COMMANDS = {
     "doctor": ("health", "Check everything and name the command that helps."),
     "index": ("search", "Bring the search index up to date."),
     "search": ("search", "Find lines in memory."),
+    "graph": ("graph", "Facts and relations: search, add, relate, history, import, show, …"),
     "entries": ("entries", "Store, list, show and delete typed entries."),
     "recall": ("entries", "Recall what answers a question, within a token budget."),
     "brief": ("entries", "Print what matters, for a session's start."),

@@ -1,0 +1,1 @@
+"""ENTITY -> FACTS: the knowledge graph."""

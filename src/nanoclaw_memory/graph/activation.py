@@ -1,0 +1,96 @@
+"""Activation: what is retrieved gets warmer and is wired together; what is not cools day by day."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+
+from nanoclaw_memory.clock import Clock, stamp
+from nanoclaw_memory.errors import StoreError
+from nanoclaw_memory.store.facts import FactTable
+from nanoclaw_memory.store.relations import RelationTable
+from nanoclaw_memory.types import GraphHit
+
+_COOLED_ON = "cooled_on"
+
+
+class Activation:
+    """Warms and cools the facts and relations of one graph."""
+
+    def __init__(self, facts: FactTable, relations: RelationTable, clock: Clock) -> None:
+        self.facts = facts
+        self.relations = relations
+        self.clock = clock
+        self.db = facts.db
+
+    def reinforce(self, hits: Sequence[GraphHit], bump: float, linked_bump: float) -> str:
+        """Warm what was retrieved and wire the answers together; gives why it could not, or nothing.
+
+        What came along (linked facts, the rest of an entity) is warmed less and not wired: use makes hot.
+        """
+        moment = stamp(self.clock.now())
+        facts: dict[int, float] = {}
+        relations: dict[int, float] = {}
+        for hit in hits:
+            amount = linked_bump if hit.linked or hit.context else bump
+            (facts if hit.kind == "fact" else relations)[hit.item.id] = amount
+        answers = [hit.item.id for hit in hits if hit.kind == "fact" and not (hit.linked or hit.context)]
+        if not facts and not relations:
+            return ""
+        try:
+            with self.db.transaction():
+                self.facts.bump(facts, moment)
+                self.relations.bump(relations, moment)
+                self.facts.wire(answers, moment)
+        except StoreError as error:
+            # The answer is there already; a busy or read-only database must not take it away.
+            return f"activation not raised: {error.message}"
+        return ""
+
+    def cool(self, factor: float) -> tuple[int, int]:
+        """Cool by calendar day, catching up on days missed; gives facts changed and days made up."""
+        now = self.clock.now()
+        with self.db.transaction():
+            last = self._cooled_on()
+            if last == now.date().isoformat():
+                return 0, 0
+            changed = self._catch_up(factor, now, last)
+            self.db.execute(
+                "INSERT INTO graph_state (key, value) VALUES (:key, :value)"
+                " ON CONFLICT (key) DO UPDATE SET value = :value",
+                {"key": _COOLED_ON, "value": now.date().isoformat()},
+            )
+        days = (now.date() - date.fromisoformat(last)).days if last else 1
+        return changed, days
+
+    def _catch_up(self, factor: float, now: datetime, last: str) -> int:
+        """Each fact cools once for every day since the last cooling, or since the day it was learnt."""
+        today = now.date()
+        since = date.fromisoformat(last) if last else self._first_day(today) - timedelta(days=1)
+        if since >= today:
+            return 0
+        start = _midnight(since + timedelta(days=1), now)
+        changed = self._cool(factor ** (today - since).days, "", stamp(start))
+        for number in range(1, (today - since).days + 1):
+            day = since + timedelta(days=number)
+            after, before = _midnight(day, now), _midnight(day + timedelta(days=1), now)
+            changed += self._cool(factor ** ((today - day).days + 1), stamp(after), stamp(before))
+        return changed
+
+    def _cool(self, factor: float, after: str, before: str) -> int:
+        changed = self.facts.cool(factor, after, before)
+        self.relations.cool(factor, after, before)
+        return changed
+
+    def _cooled_on(self) -> str:
+        rows = self.db.query("SELECT value FROM graph_state WHERE key = :key", {"key": _COOLED_ON})
+        return str(rows[0][0]) if rows else ""
+
+    def _first_day(self, today: date) -> date:
+        """The day before which nothing was ever cooled by us."""
+        ((first,),) = self.db.query("SELECT min(created_at) FROM facts WHERE created_at >= '1970'")
+        return min(date.fromisoformat(first[:10]), today) if first else today
+
+
+def _midnight(day: date, now: datetime) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=now.tzinfo)

@@ -1,0 +1,293 @@
+"""Whom a question is about: known names in any case, possessives, self-reference, first names, typos."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from nanoclaw_memory.graph.intents import concepts, stem
+from nanoclaw_memory.store.names import NameTable
+from nanoclaw_memory.text import STOP_WORDS
+
+MAX_WORDS = 300  # of a long text only the beginning and the end are read
+MAX_NAME_WORDS = 5
+MAX_CHAIN = 8
+MAX_ALIKE = 5  # entities that one first name may mean
+NEAR = 400  # names compared for a typo
+_TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*['’]?[+#]*")
+_SENTENCE_END = re.compile(r"[.!?:\n]\s*[\"'(\[]*$|^[\s\"'(\[\-*•]*$")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
+_MINE = re.compile(
+    r"\b(?:my|mine|who am i|what am i|how old am i|where am i|am i|was i|do i|did i|have i|should i|"
+    r"mein|meine|meiner|meinem|meinen|wer bin ich|bin ich|habe ich)\b"
+)
+_YOURS = re.compile(
+    r"\b(?:your|yours|who are you|what are you|how old are you|are you called|were you|"
+    r"dein|deine|deiner|deinem|deinen|wer bist du|bist du)\b"
+)
+_POSSESSIVE = ("'s", "’s", "'", "’")
+# Common verbs and adverbs of questions and requests; capitalised at the start they are no names.
+_PLAIN = frozenset(
+    "tell show give find list know remember remind get got need want make look check say said does did "
+    "wann wer wie wo was welche welcher welches wem wen hat ist sind die der das ein eine und".split()
+)
+
+
+@dataclass(frozen=True)
+class Word:
+    """One word of a question."""
+
+    text: str
+    folded: str
+    possessive: bool
+    capital: bool
+    first: bool  # of a sentence, where a capital means nothing
+
+
+@dataclass(frozen=True)
+class Named:
+    """A name in the question and the entities (folded) it stands for."""
+
+    said: str
+    entities: tuple[str, ...]
+    start: int
+    end: int
+    how: str = "name"  # name, alias, self, part, typo
+    ambiguous: bool = False
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question's words, and whom it names."""
+
+    words: tuple[Word, ...]
+    named: tuple[Named, ...] = field(default=())
+
+    @property
+    def taken(self) -> set[int]:
+        return {place for name in self.named for place in range(name.start, name.end)}
+
+    @property
+    def entities(self) -> list[str]:
+        return list(dict.fromkeys(entity for name in self.named for entity in name.entities))
+
+
+def words_of(text: str) -> tuple[Word, ...]:
+    """The words of a text; of a very long one the first and the last."""
+    plain = unicodedata.normalize("NFKC", text)
+    matches = list(_TOKEN.finditer(plain))
+    if len(matches) > MAX_WORDS:
+        half = MAX_WORDS // 2
+        matches = matches[:half] + matches[-half:]
+    return tuple(_word(plain, match) for match in matches)
+
+
+def _word(text: str, match: re.Match[str]) -> Word:
+    said = match.group()
+    folded = said.casefold().replace("’", "'")
+    possessive = folded.endswith(("'s", "'"))
+    bare = folded.removesuffix("'s").removesuffix("'") if possessive else folded
+    before = text[max(0, match.start() - 8) : match.start()]
+    return Word(said, bare, possessive, said[:1].isupper(), bool(_SENTENCE_END.search(before)))
+
+
+class Resolver:
+    """Finds the entities of a question by look-ups in the names' index: no list of names is ever loaded."""
+
+    def __init__(self, names: NameTable, user: str, agent: str) -> None:
+        self.names = names
+        self.user = user
+        self.agent = agent
+
+    def read(self, text: str) -> Question:
+        """The question with its entities: exact names, else parts of names, else names with a typo."""
+        words = words_of(text)
+        exact = self._exact(words)
+        selves = self._selves(text, words, bool(exact))
+        named = exact + selves or self._parts(words) or self._typos(words)
+        return Question(words, tuple(named))
+
+    # ---- exact ----
+
+    def _exact(self, words: tuple[Word, ...]) -> list[Named]:
+        spans = dict(_spans(words))
+        known = self.names.known(list({name for names in spans.values() for name in names}))
+        chosen: list[tuple[int, int, str]] = []
+        taken: set[int] = set()
+        for start, end in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):
+            name = next((name for name in spans[start, end] if name in known), None)
+            if name is None or taken.intersection(range(start, end)) or _means_nothing(words[start:end]):
+                continue
+            taken.update(range(start, end))
+            chosen.append((start, end, name))
+        return self._resolve(_without_intents(chosen, words), words)
+
+    def _resolve(self, chosen: list[tuple[int, int, str]], words: tuple[Word, ...]) -> list[Named]:
+        meanings = self.closure([name for _, _, name in chosen])
+        found = []
+        for start, end, name in sorted(chosen):
+            entities, via_alias, ambiguous = meanings[name]
+            said = " ".join(word.text for word in words[start:end])
+            said = said.removesuffix("'s").removesuffix("’s")
+            found.append(Named(said, entities, start, end, "alias" if via_alias else "name", ambiguous))
+        return found
+
+    def closure(self, names: list[str]) -> dict[str, tuple[tuple[str, ...], bool, bool]]:
+        """For each name: itself and all it is an alias of, whether it is an alias, whether of several."""
+        steps: dict[str, list[str]] = {}
+        fresh = list(dict.fromkeys(names))
+        for _ in range(MAX_CHAIN):
+            if not fresh:
+                break
+            found = self.names.targets(fresh)
+            steps |= {name: found.get(name, []) for name in fresh}
+            fresh = [t for targets in found.values() for t in targets if t not in steps]
+        return {name: _reach(name, steps) for name in names}
+
+    # ---- self ----
+
+    def _selves(self, text: str, words: tuple[Word, ...], others: bool) -> list[Named]:
+        plain = " ".join(word.text.casefold() for word in words)
+        found = []
+        for pattern, entity, marks in (
+            (_MINE, self.user, ("my", "mein", "meine", "i")),
+            (_YOURS, self.agent, ("your", "dein", "deine", "you")),
+        ):
+            match = pattern.search(plain)
+            # "my" beside another name owns something of it at most; "am I" beside one is small talk.
+            if not match or (others and match.group() not in marks):
+                continue
+            place = plain[: match.start()].count(" ")
+            folded = " ".join(word.folded for word in words_of(entity))
+            entities = self.closure([folded])[folded][0]
+            found.append(Named(entity, entities, place, place + 1, "self"))
+        return found
+
+    # ---- parts of names and typos ----
+
+    def _parts(self, words: tuple[Word, ...]) -> list[Named]:
+        found = []
+        for place, word in enumerate(words):
+            if not _may_be_name(word) or len(word.folded) < 2:
+                continue
+            whole = self.names.beginning(word.folded + " ", MAX_ALIKE + 1) or self.names.ending(
+                " " + word.folded, MAX_ALIKE + 1
+            )
+            if 1 <= len(whole) <= MAX_ALIKE:
+                meanings = self.closure(whole)
+                entities = tuple(dict.fromkeys(e for name in whole for e in meanings[name][0]))
+                found.append(
+                    Named(word.text, entities, place, place + 1, "part", ambiguous=len(set(whole)) > 1)
+                )
+        return found
+
+    def _typos(self, words: tuple[Word, ...]) -> list[Named]:
+        likely = [place for place, word in enumerate(words) if _may_be_name(word)]
+        places = likely or [
+            place for place, word in enumerate(words) if len(word.folded) >= 5 and _is_open(word)
+        ]
+        for length in (3, 2, 1):
+            for start in places:
+                if not set(range(start, start + length)) <= set(places):
+                    continue
+                said = " ".join(word.folded for word in words[start : start + length])
+                near = self._nearest(said)
+                if near:
+                    entities, _, ambiguous = self.closure([near])[near]
+                    text = " ".join(word.text for word in words[start : start + length])
+                    return [Named(text, entities, start, start + length, "typo", ambiguous)]
+        return []
+
+    def _nearest(self, said: str) -> str | None:
+        """The one known name within one edit, or two for long names."""
+        if len(said) < 4:
+            return None
+        from rapidfuzz.distance import OSA
+
+        # One edit leaves one half of a name as it was: two range scans find all that can be near.
+        half = max(2, (len(said) - 1) // 2)
+        near = {*self.names.beginning(said[:half], NEAR), *self.names.ending(said[-half:], NEAR)}
+        allowed = 1 if len(said) < 8 else 2
+        ranked = sorted(
+            (OSA.distance(said, name, score_cutoff=allowed), name)
+            for name in near
+            if abs(len(name) - len(said)) <= allowed
+        )
+        ranked = [(distance, name) for distance, name in ranked if distance <= allowed]
+        if not ranked or (len(ranked) > 1 and ranked[0][0] == ranked[1][0]):
+            return None
+        return ranked[0][1]
+
+
+def _spans(words: tuple[Word, ...]) -> Iterator[tuple[tuple[int, int], list[str]]]:
+    """Every run of one to five words, with the forms under which it may be known, likeliest first."""
+    for start in range(len(words)):
+        for end in range(start + 1, min(start + MAX_NAME_WORDS, len(words)) + 1):
+            before = [w.folded + ("'s" if w.possessive else "") for w in words[start : end - 1]]
+            last = words[end - 1]
+            forms = [last.folded]
+            if last.possessive:
+                forms.insert(0, last.folded + "'s")
+            elif last.folded.endswith("s") and len(last.folded) > 3:
+                forms.append(last.folded[:-1])  # Heidis Geburtstag
+            yield (start, end), [" ".join([*before, form]) for form in forms]
+            if end == start + 1 and _UNSPACED.search(last.folded):
+                yield from _inside(last.folded, start)
+
+
+def _inside(word: str, place: int) -> Iterator[tuple[tuple[int, int], list[str]]]:
+    """Names in a script without spaces stand anywhere in a run of characters; the longest first."""
+    forms = [
+        run[first : first + length]
+        for run in _UNSPACED.findall(word)
+        for length in range(min(6, len(run)), 1, -1)
+        for first in range(min(len(run) - length + 1, 60))
+    ]
+    yield (place, place + 1), [word, *forms]
+
+
+def _reach(name: str, steps: dict[str, list[str]]) -> tuple[tuple[str, ...], bool, bool]:
+    reached = [name]
+    for current in reached:
+        reached += [target for target in steps.get(current, []) if target not in reached]
+    ends = [n for n in reached if not steps.get(n)]
+    return tuple(reached), len(reached) > 1, len(ends) > 1
+
+
+def _means_nothing(span: tuple[Word, ...]) -> bool:
+    """A single function word or number is a name only when it is written as one inside a sentence."""
+    if len(span) > 1:
+        return all(word.folded in STOP_WORDS and not word.capital for word in span)
+    word = span[0]
+    plain = word.folded in STOP_WORDS or word.folded in _PLAIN or word.folded.isdigit()
+    return plain and not (word.capital and not word.first)
+
+
+def _without_intents(
+    chosen: list[tuple[int, int, str]], words: tuple[Word, ...]
+) -> list[tuple[int, int, str]]:
+    """`port` in "Keystone's port" is what is asked, even when something is called Port."""
+    surer = [
+        (start, end, name)
+        for start, end, name in chosen
+        if end - start > 1
+        or words[start].possessive
+        or (words[start].capital and not words[start].first)
+        or stem(name) not in concepts()
+    ]
+    return surer or chosen
+
+
+def _is_open(word: Word) -> bool:
+    return (
+        word.folded not in STOP_WORDS
+        and word.folded not in _PLAIN
+        and stem(word.folded) not in concepts()
+        and not word.folded.isdigit()
+    )
+
+
+def _may_be_name(word: Word) -> bool:
+    return (word.capital or word.possessive) and _is_open(word)

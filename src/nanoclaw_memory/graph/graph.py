@@ -1,0 +1,209 @@
+"""KnowledgeGraph: all that can be asked of, and told to, one group's facts and relations."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from nanoclaw_memory.clock import Clock, stamp
+from nanoclaw_memory.errors import InvalidValue, NotFound
+from nanoclaw_memory.graph.activation import Activation
+from nanoclaw_memory.graph.change import Change, Origin
+from nanoclaw_memory.graph.entities import Resolver
+from nanoclaw_memory.graph.lookup import Lookup
+from nanoclaw_memory.graph.scoring import Scoring
+from nanoclaw_memory.graph.times import end_of, start_of
+from nanoclaw_memory.store.facts import FactRow, FactTable, View
+from nanoclaw_memory.store.names import NameTable, fold
+from nanoclaw_memory.store.relations import RelationTable
+from nanoclaw_memory.store.slots import slot_of
+from nanoclaw_memory.types import Fact, GraphAnswer, GraphHit, Scope, Upserted
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.settings import Settings
+    from nanoclaw_memory.store.database import Database
+
+MAX_TOP_K = 100
+TIERS = {"hot": (2.0000001, 1e300), "warm": (1.0, 2.0), "cool": (0.0, 0.9999999), "": (0.0, 1e300)}
+
+
+class KnowledgeGraph:
+    """The facts, relations and aliases of one group, as one scope sees them."""
+
+    def __init__(self, db: Database, settings: Settings, clock: Clock, scope: Scope) -> None:
+        self.db = db
+        self.settings = settings
+        self.clock = clock
+        self.scope = scope
+        self.facts = FactTable(db)
+        self.relations = RelationTable(db)
+        self.names = NameTable(db)
+        self.activation = Activation(self.facts, self.relations, clock)
+        self.change = Change(self.facts, self.relations, self.names, settings.graph, clock)
+
+    # ---- asking ----
+
+    def search(self, query: str, top_k: int = 6, as_of: str | None = None) -> GraphAnswer:
+        """What is known about a question, now or at a past date; changes nothing."""
+        if not 1 <= top_k <= MAX_TOP_K:
+            raise InvalidValue(f"{top_k} results are outside 1 to {MAX_TOP_K}", "for example -k 6")
+        begun = time.perf_counter()
+        answer = self._lookup.search(query, top_k, self.view(as_of))
+        return replace(answer, took_ms=(time.perf_counter() - begun) * 1000)
+
+    def reinforce(self, hits: Sequence[GraphHit]) -> str:
+        """Warm and wire what a search gave; gives why it could not, or nothing. Never fails the caller."""
+        bump = self.settings.plugins.entries.graph_memory.activation_bump
+        return self.activation.reinforce(hits, bump, self.settings.graph.linked_bump)
+
+    def history(self, entity: str, key: str = "") -> list[Fact]:
+        """Every value an entity's key, or each of its keys, ever had, oldest first."""
+        found: list[FactRow] = []
+        for name in self._meanings(entity):
+            found += self.facts.line(name, slot_of(key) if key else "", self.scope.private)
+        return [row.fact for row in found]
+
+    def top(self, tier: str = "", limit: int = 20) -> list[Fact]:
+        """The hottest facts, of one tier or of all."""
+        if tier.casefold() not in TIERS:
+            raise InvalidValue(f"there is no tier {tier!r}", "use hot, warm or cool")
+        low, high = TIERS[tier.casefold()]
+        return [row.fact for row in self.facts.top(self.view(), low, high, limit)]
+
+    def view(self, as_of: str | None = None) -> View:
+        """What this scope may see, now or at a date (until its end)."""
+        now = self.clock.now()
+        return View(end_of(as_of, now) if as_of else stamp(now), self.scope.private)
+
+    # ---- telling ----
+
+    def upsert(
+        self,
+        entity: str,
+        key: str,
+        value: str,
+        category: str = "",
+        importance: float = 0.5,
+        permanent: bool = False,
+        add: bool = False,
+        valid_from: str = "",
+    ) -> Upserted:
+        """Say a fact; credentials in it are masked when the settings say so."""
+        from nanoclaw_memory import secrets
+
+        kept, redacted = secrets.mask(value) if self.settings.privacy.redact_secrets else (value, 0)
+        start = start_of(valid_from, self.clock.now()) if valid_from else ""
+        done = self.change.upsert(
+            entity, key, kept, self._origin, category, importance, permanent, add, start
+        )
+        return replace(done, redacted=redacted)
+
+    def relate(
+        self, subject: str, predicate: str, object: str, replace: bool = False, valid_from: str = ""
+    ) -> Upserted:
+        """Say that a subject stands in a relation to an object."""
+        start = start_of(valid_from, self.clock.now()) if valid_from else ""
+        return self.change.relate(subject, predicate, object, self._origin, replace, start)
+
+    def alias(self, alias: str, entity: str) -> bool:
+        """Give an entity another name; False when it had it already."""
+        return self.change.alias(alias, entity, self._origin)
+
+    def reject(self, entity: str, key: str, value: str, reason: str = "") -> list[int]:
+        """A value was wrong: erase it, restore the one before, and let no ingestion bring it back."""
+        gone: list[int] = []
+        for name in self._meanings(entity):
+            gone += self.change.reject(name, key, value, reason, self.scope.private)
+        return gone
+
+    def unreject(self, entity: str, key: str, value: str) -> bool:
+        """A rejected value was right after all."""
+        undone = [self.change.unreject(name, key, value) for name in self._meanings(entity)]
+        return any(undone)
+
+    def remove(self, entity: str, key: str = "", value: str = "", purge: bool = False) -> list[int]:
+        """Facts that hold no longer: retired and kept as history, or with `purge` erased."""
+        moment = stamp(self.clock.now())
+        with self.db.transaction():
+            rows = [
+                row
+                for name in self._meanings(entity)
+                for row in self.facts.line(name, slot_of(key) if key else "", self.scope.private)
+                if (purge or not row.fact.valid_to) and (not value or row.fact.value == value)
+            ]
+            for row in rows:
+                if purge:
+                    self.facts.delete(row.fact.id)
+                else:
+                    self.facts.retire(row.fact.id, moment, None)
+            self.names.prune(row.name for row in rows)
+        if not rows:
+            raise NotFound(
+                f"there is no such fact of {entity!r}", f'look: nanoclaw-memory graph history "{entity}"'
+            )
+        return [row.fact.id for row in rows]
+
+    def unrelate(self, subject: str, predicate: str, object: str, purge: bool = False) -> list[int]:
+        """A relation that holds no longer: retired, or with `purge` erased."""
+        moment = stamp(self.clock.now())
+        with self.db.transaction():
+            rows = [
+                row
+                for row in self.relations.line(fold(subject), slot_of(predicate), self.scope.private)
+                if (purge or not row.relation.valid_to) and row.object == fold(object)
+            ]
+            for row in rows:
+                if purge:
+                    self.relations.delete(row.relation.id)
+                else:
+                    self.relations.retire(row.relation.id, moment, None)
+            self.names.prune(name for row in rows for name in (row.subject, row.object))
+        if not rows:
+            raise NotFound(
+                f"there is no relation {subject} → {predicate} → {object}",
+                f'look: nanoclaw-memory graph show "{subject}"',
+            )
+        return [row.relation.id for row in rows]
+
+    def unalias(self, alias: str, entity: str = "") -> int:
+        """Forget another name."""
+        with self.db.transaction():
+            gone = self.names.remove_alias(fold(alias), fold(entity) if entity else "")
+        if not gone:
+            raise NotFound(f"there is no alias {alias!r}", "look: nanoclaw-memory graph export")
+        return gone
+
+    def cool(self) -> tuple[int, int]:
+        """Cool every fact once for each calendar day since the last time; gives facts and days."""
+        return self.activation.cool(self.settings.graph.cooling)
+
+    # ---- inside ----
+
+    @cached_property
+    def _lookup(self) -> Lookup:
+        user = self.settings.user
+        plugin = self.settings.plugins.entries.graph_memory
+        scoring = Scoring(
+            plugin.relevance_weight,
+            plugin.activation_weight,
+            plugin.co_occurrence_limit,
+            plugin.co_occurrence_min_weight,
+        )
+        resolver = Resolver(self.names, user.entity, user.agent_entity)
+        return Lookup(self.facts, self.relations, self.names, resolver, scoring)
+
+    @property
+    def _origin(self) -> Origin:
+        """Provenance comes from the scope, never from arguments."""
+        source = f"session {self.scope.session_id}" if self.scope.session_id else "direct"
+        return Origin(source, shared=not self.scope.private, sees_all=self.scope.private)
+
+    def _meanings(self, entity: str) -> list[str]:
+        """The folded names that an entity's name or alias stands for."""
+        name = fold(entity)
+        if not name:
+            raise InvalidValue("the entity is empty", 'name it: nanoclaw-memory graph history "Keystone"')
+        return list(self._lookup.resolver.closure([name])[name][0])

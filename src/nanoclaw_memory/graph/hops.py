@@ -1,0 +1,142 @@
+"""Questions over two relations ("who manages the owner of Keystone?"), and which end is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nanoclaw_memory.graph.entities import Named, Question
+from nanoclaw_memory.graph.intents import Intent, Mention
+from nanoclaw_memory.store.facts import FactRow, View
+from nanoclaw_memory.store.names import fold
+from nanoclaw_memory.store.relations import RelationRow
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.graph.lookup import Candidate, Lookup
+
+MAX_BRIDGES = 20
+MAX_NAME = 80
+# Predicates whose subject is the one that something is done to; every `…_by` is one too.
+_INVERSE = frozenset(
+    {"reports to", "report to", "belongs to", "belong to", "works at", "works for", "child of"}
+)
+_AUXILIARY = frozenset({"does", "do", "did", "has", "have", "will", "can", "should"})
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A step from an entity to a neighbour, by a relation or by a fact whose value is a name."""
+
+    row: FactRow | RelationRow
+    slot: str
+    neighbour: str
+
+
+def over_relations(lookup: Lookup, question: Question, intent: Intent, view: View) -> list[Candidate]:
+    """Answers one step beyond a neighbour of a named entity, when the words name both steps."""
+    asks = intent.asks
+    if len(asks) < 2:
+        return []
+    for name in question.named:
+        edges = edges_of(lookup, name.entities, view)
+        for first in sorted(asks, key=lambda ask: _distance(ask, name)):
+            step = intent.only(first)
+            bridges = [edge for edge in edges if step.fit(edge.slot) == 1.0][:MAX_BRIDGES]
+            rest = [ask for ask in asks if not _overlap(ask, first)]
+            found = _beyond(lookup, name, bridges, intent.only(*rest), view) if bridges and rest else []
+            if found:
+                return found
+    return []
+
+
+def edges_of(lookup: Lookup, names: Sequence[str], view: View) -> list[Edge]:
+    """All steps from the entities to others."""
+    own = set(names)
+    found = [
+        Edge(row, row.slot, row.object if row.subject in own else row.subject)
+        for row in lookup.relations.of(list(names), view)
+    ]
+    facts = [row for row in lookup.facts.of(list(names), view) if len(row.fact.value) <= MAX_NAME]
+    values = {row.fact.id: fold(row.fact.value) for row in facts}
+    known = lookup.names.known(list(set(values.values())))
+    found += [Edge(row, row.slot, values[row.fact.id]) for row in facts if values[row.fact.id] in known]
+    return [edge for edge in found if edge.neighbour not in own]
+
+
+def _beyond(lookup: Lookup, name: Named, bridges: list[Edge], asked: Intent, view: View) -> list[Candidate]:
+    from nanoclaw_memory.graph.lookup import ENTITY_INTENT, RELATION_INTENT, Candidate
+
+    meanings = lookup.resolver.closure([edge.neighbour for edge in bridges])
+    found: list[Candidate] = []
+    for bridge in bridges:
+        entities = list(meanings[bridge.neighbour][0])
+        way = f"two steps from {name.said} by {bridge.slot}"
+        facts = lookup.facts.of(entities, view)
+        relations = [row for row in lookup.relations.of(entities, view) if _other_end(row, entities, name)]
+        answers: list[Candidate] = [
+            Candidate(row, ENTITY_INTENT, 1, f"{way}, then {row.slot}", 0)
+            for row in facts
+            if asked.fit(row.slot) == 1.0
+        ]
+        answers += [
+            Candidate(row, RELATION_INTENT, 1, f"{way}, then {row.slot}", 0)
+            for row in relations
+            if asked.fit(row.slot) == 1.0
+        ]
+        if answers:
+            score = ENTITY_INTENT if isinstance(bridge.row, FactRow) else RELATION_INTENT
+            found += [*answers, Candidate(bridge.row, score, 1, f"the step from {name.said}", 1)]
+    return found
+
+
+def _other_end(row: RelationRow, entities: list[str], name: Named) -> bool:
+    other = row.object if row.subject in entities else row.subject
+    return other not in name.entities
+
+
+def in_direction(
+    rows: list[RelationRow], name: Named, question: Question, asked: Intent
+) -> list[RelationRow]:
+    """Those relations whose other end is asked for; all of them when the question does not say."""
+    wants_doer = _wants_doer(name, question, asked)
+    if wants_doer is None:
+        return rows
+    fitting = [row for row in rows if _other_is_doer(row, name) == wants_doer]
+    return fitting or rows
+
+
+def _other_is_doer(row: RelationRow, name: Named) -> bool:
+    inverse = row.slot.endswith(" by") or row.slot in _INVERSE or _is_role(row.slot)
+    forward = row.subject in name.entities
+    return forward if inverse else not forward
+
+
+def _is_role(slot: str) -> bool:
+    """`owner`, `manager`: as a predicate it names the object, unlike `owner of`."""
+    return " " not in slot and slot.endswith(("er", "or"))
+
+
+def _wants_doer(name: Named, question: Question, asked: Intent) -> bool | None:
+    """Whether the question asks for the one who does it ("who owns X") or for what it is done to."""
+    words = [word.folded for word in question.words]
+    for mention in asked.asks:
+        word = words[mention.start]
+        if _is_role(word):
+            return True
+        by = "by" in words[mention.start : mention.end + 1]
+        if mention.start >= name.end:
+            return by
+        if any(auxiliary in words[: mention.start] for auxiliary in _AUXILIARY) or by:
+            return False
+        if words and words[0] in ("who", "what", "which", "wer", "was"):
+            return True
+    return None
+
+
+def _distance(ask: Mention, name: Named) -> int:
+    return ask.start - name.end if ask.start >= name.end else name.start - ask.end
+
+
+def _overlap(one: Mention, other: Mention) -> bool:
+    return one.start < other.end and other.start < one.end

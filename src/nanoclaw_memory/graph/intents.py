@@ -1,0 +1,145 @@
+"""What a question asks for: its words, and the keys and predicates that mean the same."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+from nanoclaw_memory.store.slots import key_words, slot_of
+from nanoclaw_memory.text import STOP_WORDS
+
+_LATIN = re.compile(r"[^\W\d_]+$")
+_GENERIC = frozenset(
+    "of the a an in on at by to for with is are was has have and my your number date name".split()
+)
+MAX_PHRASE = 4
+_EMPTY = STOP_WORDS - {"where", "why"}
+
+
+def stem(word: str) -> str:
+    """A light stem: plural, verb and possessive endings off."""
+    if len(word) <= 3 or not _LATIN.match(word):
+        return word
+    for ending, least in (("'s", 2), ("’s", 2), ("ies", 2), ("ing", 4), ("ed", 3), ("es", 3), ("s", 3)):
+        if (
+            word.endswith(ending)
+            and len(word) - len(ending) >= least
+            and not word.endswith(("ss", "us", "is"))
+        ):
+            root = word[: -len(ending)]
+            if ending == "ies":
+                return root + "y"
+            return root[:-1] if root.endswith("e") and len(root) > 3 else root
+    return word[:-1] if word.endswith("e") and len(word) > 4 else word
+
+
+@cache
+def _lines() -> tuple[tuple[str, ...], ...]:
+    from importlib import resources
+
+    text = (resources.files("nanoclaw_memory.graph") / "concepts.txt").read_text(encoding="utf-8")
+    return tuple(tuple(line.split(", ")) for line in text.splitlines() if not line.startswith("#"))
+
+
+@cache
+def concepts() -> dict[str, frozenset[int]]:
+    """Every phrase (stemmed) -> the concepts it names."""
+    table: dict[str, set[int]] = {}
+    for number, line in enumerate(_lines()):
+        for phrase in line:
+            table.setdefault(stemmed(phrase), set()).add(number)
+    return {phrase: frozenset(numbers) for phrase, numbers in table.items()}
+
+
+def stemmed(phrase: str) -> str:
+    """A phrase in stems."""
+    return " ".join(stem(word) for word in key_words(phrase))
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A word or phrase of the question that may name a key or predicate, at a place in it."""
+
+    phrase: str  # in stems
+    said: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Intent:
+    """What a question asks for: phrases that name known concepts, and all its other telling words."""
+
+    mentions: tuple[Mention, ...]
+    plain: tuple[Mention, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.mentions or self.plain)
+
+    @property
+    def asks(self) -> tuple[Mention, ...]:
+        """Everything that may name a key or predicate."""
+        return self.mentions + self.plain
+
+    @property
+    def stems(self) -> frozenset[str]:
+        return frozenset(part for ask in self.asks for part in ask.phrase.split())
+
+    @cached_property
+    def wanted(self) -> frozenset[str]:
+        """Every phrase (in stems) that means what is asked for."""
+        return frozenset(map(stemmed, self._synonyms)) | {ask.phrase for ask in self.asks}
+
+    @property
+    def slots(self) -> frozenset[str]:
+        """The keys, unstemmed, that mean what is asked for."""
+        return frozenset(map(slot_of, self._synonyms)) | {ask.said for ask in self.asks}
+
+    @property
+    def _synonyms(self) -> set[str]:
+        known, lines = concepts(), _lines()
+        numbers = {number for mention in self.mentions for number in known[mention.phrase]}
+        return {phrase for number in numbers for phrase in lines[number]}
+
+    def only(self, *asks: Mention) -> Intent:
+        """The intent of some of its phrases."""
+        return Intent(
+            tuple(ask for ask in self.mentions if ask in asks),
+            tuple(ask for ask in self.plain if ask in asks),
+        )
+
+    def until(self, place: int) -> Intent:
+        """The intent of the words before a place."""
+        return self.only(*(ask for ask in self.asks if ask.end <= place))
+
+    def fit(self, slot: str) -> float:
+        """How well a key answers: 1 when the question names it, 0.5 when in part, 0 when not."""
+        if stemmed(slot) in self.wanted:
+            return 1.0
+        telling = [part for part in map(stem, slot.split()) if part not in _GENERIC]
+        if telling and all(part in self.stems for part in telling):
+            return 1.0
+        return 0.5 if any(part in self.wanted for part in telling) else 0.0
+
+
+def read(tokens: list[str], taken: set[int]) -> Intent:
+    """The intent of a question's words, without those that name an entity (`taken`)."""
+    stems = [stem(token) for token in tokens]
+    table = concepts()
+    mentions: list[Mention] = []
+    used = set(taken)
+    for length in range(MAX_PHRASE, 0, -1):
+        for start in range(len(stems) - length + 1):
+            span = range(start, start + length)
+            phrase = " ".join(stems[start : start + length])
+            if phrase not in table or used.intersection(span) or (length == 1 and tokens[start] in _EMPTY):
+                continue
+            mentions.append(Mention(phrase, " ".join(tokens[start : start + length]), start, start + length))
+            used.update(span)
+    plain = [
+        Mention(stems[place], token, place, place + 1)
+        for place, token in enumerate(tokens)
+        if place not in used and token not in STOP_WORDS and not token.isdigit()
+    ]
+    return Intent(tuple(sorted(mentions, key=lambda mention: mention.start)), tuple(plain))

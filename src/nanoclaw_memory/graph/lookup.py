@@ -1,0 +1,263 @@
+"""Search in four phases: entity and intent, all of the entity, facts by keyword, relations by keyword."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from nanoclaw_memory.graph import hops, intents
+from nanoclaw_memory.graph.entities import Named, Question, Resolver
+from nanoclaw_memory.graph.scoring import Scoring
+from nanoclaw_memory.store.facts import MAX_OF_ENTITY, FactRow, FactTable, View
+from nanoclaw_memory.store.keywords import terms_of
+from nanoclaw_memory.store.names import NameTable
+from nanoclaw_memory.store.relations import RelationRow, RelationTable
+from nanoclaw_memory.text import content_words
+from nanoclaw_memory.types import GraphAnswer, GraphHit
+
+MAX_QUERY = 20_000
+MAX_TERMS = 24
+ENTITY_INTENT, RELATION_INTENT = 95, 90
+ENTITY_FACT, ENTITY_RELATION = 70, 65
+KEYWORD_FACT, KEYWORD_RELATION = 50, 40
+LINKED = 30  # below every phase
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A hit in the making: its group in the answer, and how much of the question it covers."""
+
+    row: FactRow | RelationRow
+    score: int
+    phase: int
+    why: str
+    group: int
+    cover: float = 0.0
+    context: bool = False
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return ("fact", self.row.fact.id) if isinstance(self.row, FactRow) else ("rel", self.row.relation.id)
+
+    def hit(self) -> GraphHit:
+        item = self.row.fact if isinstance(self.row, FactRow) else self.row.relation
+        return GraphHit(item, self.score, self.phase, self.why, context=self.context)
+
+
+class Lookup:
+    """Searches one graph; reads only."""
+
+    def __init__(
+        self,
+        facts: FactTable,
+        relations: RelationTable,
+        names: NameTable,
+        resolver: Resolver,
+        scoring: Scoring,
+    ) -> None:
+        self.facts = facts
+        self.relations = relations
+        self.names = names
+        self.resolver = resolver
+        self.scoring = scoring
+
+    def search(self, query: str, top_k: int, view: View) -> GraphAnswer:
+        """What the graph knows about a question: at most `top_k` hits, then facts linked to them."""
+        text = _shortened(query)
+        question = self.resolver.read(text)
+        intent = intents.read([word.folded for word in question.words], question.taken)
+        found: dict[tuple[str, int], Candidate] = {}
+        if question.named:
+            _merge(found, self._of_entities(question, intent, text, view))
+        if len(found) < top_k:
+            _merge(found, self._by_keyword(text, top_k, view))
+        if not found and question.named:
+            _merge(found, self._known_of(question.named, text, view, weak=True))
+        hits = self._ranked(found, top_k)
+        labels = self.names.labels(question.entities) if question.named else {}
+        return GraphAnswer(
+            hits=tuple(hits + self._linked(hits, view)),
+            entities=tuple(labels.get(name, name) for name in question.entities),
+            ambiguous=tuple(name.said for name in question.named if name.ambiguous),
+        )
+
+    # ---- phases 1 and 2 ----
+
+    def _of_entities(
+        self, question: Question, intent: intents.Intent, text: str, view: View
+    ) -> list[Candidate]:
+        answers = self._answers(question, intent, view)
+        answers += hops.over_relations(self, question, intent, view)
+        best = min((candidate.group for candidate in answers), default=0)
+        answers = [replace(c, context=c.group > best) for c in answers]
+        weak = bool(intent) and not answers and all(name.how == "self" for name in question.named)
+        if weak and self._overlap_of_self(question, text, view):
+            weak = False
+        if weak:
+            return []
+        rest = self._known_of(question.named, text, view)
+        return answers + [replace(c, context=bool(answers)) for c in rest]
+
+    def _answers(self, question: Question, intent: intents.Intent, view: View) -> list[Candidate]:
+        """Phase 1: facts under the key that the question names, relations with the predicate it names."""
+        found: list[Candidate] = []
+        others = [name for name in question.named if name.how != "self"]
+        for name in question.named:
+            asked = _owned_by(name, question, intent)
+            if not asked:
+                continue
+            group = 2 if name.how == "self" and others else 1
+            rows = self._facts_of(name.entities, asked, view)
+            fits = [(asked.fit(row.slot), row) for row in rows]
+            best = max((fit for fit, _ in fits), default=0.0)
+            found += [
+                Candidate(
+                    row, ENTITY_INTENT, 1, f"{_said(name, row.fact.entity)} and intent {row.slot}", group
+                )
+                for fit, row in fits
+                if fit == best > 0
+            ]
+            found += self._related(name, asked, question, group, view)
+        return found
+
+    def _facts_of(self, names: Iterable[str], asked: intents.Intent, view: View) -> list[FactRow]:
+        rows = self.facts.of(list(names), view)
+        if len(rows) < MAX_OF_ENTITY:
+            return rows
+        # So many facts that not all were read: those under the very key are looked up by it.
+        seen = {row.fact.id for row in rows}
+        exact = self.facts.at(list(names), sorted(asked.slots), view)
+        return rows + [row for row in exact if row.fact.id not in seen]
+
+    def _related(
+        self, name: Named, asked: intents.Intent, question: Question, group: int, view: View
+    ) -> list[Candidate]:
+        matching = [row for row in self.relations.of(list(name.entities), view) if asked.fit(row.slot) == 1.0]
+        chosen = hops.in_direction(matching, name, question, asked)
+        return [
+            Candidate(
+                row, RELATION_INTENT, 1, f"{_said(name, _end(row, name))} and relation {row.slot}", group
+            )
+            for row in chosen
+        ]
+
+    def _known_of(self, named: Iterable[Named], text: str, view: View, weak: bool = False) -> list[Candidate]:
+        """Phase 2: everything known of the entities."""
+        terms = set(content_words(text))
+        found: list[Candidate] = []
+        for name in named:
+            entities = list(name.entities)
+            for row in self.facts.of(entities, view):
+                why = f"known of {_said(name, row.fact.entity)}"
+                cover = _cover(terms, f"{row.fact.key} {row.fact.value}")
+                found.append(Candidate(row, ENTITY_FACT, 2, why, 3, cover))
+            for relation in self.relations.of(entities, view):
+                why = f"known of {_said(name, _end(relation, name))}"
+                cover = _cover(terms, relation.relation.text)
+                found.append(Candidate(relation, ENTITY_RELATION, 2, why, 3, cover))
+        return found
+
+    def _overlap_of_self(self, question: Question, text: str, view: View) -> bool:
+        return any(c.cover > 0 for c in self._known_of(question.named, text, view))
+
+    # ---- phases 3 and 4 ----
+
+    def _by_keyword(self, text: str, top_k: int, view: View) -> list[Candidate]:
+        terms = terms_of(text)[:MAX_TERMS]
+        asked = set(content_words(text)) or set(terms)
+        found: list[Candidate] = []
+        for row in self.facts.match(terms, view, top_k * 4):
+            cover = _cover(asked, row.fact.text)
+            why = f"keywords {_shared(asked, row.fact.text)}"
+            found.append(Candidate(row, KEYWORD_FACT, 3, why, 4, cover))
+        if len(found) < top_k:
+            for relation in self.relations.match(terms, view, top_k * 4):
+                cover = _cover(asked, relation.relation.text)
+                why = f"keywords {_shared(asked, relation.relation.text)}"
+                found.append(Candidate(relation, KEYWORD_RELATION, 4, why, 4, cover))
+        return found
+
+    # ---- the answer ----
+
+    def _ranked(self, found: dict[tuple[str, int], Candidate], top_k: int) -> list[GraphHit]:
+        hits = self.scoring.combine([candidate.hit() for candidate in found.values()])
+        order = sorted(
+            zip(found.values(), hits, strict=True),
+            key=lambda pair: (pair[0].group, -round(pair[0].cover, 2), -pair[1].combined, pair[0].key),
+        )
+        return [hit for _, hit in order[:top_k]]
+
+    def _linked(self, hits: list[GraphHit], view: View) -> list[GraphHit]:
+        """Facts that were often retrieved together with the answers."""
+        pulling = {hit.item.id: hit for hit in hits if hit.kind == "fact" and not hit.context}
+        shown = {hit.item.id for hit in hits if hit.kind == "fact"}
+        if not pulling or not self.scoring.most_linked:
+            return []
+        links = self.facts.linked(
+            list(pulling), self.scoring.link_weight, self.scoring.most_linked + len(shown), view
+        )
+        fresh = [link for link in links if link[0].fact.id not in shown][: self.scoring.most_linked]
+        return [
+            GraphHit(
+                row.fact,
+                LINKED,
+                0,
+                f"retrieved together with {_named(pulling[puller])} {weight:g} times",
+                combined=self.scoring.combined(LINKED, 0.0),
+                linked=True,
+            )
+            for row, puller, weight in fresh
+        ]
+
+
+def _merge(found: dict[tuple[str, int], Candidate], more: Iterable[Candidate]) -> None:
+    """The first reason that brought a fact stays."""
+    for candidate in more:
+        found.setdefault(candidate.key, candidate)
+
+
+def _owned_by(name: Named, question: Question, intent: intents.Intent) -> intents.Intent:
+    """The part of the intent that is asked of this entity: in "my wife's birthday" that is the wife."""
+    gaps = [
+        place
+        for place, word in enumerate(question.words)
+        if word.possessive and place not in question.taken and place >= name.end
+    ]
+    return intent.until(gaps[0] + 1) if gaps else intent
+
+
+def _said(name: Named, entity: str) -> str:
+    if name.how == "self":
+        return f"entity {entity}"
+    notes = {
+        "alias": f" (alias {name.said})",
+        "part": f" (part of a name: {name.said})",
+        "typo": f" (read {name.said} as this name)",
+    }
+    ambiguous = f"; {name.said} may mean several" if name.ambiguous else ""
+    return f"entity {entity}{notes.get(name.how, '')}{ambiguous}"
+
+
+def _end(row: RelationRow, name: Named) -> str:
+    return row.relation.subject if row.subject in name.entities else row.relation.object
+
+
+def _named(hit: GraphHit) -> str:
+    return hit.text.split(" = ", 1)[0]
+
+
+def _cover(terms: set[str], text: str) -> float:
+    if not terms:
+        return 0.0
+    own = {intents.stem(word) for word in content_words(text.replace("_", " "))}
+    return sum(intents.stem(term) in own for term in terms) / len(terms)
+
+
+def _shared(terms: set[str], text: str) -> str:
+    own = {intents.stem(word) for word in content_words(text.replace("_", " "))}
+    return ", ".join(sorted(term for term in terms if intents.stem(term) in own)) or "in part"
+
+
+def _shortened(query: str) -> str:
+    plain = query.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
+    return plain if len(plain) <= MAX_QUERY else plain[: MAX_QUERY // 2] + " " + plain[-MAX_QUERY // 2 :]

@@ -1,0 +1,37 @@
+"""The combined score: entity matches always above keyword matches, activation decides within a tier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from nanoclaw_memory.types import GraphHit
+
+TIER = 65
+BOOST = 100.0
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """Weights of relevance and activation, and what counts as linked."""
+
+    relevance_weight: float = 0.7
+    activation_weight: float = 0.3
+    most_linked: int = 4
+    link_weight: float = 2.0
+
+    def combined(self, score: int, warmth: float) -> float:
+        """The score of a hit whose activation is `warmth` (0 to 1) of the hottest one's."""
+        boost = BOOST if score >= TIER else 0.0
+        return boost + self.relevance_weight * score / 100 + self.activation_weight * min(warmth, 1.0)
+
+    def combine(self, hits: Sequence[GraphHit]) -> list[GraphHit]:
+        """The hits with their combined scores."""
+        hottest = max((hit.item.activation for hit in hits), default=0.0)
+        return [
+            replace(
+                hit,
+                combined=self.combined(hit.score, hit.item.activation / hottest if hottest > 0 else 0.0),
+            )
+            for hit in hits
+        ]

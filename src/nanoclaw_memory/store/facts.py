@@ -1,0 +1,268 @@
+"""Facts in their table: entity, key, value, since when, how hot, and what they were retrieved with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nanoclaw_memory.store.database import Database, Row
+from nanoclaw_memory.store.keywords import spaced
+from nanoclaw_memory.store.names import placeholders
+from nanoclaw_memory.text import fingerprint, one_line
+from nanoclaw_memory.types import Fact
+
+_COLUMNS = (
+    "id, entity, key, value, category, source, importance, activation, access_count, last_accessed,"
+    " permanent, created_at, valid_from, valid_to, superseded_by, name, slot, shared"
+)
+_VALID = "valid_from <= :at AND (valid_to IS NULL OR valid_to > :at) AND (:all OR shared)"
+POSTINGS = 4_000  # most rows of the keyword index that one question may read
+MAX_OF_ENTITY = 2_000
+
+
+@dataclass(frozen=True)
+class View:
+    """What a reader may see: facts that hold at a moment, all of them or only the shared ones."""
+
+    at: str
+    all: bool = True
+
+    @property
+    def params(self) -> dict[str, Any]:
+        return {"at": self.at, "all": int(self.all)}
+
+
+@dataclass(frozen=True)
+class FactRow:
+    """A fact with the columns that only the graph needs."""
+
+    fact: Fact
+    name: str
+    slot: str
+    shared: bool
+
+
+def digest(value: str) -> str:
+    """Equal for values that differ only in case and spacing."""
+    return fingerprint(one_line(value).casefold())[:24]
+
+
+def unspaced(*texts: str) -> str | None:
+    """What the keyword index needs besides the texts: characters of unspaced scripts apart, else nothing."""
+    whole = " ".join(texts)
+    apart = spaced(whole)
+    return apart if apart != whole else None
+
+
+class FactTable:
+    """The facts of one database. Writing needs an open transaction."""
+
+    def __init__(self, db: Database) -> None:
+        self.db = db
+
+    # ---- reading ----
+
+    def get(self, fact_id: int) -> FactRow | None:
+        rows = self.db.query(f"SELECT {_COLUMNS} FROM facts WHERE id = :id", {"id": fact_id})  # noqa: S608
+        return _row(rows[0]) if rows else None
+
+    def many(self, ids: Iterable[int], view: View) -> list[FactRow]:
+        """Those of the ids that the view shows."""
+        marks, params = placeholders("i", ids)
+        sql = f"SELECT {_COLUMNS} FROM facts WHERE id IN ({marks}) AND {_VALID}"  # noqa: S608
+        return [_row(row) for row in self.db.query(sql, {**params, **view.params})]
+
+    def of(self, names: Sequence[str], view: View, limit: int = MAX_OF_ENTITY) -> list[FactRow]:
+        """The facts of the folded entities; for one with very many, only the first by id."""
+        marks, params = placeholders("n", names)
+        sql = f"SELECT {_COLUMNS} FROM facts WHERE name IN ({marks}) AND {_VALID} LIMIT :limit"  # noqa: S608
+        return [_row(row) for row in self.db.query(sql, {**params, **view.params, "limit": limit})]
+
+    def at(self, names: Sequence[str], slots: Sequence[str], view: View) -> list[FactRow]:
+        """The facts of the entities under exactly these keys."""
+        marks, params = placeholders("n", names)
+        keys, more = placeholders("k", slots)
+        sql = f"SELECT {_COLUMNS} FROM facts WHERE name IN ({marks}) AND slot IN ({keys}) AND {_VALID}"  # noqa: S608
+        return [_row(row) for row in self.db.query(sql, {**params, **more, **view.params})]
+
+    def line(self, name: str, slot: str = "", everything: bool = True) -> list[FactRow]:
+        """Every value that a key, or each key of an entity, ever had, oldest first."""
+        sql = (
+            f"SELECT {_COLUMNS} FROM facts WHERE name = :name AND (:slot = '' OR slot = :slot)"  # noqa: S608
+            " AND (:all OR shared) ORDER BY slot, valid_from, id"
+        )
+        return [_row(row) for row in self.db.query(sql, {"name": name, "slot": slot, "all": everything})]
+
+    def match(self, terms: Sequence[str], view: View, limit: int) -> list[FactRow]:
+        """Facts that hold any of the terms, best first."""
+        only = f"rowid IN (SELECT id FROM facts WHERE id = facts_fts.rowid AND {_VALID})"  # noqa: S608
+        found = self.db.match("facts_fts", rare_terms(self.db, "facts_fts", terms), limit, only, view.params)
+        rows = {row.fact.id: row for row in self.many([rowid for rowid, _ in found], view)}
+        return [rows[rowid] for rowid, _ in found if rowid in rows]
+
+    def top(self, view: View, low: float, high: float, limit: int) -> list[FactRow]:
+        """The hottest facts with an activation from `low` to `high`."""
+        sql = (
+            f"SELECT {_COLUMNS} FROM facts WHERE {_VALID} AND activation >= :low AND activation <= :high"  # noqa: S608
+            " ORDER BY activation DESC, id LIMIT :limit"
+        )
+        rows = self.db.query(sql, {**view.params, "low": low, "high": high, "limit": limit})
+        return [_row(row) for row in rows]
+
+    def every(self, everything: bool) -> Iterable[FactRow]:
+        """All facts, past ones too, in the order they were learnt."""
+        sql = f"SELECT {_COLUMNS} FROM facts WHERE :all OR shared ORDER BY id"  # noqa: S608
+        return (_row(row) for row in self.db.rows(sql, {"all": everything}))
+
+    def linked(
+        self, ids: Sequence[int], weight: float, limit: int, view: View
+    ) -> list[tuple[FactRow, int, float]]:
+        """Facts wired to any of `ids` at least so strongly, with the fact that pulls each and the weight."""
+        marks, params = placeholders("i", ids)
+        sql = (
+            "SELECT fact_b, fact_a, weight FROM co_occurrences"  # noqa: S608
+            f" WHERE fact_a IN ({marks}) AND fact_b NOT IN ({marks}) AND weight >= :weight"
+            " UNION ALL SELECT fact_a, fact_b, weight FROM co_occurrences"
+            f" WHERE fact_b IN ({marks}) AND fact_a NOT IN ({marks}) AND weight >= :weight"
+            " ORDER BY weight DESC, 1 LIMIT :limit"
+        )
+        # Some of them may no longer hold; a little more than the limit makes up for those.
+        links = self.db.query(sql, {**params, "weight": weight, "limit": limit * 4})
+        best: dict[int, tuple[int, float]] = {}
+        for other, puller, strength in links:
+            best.setdefault(other, (puller, strength))
+        rows = {row.fact.id: row for row in self.many(best, view)}
+        return [(rows[other], *best[other]) for other in best if other in rows][:limit]
+
+    # ---- writing ----
+
+    def insert(self, row: Mapping[str, Any]) -> int:
+        """A new fact; `row` has the columns' names."""
+        filled = {**row, "digest": digest(row["value"])}
+        filled["spaced"] = unspaced(row["entity"], row["key"], row["value"])
+        columns = ", ".join(filled)
+        marks = ", ".join(f":{name}" for name in filled)
+        return self.db.insert(f"INSERT INTO facts ({columns}) VALUES ({marks})", filled)  # noqa: S608
+
+    def retire(self, fact_id: int, moment: str, by: int | None) -> None:
+        """The fact held until `moment`."""
+        self.db.execute(
+            "UPDATE facts SET valid_to = :moment, superseded_by = :by WHERE id = :id",
+            {"id": fact_id, "moment": moment, "by": by},
+        )
+
+    def extend(self, fact_id: int, start: str) -> None:
+        """The fact holds since `start` already."""
+        self.db.execute(
+            "UPDATE facts SET valid_from = :start WHERE id = :id", {"id": fact_id, "start": start}
+        )
+
+    def confirm(self, fact_id: int, importance: float, permanent: bool, shared: int) -> None:
+        """Said again: it matters, and is known, at least as much as said now."""
+        self.db.execute(
+            "UPDATE facts SET importance = max(importance, :importance), shared = max(shared, :shared),"
+            " permanent = max(permanent, :permanent) WHERE id = :id",
+            {"id": fact_id, "importance": importance, "permanent": int(permanent), "shared": shared},
+        )
+
+    def resource(self, fact_id: int, source: str) -> None:
+        """Say where the fact now stands."""
+        self.db.execute("UPDATE facts SET source = :source WHERE id = :id", {"id": fact_id, "source": source})
+
+    def inherit(self, new: int, old: int) -> None:
+        """The new value of a key is as hot as the old one was, and wired to the same facts."""
+        params = {"new": new, "old": old}
+        self.db.execute(
+            "UPDATE facts SET activation = max(activation, (SELECT activation FROM facts WHERE id = :old))"
+            " WHERE id = :new",
+            params,
+        )
+        self.db.execute(
+            "INSERT INTO co_occurrences (fact_a, fact_b, weight, last_wired)"
+            " SELECT min(other, :new), max(other, :new), weight, last_wired FROM"
+            " (SELECT fact_b AS other, weight, last_wired FROM co_occurrences WHERE fact_a = :old"
+            "  UNION ALL SELECT fact_a, weight, last_wired FROM co_occurrences WHERE fact_b = :old)"
+            " WHERE other <> :new ON CONFLICT DO NOTHING",
+            params,
+        )
+
+    def delete(self, fact_id: int) -> None:
+        """Erase a fact; the value it had replaced holds again."""
+        self.db.execute(
+            "UPDATE facts SET valid_to = (SELECT valid_to FROM facts WHERE id = :id),"
+            " superseded_by = (SELECT superseded_by FROM facts WHERE id = :id) WHERE superseded_by = :id"
+            " AND NOT EXISTS (SELECT 1 FROM facts AS same WHERE same.name = facts.name"
+            " AND same.slot = facts.slot AND same.digest = facts.digest AND same.valid_to IS NULL)",
+            {"id": fact_id},
+        )
+        self.db.execute("DELETE FROM mentions WHERE kind = 'fact' AND item = :id", {"id": fact_id})
+        self.db.execute("DELETE FROM facts WHERE id = :id", {"id": fact_id})
+
+    def bump(self, amounts: Mapping[int, float], moment: str) -> None:
+        """Raise activation and count the access."""
+        self.db.execute_many(
+            "UPDATE facts SET activation = activation + :amount, access_count = access_count + 1,"
+            " last_accessed = :moment WHERE id = :id",
+            [{"id": key, "amount": amount, "moment": moment} for key, amount in amounts.items()],
+        )
+
+    def wire(self, ids: Sequence[int], moment: str) -> None:
+        """Facts that were retrieved together are linked a little more."""
+        ordered = sorted(set(ids))
+        self.db.execute_many(
+            "INSERT INTO co_occurrences (fact_a, fact_b, weight, last_wired)"
+            " SELECT :a, :b, 1.0, :moment WHERE EXISTS (SELECT 1 FROM facts WHERE id = :a)"
+            " AND EXISTS (SELECT 1 FROM facts WHERE id = :b) ON CONFLICT (fact_a, fact_b)"
+            " DO UPDATE SET weight = weight + 1.0, last_wired = :moment",
+            [{"a": a, "b": b, "moment": moment} for n, a in enumerate(ordered) for b in ordered[n + 1 :]],
+        )
+
+    def cool(self, factor: float, after: str, before: str) -> int:
+        """Lower the activation of what was learnt from `after` until `before`; permanent facts stay."""
+        return self.db.execute(
+            "UPDATE facts SET activation = max(activation * :factor, 0.01)"
+            " WHERE permanent = 0 AND activation > 0.01 AND created_at >= :after AND created_at < :before",
+            {"factor": factor, "after": after, "before": before},
+        )
+
+
+def rare_terms(db: Database, table: str, terms: Sequence[str]) -> list[str]:
+    """The rarest of the terms that together stay within the posting budget; at least one that occurs."""
+    sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH :term LIMIT :limit)"  # noqa: S608
+    counted = []
+    for term in terms:
+        quoted = '"' + term.replace("\x00", " ").replace('"', '""') + '"'
+        ((count,),) = db.query(sql, {"term": quoted, "limit": POSTINGS + 1})
+        if count:
+            counted.append((int(count), term))
+    counted.sort()
+    kept: list[str] = []
+    spent = 0
+    for count, term in counted:
+        if kept and spent + count > POSTINGS:
+            break
+        kept.append(term)
+        spent += count
+    return kept
+
+
+def _row(row: Row) -> FactRow:
+    fact = Fact(
+        id=row[0],
+        entity=row[1],
+        key=row[2],
+        value=row[3],
+        category=row[4],
+        source=row[5] or "",
+        importance=row[6],
+        activation=row[7],
+        access_count=row[8],
+        last_accessed=row[9] or "",
+        permanent=bool(row[10]),
+        created_at=row[11],
+        valid_from=row[12],
+        valid_to=row[13] or "",
+        superseded_by=row[14],
+    )
+    return FactRow(fact, row[15], row[16], bool(row[17]))

@@ -1,0 +1,137 @@
+"""Names and aliases: which names are known, what an alias stands for, which names begin or end alike."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from nanoclaw_memory.store.database import Database
+from nanoclaw_memory.types import Alias
+
+_TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*[+#]*")
+_LAST = "\U0010ffff"
+MAX_IN = 2_000
+
+
+def fold(name: str) -> str:
+    """The form under which a name is known: no case, no punctuation, one space between words."""
+    plain = unicodedata.normalize("NFKC", name).casefold().replace("’", "'")
+    return " ".join(_TOKEN.findall(plain)) or plain.strip()
+
+
+def placeholders(prefix: str, values: Iterable[Any]) -> tuple[str, dict[str, Any]]:
+    """`:p0, :p1, …` for an IN list, and its values; never empty SQL."""
+    params = {f"{prefix}{number}": value for number, value in enumerate(values)}
+    return ", ".join(f":{name}" for name in params) or "NULL", params
+
+
+class NameTable:
+    """The known names of one database. Writing needs an open transaction."""
+
+    def __init__(self, db: Database) -> None:
+        self.db = db
+
+    # ---- reading ----
+
+    def known(self, names: Sequence[str]) -> set[str]:
+        """Those of the folded names that are known."""
+        found: set[str] = set()
+        for start in range(0, len(names), MAX_IN):
+            marks, params = placeholders("n", names[start : start + MAX_IN])
+            rows = self.db.query(f"SELECT name FROM names WHERE name IN ({marks})", params)  # noqa: S608
+            found.update(row[0] for row in rows)
+        return found
+
+    def targets(self, names: Sequence[str]) -> dict[str, list[str]]:
+        """What each folded name is an alias of."""
+        marks, params = placeholders("n", names)
+        rows = self.db.query(
+            f"SELECT name, target FROM aliases WHERE name IN ({marks}) ORDER BY name, target",  # noqa: S608
+            params,
+        )
+        found: dict[str, list[str]] = {}
+        for name, target in rows:
+            found.setdefault(name, []).append(target)
+        return found
+
+    def labels(self, names: Iterable[str]) -> dict[str, str]:
+        """How each folded name is written."""
+        marks, params = placeholders("n", names)
+        rows = self.db.query(f"SELECT name, label FROM names WHERE name IN ({marks})", params)  # noqa: S608
+        return {row[0]: row[1] for row in rows}
+
+    def beginning(self, start: str, limit: int) -> list[str]:
+        """Known names that begin with `start`."""
+        rows = self.db.query(
+            "SELECT name FROM names WHERE name >= :low AND name < :high LIMIT :limit",
+            {"low": start, "high": start + _LAST, "limit": limit},
+        )
+        return [row[0] for row in rows]
+
+    def ending(self, end: str, limit: int) -> list[str]:
+        """Known names that end with `end`."""
+        rows = self.db.query(
+            "SELECT name FROM names WHERE mirror >= :low AND mirror < :high LIMIT :limit",
+            {"low": end[::-1], "high": end[::-1] + _LAST, "limit": limit},
+        )
+        return [row[0] for row in rows]
+
+    def aliases(self, target: str = "") -> list[Alias]:
+        """The aliases of one folded entity, or all."""
+        rows = self.db.query(
+            "SELECT alias, entity FROM aliases WHERE :target = '' OR target = :target ORDER BY name, target",
+            {"target": target},
+        )
+        return [Alias(*row) for row in rows]
+
+    # ---- writing ----
+
+    def learn(self, label: str) -> str:
+        """Make a name known; gives its folded form."""
+        name = fold(label)
+        self.db.execute(
+            "INSERT INTO names (name, label, mirror) VALUES (:name, :label, :mirror) ON CONFLICT DO NOTHING",
+            {"name": name, "label": label, "mirror": name[::-1]},
+        )
+        return name
+
+    def add_alias(self, alias: str, entity: str, source: str) -> bool:
+        """Make `alias` another name of `entity`; False when it was."""
+        params = {"alias": alias, "entity": entity, "source": source}
+        params |= {"name": self.learn(alias), "target": self.learn(entity)}
+        return bool(
+            self.db.execute(
+                "INSERT INTO aliases (alias, entity, source, name, target)"
+                " VALUES (:alias, :entity, :source, :name, :target) ON CONFLICT DO NOTHING",
+                params,
+            )
+        )
+
+    def remove_alias(self, name: str, target: str = "") -> int:
+        """Forget what a folded alias stands for, or one of its entities."""
+        params = {"name": name, "target": target}
+        gone = [
+            row[0]
+            for row in self.db.query(
+                "SELECT target FROM aliases WHERE name = :name AND (:target = '' OR target = :target)", params
+            )
+        ]
+        self.db.execute(
+            "DELETE FROM aliases WHERE name = :name AND (:target = '' OR target = :target)", params
+        )
+        self.prune([name, *gone])
+        return len(gone)
+
+    def prune(self, names: Iterable[str]) -> None:
+        """Drop those names that nothing uses any more."""
+        for name in set(names):
+            self.db.execute(
+                "DELETE FROM names WHERE name = :name"
+                " AND NOT EXISTS (SELECT 1 FROM facts WHERE facts.name = :name)"
+                " AND NOT EXISTS (SELECT 1 FROM relations WHERE subject_name = :name)"
+                " AND NOT EXISTS (SELECT 1 FROM relations WHERE object_name = :name)"
+                " AND NOT EXISTS (SELECT 1 FROM aliases WHERE aliases.name = :name OR target = :name)",
+                {"name": name},
+            )
