@@ -395,6 +395,17 @@ class Skipped:
 
 
 @dataclass(frozen=True)
+class Corpus:
+    """A named collection of domain documents."""
+
+    name: str
+    sources: tuple[str, ...]
+    files: int
+    chunks: int
+    skipped: tuple[Skipped, ...] = ()
+
+
+@dataclass(frozen=True)
 class Indexed:
     """What an indexing run found and did."""
 
