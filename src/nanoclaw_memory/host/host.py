@@ -204,7 +204,13 @@ class Host:
 
     def place(self, folder: str) -> AgentPlace:
         """Make ready where a group's agent runs: directory, HOME with settings, IPC, environment."""
-        return places.place_of(self.home, folder, self.session_of(folder))
+        return self._place(folder, self.session_of(folder), self.groups.values())
+
+    def _place(self, folder: str, session_id: str, registered: Iterable[Group]) -> AgentPlace:
+        for group in registered:
+            if group.folder == folder and not self.home.group_root(folder).is_dir():
+                places.create_group(self.home, group, self.clock.now().date())  # known from v1's file only
+        return places.place_of(self.home, folder, session_id)
 
     def scope(self, group: Group) -> Scope:
         """The scope of a group's agent: private only where one person talks with it."""
@@ -251,8 +257,9 @@ class Host:
         from nanoclaw_memory.host.command import command_runner
 
         stopping = threading.Event()
+        registered = list(self.groups.values())
         runner = command_runner(
-            command, timeout, lambda group: places.place_of(self.home, group, ""), stopping
+            command, timeout, lambda folder: self._place(folder, "", registered), stopping
         )
         try:
             return tasks.run_due(runner)
