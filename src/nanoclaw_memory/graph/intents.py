@@ -14,7 +14,7 @@ _GENERIC = frozenset(
     "of the a an in on at by to for with is are was has have and my your number date name".split()
 )
 MAX_PHRASE = 4
-_EMPTY = STOP_WORDS - {"where", "why"}
+_EMPTY = STOP_WORDS - {"where", "why", "own"}
 
 
 def stem(word: str) -> str:
@@ -140,6 +140,6 @@ def read(tokens: list[str], taken: set[int]) -> Intent:
     plain = [
         Mention(stems[place], token, place, place + 1)
         for place, token in enumerate(tokens)
-        if place not in used and token not in STOP_WORDS and not token.isdigit()
+        if place not in used and token not in _EMPTY and not token.isdigit()
     ]
     return Intent(tuple(sorted(mentions, key=lambda mention: mention.start)), tuple(plain))
