@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.host.host import Host
     from nanoclaw_memory.host.tasks import Tasks
     from nanoclaw_memory.providers.embedder import Chain
+    from nanoclaw_memory.providers.reranker import Reranker
     from nanoclaw_memory.search.front import SearchFront
     from nanoclaw_memory.settings import Configuration, Settings
     from nanoclaw_memory.store.migrate import Adopt
@@ -113,6 +114,8 @@ class Memory:
 
     def close(self) -> None:
         """Close every database that was opened."""
+        if "_search" in self.__dict__:
+            self.__dict__.pop("_search").close()
         for database in self._databases.values():
             database.close()
         self._databases.clear()
@@ -164,13 +167,30 @@ class Memory:
             self.settings.embeddings, self.home.models, self.home.data(MAIN_GROUP), self.clock
         )
 
+    @cached_property
+    def reranker(self) -> Reranker:
+        """Who reads the best hits again: as set, or the local cross-encoder when a search asks for one."""
+        from nanoclaw_memory.providers.models import RERANKER, directory
+        from nanoclaw_memory.providers.reranker import CrossEncoder, reranker_for
+
+        own, data = self.settings, self.home.data(MAIN_GROUP)
+        found = reranker_for(own.rerank, own.writer, self.home.models, data, self.clock)
+        return found or CrossEncoder(directory(RERANKER, self.home.models))
+
     # ---- search ----
 
     @cached_property
     def _search(self) -> SearchFront:
         from nanoclaw_memory.search.front import SearchFront
 
-        return SearchFront(self.home, self.scope, self.configuration, self.database, lambda: self.embedder)
+        return SearchFront(
+            self.home,
+            self.scope,
+            self.configuration,
+            self.database,
+            lambda: self.embedder,
+            lambda: self.reranker,
+        )
 
     def search(
         self,
@@ -180,23 +200,32 @@ class Memory:
         types: Iterable[str] | None = None,
         tags: Iterable[str] = (),
         include_superseded: bool = False,
+        corpus: str = "",
         fast: bool = False,
+        rerank: bool | None = None,
+        mmr: bool = False,
         explain: bool = False,
     ) -> Found:
         """Ranked hits over files and entries, best first; says aloud what could not take part.
 
         `types`, `tags` and `include_superseded` narrow it to entries; an empty query gives the recent ones.
+        `corpus` names domain documents to search instead, or `all` for them and memory together. `fast` uses
+        words only and loads no model; `rerank` unset does as the settings say; `mmr` prefers what differs.
         """
+        from nanoclaw_memory.search.hybrid import Question
+
         self.require_group()
+        again = self.settings.rerank.provider != "none" if rerank is None else rerank
+        asked = Question(query, limit, self.today(), fast, explain, mmr, again and not fast)
         tags = tuple(tags)
         if types is not None or tags or include_superseded or not query.strip():
             found = self._search_entries(query, limit, types, tags, include_superseded, fast)
-        elif self._has_entries():
+        elif self._has_entries() and corpus in ("", "all"):
             known = self._search_entries(query[:500], limit, fast=fast)
-            found = self._search.search(query, limit, self.today(), fast, explain, known.hits)
+            found = self._search.search(asked, corpus, known.hits)
             found = replace(found, degraded=tuple(dict.fromkeys((*found.degraded, *known.degraded))))
         else:
-            found = self._search.search(query, limit, self.today(), fast, explain)
+            found = self._search.search(asked, corpus)
         self.telemetry.record("search", hits=len(found.hits), took_ms=found.took_ms)
         return found
 
@@ -309,6 +338,7 @@ class Memory:
     ) -> Recall:
         """Entries that answer, packed into a token budget; lines of files when no entry matches."""
         from nanoclaw_memory.errors import StoreError
+        from nanoclaw_memory.search.hybrid import Question
         from nanoclaw_memory.search.recall import Wanted, recall
 
         self.require_group()
@@ -317,7 +347,7 @@ class Memory:
         wanted = Wanted(query, kinds, priority_min, budget, include_context, format, fast)
 
         def files(question: str) -> Found:
-            return self._search.search(question, 10, self.today(), fast)
+            return self._search.search(Question(question, 10, self.today(), fast))
 
         found = recall(self.entries, files, wanted)
         try:
@@ -421,6 +451,33 @@ class Memory:
         from nanoclaw_memory.upkeep.status import status
 
         return status(self.home, self.scope, self.settings, self.clock)
+
+    # ---- local models ----
+
+    def models(self, check: bool = False) -> list[dict[str, str]]:
+        """The local models and how they stand; with `check` every byte is verified."""
+        from dataclasses import asdict
+
+        from nanoclaw_memory.providers.models import states
+
+        return [
+            asdict(state) for state in states(self.home.models, self.settings.embeddings.model_path, check)
+        ]
+
+    def models_install(
+        self,
+        names: Iterable[str] = (),
+        every: bool = False,
+        force: bool = False,
+        progress: Callable[[str], None] | None = None,
+    ) -> list[dict[str, str]]:
+        """Fetch and verify models, by default the embedder; does nothing for those that are there."""
+        from dataclasses import asdict
+
+        from nanoclaw_memory.providers.models import EMBEDDER, MODELS, install, model_named
+
+        chosen = MODELS if every else tuple(map(model_named, names)) or (EMBEDDER,)
+        return [asdict(install(model, self.home.models, progress, force)) for model in chosen]
 
     # ---- projects, runbooks, policies ----
 

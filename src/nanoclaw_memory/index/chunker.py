@@ -64,6 +64,11 @@ def chunks_of(relative: str, text: str, chunking: Chunking) -> list[Chunk]:
     return [_chunk(part, "section", dated) for part in _sections(lines, chunking)]
 
 
+def section_chunks(relative: str, text: str, chunking: Chunking) -> list[Chunk]:
+    """The chunks of a document that is neither log nor conversation, whatever it is called."""
+    return [_chunk(part, "section", "") for part in _sections(list(_headed(text)), chunking)]
+
+
 def without_speaker(text: str) -> str:
     """A turn's words without the name before them."""
     first, newline, rest = text.partition("\n")

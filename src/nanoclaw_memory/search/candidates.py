@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.index.indexer import Index
-from nanoclaw_memory.store.chunks import Chunks, Place
+from nanoclaw_memory.store.chunks import Chunks, Place, StoredChunk
 from nanoclaw_memory.store.keywords import LONG_WORD, parts_of, terms_of
 
 if TYPE_CHECKING:
@@ -31,6 +31,15 @@ class Pool:
     background: float = 0.0  # the mean cosine of the whole index: what an unrelated text has
     weights: tuple[float, float] = (0.0, 1.0)
     degraded: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Candidate:
+    """A chunk on its way to a hit, with every component of its score."""
+
+    stored: StoredChunk
+    score: float
+    parts: dict[str, float]
 
 
 class Candidates:

@@ -1,30 +1,33 @@
-"""The front of the room: one group's index, searched as one scope sees it."""
+"""The front of the room: one group's index and corpora, searched as one scope sees them."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nanoclaw_memory.errors import CorruptDatabase, InvalidValue
+from nanoclaw_memory.errors import CorruptDatabase, InvalidValue, NotFound
 from nanoclaw_memory.index.chunker import Chunking
 from nanoclaw_memory.index.indexer import Index, Progress
 from nanoclaw_memory.search.hybrid import Question, Searcher, merged
+from nanoclaw_memory.search.reranking import Reranking
 from nanoclaw_memory.store.chunks import Chunks
 from nanoclaw_memory.types import Found, Hit, Indexed, Scope
 from nanoclaw_memory.workspace.paths import Home, memory_files, visible
 
 if TYPE_CHECKING:
+    from nanoclaw_memory.index.corpus import Corpora
     from nanoclaw_memory.providers.embedder import Chain
+    from nanoclaw_memory.providers.reranker import Reranker
     from nanoclaw_memory.settings import Configuration, Settings
     from nanoclaw_memory.store.database import Database
 
 MAX_QUESTION = 4_000
 MAX_HITS = 200
+ALL = "all"
 
 
 @dataclass
@@ -36,38 +39,32 @@ class SearchFront:
     configuration: Configuration
     database: Callable[[str], Database]
     embedder: Callable[[], Chain | None]
+    reranker: Callable[[], Reranker | None]
     expand: Callable[[str], list[str]] | None = None
+    _corpus_searchers: dict[str, Searcher] = field(default_factory=dict)
 
     @property
     def settings(self) -> Settings:
         return self.configuration.settings
 
-    def search(
-        self,
-        question: str,
-        limit: int,
-        today: date,
-        fast: bool = False,
-        explain: bool = False,
-        entries: Sequence[Hit] = (),
-    ) -> Found:
-        """Hits over the group's files, with entry hits that the caller found merged in."""
+    def search(self, question: Question, corpus: str = "", entries: Sequence[Hit] = ()) -> Found:
+        """Hits over the group's files or corpora, with entry hits that the caller found merged in."""
         began = time.monotonic()
-        asked = Question(_checked(question), _checked_limit(limit), today, fast, explain)
-        try:
-            hits, degraded = self.searcher.search(asked)
-        except CorruptDatabase:
-            self._start_anew()
-            hits, degraded = self.searcher.search(asked)
-            degraded = ["index: the file was damaged and is being built anew", *degraded]
-        return Found(
-            merged(hits, entries, limit),
-            tuple(dict.fromkeys(degraded)),
-            round((time.monotonic() - began) * 1000, 1),
-        )
+        _check(question)
+        hits: list[Hit] = list(entries)
+        degraded: list[str] = []
+        if corpus in ("", ALL):
+            found, said = self._search_files(question)
+            hits, degraded = hits + found, degraded + said
+        if corpus:
+            for searcher in self._of_corpora(corpus):
+                found, said = searcher.search(question)
+                hits, degraded = hits + found, degraded + said
+        took = round((time.monotonic() - began) * 1000, 1)
+        return Found(merged(hits, question.limit), tuple(dict.fromkeys(degraded)), took)
 
     def run(self, rebuild: bool = False, progress: Progress | None = None) -> Indexed:
-        """Bring the index up to date."""
+        """Bring the index of the group's files up to date."""
         try:
             return self.index.run(rebuild, progress)
         except CorruptDatabase:
@@ -77,25 +74,62 @@ class SearchFront:
     @cached_property
     def index(self) -> Index:
         """The index of the group's Markdown."""
-        own = self.settings.memory
         lock = self.home.data(self.scope.group) / "index.db-indexing"
-        chunking = Chunking(own.chunk_size, min(own.chunk_overlap, own.chunk_size // 2))
-        return Index(Chunks(self.database("index")), lock, self._files, chunking, self.embedder)
+        return Index(Chunks(self.database("index")), lock, self._files, self._chunking(), self.embedder)
+
+    @cached_property
+    def corpora(self) -> Corpora:
+        """The group's domain documents."""
+        from nanoclaw_memory.index.corpus import Corpora
+
+        folder = self.home.data(self.scope.group) / "corpora"
+        return Corpora(folder, self._chunking(), self.embedder, {})
 
     @cached_property
     def searcher(self) -> Searcher:
-        """Searches the index as this scope sees it."""
+        """Searches the group's files as this scope sees them."""
         shared = self.settings.privacy.shared_files
         seen = None if self.scope.private else (lambda path: visible(self.scope, path, shared))
+        return self._searcher(self.index, seen)
+
+    def close(self) -> None:
+        """Close the corpora that were opened."""
+        for database in self.__dict__["corpora"].opened.values() if "corpora" in self.__dict__ else ():
+            database.close()
+
+    def _search_files(self, question: Question) -> tuple[list[Hit], list[str]]:
+        try:
+            return self.searcher.search(question)
+        except CorruptDatabase:
+            self._start_anew()
+            hits, degraded = self.searcher.search(question)
+            return hits, ["index: the file was damaged and is built anew", *degraded]
+
+    def _of_corpora(self, corpus: str) -> list[Searcher]:
+        """The searchers of one corpus or all, as far as this scope may see them."""
+        shared = self.settings.privacy.shared_files
+        names = [name for name in self.corpora.names() if visible(self.scope, f"corpus/{name}", shared)]
+        if corpus != ALL and corpus not in names:
+            raise NotFound(f"there is no corpus {corpus!r}", f"corpora: {', '.join(names) or 'none yet'}")
+        chosen = names if corpus == ALL else [corpus]
+        for name in chosen:
+            if name not in self._corpus_searchers:
+                self._corpus_searchers[name] = self._searcher(self.corpora.index(name), None, name)
+        return [self._corpus_searchers[name] for name in chosen]
+
+    def _searcher(self, index: Index, seen: Callable[[str], bool] | None, corpus: str = "") -> Searcher:
         half_life = self.settings.memory.temporal_decay_half_life
-        return Searcher(self.index, half_life, seen, self._weights(), self.expand)
+        own = self.settings.rerank
+        reranking = Reranking(self.reranker, own.candidates, own.timeout_ms / 1000)
+        return Searcher(index, half_life, seen, self._weights(), self.expand, reranking, corpus)
+
+    def _chunking(self) -> Chunking:
+        own = self.settings.memory
+        return Chunking(own.chunk_size, min(own.chunk_overlap, own.chunk_size // 2))
 
     def _files(self) -> Iterator[tuple[str, Path]]:
         """All Markdown of the group: the index is the group's, what a scope sees is decided in the query."""
-        everything = Scope(self.scope.group, private=True)
-        for relative, path in memory_files(self.home, everything, ()):
-            if not relative.startswith("memory/domains/"):  # these are entries, which are searched themselves
-                yield relative, path
+        return memory_files(self.home, Scope(self.scope.group, private=True), ())
 
     def _weights(self) -> tuple[float, float] | None:
         """The weights that somebody set; otherwise the embedder's own serve."""
@@ -107,8 +141,7 @@ class SearchFront:
 
     def _start_anew(self) -> None:
         """Delete the index: everything in it is derived from files."""
-        database = self.database("index")
-        database.close()
+        self.database("index").close()
         path = self.home.data(self.scope.group) / "index.db"
         for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
             name.unlink(missing_ok=True)
@@ -116,18 +149,13 @@ class SearchFront:
         self.__dict__.pop("searcher", None)
 
 
-def _checked(question: str) -> str:
-    if not question.strip():
+def _check(question: Question) -> None:
+    if not question.text.strip():
         raise InvalidValue("the question is empty", 'for example: nanoclaw-memory search "database decision"')
-    if len(question) > MAX_QUESTION:
+    if len(question.text) > MAX_QUESTION:
         raise InvalidValue(
-            f"the question has {len(question):,} characters, over the limit of {MAX_QUESTION:,}",
+            f"the question has {len(question.text):,} characters, over the limit of {MAX_QUESTION:,}",
             "ask with a sentence or some words",
         )
-    return question
-
-
-def _checked_limit(limit: int) -> int:
-    if not 1 <= limit <= MAX_HITS:
-        raise InvalidValue(f"{limit} hits cannot be given", f"ask for 1 to {MAX_HITS}")
-    return limit
+    if not 1 <= question.limit <= MAX_HITS:
+        raise InvalidValue(f"{question.limit} hits cannot be given", f"ask for 1 to {MAX_HITS}")

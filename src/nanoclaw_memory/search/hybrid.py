@@ -8,11 +8,13 @@ from datetime import date
 
 from nanoclaw_memory.index.indexer import Index
 from nanoclaw_memory.search import ranking
-from nanoclaw_memory.search.candidates import Candidates, Pool
+from nanoclaw_memory.search.candidates import Candidate, Candidates, Pool
+from nanoclaw_memory.search.reranking import Reranking
 from nanoclaw_memory.store.chunks import StoredChunk
 from nanoclaw_memory.types import Hit
 
 PERMANENT = 0.8  # log lines of this importance never age
+DOMAINS = "memory/domains/"
 CONSIDERED = 100  # how many of the pool are loaded to be aged and reranked
 
 
@@ -26,15 +28,7 @@ class Question:
     fast: bool = False
     explain: bool = False
     mmr: bool = False
-
-
-@dataclass
-class Candidate:
-    """A chunk on its way to a hit, with every component of its score."""
-
-    stored: StoredChunk
-    score: float
-    parts: dict[str, float]
+    rerank: bool = False
 
 
 class Searcher:
@@ -47,11 +41,13 @@ class Searcher:
         visible: Callable[[str], bool] | None = None,
         weights: tuple[float, float] | None = None,
         expand: Callable[[str], list[str]] | None = None,
+        reranking: Reranking | None = None,
         corpus: str = "",
     ) -> None:
         self.index = index
         self.corpus = corpus
         self._half_life = half_life
+        self._reranking = reranking
         self._candidates = Candidates(index, visible, weights, expand)
 
     def search(self, question: Question) -> tuple[list[Hit], list[str]]:
@@ -59,6 +55,9 @@ class Searcher:
         degraded = self.index.refresh(embed=not question.fast)
         pool = self._candidates.pool(question.text, question.fast)
         ranked = self._ranked(question, pool)
+        if question.rerank and self._reranking is not None:
+            ranked, said = self._reranking.of(question.text, ranked, self.index.chunks)
+            pool.degraded += said
         if question.mmr:
             ranked = _spread(ranked, question.limit)
         sure = _confidence(pool)
@@ -150,6 +149,17 @@ def _why(parts: dict[str, float]) -> str:
     return " + ".join(reasons)
 
 
-def merged(chunk_hits: Sequence[Hit], entry_hits: Sequence[Hit], limit: int) -> tuple[Hit, ...]:
-    """Chunk and entry hits in one order; both scores are `ranking.confidence`, 0 to 1."""
-    return tuple(sorted((*chunk_hits, *entry_hits), key=lambda hit: -hit.score)[:limit])
+def merged(hits: Sequence[Hit], limit: int) -> tuple[Hit, ...]:
+    """Hits of several indexes in one order; their scores are `ranking.confidence`, 0 to 1.
+
+    An entry stands for the line of the domain file that was written from it.
+    """
+    entries = [hit.text for hit in hits if hit.kind == "entry"]
+    kept = [
+        hit
+        for hit in hits
+        if not (
+            hit.path.startswith(DOMAINS) and hit.kind == "chunk" and any(text in hit.text for text in entries)
+        )
+    ]
+    return tuple(sorted(kept, key=lambda hit: -hit.score)[:limit])

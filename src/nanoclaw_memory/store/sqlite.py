@@ -174,6 +174,7 @@ class SqliteDatabase:
                 connection.close()
             self._opened.clear()
             self._local = threading.local()
+            self._migrated = False  # the file may be another one when it is opened again
 
     # ---- inside ----
 
