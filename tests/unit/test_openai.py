@@ -201,6 +201,18 @@ def test_a_refused_key_is_no_outage(make, httpserver):
     assert make().embed_query("tea").shape == (8,)
 
 
+def test_a_probe_that_is_refused_ends_the_outage(make, httpserver, clock):
+    httpserver.expect_ordered_request("/v1/embeddings").respond_with_data("", 429, {"Retry-After": "60"})
+    httpserver.expect_ordered_request("/v1/embeddings").respond_with_data("", 401)
+    httpserver.expect_ordered_request("/v1/embeddings").respond_with_handler(vectors_for)
+    with pytest.raises(ProviderError, match="rate limit"):
+        make().embed_query("tea")
+    clock.moment += timedelta(seconds=61)
+    with pytest.raises(ProviderError, match="the key is refused"):
+        make().embed_query("tea")
+    assert make().embed_query("tea").shape == (8,)
+
+
 def test_a_server_that_never_answers_costs_one_time_out_and_not_one_a_query(make):
     with socket.create_server(("127.0.0.1", 0), backlog=10) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"

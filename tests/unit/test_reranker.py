@@ -29,7 +29,8 @@ def later() -> float:
 def test_the_text_that_answers_gets_the_best_score(encoder):
     scores = encoder.rerank("when will the database migration happen?", NOTES, later())
     assert scores.index(max(scores)) == 1
-    assert all(0 <= score <= 1 for score in scores)
+    # Without its mark for the second text the model gives the same pair 0.01.
+    assert scores == pytest.approx([0.0, 0.57, 0.0], abs=0.1)
 
 
 def test_a_score_does_not_depend_on_the_others(encoder):

@@ -24,6 +24,7 @@ COMMANDS = {
     "db": ("db", "Check the database files."),
     "status": ("health", "Show what there is, at a glance."),
     "doctor": ("health", "Check everything and name the command that helps."),
+    "models": ("models", "Fetch and check the models that run on this machine."),
     "index": ("search", "Bring the search index up to date."),
     "search": ("search", "Find lines in memory."),
     "graph": ("graph", "Facts and relations: search, add, relate, history, import, show, …"),
