@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 from functools import cached_property
@@ -15,17 +15,22 @@ from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused
 from nanoclaw_memory.types import (
     MAIN_GROUP,
     Archived,
+    Audit,
+    AuditVerdict,
     Boot,
     Brief,
     Checkpoint,
+    Compared,
     Created,
     DatabaseCheck,
     Deleted,
     Entry,
+    EntryLife,
     Finding,
     Found,
     GraphAnswer,
     Indexed,
+    IndexStatus,
     Lines,
     LogLine,
     Policy,
@@ -45,10 +50,14 @@ from nanoclaw_memory.types import (
 from nanoclaw_memory.workspace.paths import PENDING_RESTORE, Home, default_home, locate, log_path
 
 if TYPE_CHECKING:
+    import threading
+
+    from nanoclaw_memory.entries.audit import TokenAudit
     from nanoclaw_memory.entries.entries import Entries
     from nanoclaw_memory.graph.graph import KnowledgeGraph
     from nanoclaw_memory.host.host import Host
     from nanoclaw_memory.host.tasks import Tasks
+    from nanoclaw_memory.index.corpus import Corpora
     from nanoclaw_memory.providers.embedder import Chain
     from nanoclaw_memory.providers.reranker import Reranker
     from nanoclaw_memory.search.front import SearchFront
@@ -57,6 +66,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.store.proposals import Proposals
     from nanoclaw_memory.store.sqlite import SqliteDatabase
     from nanoclaw_memory.telemetry import Telemetry
+    from nanoclaw_memory.turn.conversation import Conversation
     from nanoclaw_memory.workspace.checkpoints import Checkpoints
 
 
@@ -80,6 +90,7 @@ class Memory:
         self._overrides = dict(overrides or {})
         self._directory = directory
         self._databases: dict[str, SqliteDatabase] = {}
+        self.resident = False  # a server that lives on sets it: only then are turns worth loading a model
         self.home.group_root(scope.group)  # refuses a bad name at once
 
     @classmethod
@@ -113,7 +124,9 @@ class Memory:
         self.close()
 
     def close(self) -> None:
-        """Close every database that was opened."""
+        """Stop the plugins, and close every database that was opened."""
+        if "_conversation" in self.__dict__:
+            self.__dict__.pop("_conversation").close()
         if "_search" in self.__dict__:
             self.__dict__.pop("_search").close()
         for database in self._databases.values():
@@ -235,8 +248,33 @@ class Memory:
         """Bring the search index up to date with the files."""
         self.require_group()
         done = self._search.run(rebuild, progress)
+        done = replace(done, embedded=done.embedded + self._embed_entries())
         self.telemetry.record("index", files=done.files, chunks=done.chunks, embedded=done.embedded)
         return done
+
+    def watch(self, stop: threading.Event) -> Iterator[Indexed]:
+        """Index whenever files changed, until `stop`; gives what each run did."""
+        from nanoclaw_memory.workspace.watch import changes
+
+        self.require_group()
+        folders = (self.home.workspace(self.scope.group), self.home.shared)
+        for _ in changes(folders, stop):
+            yield self.index()
+
+    @property
+    def corpora(self) -> Corpora:
+        """Domain documents: add, all, reindex, remove."""
+        self.require_group()
+        return self._search.corpora
+
+    def bench_embed(
+        self, texts: int = 200, progress: Callable[[str, int, int], None] | None = None
+    ) -> list[Compared]:
+        """Keyword search and embedders compared on this memory's own chunks."""
+        from nanoclaw_memory.search.compare import compare
+
+        self.require_group()
+        return compare(self._search.index, texts, progress)
 
     # ---- the knowledge graph ----
 
@@ -307,9 +345,20 @@ class Memory:
             self.scope,
             self.settings,
             self.clock,
+            published=self._published,
             embedder=lambda: self.embedder,
             resident=resident,
         )
+
+    def _published(self, group: str) -> SqliteDatabase:
+        """What a group has published: a file of its own, outside every group's directory."""
+        name = f"published/{group}"
+        if name not in self._databases:
+            from nanoclaw_memory.store.sqlite import SqliteDatabase
+
+            path = self.home.root / "store" / "published" / f"{group}.db"
+            self._databases[name] = SqliteDatabase(path, "entries")
+        return self._databases[name]
 
     @property
     def proposals(self) -> Proposals:
@@ -367,6 +416,60 @@ class Memory:
         """Mark an entry as still relevant."""
         return self.entries.reinforce(entry_id)
 
+    def shared_recall(
+        self,
+        query: str,
+        *,
+        types: Iterable[str] | None = None,
+        token_budget: int | None = None,
+        format: str = "brief",
+    ) -> Recall:
+        """The same over what other groups have published and granted to this one."""
+        from nanoclaw_memory.search.recall import Wanted, shared_recall
+
+        self.require_group()
+        budget = self.settings.entries.recall_budget if token_budget is None else token_budget
+        kinds = None if types is None else tuple(types)
+        wanted = Wanted(query, kinds, token_budget=budget, format=format)
+        return shared_recall(self.entries.shared, self.scope.group, wanted)
+
+    def index_status(self) -> IndexStatus:
+        """Health and statistics of files, entries and what is always loaded."""
+        self.require_group()
+        return self._token_audit().status(self._search.index.chunks.count()[1])
+
+    def audit(self, scope: str = "all", recommend: bool = True, fix: bool = False) -> Audit:
+        """What memory costs and what to do about it; `fix` does the low-risk part, after a checkpoint."""
+        self.require_group()
+        work = self._token_audit()
+        audit = work.run(scope, recommend or fix)
+        if not fix or not any(advice.risk == "low" for advice in audit.recommendations):
+            return audit
+        name = f"before-audit-{self.clock.now():%Y%m%d-%H%M%S}"
+        self.checkpoint(name, "before ncm audit --fix")
+        return replace(work.fix(audit), checkpoint=name)
+
+    def audit_verify(self) -> AuditVerdict:
+        """Whether the audit log is whole, against its head and what each group's database remembers."""
+        anchors = []
+        for group in self.home.groups():
+            if (self.home.data(group) / "entries.db").exists():
+                with Memory(self.home.root, Scope(group), self.clock) as other:
+                    anchors.append((f"group {group}", other.entries.anchor()))
+        return self.entries.room.audit_log.verify(anchors)
+
+    def audit_trace(self, entry_id: str) -> EntryLife:
+        """Everything the audit log knows of an entry of this group, and the entry as it is now."""
+        self.require_group()
+        return self.entries.trace(entry_id)
+
+    def _token_audit(self) -> TokenAudit:
+        from nanoclaw_memory.entries.audit import TokenAudit
+        from nanoclaw_memory.workspace.paths import memory_files
+
+        shared = self.settings.privacy.shared_files
+        return TokenAudit(self.entries, lambda: memory_files(self.home, self.scope, shared))
+
     def _search_entries(
         self,
         query: str,
@@ -392,9 +495,73 @@ class Memory:
         took = round((time.monotonic() - began) * 1000, 1)
         return Found(tuple(entry_hits(known.hits)), known.degraded, took)
 
+    def _embed_entries(self) -> int:
+        from nanoclaw_memory.errors import ProviderError
+
+        if self.embedder is None or not self._has_entries():
+            return 0
+        try:
+            return self.entries.finder.embed(self.embedder)
+        except ProviderError:  # the index has just said so of its own chunks
+            return 0
+
     def _has_entries(self) -> bool:
         """Whether anything was ever stored: a search must not create a database."""
         return "entries" in self._databases or (self.home.data(self.scope.group) / "entries.db").exists()
+
+    # ---- turns ----
+
+    @cached_property
+    def _conversation(self) -> Conversation:
+        from nanoclaw_memory.turn.conversation import Conversation
+        from nanoclaw_memory.turn.rooms import Rooms
+
+        self.require_group()
+        rooms = Rooms(
+            self.home,
+            self.scope,
+            self.clock,
+            self.settings,
+            self.database,
+            open_graph=lambda: self.graph,
+            open_embedder=lambda: self.embedder,
+            is_resident=lambda: self.resident,
+        )
+        return Conversation(rooms, self.telemetry)
+
+    def before_turn(self, message: str) -> Turn:
+        """The blocks to put before a model call, who gave none, and why."""
+        return self._conversation.before_turn(message)
+
+    def after_turn(
+        self,
+        user_message: str,
+        agent_response: str,
+        tool_calls: Sequence[ToolCall] = (),
+        at: datetime | None = None,
+    ) -> Recorded:
+        """Archive an exchange, measure it, and learn from it."""
+        return self._conversation.after_turn(user_message, agent_response, tool_calls, at)
+
+    def report_tools(self, calls: Sequence[ToolCall]) -> None:
+        """Note tool calls between two messages, so that a loop is seen."""
+        self._conversation.report_tools(calls)
+
+    def session_start(self) -> Turn:
+        """Blocks for the start of a session, or for its going on after a compaction."""
+        return self._conversation.session_start()
+
+    def session_end(self) -> tuple[PluginNote, ...]:
+        """Tell the plugins that the session is over; gives what failed."""
+        return self._conversation.session_end()
+
+    def before_compaction(self, transcript: str = "") -> Archived | None:
+        """Archive a transcript before the host shortens the window; its exchanges may be recalled from now on."""
+        from nanoclaw_memory.types import Transcript
+
+        written = self.archive(transcript) if transcript else None
+        self._conversation.before_compaction(Transcript(self.scope.session_id, "archived", ()))
+        return written
 
     # ---- lines ----
 

@@ -395,6 +395,18 @@ class Skipped:
 
 
 @dataclass(frozen=True)
+class Compared:
+    """How well one way of searching finds a chunk by one of its own sentences."""
+
+    name: str
+    recall_1: float
+    recall_5: float
+    mrr: float
+    query_ms: float
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class Corpus:
     """A named collection of domain documents."""
 
@@ -520,6 +532,7 @@ class RecalledEntry:
     untrusted: bool = False
     suspicions: tuple[str, ...] = ()
     context: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -822,3 +835,80 @@ class Upserted:
     retired: tuple[int, ...] = ()
     created: bool = True
     redacted: int = 0
+
+
+@dataclass(frozen=True)
+class AuditShare:
+    """What one source costs."""
+
+    source: str
+    tokens: int
+    percentage: float
+    category: str  # system_prompt, memory_md, domains, brief, on_demand
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    """Two places that say the same."""
+
+    content_a: str
+    content_b: str
+    similarity: float
+    sources: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class AuditAnalysis:
+    """Where the tokens go."""
+
+    total_tokens: int
+    breakdown: tuple[AuditShare, ...]
+    duplicates: tuple[Duplicate, ...]
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What would help, how much it saves, and what could go wrong."""
+
+    action: str
+    description: str
+    estimated_savings_tokens: int
+    risk: str  # low, medium, high
+    targets: tuple[str, ...] = ()
+    applied: bool = False
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What memory costs, and what to do about it."""
+
+    analysis: AuditAnalysis
+    recommendations: tuple[Recommendation, ...]
+    checkpoint: str = ""
+
+
+@dataclass(frozen=True)
+class IndexStatus:
+    """Health and statistics: the files, the entries, and what is always loaded."""
+
+    legacy: Mapping[str, Any]
+    progressive: Mapping[str, Any]
+    index: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class AuditVerdict:
+    """Whether the audit log is whole; problems name the line."""
+
+    ok: bool
+    records: int
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class EntryLife:
+    """Everything the audit log knows of an entry, and the entry as it is now."""
+
+    records: tuple[Mapping[str, Any], ...]
+    entry: Entry | None
+    wordings: tuple[Mapping[str, Any], ...] = ()

@@ -46,7 +46,7 @@ class Admission:
             if superseded:
                 self._room.supersede(superseded, entry.id)
         gone = [superseded] if superseded else []
-        notes += self._room.redraw(gone=gone, come=[entry] if changed and entry.status == "active" else [])
+        notes += self._room.changed(gone=gone, come=[entry] if changed and entry.status == "active" else [])
         if reasons:
             notes.append("held for review, out of the brief until a person approves it: ncm review")
         return Stored(

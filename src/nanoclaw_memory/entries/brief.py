@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import queue
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -49,6 +51,26 @@ def write_brief(
         text = _text(chosen, counts, total)
     shown = tuple(line.entry for line in _ordered(chosen))
     return Brief(text, shown, moment, total, len(shown), tokens.estimate(text))
+
+
+def within_time(work: Callable[[], Brief], seconds: float) -> Brief | None:
+    """The work's result, or None when it takes longer; a session must not wait for a stalled disk."""
+    done: queue.SimpleQueue[Brief | BaseException] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            done.put(work())
+        except BaseException as error:  # noqa: BLE001 - handed over to the caller's thread
+            done.put(error)
+
+    threading.Thread(target=run, daemon=True, name="brief").start()
+    try:
+        outcome = done.get(timeout=seconds)
+    except queue.Empty:
+        return None
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import StoreError
-from nanoclaw_memory.types import Scope
+from nanoclaw_memory.types import AuditVerdict, Scope
 from nanoclaw_memory.workspace.files import locked
 
 GENESIS = "0" * 64
@@ -28,15 +28,6 @@ class Link:
 
     seq: int
     hash: str
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether the log is whole; problems name the line."""
-
-    ok: bool
-    records: int
-    problems: tuple[str, ...]
 
 
 class AuditLog:
@@ -125,7 +116,7 @@ class AuditLog:
         for _, record in self._links():
             yield record
 
-    def verify(self, anchors: Iterable[tuple[str, Link]] = ()) -> Verdict:
+    def verify(self, anchors: Iterable[tuple[str, Link]] = ()) -> AuditVerdict:
         """Walk the chain, then check that it reaches the head and every group's anchor."""
         problems: list[str] = []
         seen: dict[int, str] = {0: GENESIS}
@@ -149,7 +140,7 @@ class AuditLog:
         for who, link in [("the head file", self._head()), *anchors]:
             if seen.get(link.seq) != link.hash:
                 problems.append(f"{who} knows of line {link.seq}, which the log no longer holds")
-        return Verdict(not problems, previous.seq, tuple(problems))
+        return AuditVerdict(not problems, previous.seq, tuple(problems))
 
     def _links(self) -> Iterator[tuple[Link, dict[str, Any]]]:
         for raw in self._lines():

@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Any
 from nanoclaw_memory.clock import Clock
 from nanoclaw_memory.entries import rules
 from nanoclaw_memory.entries.admission import Admission, Suspicions
-from nanoclaw_memory.entries.brief import BriefLimits, write_brief
+from nanoclaw_memory.entries.brief import BriefLimits, within_time, write_brief
+from nanoclaw_memory.entries.chain import GENESIS, Link
+from nanoclaw_memory.entries.domains import domain_path
 from nanoclaw_memory.entries.finding import Finder
 from nanoclaw_memory.entries.lines import masked
 from nanoclaw_memory.entries.room import Room, held_key
 from nanoclaw_memory.entries.rules import Draft
+from nanoclaw_memory.entries.shared import SharedEntries
 from nanoclaw_memory.errors import InvalidValue, ProviderError
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.entries import PRIORITIES, Filter
 from nanoclaw_memory.text import fingerprint
-from nanoclaw_memory.types import Brief, Deleted, EntriesFound, Entry, Scope, Stored
+from nanoclaw_memory.types import Brief, Deleted, EntriesFound, Entry, EntryLife, Scope, Stored
 from nanoclaw_memory.workspace.paths import Home
 
 if TYPE_CHECKING:
@@ -41,11 +44,14 @@ class Entries:
         scope: Scope,
         settings: Settings,
         clock: Clock,
+        *,
+        published: Callable[[str], Database],
         embedder: Callable[[], Chain | None] = lambda: None,
         resident: Callable[[], Chain | None] = lambda: None,
         suspicions: Suspicions = lambda text: (),
     ) -> None:
         self.room = Room(db, home, scope, settings, clock)
+        self.shared = SharedEntries(self.room, home.root / "store" / "published", published)
         self.finder = Finder(self.room, embedder)
         self._resident = resident
         self._admission = Admission(self.room, suspicions)
@@ -123,12 +129,19 @@ class Entries:
         return found
 
     def brief(self, include_provenance: bool = False) -> Brief:
-        """What matters, for a session's start."""
+        """What matters, for a session's start; empty, and said, when it is not ready in time."""
         own = self.room.settings.entries
         limits = BriefLimits(own.max_brief_entries, own.max_brief_chars, own.max_brief_tokens)
-        return write_brief(
-            self.room.table, self.room.visible_types(), limits, self.room.clock.now(), include_provenance
-        )
+        types = self.room.visible_types()
+
+        def work() -> Brief:
+            return write_brief(self.room.table, types, limits, self.room.clock.now(), include_provenance)
+
+        brief = within_time(work, own.brief_timeout_ms / 1000)
+        if brief is None:
+            said = f"brief: not ready within {own.brief_timeout_ms / 1000:g} s; memory_recall still answers"
+            return Brief("", (), "", 0, 0, 0, (said,))
+        return brief
 
     # ---- change ----
 
@@ -149,7 +162,7 @@ class Entries:
             self.room.audit(
                 "delete", entry.id, type=entry.type, text=fingerprint(entry.content), restored=back
             )
-        notes = self.room.redraw(gone=[entry], come=[self.room.entry(old) for old in back])
+        notes = self.room.changed(gone=[entry], come=[self.room.entry(old) for old in back])
         return Deleted(entry.id, True, back, tuple(notes))
 
     def reinforce(self, entry_id: str) -> Entry:
@@ -185,7 +198,7 @@ class Entries:
             self._close_proposal(key, accepted=True)
             self.room.audit("approve", entry.id, why=list(entry.suspicions))
         approved = self.get(entry_id)
-        self.room.redraw(gone=superseded, come=[approved])
+        self.room.changed(gone=superseded, come=[approved])
         return approved
 
     def reject(self, entry_id: str) -> Entry:
@@ -202,12 +215,44 @@ class Entries:
         """Take an entry out of brief, search and recall without deleting it."""
         with self.room.db.transaction():
             entry = self.room.entry(entry_id)
-            if entry.status not in _SHOWN:
-                raise InvalidValue(f"id: {entry.id} is {entry.status} already", "see: ncm entries show")
-            self.room.table.set_status(entry.id, "archived", self.room.moment())
-            self.room.audit("archive", entry.id)
-        self.room.redraw(gone=[entry])
+            self.archive_now(entry)
+        self.room.changed(gone=[entry])
         return self.get(entry_id)
+
+    def archive_now(self, entry: Entry) -> None:
+        """The row's part of archiving; inside a transaction."""
+        if entry.status not in _SHOWN:
+            raise InvalidValue(f"id: {entry.id} is {entry.status} already", "see: ncm entries show")
+        self.room.table.set_status(entry.id, "archived", self.room.moment())
+        self.room.audit("archive", entry.id)
+
+    def anchor(self) -> Link:
+        """The last line that this group wrote to the audit log."""
+        rows = self.room.db.query("SELECT seq, hash FROM audit_anchor")
+        return Link(int(rows[0][0]), str(rows[0][1])) if rows else Link(0, GENESIS)
+
+    def trace(self, entry_id: str) -> EntryLife:
+        """An entry's whole life: every audited change of it and of what replaced it."""
+        records = [
+            record
+            for record in self.room.audit_log.records()
+            if record.get("group") == self.room.scope.group
+            and entry_id in (record.get("id"), record.get("by"), record.get("supersedes"))
+        ]
+        entry = self.room.table.get(entry_id)
+        if entry is not None and not self.room.sees(entry.type):
+            entry = None
+        wordings = self.room.table.merges_of(entry_id) if entry else []
+        return EntryLife(tuple(records), _clean(entry) if entry else None, tuple(wordings))
+
+    def render(self) -> tuple[list[str], list[str]]:
+        """Write all domain files anew; gives those written, and notes on those that hold edits by hand."""
+        written, left = [], []
+        for kind in self.room.visible_types():
+            if self.room.domains.read(kind) or self.room.table.count(Filter(self.room.moment(), (kind,))):
+                note = self.room.domains.render(kind)
+                left.append(note) if note else written.append(domain_path(kind))
+        return written, left
 
     # ---- inside ----
 

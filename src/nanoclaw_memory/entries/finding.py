@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from nanoclaw_memory.entries import rules
@@ -36,14 +37,14 @@ class Finder:
 
     def recent(self, wanted: Filter, limit: int) -> EntriesFound:
         """The newest entries: what an empty question gets."""
-        found = self._room.table.recent(wanted, limit)
-        return EntriesFound(tuple(self.hit(entry, 1.0, "recent") for entry in found))
+        found, now = self._room.table.recent(wanted, limit), self._room.clock.now()
+        return EntriesFound(tuple(as_hit(entry, 1.0, "recent", now) for entry in found))
 
     def search(self, query: str, wanted: Filter, limit: int, fast: bool) -> EntriesFound:
         """The best first; `fast` leaves the model alone."""
         matching = self._room.table.matching(query, wanted, POOL)
         entries = {entry.id: entry for entry, _ in matching}
-        said = _relevance(query, matching)
+        said = relevance(query, matching)
         meant: dict[str, float] = {}
         degraded: tuple[str, ...] = ()
         chain = None if fast else self._embedder()
@@ -57,32 +58,9 @@ class Finder:
         weights = chain.weights if chain is not None and meant else (0.0, 1.0)
         scores = {key: _fused(said.get(key, 0.0), meant.get(key, 0.0), weights) for key in entries}
         best = sorted(entries, key=lambda key: (-scores[key], key))[:limit]
-        return EntriesFound(
-            tuple(self.hit(entries[key], scores[key], _why(said.get(key), meant.get(key))) for key in best),
-            degraded,
-        )
-
-    def hit(self, entry: Entry, score: float, why: str) -> EntryHit:
-        """An entry as search gives it: masked, with its age and how far to trust it."""
         now = self._room.clock.now()
-        return EntryHit(
-            id=entry.id,
-            type=entry.type,
-            content=masked(entry.content),
-            behavioral=entry.behavioral,
-            tags=entry.tags,
-            created_at=entry.provenance.timestamp,
-            relevance_score=round(min(score, 1.0), 4),
-            priority=entry.priority,
-            status=entry.status,
-            age_days=age_days(entry.provenance.timestamp, now.date(), now),
-            untrusted=entry.provenance.origin in UNTRUSTED,
-            provenance=entry.provenance,
-            importance=round(rules.importance(entry, now), 4),
-            reason=masked(entry.reason),
-            suspicions=entry.suspicions,
-            why=why,
-        )
+        hits = [as_hit(entries[key], scores[key], _why(said.get(key), meant.get(key)), now) for key in best]
+        return EntriesFound(tuple(hits), degraded)
 
     # ---- by meaning ----
 
@@ -138,7 +116,29 @@ class Finder:
         return dict(zip([number for number, _ in rows], (matrix @ asked).tolist(), strict=True))
 
 
-def _relevance(query: str, matching: list[tuple[Entry, float]]) -> dict[str, float]:
+def as_hit(entry: Entry, score: float, why: str, now: datetime) -> EntryHit:
+    """An entry as search gives it: masked, with its age and how far to trust it."""
+    return EntryHit(
+        id=entry.id,
+        type=entry.type,
+        content=masked(entry.content),
+        behavioral=entry.behavioral,
+        tags=entry.tags,
+        created_at=entry.provenance.timestamp,
+        relevance_score=round(min(score, 1.0), 4),
+        priority=entry.priority,
+        status=entry.status,
+        age_days=age_days(entry.provenance.timestamp, now.date(), now),
+        untrusted=entry.provenance.origin in UNTRUSTED,
+        provenance=entry.provenance,
+        importance=round(rules.importance(entry, now), 4),
+        reason=masked(entry.reason),
+        suspicions=entry.suspicions,
+        why=why,
+    )
+
+
+def relevance(query: str, matching: list[tuple[Entry, float]]) -> dict[str, float]:
     """0 to 1: how many of the question's words an entry holds, and how telling they are.
 
     bm25 alone says nothing in a small store: a word that every second entry holds weighs nothing there.

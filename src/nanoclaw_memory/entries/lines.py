@@ -67,6 +67,13 @@ def marks(provenance: Provenance | None, suspicions: Iterable[str]) -> str:
     return "; ".join(parts)
 
 
+def origin_of(provenance: Provenance, own_group: str) -> str:
+    """Who stored it, and in which group when that is not the reader's own."""
+    if provenance.group == own_group:
+        return provenance.origin
+    return f"{provenance.origin} of group {provenance.group}"
+
+
 def fenced(lines: Iterable[str]) -> str:
     """Lines between markers that say what they are; empty when there are none."""
     body = "\n".join(lines)

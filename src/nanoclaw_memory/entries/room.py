@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from nanoclaw_memory.clock import Clock, stamp
@@ -34,6 +34,7 @@ class Room:
         self.scope = scope
         self.settings = settings
         self.clock = clock
+        self.on_change: Callable[[Sequence[Entry], Sequence[Entry]], None] = lambda gone, come: None
 
     def moment(self) -> str:
         """Now, as stored."""
@@ -96,8 +97,12 @@ class Room:
             raise InvalidValue(f"supersedes: {target.id} is no longer current", "see: ncm entries show")
         self.audit("supersede", target.id, by=successor)
 
-    def redraw(self, gone: Sequence[Entry] = (), come: Sequence[Entry] = ()) -> list[str]:
-        """Bring the domain files up to date; they are derived, so a failure is a note, not an error."""
+    def changed(self, gone: Sequence[Entry] = (), come: Sequence[Entry] = ()) -> list[str]:
+        """Bring domain files and published copies up to date after a commit.
+
+        Domain files are derived, so a failure to write one is a note, not an error.
+        """
+        self.on_change(gone, come)
         notes = []
         for kind in dict.fromkeys(entry.type for entry in (*gone, *come)):
             left = [entry.id for entry in gone if entry.type == kind]

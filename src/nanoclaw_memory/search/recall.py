@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from nanoclaw_memory import tokens
-from nanoclaw_memory.entries.entries import Entries
-from nanoclaw_memory.entries.lines import age, fenced, marks, masked, safe_line
+from nanoclaw_memory.entries.entries import Entries, check_query
+from nanoclaw_memory.entries.lines import age, fenced, marks, masked, origin_of, safe_line
 from nanoclaw_memory.entries.rules import choice, whole
+from nanoclaw_memory.entries.shared import SharedEntries
 from nanoclaw_memory.types import EntryHit, Found, Recall, RecalledEntry
 
 CANDIDATES = 50
@@ -46,6 +47,7 @@ class _Packed:
 
 def recall(entries: Entries, files: Files, wanted: Wanted) -> Recall:
     """The weightiest answers first, whole lines only, never over the budget."""
+    group = entries.room.scope.group
     known = entries.search(
         wanted.query,
         types=wanted.types,
@@ -54,7 +56,7 @@ def recall(entries: Entries, files: Files, wanted: Wanted) -> Recall:
         fast=wanted.fast,
     )
     if known.hits:
-        packed = [_from_entry(hit, wanted) for hit in ranked(known.hits)]
+        packed = [_from_entry(hit, wanted, group) for hit in ranked(known.hits)]
         return pack(packed, wanted, len(packed), degraded=known.degraded)
     if wanted.types is not None or not wanted.query.strip():  # files have no type
         return pack([], wanted, 0, degraded=known.degraded)
@@ -65,6 +67,12 @@ def recall(entries: Entries, files: Files, wanted: Wanted) -> Recall:
     return pack(
         lines, wanted, 0, fallback="files" if lines else "", degraded=(*known.degraded, *found.degraded)
     )
+
+
+def shared_recall(shared: SharedEntries, group: str, wanted: Wanted) -> Recall:
+    """The same over what other groups have published and granted."""
+    hits = shared.search(check_query(wanted.query), wanted.types, wanted.priority_min)
+    return pack([_from_entry(hit, wanted, group) for hit in ranked(hits)[:CANDIDATES]], wanted, len(hits))
 
 
 def ranked(hits: Iterable[EntryHit]) -> list[EntryHit]:
@@ -94,7 +102,7 @@ def _score(hit: EntryHit) -> float:
     return RELEVANCE * hit.relevance_score + IMPORTANCE * hit.importance
 
 
-def _from_entry(hit: EntryHit, wanted: Wanted) -> _Packed:
+def _from_entry(hit: EntryHit, wanted: Wanted, group: str) -> _Packed:
     brief = wanted.format == "brief"
     context = hit.reason if wanted.include_context else ""
     entry = RecalledEntry(
@@ -111,8 +119,9 @@ def _from_entry(hit: EntryHit, wanted: Wanted) -> _Packed:
         untrusted=hit.untrusted,
         suspicions=hit.suspicions,
         context=context,
+        group=hit.provenance.group,
     )
-    about = [hit.type, hit.priority, hit.provenance.origin, age(hit.age_days)]
+    about = [hit.type, hit.priority, origin_of(hit.provenance, group), age(hit.age_days)]
     warning = marks(hit.provenance, hit.suspicions)
     tail = f" (why: {safe_line(context, BRIEF_CHARS)})" if context else ""
     label = " · ".join([*about, *([warning] if warning else [])])

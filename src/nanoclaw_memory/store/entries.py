@@ -129,6 +129,11 @@ class EntryTable:
         """When an entry was last stored, and when one was last used."""
         return self.db.query("SELECT max(created_at), max(used_at) FROM entries")[0]
 
+    def used_since(self, entry_type: str, moment: str) -> bool:
+        """Whether any current entry of the type was stored, recalled or reinforced since."""
+        sql = "SELECT 1 FROM entries WHERE status = 'active' AND type = :type AND used_at >= :moment LIMIT 1"
+        return bool(self.db.query(sql, {"type": entry_type, "moment": moment}))
+
     def superseded_before(self, moment: str) -> list[Entry]:
         sql = f"SELECT {_COLUMNS} FROM entries WHERE status = 'superseded' AND superseded_at < :moment"  # noqa: S608
         return [_entry(row) for row in self.db.query(sql, {"moment": moment})]

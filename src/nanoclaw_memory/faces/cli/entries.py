@@ -124,6 +124,20 @@ def reinforce(caller: Caller, entry_id: str) -> None:
     caller.show({"entry": entry}, f"reinforced {entry.id} ({entry.reinforcements} times)")
 
 
+@entries.command("render")
+@pass_caller
+def render(caller: Caller) -> None:
+    """Write the domain files anew from the entries; files edited by hand are left, and said.
+
+    \b
+    ncm entries render
+    """
+    with caller.memory() as memory:
+        written, left = memory.entries.render()
+    lines = [*(f"wrote {path}" for path in written), *left]
+    caller.show({"written": written, "left": left}, "\n".join(lines) or "No entries to write.")
+
+
 @command("recall")
 @click.argument("query")
 @click.option("--budget", type=int, help="Most tokens; default 3,000.")

@@ -1,0 +1,167 @@
+"""What entries need over time: expiry, purge, proposals to archive, and the decisions of a person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from nanoclaw_memory.clock import moment_of, stamp
+from nanoclaw_memory.entries import rules
+from nanoclaw_memory.entries.domains import domain_path
+from nanoclaw_memory.entries.entries import Entries
+from nanoclaw_memory.entries.lines import safe_line
+from nanoclaw_memory.entries.rules import Draft
+from nanoclaw_memory.errors import InvalidValue
+from nanoclaw_memory.store.entries import Filter
+from nanoclaw_memory.text import fingerprint
+from nanoclaw_memory.types import Entry, Proposal
+
+STALE_IMPORTANCE = 0.12
+STALE_DAYS = 30
+OWN_KINDS = ("held", "archive", "domain-edit")
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What a sweep did."""
+
+    expired: int = 0
+    purged: int = 0
+    proposed: int = 0
+
+
+def sweep(entries: Entries) -> Swept:
+    """Mark what has expired, purge what was replaced long ago, offer what nobody uses for archiving."""
+    return Swept(expire(entries), purge(entries), propose_stale(entries))
+
+
+def expire(entries: Entries) -> int:
+    """Give entries past their date the status that readers already treat them with."""
+    room = entries.room
+    with room.db.transaction():
+        gone = room.table.expired_by(room.moment())
+        for entry in gone:
+            room.table.set_status(entry.id, "expired", room.moment())
+            room.audit("expire", entry.id)
+    room.changed(gone=gone)
+    return len(gone)
+
+
+def purge(entries: Entries) -> int:
+    """Delete entries that were replaced more than the set number of days ago."""
+    room = entries.room
+    with room.db.transaction():
+        gone = purgeable(entries)
+        for entry in gone:
+            if entry.superseded_by:
+                room.table.relink(entry.id, entry.superseded_by)
+            room.table.delete(entry.id)
+            room.audit("purge", entry.id, type=entry.type, text=fingerprint(entry.content))
+    return len(gone)
+
+
+def purgeable(entries: Entries) -> list[Entry]:
+    """Entries replaced longer ago than they are kept; counted from the replacement, not from their birth."""
+    kept = entries.room.settings.entries.purge_superseded_days
+    if not kept:
+        return []
+    return entries.room.table.superseded_before(stamp(entries.room.clock.now() - timedelta(days=kept)))
+
+
+def stale(entries: Entries) -> list[Entry]:
+    """Current entries whose importance has faded away; critical and high ones never do in time."""
+    now = entries.room.clock.now()
+    active = entries.room.table.all(Filter(entries.room.moment()))
+    return [
+        entry
+        for entry in active
+        if entry.priority in ("medium", "low")
+        and (now - moment_of(entry.used_at)).days >= STALE_DAYS
+        and rules.importance(entry, now) < STALE_IMPORTANCE
+    ]
+
+
+def propose_stale(entries: Entries) -> int:
+    """Offer stale entries for archiving; nothing is dropped by itself."""
+    offered = 0
+    for entry in stale(entries):
+        proposal = entries.room.proposals.propose(
+            "archive",
+            {"id": entry.id},
+            why=f"priority {entry.priority}, last used {entry.used_at[:10]}",
+            key=f"{entry.id}\n{entry.used_at}",
+            moment=entries.room.moment(),
+            source=entry.id,
+            diff=f"- [{entry.type}] {safe_line(entry.content)}",
+        )
+        offered += proposal is not None
+    return offered
+
+
+def decide(entries: Entries, proposal_id: str, accept: bool) -> Proposal:
+    """Carry out a person's decision on a proposal of this room: held, archive or domain-edit."""
+    room = entries.room
+    room.require_owner("decide on a proposal")
+    proposal = room.proposals.get(proposal_id)
+    if proposal.kind not in OWN_KINDS:
+        raise InvalidValue(f"a {proposal.kind} is not decided here", "see: ncm review")
+    if proposal.status != "open":
+        raise InvalidValue(f"proposal {proposal_id} was {proposal.status} already", "see: ncm review")
+    if proposal.kind == "held":
+        entry_id = str(proposal.payload["id"])
+        entries.approve(entry_id) if accept else entries.reject(entry_id)
+        return room.proposals.get(proposal_id)
+    draft = _added(entries, proposal) if accept else None
+    gone: list[Entry] = []
+    come: list[Entry] = []
+    with room.db.transaction():
+        decided = room.proposals.decide(proposal_id, accept, room.moment())
+        if accept and draft is None:
+            gone, come = _carry_out(entries, proposal)
+    # Files only after the commit: whoever holds a folder may be waiting for the database.
+    room.changed(gone, come)
+    if draft is not None:
+        entries.admit(draft, source=domain_path(draft.type), limited=False)
+    if proposal.kind == "domain-edit":
+        _settle(entries, str(proposal.payload["type"]))
+    return decided
+
+
+def _added(entries: Entries, proposal: Proposal) -> Draft | None:
+    """The entry that a person wrote into a domain file."""
+    if proposal.kind != "domain-edit" or proposal.payload["id"]:
+        return None
+    fields = {"content": proposal.payload["content"], "type": proposal.payload["type"]}
+    return rules.draft(fields, entries.room.clock.now())
+
+
+def _carry_out(entries: Entries, proposal: Proposal) -> tuple[list[Entry], list[Entry]]:
+    """Archive or reword an entry; gives what left and what came."""
+    entry = entries.room.entry(str(proposal.payload["id"]))
+    content = str(proposal.payload.get("content", ""))
+    if content:
+        return [], [_reword(entries, entry, content)]
+    entries.archive_now(entry)
+    return [entry], []
+
+
+def _reword(entries: Entries, entry: Entry, content: str) -> Entry:
+    """A person's own wording: the entry is theirs from now on; the old wording is kept."""
+    room = entries.room
+    by = room.provenance(domain_path(entry.type))
+    draft = rules.draft({"content": content, "type": entry.type}, room.clock.now())
+    room.table.keep_wording(entry, by)
+    provenance = replace(entry.provenance, origin=by.origin, source=by.source)
+    changed = replace(entry, content=draft.content, provenance=provenance, updated_at=by.timestamp)
+    room.table.change(changed, rules.text_key(changed.content))
+    room.audit("edit", entry.id, text=fingerprint(changed.content), before=fingerprint(entry.content))
+    return changed
+
+
+def _settle(entries: Entries, entry_type: str) -> None:
+    """Write the domain file anew once all edits in it have been decided, unless there are newer ones."""
+    domains, proposals = entries.room.domains, entries.room.proposals
+    domains.render(entry_type)
+    open_edits = [p for p in proposals.listed(kind="domain-edit") if p.payload["type"] == entry_type]
+    if not open_edits:
+        domains.discard_edits(entry_type)
