@@ -18,7 +18,7 @@ def test_the_tree_of_the_design_is_created(memory: Memory, home: Path):
     )
     for name in [*(f"{file}.md" for file in files.split()), "memory/2026-02-23.md"]:
         assert (home / "workspace" / name).is_file(), name
-    for folder in ("workspace/memory/checkpoints", "workspace/conversations", "data", "logs", "shared"):
+    for folder in ("workspace/memory/checkpoints", "data", "logs", "shared"):
         assert (home / folder).is_dir(), folder
     assert (home / "nanoclaw.json").read_text() == "{}\n"
     assert home.stat().st_mode & 0o777 == 0o700

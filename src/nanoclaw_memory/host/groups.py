@@ -12,6 +12,7 @@ from typing import Any
 from nanoclaw_memory.errors import FileProblem, InvalidValue, PathRefused
 from nanoclaw_memory.host.messages import checked_name
 from nanoclaw_memory.host.triggers import trigger_of
+from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import MAIN_GROUP, AgentPlace, Group
 from nanoclaw_memory.workspace.files import create_text, locked, read_text, replace_text
 from nanoclaw_memory.workspace.paths import Home, check_group
@@ -24,14 +25,6 @@ AGENT_ENVIRONMENT = {
     "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD": "1",
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "0",
 }
-_CLAUDE_MD = """# {name}
-
-What this group's agent should always know. Written by people and by the agent, never by itself.
-"""
-_SHARED_CLAUDE_MD = """# For every group
-
-What the agents of all groups read. Nothing private belongs here.
-"""
 
 
 def database_path(home: Home) -> Path:
@@ -69,8 +62,7 @@ def check_registration(group: Group, present: Iterable[Group]) -> None:
 def create_group(home: Home, group: Group, today: date) -> None:
     """Make a group's directory with its starter files and CLAUDE.md; what exists is kept."""
     initialise(home, group.folder, today)
-    create_text(home.group_root(group.folder) / "CLAUDE.md", _CLAUDE_MD.format(name=group.name))
-    create_text(home.shared / "CLAUDE.md", _SHARED_CLAUDE_MD)
+    create_text(home.group_root(group.folder) / "CLAUDE.md", f"# {one_line(group.name)}\n")
 
 
 def place_of(home: Home, group: str, session_id: str) -> AgentPlace:

@@ -11,7 +11,7 @@ from nanoclaw_memory.errors import InvalidValue
 KINDS = ("cron", "interval", "once")
 MIN_INTERVAL_MS = 1_000
 MAX_INTERVAL_MS = 366 * 86_400_000
-_SPAN = re.compile(r"(\d{1,9})\s*(ms|s|m|h|d)?\Z")
+_SPAN = re.compile(r"(\d{1,11})\s*(ms|s|m|h|d)?\Z")
 _CRON_HINT = 'give five fields: minute hour day month weekday, 0 is Sunday, for example "0 9 * * 1"'
 _UNIT = {"ms": 1, None: 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 

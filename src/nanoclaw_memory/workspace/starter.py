@@ -106,7 +106,6 @@ def initialise(home: Home, group: str, today: date) -> Created:
         texts[home.group_root(group) / "CLAUDE.md"] = GROUP_CLAUDE
     for folder in (
         workspace / "memory" / "checkpoints",
-        workspace / "conversations",
         home.data(group),
         home.logs,
     ):

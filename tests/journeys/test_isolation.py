@@ -1,0 +1,225 @@
+"""A group cannot reach out of its own: by file, link, SQL, the facade or the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nanoclaw_memory import Host, Memory
+from nanoclaw_memory.errors import NanoClawError, PathRefused
+
+CANARY = "CANARYALPHA"
+KEYWORD_ONLY = {"embeddings__provider": "none"}
+
+
+@pytest.fixture
+def house(home: Path, clock, open_memory: Callable[..., Memory]) -> Path:
+    """A home where alpha has a secret in every place that holds memory, and beta has nothing."""
+    with Host.open(home, clock=clock) as host:
+        for jid, folder in (("a@g", "alpha"), ("b@g", "beta")):
+            host.register_group(jid, folder, folder, "@Andy", requires_trigger=False)
+            host.place(folder)
+        host.store_message("1", "a@g", f"the word is {CANARY}", "2026-02-23T11:00:00Z")
+        (group,) = host.poll()
+        host.answer(host.batch(group), f"I keep {CANARY}", "session-of-alpha")
+        host.tasks("alpha").add(f"say {CANARY}", "interval", "1h")
+    transcript = home / "data/sessions/alpha/.claude/projects/p/session-of-alpha.jsonl"
+    transcript.parent.mkdir(parents=True)
+    line = {"type": "user", "sessionId": "x", "message": {"role": "user", "content": f"talk of {CANARY}"}}
+    transcript.write_text(json.dumps(line) + "\n")
+    (home / "groups/alpha/workspace/MEMORY.md").write_text(f"# Memory\n\nThe word is {CANARY}.\n")
+    alpha = open_memory("alpha", **KEYWORD_ONLY)
+    alpha.write(f"we agreed on {CANARY}", "decision", 0.9)
+    alpha.archive("session-of-alpha")
+    alpha.store(content=f"the vault opens with {CANARY}", type="fact", tags=["vault"])
+    alpha.fact_upsert("Vault", "word", CANARY)
+    alpha.index()
+    return home
+
+
+@pytest.fixture
+def beta(house: Path, open_memory: Callable[..., Memory]) -> Memory:
+    return open_memory("beta", **KEYWORD_ONLY)
+
+
+def seen_by(beta: Memory) -> str:
+    """Everything that beta can get to see by asking."""
+    beta.index()
+    asked = [CANARY, f"what is {CANARY}", "vault word", "", "*", '" OR 1=1 --', "NEAR(a b)"]
+    shown: list[object] = [beta.boot(), beta.transcripts(), beta.archives(), beta.tasks.all(), beta.log()]
+    for query in asked:
+        for ask in (beta.search, beta.recall, beta.graph_search):
+            try:
+                shown.append(ask(query))
+            except NanoClawError as error:
+                shown.append(error.message)
+    return "\n".join(line for line in map(str, shown))
+
+
+def without_questions(text: str) -> str:
+    """The answers may repeat the question; only more than that is a leak."""
+    return text.replace(f"what is {CANARY}", "").replace(f"{CANARY!r}", "")
+
+
+def test_nothing_of_another_group_is_seen_by_asking(beta: Memory) -> None:
+    assert CANARY not in without_questions(seen_by(beta))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../../alpha/workspace/MEMORY.md",
+        "../alpha/workspace/MEMORY.md",
+        "memory/../../../alpha/workspace/MEMORY.md",
+        "shared/../groups/alpha/workspace/MEMORY.md",
+        "groups/alpha/workspace/MEMORY.md",
+        "~/groups/alpha/workspace/MEMORY.md",
+        "..\\..\\alpha\\workspace\\MEMORY.md",
+        "{home}/groups/alpha/workspace/MEMORY.md",
+        "memory/x\x00/../../MEMORY.md",
+    ],
+)
+def test_no_path_leads_to_another_group(beta: Memory, house: Path, path: str) -> None:
+    with pytest.raises(PathRefused):
+        beta.get(path.format(home=house))
+
+
+@pytest.mark.parametrize(
+    ("link", "target"),
+    [
+        ("workspace/memory/leak.md", "workspace/MEMORY.md"),
+        ("workspace/LEAK.md", "workspace/MEMORY.md"),
+        ("workspace/conversations", "workspace/conversations"),
+        ("workspace/memory/deep", "workspace/memory"),
+    ],
+)
+def test_a_link_inside_the_workspace_shows_nothing(beta: Memory, house: Path, link: str, target: str) -> None:
+    place = house / "groups/beta" / link
+    place.symlink_to(house / "groups/alpha" / target)
+    assert CANARY not in without_questions(seen_by(beta))
+    name = link.removeprefix("workspace/")
+    for attempt in (name, f"{name}/2026-02-23.md"):
+        try:
+            assert CANARY not in beta.get(attempt).text
+        except NanoClawError:
+            continue
+
+
+@pytest.mark.parametrize("part", ["workspace", "data"])
+def test_a_link_in_place_of_a_groups_directory_is_refused(house: Path, open_memory, part: str) -> None:
+    place = house / "groups/beta" / part
+    if place.exists():
+        place.rename(house / "moved-away")
+    place.symlink_to(house / "groups/alpha" / part)
+    with pytest.raises(PathRefused):
+        beta = open_memory("beta", **KEYWORD_ONLY)
+        beta.search(CANARY)
+        beta.recall(CANARY)
+        beta.boot()
+
+
+@pytest.mark.parametrize("name", ["facts", "entries", "index"])
+def test_a_link_in_place_of_a_database_is_refused(house: Path, open_memory, name: str) -> None:
+    place = house / "groups/beta/data" / f"{name}.db"
+    place.parent.mkdir(exist_ok=True)
+    place.unlink(missing_ok=True)
+    place.symlink_to(house / "groups/alpha/data" / f"{name}.db")
+    beta = open_memory("beta", **KEYWORD_ONLY)
+    ask = {"facts": beta.graph_search, "entries": beta.recall, "index": beta.search}[name]
+    with pytest.raises(PathRefused):
+        ask("vault word")
+
+
+def test_links_to_anothers_transcripts_are_not_transcripts(beta: Memory, house: Path) -> None:
+    own = house / "data/sessions/beta/.claude/projects"
+    own.mkdir(parents=True)
+    theirs = house / "data/sessions/alpha/.claude/projects/p"
+    (own / "leak.jsonl").symlink_to(theirs / "session-of-alpha.jsonl")
+    (own / "dir").symlink_to(theirs)
+    assert beta.transcripts() == []
+    for attempt in (
+        own / "leak.jsonl",
+        own / "dir/session-of-alpha.jsonl",
+        theirs / "session-of-alpha.jsonl",
+        house / "store/messages.db",
+        house / "groups/alpha/workspace/MEMORY.md",
+    ):
+        with pytest.raises(PathRefused):
+            beta.archive(str(attempt))
+    assert beta.archives() == []
+
+
+def test_only_the_main_group_administers(beta: Memory, open_memory: Callable[..., Memory]) -> None:
+    with pytest.raises(PathRefused):
+        beta.host()
+    assert open_memory("main").host().all_sessions() == {"alpha": "session-of-alpha"}
+
+
+@pytest.mark.parametrize("group", ["../alpha", "alpha' OR '1'='1", "alpha/../../main", "", ".", "alpha\n"])
+def test_a_group_name_is_a_name_and_nothing_else(house: Path, open_memory, group: str) -> None:
+    with pytest.raises(PathRefused):
+        open_memory(group)
+
+
+def test_sql_in_names_and_ids_is_text(house: Path, clock) -> None:
+    evil = "x'; DROP TABLE messages; --"
+    with Host.open(house, clock=clock) as host:
+        host.store_message(evil, evil, evil, "2026-02-23T11:00:00Z", sender=evil, sender_name=evil)
+        host.set_session("beta", evil)
+        assert host.history(evil)[0].content == evil
+        assert host.all_sessions()["beta"] == evil
+        for attempt in ("' OR '1'='1", "%", "task-%", evil):
+            with pytest.raises(NanoClawError):
+                host.tasks("beta").get(attempt)
+        found, _ = host.new_messages_since(0, chats=["b@g", '["a@g"]', "' OR '1'='1"])
+        assert found == []
+
+
+def test_a_shared_scope_sees_no_tasks_transcripts_or_archives(house: Path, open_memory) -> None:
+    shared = open_memory("alpha", private=False, **KEYWORD_ONLY)
+    assert shared.archives() == []
+    for ask in (lambda: shared.tasks, shared.transcripts, lambda: shared.archive("session-of-alpha")):
+        with pytest.raises(PathRefused):
+            ask()
+    with pytest.raises(PathRefused):
+        open_memory("main", private=False).host()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("tasks", "list"),
+        ("sessions", "transcripts"),
+        ("sessions", "archives"),
+        ("groups", "list"),
+        ("get", "../../alpha/workspace/MEMORY.md"),
+        ("sessions", "archive", "session-of-alpha"),
+        ("boot",),
+        ("log",),
+        ("search", "vault word"),
+        ("--shared", "search", "vault word"),
+    ],
+)
+def test_the_command_line_shows_a_group_nothing_of_another(house: Path, ncm, arguments) -> None:
+    ran = ncm("--group", "beta", "--set", "embeddings.provider=none", "--json", *arguments)
+    assert CANARY not in ran.out + ran.err
+
+
+def test_the_command_line_cannot_touch_anothers_task(house: Path, ncm) -> None:
+    (task,) = ncm("--group", "alpha", "--json", "tasks", "list").json["tasks"]
+    for verb in ("pause", "resume", "remove", "logs"):
+        ran = ncm("--group", "beta", "--json", "tasks", verb, task["id"])
+        assert (ran.code, ran.json["error"]["type"]) == (2, "NotFound")
+    ran = ncm("--group", "beta", "--json", "tasks", "add", "x", "--every", "1h", "--for", "alpha")
+    assert (ran.code, ran.json["error"]["type"]) == (2, "PathRefused")
+    assert ncm("--group", "alpha", "--json", "tasks", "list").json["tasks"] == [task]
+
+
+def test_no_file_of_beta_ever_held_a_word_of_alpha(beta: Memory, house: Path) -> None:
+    seen_by(beta)
+    for place in ("groups/beta", "data/sessions/beta", "data/ipc/beta", "shared"):
+        files = [path for path in (house / place).rglob("*") if path.is_file()]
+        assert [path for path in files if CANARY.encode() in path.read_bytes()] == []
