@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from nanoclaw_memory import secrets, tokens
 from nanoclaw_memory.entries import rules
+from nanoclaw_memory.entries.poison import suspicions
 from nanoclaw_memory.entries.room import Room, held_key
 from nanoclaw_memory.entries.rules import ORIGINS, UNTRUSTED, Draft
 from nanoclaw_memory.errors import InvalidValue, Refused
@@ -15,15 +16,12 @@ from nanoclaw_memory.store.entries import BEHAVIORAL, Filter
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Entry, Provenance, Stored
 
-Suspicions = Callable[[str], Sequence[str]]
-
 
 class Admission:
     """Lets drafts in."""
 
-    def __init__(self, room: Room, suspicions: Suspicions) -> None:
+    def __init__(self, room: Room) -> None:
         self._room = room
-        self._suspicions = suspicions
 
     def admit(self, draft: Draft, *, source: str = "", limited: bool = True) -> Stored:
         """Write a checked draft; `limited=False` is for a person's own import, `source` names its file."""
@@ -91,7 +89,7 @@ class Admission:
         reasons: list[str] = []
         behavioral = draft.type in BEHAVIORAL
         if behavioral:
-            reasons += self._suspicions(draft.content)
+            reasons += suspicions(draft.content)
         if behavioral and self._room.scope.origin == "web":
             reasons.append("an instruction from the web")
         if target and self._room.scope.origin in UNTRUSTED and target.provenance.origin not in UNTRUSTED:

@@ -27,7 +27,7 @@ from nanoclaw_memory.types import (
     IndexStatus,
     Recommendation,
 )
-from nanoclaw_memory.workspace.boot import MEMORY_MAX_LINES, SIZE_TARGETS
+from nanoclaw_memory.workspace.boot import MEMORY_MAX_LINES, SIZE_TARGETS, main_sequence
 from nanoclaw_memory.workspace.files import read_text
 from nanoclaw_memory.workspace.paths import day_in_path
 
@@ -35,7 +35,6 @@ SCOPES = ("all", "memory_md", "domains", "system_prompt")
 ALIKE = 0.85
 MOST_DUPLICATES = 50
 STALE_DAYS = 30
-_BOOT = ("SOUL.md", "USER.md", "IDENTITY.md", "memory/active-context.md")
 _LONG = 100_000  # characters; beyond this the count would take seconds, the estimate does not
 
 Files = Callable[[], Iterable[tuple[str, Path]]]
@@ -126,12 +125,13 @@ class TokenAudit:
     # ---- what there is ----
 
     def _sources(self) -> Iterator[_Source]:
+        booted = main_sequence(self._entries.room.clock.now().date())
         for relative, path in self._files():
             try:
                 text = read_text(path)
             except (FileProblem, FileNotFoundError):
                 continue
-            yield _Source(relative, _category(relative), text)
+            yield _Source(relative, _category(relative, booted), text)
         brief = self._entries.brief().text
         if brief:
             yield _Source("brief", "brief", brief)
@@ -258,12 +258,12 @@ def cost(text: str) -> int:
     return tokens.count(text) if len(text) <= _LONG else tokens.estimate(text)
 
 
-def _category(relative: str) -> str:
+def _category(relative: str, booted: Sequence[str]) -> str:
     if relative == "MEMORY.md":
         return "memory_md"
     if relative.startswith(FOLDER + "/"):
         return "domains"
-    return "system_prompt" if relative in _BOOT else "on_demand"
+    return "system_prompt" if relative in booted else "on_demand"
 
 
 def _entries(count: int) -> str:

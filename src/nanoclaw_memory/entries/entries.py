@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nanoclaw_memory.clock import Clock
 from nanoclaw_memory.entries import rules
-from nanoclaw_memory.entries.admission import Admission, Suspicions
+from nanoclaw_memory.entries.admission import Admission
 from nanoclaw_memory.entries.brief import BriefLimits, within_time, write_brief
 from nanoclaw_memory.entries.chain import GENESIS, Link
 from nanoclaw_memory.entries.domains import domain_path
@@ -48,13 +48,12 @@ class Entries:
         published: Callable[[str], Database],
         embedder: Callable[[], Chain | None] = lambda: None,
         resident: Callable[[], Chain | None] = lambda: None,
-        suspicions: Suspicions = lambda text: (),
     ) -> None:
         self.room = Room(db, home, scope, settings, clock)
         self.shared = SharedEntries(self.room, home.root / "store" / "published", published)
         self.finder = Finder(self.room, embedder)
         self._resident = resident
-        self._admission = Admission(self.room, suspicions)
+        self._admission = Admission(self.room)
 
     # ---- store ----
 

@@ -27,9 +27,7 @@ def audit(context: click.Context, scope: str, fix: bool) -> None:
         result = memory.audit(scope, fix=fix)
     analysis = result.analysis
     lines = [f"{analysis.total_tokens:,} tokens"]
-    lines += [
-        f"{share.tokens:>8,}  {share.percentage:>5.1f} %  {share.source}" for share in analysis.breakdown
-    ]
+    lines += [f"{one.tokens:>8,}  {one.percentage:>5.1f} %  {one.source}" for one in analysis.breakdown]
     for pair in analysis.duplicates:
         lines += [f"alike {pair.similarity:.0%}: {' and '.join(pair.sources)}", f"  {pair.content_a}"]
     lines += [_advice(advice) for advice in result.recommendations]
@@ -40,10 +38,8 @@ def audit(context: click.Context, scope: str, fix: bool) -> None:
 
 def _advice(advice: Recommendation) -> str:
     state = "done" if advice.applied else f"{advice.risk} risk"
-    saved = (
-        f", saves about {advice.estimated_savings_tokens:,} tokens" if advice.estimated_savings_tokens else ""
-    )
-    return f"- {advice.description} ({state}{saved})"
+    tokens = advice.estimated_savings_tokens
+    return f"- {advice.description} ({state}{f', saves about {tokens:,} tokens' if tokens else ''})"
 
 
 @audit.command("verify")
@@ -147,9 +143,8 @@ def revoke(caller: Caller, reader: str) -> None:
     """
     with caller.memory() as memory:
         memory.entries.shared.revoke(reader)
-    caller.show(
-        {"publisher": caller.group, "reader": reader, "granted": False}, f"{reader} may no longer read"
-    )
+    result = {"publisher": caller.group, "reader": reader, "granted": False}
+    caller.show(result, f"{reader} may no longer read")
 
 
 @share.command("list")
