@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -33,17 +33,21 @@ from nanoclaw_memory.types import (
     IndexStatus,
     Lines,
     LogLine,
+    PluginNote,
     Policy,
     PolicyHit,
     Project,
     Recall,
+    Recorded,
     Restored,
     Runbook,
     Scope,
     Status,
     Stored,
     TaskRun,
+    ToolCall,
     TranscriptFile,
+    Turn,
     Upserted,
     Written,
 )

@@ -912,3 +912,14 @@ class EntryLife:
     records: tuple[Mapping[str, Any], ...]
     entry: Entry | None
     wordings: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What reading a file changed in the graph; `skipped` were rejected before or refused."""
+
+    path: str
+    added: int = 0
+    kept: int = 0
+    retired: int = 0
+    skipped: int = 0

@@ -196,6 +196,8 @@ class PluginsSettings(Section, frozen=True):
         "stability",
         "growth-vectors",
     )
+    budget: Annotated[Positive, doc("most tokens of all blocks of a turn; plugins get theirs in order")] = 3000
+    timeout_ms: Annotated[Positive, doc("time limit of all plugins of a turn together")] = 2000
     entries: PluginEntries = PluginEntries()
     third_party: Annotated[dict[str, dict[str, Any]], doc("settings of third-party plugins, by name")] = {}
 

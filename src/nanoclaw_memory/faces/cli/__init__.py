@@ -36,6 +36,8 @@ COMMANDS = {
     "brief": ("entries", "Print what matters, for a session's start."),
     "audit": ("audit", "Show what memory costs; check the audit log."),
     "share": ("audit", "Publish entries to other groups."),
+    "turn": ("turn", "Print the blocks an agent gets before it answers."),
+    "exchange": ("turn", "Archive what was asked and answered."),
     "groups": ("groups", "Chats that have an agent of their own: add, list, remove."),
     "tasks": ("tasks", "Scheduled tasks: add, list, pause, resume, remove, logs, run."),
     "sessions": ("sessions", "Conversations: transcripts, archives, archive."),

@@ -1,0 +1,1 @@
+"""MESSAGE -> PLUGINS -> BLOCKS: what matters before every model call, and what is learnt after it."""

@@ -1,0 +1,93 @@
+"""Blocks as text: a label, a fence, lines, and a closing mark by which we know our own blocks again."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+from collections.abc import Iterable
+
+from nanoclaw_memory import tokens
+from nanoclaw_memory.text import one_line
+from nanoclaw_memory.types import Block
+
+GRAPH_MEMORY = "GRAPH MEMORY"
+CONTINUITY = "CONTINUITY CONTEXT"
+STABILITY = "STABILITY CONTEXT"
+GROWTH = "GROWTH VECTORS"
+LABELS = (GRAPH_MEMORY, CONTINUITY, STABILITY, GROWTH)
+
+MAX_LINES = 100
+MAX_LINE = 1_000
+MAX_CHARS = 12_000
+MOST_CLOSINGS = 64
+_LABEL = re.compile(r"[A-Z][A-Z0-9 _-]{1,39}\Z")
+_CLOSING = re.compile(r"\[/([A-Z][A-Z0-9 _-]{1,39}) ([0-9a-f]{8})\]")
+
+
+def sound_label(label: str, plugin: str) -> str:
+    """The label if it is one, else one made of the plugin's name."""
+    if _LABEL.match(label):
+        return label
+    made = re.sub(r"[^A-Z0-9 _-]", " ", one_line(plugin).upper()).strip()[:40]
+    return made if _LABEL.match(made) else "PLUGIN"
+
+
+def render(label: str, fence: str, lines: Iterable[str], budget: int) -> tuple[Block | None, int]:
+    """A block of the first lines that fit the budget, and how many lines (or parts of them) were left out.
+
+    No line can end the block or begin another: line breaks, and marks that look like ours, are taken out.
+    """
+    marks = re.compile(rf"\[(/?(?:{'|'.join(map(re.escape, {*LABELS, label}))})(?: [0-9a-f]{{8}})?)\]")
+    kept: list[str] = []
+    left_out = 0
+    room = MAX_CHARS
+    source = iter(lines)
+    for line in itertools.islice(source, MAX_LINES):
+        plain = marks.sub(r"(\1)", one_line(line[: MAX_LINE * 4]))
+        if len(plain) > MAX_LINE:
+            plain, left_out = plain[:MAX_LINE] + "…", left_out + 1
+        if len(plain) > room or _cost(label, fence, [*kept, plain]) > budget:
+            left_out += 1
+            break
+        if plain:
+            kept.append(plain)
+            room -= len(plain)
+    left_out += sum(1 for _ in itertools.islice(source, 1_000_000))
+    if not kept:
+        return None, left_out
+    text = _text(label, fence, kept)
+    return Block(label, text, tokens.estimate(text)), left_out
+
+
+def strip(text: str) -> str:
+    """The text without blocks of ours; what merely looks like one stays.
+
+    A block is ours when its closing mark carries the digest of what stands before it.
+    """
+    pieces: list[str] = []
+    position = 0
+    for closing in itertools.islice(_CLOSING.finditer(text), MOST_CLOSINGS):
+        opening = f"[{closing[1]}]"
+        start = text.rfind(opening, max(position, closing.start() - 2 * MAX_CHARS), closing.start())
+        if start >= 0 and _digest(text[start : closing.start()]) == closing[2]:
+            pieces.append(text[position:start].rstrip("\r\n"))
+            position = closing.end()
+    if not position:
+        return text
+    rest = [*pieces, text[position:]]
+    return "\n".join(piece.strip("\r\n") for piece in rest if piece.strip())
+
+
+def _cost(label: str, fence: str, lines: list[str]) -> int:
+    return tokens.estimate(_text(label, fence, lines))
+
+
+def _text(label: str, fence: str, lines: list[str]) -> str:
+    body = "\n".join([f"[{label}]", *([fence] if fence else []), *lines])
+    return f"{body}\n[/{label} {_digest(body)}]"
+
+
+def _digest(body: str) -> str:
+    # Over words, so that a host that changes white space does not hide the block from us.
+    return hashlib.sha256(" ".join(body.split()).encode("utf-8", "surrogatepass")).hexdigest()[:8]

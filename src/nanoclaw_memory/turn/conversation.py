@@ -1,0 +1,112 @@
+"""Conversation: one memory's turns, from the message to what is learnt from its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cached_property
+
+from nanoclaw_memory.clock import stamp
+from nanoclaw_memory.errors import InvalidValue
+from nanoclaw_memory.store.turns import Injection
+from nanoclaw_memory.telemetry import Telemetry
+from nanoclaw_memory.turn import blocks, loading, topics
+from nanoclaw_memory.turn.pipeline import Pipeline
+from nanoclaw_memory.turn.rooms import Rooms
+from nanoclaw_memory.types import Exchange, PluginNote, Recorded, ToolCall, Transcript, Turn
+
+MAX_SIDE = 40_000  # characters of one side of an exchange that are kept
+MAX_SESSION = 200
+MAX_TOOL_CALLS = 200
+
+
+class Conversation:
+    """What happens around every model call of one scope."""
+
+    def __init__(self, rooms: Rooms, telemetry: Telemetry) -> None:
+        self.rooms = rooms
+        self.telemetry = telemetry
+        if len(rooms.scope.session_id) > MAX_SESSION:
+            raise InvalidValue(
+                f"the session id has {len(rooms.scope.session_id):,} characters",
+                f"use at most {MAX_SESSION}",
+            )
+
+    @cached_property
+    def pipeline(self) -> Pipeline:
+        plugins, refused = loading.load(self.rooms)
+        own = self.rooms.settings.plugins
+        return Pipeline(plugins, own.budget, own.timeout_ms, self._record, refused)
+
+    def before_turn(self, message: str) -> Turn:
+        """The blocks for a message; never fails because a plugin did."""
+        return self.pipeline.before_turn(message, self.rooms.scope, self.rooms.clock.now())
+
+    def session_start(self) -> Turn:
+        """The blocks for a session's beginning, or for its going on after a compaction."""
+        return self.pipeline.session_start(self.rooms.scope, self.rooms.clock.now())
+
+    def after_turn(
+        self, user: str, agent: str, tool_calls: Sequence[ToolCall] = (), at: datetime | None = None
+    ) -> Recorded:
+        """Archive an exchange and learn from it; the same one reported twice is kept once."""
+        now = at or self.rooms.clock.now()
+        user, hidden = self._kept(user)
+        agent, more = self._kept(agent)
+        if not user and not agent:
+            raise InvalidValue("the exchange is empty", "give what was asked and what was answered")
+        scope = self.rooms.scope
+        topic = topics.phrase(f"{user}\n{agent}")
+        calls = [ToolCall(call.tool, call.target, call.output) for call in tool_calls[-MAX_TOOL_CALLS:]]
+        number, new = self.rooms.exchanges.add(
+            scope.session_id, user, agent, stamp(now), topic, scope.private
+        )
+        if not new:
+            return Recorded(number, False, hidden + more)
+        if calls:
+            self.report_tools(calls)
+        exchange = Exchange(number, scope.session_id, user, agent, stamp(now), topic, scope.private)
+        notes = self.pipeline.after_turn(exchange, calls, scope, now)
+        measured = self.rooms.turns.measures(scope.session_id, 1)
+        entropy = measured[-1].entropy if measured and measured[-1].exchange_id == number else 0.0
+        self.telemetry.record("exchange", chars=len(user) + len(agent), redacted=hidden + more)
+        return Recorded(number, True, hidden + more, entropy, notes=notes)
+
+    def report_tools(self, calls: Sequence[ToolCall]) -> None:
+        """Note tool calls as they happen, so that loops are seen before the answer is there."""
+        at = stamp(self.rooms.clock.now())
+        self.rooms.turns.add_tool_calls(self.rooms.scope.session_id, at, calls)
+
+    def before_compaction(self, transcript: Transcript) -> tuple[PluginNote, ...]:
+        """Let plugins keep what would be lost; from now on this session's past may be recalled."""
+        scope, now = self.rooms.scope, self.rooms.clock.now()
+        notes = self.pipeline.before_compaction(transcript, scope, now)
+        last = self.rooms.exchanges.last_id(scope.session_id)
+        self.rooms.turns.mark_compaction(scope.session_id, last, stamp(now))
+        return notes
+
+    def session_end(self) -> tuple[PluginNote, ...]:
+        """Tell the plugins that the session is over."""
+        return self.pipeline.session_end(self.rooms.scope, self.rooms.clock.now())
+
+    def close(self) -> None:
+        """Stop the plugins, if any were started."""
+        if "pipeline" in self.__dict__:
+            self.pipeline.close()
+
+    def _kept(self, text: str) -> tuple[str, int]:
+        """One side as it is archived: without our blocks and credentials, of bounded length."""
+        from nanoclaw_memory import secrets
+
+        plain = blocks.strip(text).strip().replace("\x00", "")
+        if len(plain) > MAX_SIDE:
+            plain = f"{plain[:MAX_SIDE]} […{len(plain) - MAX_SIDE:,} more characters]"
+        masked, found = secrets.mask(plain) if self.rooms.settings.privacy.redact_secrets else (plain, 0)
+        return masked.encode("utf-8", "replace").decode("utf-8"), found
+
+    def _record(self, session_id: str, injections: Sequence[Injection]) -> None:
+        for one in injections:
+            self.telemetry.record(
+                "turn", plugin=one.plugin, ms=one.ms, hits=one.hits, tokens=one.tokens, reason=one.reason
+            )
+        self.rooms.turns.add_injections(session_id, stamp(self.rooms.clock.now()), injections)

@@ -1,0 +1,85 @@
+"""Graph memory (order 5): facts about what the message names, before the model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from nanoclaw_memory.clock import stamp
+from nanoclaw_memory.graph.scoring import TIER
+from nanoclaw_memory.store.generation import all_current, generation
+from nanoclaw_memory.store.turns import CachedAnswer
+from nanoclaw_memory.text import fingerprint
+from nanoclaw_memory.turn import blocks
+from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
+from nanoclaw_memory.turn.rooms import Rooms
+from nanoclaw_memory.types import GraphHit
+
+MAX_LINE = 400
+
+
+class GraphMemory(Plugin):
+    """Looks up what a message names; injects only when an entity was really matched."""
+
+    name = "graph-memory"
+
+    def __init__(self, rooms: Rooms) -> None:
+        self.rooms = rooms
+        self.own = rooms.settings.plugins.entries.graph_memory
+        self.order = self.own.order
+        self.timeout_ms = self.own.timeout_ms
+
+    def before_turn(self, message: str, moment: Moment) -> Answer:
+        question = fingerprint(" ".join(message.split()))
+        facts = self.rooms.database("facts")
+        seen = generation(facts)
+        kept = self._cached(question, seen, moment)
+        if kept is not None and all_current(facts, kept.facts, kept.relations):
+            if not kept.lines:
+                return Silence("no entity of the graph is named")
+            return Draft(
+                blocks.GRAPH_MEMORY,
+                tuple(kept.lines),
+                hits=len(kept.lines),
+                then=lambda: self.rooms.turns.touch_answer(question, moment.scope.private, stamp(moment.now)),
+            )
+        answer = self.rooms.graph.search(message, self.own.max_results)
+        hits = self._chosen(answer.hits)
+        found = CachedAnswer(
+            tuple(f"• {_line(hit)}" for hit in hits),
+            tuple(hit.item.id for hit in hits if hit.kind == "fact"),
+            tuple(hit.item.id for hit in hits if hit.kind == "relation"),
+        )
+        if not hits:
+            return Silence("no entity of the graph is named")
+        notes = tuple(f"{name} may mean several entities" for name in answer.ambiguous)
+
+        def learn() -> None:
+            self.rooms.graph.reinforce(hits)
+            self._keep(question, seen, found, moment)
+
+        return Draft(blocks.GRAPH_MEMORY, found.lines, hits=len(hits), notes=notes, then=learn)
+
+    def _chosen(self, hits: Sequence[GraphHit]) -> list[GraphHit]:
+        """At most maxResults hits and the facts linked to them; none when no entity was matched."""
+        if not any(hit.score >= TIER and not hit.linked for hit in hits):
+            return []
+        direct = [hit for hit in hits if not hit.linked and hit.score >= self.own.min_score]
+        linked = [hit for hit in hits if hit.linked]
+        return direct[: self.own.max_results] + linked[: self.own.co_occurrence_limit]
+
+    def _cached(self, question: str, seen: str, moment: Moment) -> CachedAnswer | None:
+        if not self.own.cache_size or not self.own.cache_ttl:
+            return None
+        since = stamp(moment.now - timedelta(milliseconds=self.own.cache_ttl))
+        return self.rooms.turns.cached_answer(question, moment.scope.private, seen, since)
+
+    def _keep(self, question: str, seen: str, found: CachedAnswer, moment: Moment) -> None:
+        if self.own.cache_size and self.own.cache_ttl:
+            at = stamp(moment.now)
+            self.rooms.turns.keep_answer(question, moment.scope.private, seen, found, at, self.own.cache_size)
+
+
+def _line(hit: GraphHit) -> str:
+    text = hit.text if len(hit.text) <= MAX_LINE else hit.text[:MAX_LINE] + "…"
+    return f"{text} [linked]" if hit.linked else text

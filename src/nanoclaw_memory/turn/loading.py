@@ -1,0 +1,94 @@
+"""Which plugins run: our four, and others that a person allowed by name."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from nanoclaw_memory.turn.plugin import Plugin
+from nanoclaw_memory.turn.rooms import Rooms
+from nanoclaw_memory.types import PluginNote
+
+ENTRY_POINTS = "nanoclaw_memory.plugins"
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
+
+
+def load(rooms: Rooms) -> tuple[list[Plugin], list[PluginNote]]:
+    """The plugins to run, and those that were allowed but cannot."""
+    plugins: list[Plugin] = []
+    refused: list[PluginNote] = []
+    for name in dict.fromkeys(rooms.settings.plugins.allow):
+        if name in ("continuity", "stability", "growth-vectors"):
+            continue
+        if name in BUILT_IN:
+            if _entry(rooms, name).enabled:
+                plugins.append(BUILT_IN[name](rooms))
+            continue
+        settings = rooms.settings_of(name)
+        if settings.get("enabled") is False:
+            continue
+        try:
+            plugins.append(_third_party(name, rooms))
+        except BaseException as error:  # noqa: BLE001 part of the pipeline's one place: foreign code is loaded here
+            refused.append(
+                PluginNote(name, f"could not be loaded: {type(error).__name__}: {str(error)[:200]}")
+            )
+    return plugins, refused
+
+
+def _entry(rooms: Rooms, name: str) -> Any:
+    return getattr(rooms.settings.plugins.entries, name.replace("-", "_"))
+
+
+def _third_party(name: str, rooms: Rooms) -> Plugin:
+    made = _factory(name, rooms.home.root / "extensions")(rooms)
+    if not isinstance(made, Plugin):
+        raise TypeError(f"its plugin() returned a {type(made).__name__}, not a Plugin")
+    made.name = name
+    settings = rooms.settings_of(name)
+    made.order = int(settings.get("order", settings.get("priority", made.order)))
+    made.timeout_ms = int(settings.get("timeoutMs", made.timeout_ms))
+    return made
+
+
+def _factory(name: str, extensions: Path) -> Callable[[Rooms], Any]:
+    """`plugin` of extensions/NAME/plugin.py, or the entry point of that name."""
+    if not _NAME.match(name):
+        raise ValueError("a plugin's name is lower-case letters, digits and hyphens")
+    path = extensions / name / "plugin.py"
+    if path.is_file():
+        return _from_file(name, path)
+    for found in _entry_points(name):
+        return found
+    raise LookupError(f"there is no extensions/{name}/plugin.py and no installed package offers it")
+
+
+def _from_file(name: str, path: Path) -> Callable[[Rooms], Any]:
+    spec = importlib.util.spec_from_file_location(f"nanoclaw_extension_{name.replace('-', '_')}", path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path.name} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    factory: Callable[[Rooms], Any] = module.plugin
+    return factory
+
+
+def _entry_points(name: str) -> Iterator[Callable[[Rooms], Any]]:
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=ENTRY_POINTS, name=name):
+        yield point.load()
+
+
+def _graph_memory(rooms: Rooms) -> Plugin:
+    from nanoclaw_memory.turn.graph_memory import GraphMemory
+
+    return GraphMemory(rooms)
+
+
+BUILT_IN: dict[str, Callable[[Rooms], Plugin]] = {
+    "graph-memory": _graph_memory,
+}

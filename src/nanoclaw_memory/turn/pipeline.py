@@ -1,0 +1,189 @@
+"""The pipeline: plugins in order, each bounded by time and tokens, none able to fail the turn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from nanoclaw_memory.store.turns import Injection
+from nanoclaw_memory.text import plural
+from nanoclaw_memory.turn import blocks
+from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
+from nanoclaw_memory.turn.worker import Ran, Worker
+from nanoclaw_memory.types import Block, Exchange, PluginNote, Scope, ToolCall, Transcript, Turn
+
+MOST_CHARS = 16_000  # of a message that plugins get to see
+RECORD_SECONDS = 0.5
+LEARN_SECONDS = 5.0
+
+
+@dataclass
+class _Progress:
+    """What a turn has gathered so far."""
+
+    budget: int
+    blocks: list[Block]
+    skipped: list[PluginNote]
+    notes: list[PluginNote]
+    injections: list[Injection]
+    then: list[tuple[str, Callable[[], None]]]
+
+
+class Pipeline:
+    """Runs the hooks of its plugins; `record` keeps what each did."""
+
+    def __init__(
+        self,
+        plugins: Sequence[Plugin],
+        budget: int,
+        timeout_ms: int,
+        record: Callable[[str, Sequence[Injection]], None],
+        refused: Sequence[PluginNote] = (),
+    ) -> None:
+        self.plugins = sorted(plugins, key=lambda plugin: (plugin.order, plugin.name))
+        self._budget = budget
+        self._seconds = timeout_ms / 1000
+        self._record = record
+        self._refused = tuple(refused)
+        self._worker = Worker()
+
+    # ---- hooks that give blocks ----
+
+    def before_turn(self, message: str, scope: Scope, now: datetime) -> Turn:
+        """The blocks for a message."""
+        text, note = visible_part(blocks.strip(message))
+        notes = [PluginNote("pipeline", note)] if note else []
+        if not text.strip():
+            why = "the message holds only blocks of ours" if message.strip() else "the message is empty"
+            return Turn((), tuple(PluginNote(plugin.name, why) for plugin in self.plugins), (*self._refused,))
+        return self._gather(lambda plugin, moment: plugin.before_turn(text, moment), scope, now, notes)
+
+    def session_start(self, scope: Scope, now: datetime) -> Turn:
+        """The blocks for a session's beginning, or for its going on after a compaction."""
+        return self._gather(lambda plugin, moment: plugin.session_start(moment), scope, now, [])
+
+    def _gather(
+        self,
+        ask: Callable[[Plugin, Moment], Answer],
+        scope: Scope,
+        now: datetime,
+        notes: list[PluginNote],
+    ) -> Turn:
+        started = time.monotonic()
+        whole = started + self._seconds
+        progress = _Progress(self._budget, [], [], notes, [], [])
+        for plugin in self.plugins:
+            began = time.monotonic()
+            seconds = min(plugin.timeout_ms / 1000, whole - began)
+            if seconds <= 0:
+                reason = f"the turn's {self._seconds * 1000:.0f} ms were used up"
+                self._skip(progress, plugin, reason, 0.0)
+                continue
+            moment = Moment(scope, now, progress.budget, began + seconds)
+            ran = self._worker.run(lambda one=plugin, at=moment: ask(one, at), seconds)  # type: ignore[misc]
+            self._accept(progress, plugin, ran, (time.monotonic() - began) * 1000)
+        self._finish(progress, scope)
+        took = (time.monotonic() - started) * 1000
+        return Turn(
+            tuple(progress.blocks),
+            tuple(progress.skipped),
+            (*progress.notes, *self._refused),
+            round(took, 2),
+        )
+
+    def _accept(self, progress: _Progress, plugin: Plugin, ran: Ran, ms: float) -> None:
+        if ran.printed:
+            progress.notes.append(
+                PluginNote(plugin.name, f"printed {plural(ran.printed, 'character')}: dropped")
+            )
+        if ran.failure:
+            self._skip(progress, plugin, ran.failure, ms)
+            return
+        answer = Silence("had nothing to say") if ran.result is None else ran.result
+        if isinstance(answer, Silence):
+            progress.notes += [PluginNote(plugin.name, note) for note in answer.notes]
+            self._skip(progress, plugin, answer.reason, ms)
+        elif isinstance(answer, Draft):
+            self._inject(progress, plugin, answer, ms)
+        else:
+            self._skip(progress, plugin, f"returned a {type(answer).__name__}, not a Draft", ms)
+
+    def _inject(self, progress: _Progress, plugin: Plugin, draft: Draft, ms: float) -> None:
+        lines = (draft.lines,) if isinstance(draft.lines, str) else draft.lines
+        label = blocks.sound_label(str(draft.label), plugin.name)
+        block, left_out = blocks.render(label, str(draft.fence), map(str, lines), progress.budget)
+        progress.notes += [PluginNote(plugin.name, note) for note in draft.notes]
+        if block is None:
+            reason = f"did not fit the {progress.budget} tokens left" if left_out else "its block was empty"
+            self._skip(progress, plugin, reason, ms)
+            return
+        if left_out:
+            progress.notes.append(PluginNote(plugin.name, f"{plural(left_out, 'line')} cut: over the limits"))
+        progress.budget -= block.tokens
+        progress.blocks.append(block)
+        progress.injections.append(Injection(plugin.name, draft.hits, block.tokens, round(ms, 2)))
+        if draft.then is not None:
+            progress.then.append((plugin.name, draft.then))
+
+    @staticmethod
+    def _skip(progress: _Progress, plugin: Plugin, reason: str, ms: float) -> None:
+        progress.skipped.append(PluginNote(plugin.name, reason))
+        progress.injections.append(Injection(plugin.name, 0, 0, round(ms, 2), reason))
+
+    def _finish(self, progress: _Progress, scope: Scope) -> None:
+        """What is learnt from the turn and kept about it: bounded too, and never worth a block."""
+        for name, then in progress.then:
+            ran = self._worker.run(then, RECORD_SECONDS)
+            if ran.failure:
+                progress.notes.append(PluginNote(name, f"injected, but learning {ran.failure}"))
+        ran = self._worker.run(lambda: self._record(scope.session_id, progress.injections), RECORD_SECONDS)
+        if ran.failure:
+            progress.notes.append(PluginNote("pipeline", f"recording {ran.failure}"))
+
+    # ---- hooks that only listen ----
+
+    def after_turn(
+        self, exchange: Exchange, tool_calls: Sequence[ToolCall], scope: Scope, now: datetime
+    ) -> tuple[PluginNote, ...]:
+        """Let every plugin learn from an exchange; says what failed."""
+        calls = tuple(tool_calls)
+        return self._tell(lambda plugin, moment: plugin.after_turn(exchange, calls, moment), scope, now)
+
+    def before_compaction(
+        self, transcript: Transcript, scope: Scope, now: datetime
+    ) -> tuple[PluginNote, ...]:
+        """Let every plugin keep what the compaction would lose."""
+        return self._tell(lambda plugin, moment: plugin.before_compaction(transcript, moment), scope, now)
+
+    def session_end(self, scope: Scope, now: datetime) -> tuple[PluginNote, ...]:
+        """Tell every plugin that the session is over."""
+        return self._tell(lambda plugin, moment: plugin.session_end(moment), scope, now)
+
+    def close(self) -> None:
+        """Stop every plugin."""
+        for plugin in self.plugins:
+            self._worker.run(plugin.stop, RECORD_SECONDS)
+        self._worker.close()
+
+    def _tell(
+        self, say: Callable[[Plugin, Moment], Any], scope: Scope, now: datetime
+    ) -> tuple[PluginNote, ...]:
+        notes = []
+        for plugin in self.plugins:
+            moment = Moment(scope, now, 0, time.monotonic() + LEARN_SECONDS)
+            ran = self._worker.run(lambda one=plugin, at=moment: say(one, at), LEARN_SECONDS)  # type: ignore[misc]
+            if ran.failure:
+                notes.append(PluginNote(plugin.name, ran.failure))
+        return tuple(notes)
+
+
+def visible_part(message: str) -> tuple[str, str]:
+    """What plugins see of a message: all of it, or the two ends of a very long one; and a note about that."""
+    if len(message) <= MOST_CHARS:
+        return message, ""
+    half = MOST_CHARS // 2
+    shown = message[:half] + "\n" + message[-half:]
+    return shown, f"only the first and last {half:,} of {len(message):,} characters were read"

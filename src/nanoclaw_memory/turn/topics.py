@@ -1,0 +1,107 @@
+"""Topics: what a conversation is about, and whether it is active, fixated or fading."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nanoclaw_memory.text import STOP_WORDS
+
+WINDOW = 6
+MOST_SHOWN = 4
+_TOKEN = re.compile(r"[^\W_][\w'’-]*|[.!?;:,()\n\"“”`]", re.UNICODE)
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic and its state; `freshness` falls with every mention in a row."""
+
+    label: str
+    state: str  # active, fixated, fading
+    freshness: float
+
+
+def phrase(text: str, limit: int = 4) -> str:
+    """What a text is about, in its own words: its weightiest run of telling words; empty when it has none."""
+    runs = _runs(text[:4_000])
+    if not runs:
+        return ""
+    counts = Counter(word for run in runs for word in {w.casefold() for w in run})
+    best = max(runs, key=lambda run: (_weight(run[:limit], counts), -runs.index(run)))
+    return " ".join(best[:limit])
+
+
+def track(texts: Sequence[str]) -> list[Topic]:
+    """The topics of the last exchanges, given oldest first; the liveliest first."""
+    window = [set(_labels(text)) for text in texts[-WINDOW:]]
+    counts = Counter(label for labels in window for label in labels)
+    if not window:
+        return []
+    found = [_judged(label, count, window) for label, count in counts.items()]
+    kept = _without_parts([topic for topic in found if topic is not None], counts)
+    order = {"fixated": 0, "active": 1, "fading": 2}
+    return sorted(kept, key=lambda topic: (order[topic.state], -counts[topic.label], topic.label))[
+        :MOST_SHOWN
+    ]
+
+
+def _judged(label: str, count: int, window: Sequence[set[str]]) -> Topic | None:
+    """A label that keeps coming up, or nothing."""
+    freshness = round(1.0 / count, 2)
+    if count < 2:
+        return None
+    if count >= 5:
+        return Topic(label, "fixated", freshness)
+    recent = any(label in labels for labels in window[-2:])
+    return Topic(label, "active" if recent else "fading", freshness)
+
+
+def _without_parts(found: Sequence[Topic], counts: Counter[str]) -> list[Topic]:
+    """No single word whose pair says more."""
+    pairs = [set(topic.label.split("-")) for topic in found if "-" in topic.label]
+    return [
+        topic
+        for topic in found
+        if "-" in topic.label or not any(topic.label in pair for pair in pairs) or counts[topic.label] >= 5
+    ]
+
+
+def _labels(text: str) -> list[str]:
+    """Telling words and pairs of them that stand together, as labels: `payment`, `payment-api`."""
+    found = []
+    for run in _runs(text[:4_000]):
+        folded = [word.casefold() for word in run]
+        found += folded
+        found += [f"{first}-{second}" for first, second in itertools.pairwise(folded)]
+    return found
+
+
+def _weight(run: Sequence[str], counts: Counter[str]) -> float:
+    repeated = sum(counts[word.casefold()] for word in run)
+    return repeated + 0.5 * sum(word[:1].isupper() or len(word) > 6 for word in run)
+
+
+def _runs(text: str) -> list[list[str]]:
+    """Stretches of telling words with nothing between them."""
+    runs: list[list[str]] = [[]]
+    empty = empty_words()
+    for token in _TOKEN.findall(text):
+        folded = token.casefold().replace("’", "'")
+        telling = len(token) > 2 and folded not in empty and not token.isdigit()
+        if telling:
+            runs[-1].append(token.removesuffix("'s").removesuffix("’s"))
+        elif runs[-1]:
+            runs.append([])
+    return [run for run in runs if run]
+
+
+@functools.lru_cache(maxsize=1)
+def empty_words() -> frozenset[str]:
+    """Words that say that something is talked about, not what: of asking, of doing in general, of time."""
+    text = Path(__file__).with_name("empty_words.txt").read_text(encoding="utf-8")
+    return STOP_WORDS.union(text.split())
