@@ -60,7 +60,7 @@ class Searcher:
             pool.degraded += said
         if question.mmr:
             ranked = _spread(ranked, question.limit)
-        sure = _confidence(pool)
+        sure = _confidence(question, ranked[0], pool) if ranked else 0.0
         top = ranked[0].score if ranked else 0.0
         hits = [
             self._hit(question, candidate, sure * candidate.score / top if top > 0 else 0.0)
@@ -123,14 +123,12 @@ class Searcher:
         )
 
 
-def _confidence(pool: Pool) -> float:
-    """How good the best of the pool is in itself."""
-    return ranking.confidence(
-        max(pool.vector.values(), default=0.0),
-        pool.background,
-        max(pool.keyword.values(), default=0.0),
-        pool.weights,
-    )
+def _confidence(question: Question, best: Candidate, pool: Pool) -> float:
+    """How good the best candidate is in itself."""
+    cosine = max(pool.vector.values(), default=0.0)
+    background = min(pool.background, cosine - 0.1)  # few texts have no telling mean
+    text = "\n".join((best.stored.chunk.text, best.stored.chunk.heading, best.stored.path))
+    return ranking.confidence(cosine, background, ranking.covered(question.text, text), pool.weights)
 
 
 def _spread(ranked: Sequence[Candidate], limit: int) -> list[Candidate]:

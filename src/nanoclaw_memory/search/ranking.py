@@ -65,15 +65,24 @@ def asked_about(question: str, speakers: Iterable[str]) -> str:
     return named.pop() if len(named) == 1 else ""
 
 
-def confidence(cosine: float, background: float, keyword: float, weights: tuple[float, float]) -> float:
+def confidence(cosine: float, background: float, covered: float, weights: tuple[float, float]) -> float:
     """How good a hit is in itself, 0 to 1, whatever else was found: comparable between kinds of hits.
 
-    A cosine counts by how far it stands above the mean of the index; a keyword score r as r / (1 + r).
+    A cosine counts by how far it stands above that of unrelated texts, words by the share of them it holds.
     """
     vector_weight, keyword_weight = weights
     above = max(cosine - background, 0.0) / (1 - background) if background < 1 else 0.0
-    both = vector_weight * min(2 * above, 1.0) + keyword_weight * keyword / (1 + keyword)
+    both = vector_weight * min(2 * above, 1.0) + keyword_weight * covered
     return both / (vector_weight + keyword_weight or 1.0)
+
+
+def covered(question: str, text: str) -> float:
+    """The share of the question's terms that the text holds; endings do not count."""
+    terms = terms_of(question)
+    held = {word[: max(4, len(word) - 3)] for word in words(text)}
+    characters = set(spaced(text).split())
+    found = sum(term[: max(4, len(term) - 3)] in held or set(term.split()) <= characters for term in terms)
+    return found / len(terms) if terms else 0.0
 
 
 def recency(day: str, today: date, half_life: int) -> float:
