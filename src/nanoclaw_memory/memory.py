@@ -28,6 +28,7 @@ from nanoclaw_memory.types import (
     EntryLife,
     Finding,
     Found,
+    Hit,
     GraphAnswer,
     Indexed,
     IndexStatus,
@@ -172,7 +173,7 @@ class Memory:
             path = self.home.data(self.scope.group) / f"{name}.db"
             if self.scope.group != MAIN_GROUP and path.is_symlink():
                 raise PathRefused(f"{path.name} of {self.scope.group} is a link", "put the file itself there")
-            self._databases[name] = SqliteDatabase(path, name, _adopter(name))
+            self._databases[name] = SqliteDatabase(path, name, _adopter(name), durable=name == "entries")
         return self._databases[name]
 
     @cached_property
@@ -338,6 +339,8 @@ class Memory:
     def entries(self) -> Entries:
         from nanoclaw_memory.entries.entries import Entries
 
+        self.require_group()
+
         def resident() -> Chain | None:
             """The local model if this process uses it anyway: a store must not wait for one to load."""
             local = self.settings.embeddings.provider == "local"
@@ -349,10 +352,17 @@ class Memory:
             self.scope,
             self.settings,
             self.clock,
+            reopen=self._open_entries,
             published=self._published,
             embedder=lambda: self.embedder,
             resident=resident,
         )
+
+    def _open_entries(self) -> SqliteDatabase:
+        """A second way in, for a thread that must not keep this one's connections."""
+        from nanoclaw_memory.store.sqlite import SqliteDatabase
+
+        return SqliteDatabase(self.home.data(self.scope.group) / "entries.db", "entries")
 
     def _published(self, group: str) -> SqliteDatabase:
         """What a group has published: a file of its own, outside every group's directory."""
@@ -498,6 +508,12 @@ class Memory:
         )
         took = round((time.monotonic() - began) * 1000, 1)
         return Found(tuple(entry_hits(known.hits)), known.degraded, took)
+
+    def fenced(self, hits: Iterable[Hit]) -> str:
+        """Hits as text for an agent: one line each, fenced as data, with origin and age."""
+        from nanoclaw_memory.search.recall import hits_text
+
+        return hits_text(hits, self.today())
 
     def _embed_entries(self) -> int:
         from nanoclaw_memory.errors import ProviderError

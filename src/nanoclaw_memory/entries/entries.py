@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from nanoclaw_memory.entries.shared import SharedEntries
 from nanoclaw_memory.errors import InvalidValue, ProviderError
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.store.database import Database
-from nanoclaw_memory.store.entries import PRIORITIES, Filter
+from nanoclaw_memory.store.entries import PRIORITIES, EntryTable, Filter
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Brief, Deleted, EntriesFound, Entry, EntryLife, Scope, Stored
 from nanoclaw_memory.workspace.paths import Home
@@ -45,6 +46,7 @@ class Entries:
         settings: Settings,
         clock: Clock,
         *,
+        reopen: Callable[[], Database],
         published: Callable[[str], Database],
         embedder: Callable[[], Chain | None] = lambda: None,
         resident: Callable[[], Chain | None] = lambda: None,
@@ -52,6 +54,7 @@ class Entries:
         self.room = Room(db, home, scope, settings, clock)
         self.shared = SharedEntries(self.room, home.root / "store" / "published", published)
         self.finder = Finder(self.room, embedder)
+        self._reopen = reopen
         self._resident = resident
         self._admission = Admission(self.room)
 
@@ -134,7 +137,8 @@ class Entries:
         types = self.room.visible_types()
 
         def work() -> Brief:
-            return write_brief(self.room.table, types, limits, self.room.clock.now(), include_provenance)
+            with closing(self._reopen()) as db:  # the thread's own, so that nothing of it stays behind
+                return write_brief(EntryTable(db), types, limits, self.room.clock.now(), include_provenance)
 
         brief = within_time(work, own.brief_timeout_ms / 1000)
         if brief is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from nanoclaw_memory.clock import Clock, stamp
@@ -16,8 +17,11 @@ from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.entries import EntryTable
 from nanoclaw_memory.store.proposals import Proposals
+from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Entry, Provenance, Scope
 from nanoclaw_memory.workspace.paths import Home, visible
+
+MAX_SESSION = 200
 
 
 class Room:
@@ -28,10 +32,11 @@ class Room:
         self.db = db
         self.table = EntryTable(db)
         self.proposals = Proposals(db)
-        self.audit_log = AuditLog(home.logs, scope, clock)
         self.domains = Domains(self.table, self.proposals, home.workspace(scope.group), clock)
         self.home = home
-        self.scope = scope
+        # A session's name comes from outside: one line of bounded length.
+        self.scope = replace(scope, session_id=one_line(scope.session_id)[:MAX_SESSION])
+        self.audit_log = AuditLog(home.logs, self.scope, clock)
         self.settings = settings
         self.clock = clock
         self.on_change: Callable[[Sequence[Entry], Sequence[Entry]], None] = lambda gone, come: None

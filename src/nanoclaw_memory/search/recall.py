@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.entries.entries import Entries, check_query
 from nanoclaw_memory.entries.lines import age, fenced, marks, masked, origin_of, safe_line
 from nanoclaw_memory.entries.rules import choice, whole
 from nanoclaw_memory.entries.shared import SharedEntries
-from nanoclaw_memory.types import EntryHit, Found, Recall, RecalledEntry
+from nanoclaw_memory.types import EntryHit, Found, Hit, Provenance, Recall, RecalledEntry
 
 CANDIDATES = 50
 BRIEF_CHARS = 200
@@ -67,6 +68,20 @@ def recall(entries: Entries, files: Files, wanted: Wanted) -> Recall:
     return pack(
         lines, wanted, 0, fallback="files" if lines else "", degraded=(*known.degraded, *found.degraded)
     )
+
+
+def hits_text(hits: Iterable[Hit], today: date) -> str:
+    """What search found, fenced as data with origin and age, for an agent to read."""
+    lines = []
+    for hit in hits:
+        if hit.kind == "entry":
+            place, when = f"{hit.type} · {hit.origin}", age((today - date.fromisoformat(hit.day)).days)
+        else:
+            place, when = f"{hit.path}:{hit.start_line}", hit.day
+        warned = marks(Provenance("", "", "", hit.origin), hit.suspicions)
+        label = " · ".join(part for part in (place, when, warned) if part)
+        lines.append(f"- [{safe_line(label)}] {safe_line(masked(hit.text))}")
+    return fenced(lines)
 
 
 def shared_recall(shared: SharedEntries, group: str, wanted: Wanted) -> Recall:

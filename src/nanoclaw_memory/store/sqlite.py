@@ -25,11 +25,14 @@ class SqliteDatabase:
         name: str,
         adopt: Adopt | None = None,
         steps: Sequence[Step] | None = None,
+        durable: bool = False,
     ) -> None:
         self.path = path
         self.name = name
         self._adopt = adopt
         self._steps = steps
+        # A durable database is on disk when a commit returns; the others may lose the last ones in a power cut.
+        self._pragmas = _PRAGMAS.replace("NORMAL", "FULL") if durable else _PRAGMAS
         self._local = threading.local()
         self._opened: list[Any] = []
         self._guard = threading.Lock()
@@ -198,11 +201,13 @@ class SqliteDatabase:
                 # Only a file that is not up to date takes the lock: a reader never waits for a writer.
                 if not self._migrated and not is_current(connection, steps, self.path):
                     with self._write_lock():
-                        connection.execute(_PRAGMAS).fetchall()  # apsw stops at a row until it is fetched
+                        connection.execute(
+                            self._pragmas
+                        ).fetchall()  # apsw stops at a row until it is fetched
                         migrate(connection, steps, self.path, self._adopt)
                         self.path.chmod(0o600)
                 else:
-                    connection.execute(_PRAGMAS).fetchall()
+                    connection.execute(self._pragmas).fetchall()
                 self._migrated = True
                 self._opened.append(connection)
         except BaseException:
