@@ -31,7 +31,7 @@ class SqliteDatabase:
         self.name = name
         self._adopt = adopt
         self._steps = steps
-        # A durable database is on disk when a commit returns; the others may lose the last ones in a power cut.
+        # Durable: on disk when a commit returns; the others may lose the last ones in a power cut.
         self._pragmas = _PRAGMAS.replace("NORMAL", "FULL") if durable else _PRAGMAS
         self._local = threading.local()
         self._opened: list[Any] = []
