@@ -85,14 +85,16 @@ class Host:
     def store_messages(self, messages: Iterable[Message]) -> int:
         """Store checked messages in one transaction; gives how many were new."""
         now = stamp(self.clock.now())
-        new = 0
+        given = list(messages)
+        active: dict[str, str] = {}
+        for message in given:
+            # A sender's clock that runs ahead must not keep a chat at the top for ever.
+            known = active.get(message.chat_jid, "")
+            active[message.chat_jid] = max(known, min(message.timestamp, now))
         with self.database.transaction():
-            for message in messages:
-                # A sender's clock that runs ahead must not keep a chat at the top for ever.
-                active = min(message.timestamp, now)
-                self._messages.put_chat(Chat(message.chat_jid, "", active))
-                new += self._messages.add(message)
-        return new
+            for jid, at in active.items():
+                self._messages.put_chat(Chat(jid, "", at))
+            return sum(self._messages.add(message) for message in given)
 
     def store_chat_metadata(
         self,
