@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from nanoclaw_memory.clock import Clock, SystemClock, day_of
+from nanoclaw_memory.clock import Clock, SystemClock, day_of, moment_of
 from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused
 from nanoclaw_memory.types import (
     MAIN_GROUP,
@@ -762,9 +762,16 @@ class Memory:
     def _opened_host(self) -> Host:
         from nanoclaw_memory.host.host import Host
 
-        host = Host.open(self.home.root, clock=self.clock)
+        host = Host.open(self.home.root, clock=self.clock, on_exchange=self._remember_exchange)
         self._databases["the host's messages"] = host.database
         return host
+
+    def _remember_exchange(self, group: str, session_id: str, user: str, agent: str, at: str) -> None:
+        """What was said in a group's chat goes to that group's memory, as private as the chat is."""
+        host = self._opened_host
+        scope = replace(host.scope(host.group(group)), session_id=session_id)
+        with Memory.open(self.home.root, scope, clock=self._given_clock, overrides=self._overrides) as own:
+            own.after_turn(user, agent, at=moment_of(at))
 
     def host(self) -> Host:
         """The operational state of all groups; only the main group, in private, administers it."""
