@@ -29,13 +29,14 @@ class Caller:
     json: bool = False
     session: str = field(default_factory=lambda: os.environ.get("NANOCLAW_SESSION", ""))
     overrides: dict[str, str] = field(default_factory=dict)
+    origin: str = "owner"  # a face for agents says so; no option does
 
     def memory(self) -> Memory:
         """The memory these options name."""
         from nanoclaw_memory.memory import Memory
         from nanoclaw_memory.types import Scope
 
-        scope = Scope(self.group, self.session, private=not self.shared)
+        scope = Scope(self.group, self.session, private=not self.shared, origin=self.origin)
         return Memory.open(self.home, scope, overrides=self.overrides, directory=Path.cwd())
 
     def show(self, result: Any, text: str) -> None:

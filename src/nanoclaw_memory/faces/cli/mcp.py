@@ -1,0 +1,32 @@
+"""The command that speaks MCP."""
+
+from __future__ import annotations
+
+import click
+
+from nanoclaw_memory.faces.cli.face import Caller, command, pass_caller
+
+
+@command("mcp")
+@click.option("--tools", type=click.Choice(["core", "all"]), default="core", help="Seven tools, or all.")
+@pass_caller
+def mcp(caller: Caller, tools: str) -> None:
+    """Serve memory to an MCP client over standard input and output.
+
+    \b
+    ncm mcp
+    claude mcp add memory -- ncm mcp --tools all
+    """
+    from nanoclaw_memory.faces.mcp import serve_stdio
+
+    caller.origin = "agent"
+    caller.session = caller.session or new_session()
+    with caller.memory() as memory:
+        serve_stdio(memory, tools)
+
+
+def new_session() -> str:
+    """A name for a session whose client gives none."""
+    import uuid
+
+    return f"mcp-{uuid.uuid4()}"
