@@ -48,15 +48,13 @@ def deliver(host: Host, home: Path) -> None:
 def live(home: Path, until: int, seed: int) -> None:
     """One life of the host: it goes on where the last one was killed."""
     chaos = random.Random(seed)
-
-    def remember(group: str, session: str, user: str, agent: str, at: str) -> None:
-        with Memory.open(home, Scope(group, session)) as memory:
-            memory.write(f"{user} -> {agent}")
-
-    with Host.open(home, on_exchange=remember) as host:
+    with Memory.open(home, overrides={"embeddings.provider": "none"}) as memory:
+        host = memory.host()
         host.remember()
-        for jid, (folder, _) in CHATS.items():
+        for jid, (folder, word) in CHATS.items():
             host.register_group(jid, folder, folder, "@Andy")
+            with Memory.open(home, Scope(folder)) as own:
+                own.write(f"life {seed} of {word}")
         while True:
             stored = host.database.query("SELECT COUNT(*) FROM messages WHERE is_bot_message = 0")[0][0]
             if stored < until:

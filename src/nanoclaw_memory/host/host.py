@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from nanoclaw_memory.clock import Clock, SystemClock, stamp
-from nanoclaw_memory.errors import NanoClawError, NotFound
+from nanoclaw_memory.errors import InvalidValue, NanoClawError, NotFound, StoreError
 from nanoclaw_memory.host import groups as places
 from nanoclaw_memory.host.messages import checked_name, checked_time, encodable, message_from
 from nanoclaw_memory.host.router import OnExchange, Router
@@ -24,6 +25,7 @@ from nanoclaw_memory.types import MAIN_GROUP, AgentPlace, Batch, Chat, Group, Me
 from nanoclaw_memory.workspace.paths import Home, check_group, default_home
 
 MAX_POLL = 1_000
+MAX_SESSION = 200
 
 
 class Host:
@@ -141,11 +143,15 @@ class Host:
 
     def answer(self, batch: Batch, text: str, session_id: str = "") -> Reply | None:
         """Store the answer, the session and the cursor in one step; None when it was answered already."""
+        if session_id:
+            _checked_session(session_id)
         reply = self._router.answer(batch, text, session_id)
         if reply is not None:
             if session_id:
                 self._sessions[batch.group.folder] = session_id
-            self.remember()
+            # A memory that is busy or full must not undo an answer; the exchange waits for the next one.
+            with suppress(StoreError):
+                self.remember()
         return reply
 
     def say(self, group: Group, text: str, identity: str) -> Reply:
@@ -225,7 +231,7 @@ class Host:
     def set_session(self, folder: str, session_id: str) -> None:
         """Point a group to the session that its next run resumes."""
         check_group(folder)
-        checked_name("session id", session_id)
+        _checked_session(session_id)
         with self.database.transaction():
             self._groups.put_session(folder, session_id)
         self._sessions[folder] = session_id
@@ -287,3 +293,11 @@ class Host:
                 usable[group.jid] = group
         self._registered, self._sessions = usable, self._groups.sessions()
         self.problems = tuple(problems)
+
+
+def _checked_session(session_id: str) -> str:
+    if len(session_id) > MAX_SESSION:
+        raise InvalidValue(
+            f"a session id of {len(session_id):,} characters is refused", f"use at most {MAX_SESSION}"
+        )
+    return checked_name("session id", session_id)

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from nanoclaw_memory.clock import Clock, stamp
+from nanoclaw_memory.errors import Refused
 from nanoclaw_memory.host.messages import message_from
 from nanoclaw_memory.host.triggers import trigger_of
 from nanoclaw_memory.store.groups import Groups
@@ -105,7 +107,8 @@ class Router:
             if session_id:
                 self.groups.put_session(batch.group.folder, session_id)
             self._note_agent_time(jid, batch)
-            self._store_reply(reply, (first, last))
+            if text.strip():  # an agent may have nothing to say
+                self._store_reply(reply, (first, last))
         return reply
 
     def say(self, group: Group, text: str, identity: str) -> Reply:
@@ -157,7 +160,9 @@ class Router:
         for reply, first, last in waiting:
             asked = self.messages.of_people(reply.chat_jid, first, last, BATCH_LIMIT)
             spoken = "\n".join(_spoken(message) for message in asked)
-            on_exchange(reply.group, reply.session_id, spoken, reply.content, reply.created_at)
+            # What memory refuses today it refuses tomorrow; it must not keep back what comes after it.
+            with suppress(Refused):
+                on_exchange(reply.group, reply.session_id, spoken, reply.content, reply.created_at)
             with self.messages.database.transaction():
                 self.messages.mark_reply(reply.id, "remembered", stamp(self.clock.now()))
         return len(waiting)
