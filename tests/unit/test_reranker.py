@@ -98,6 +98,11 @@ def test_passages_left_out_or_graded_oddly_stay_unscored(graded):
     assert graded(answer).rerank("migration", NOTES, later()) == [None, 0.9, None]
 
 
+def test_the_first_grade_of_a_passage_counts(graded):
+    answer = [{"id": 1, "grade": 2}, {"id": 1, "grade": 10}]
+    assert graded(answer).rerank("migration", NOTES, later()) == [0.2, None, None]
+
+
 @pytest.mark.parametrize("answer", ["I cannot help with that.", "[[[[{", "[]", '{"id": null, "grade": null}'])
 def test_an_answer_without_grades_is_an_error(graded, answer):
     with pytest.raises(ProviderError, match="no grades"):
