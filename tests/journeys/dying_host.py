@@ -45,7 +45,7 @@ def deliver(host: Host, home: Path) -> None:
         host.delivered(reply)
 
 
-def live(home: Path, until: int, seed: int) -> None:
+def live(home: Path, until: int, seed: int, ready: int) -> None:
     """One life of the host: it goes on where the last one was killed."""
     chaos = random.Random(seed)
     with Memory.open(home, overrides={"embeddings.provider": "none"}) as memory:
@@ -55,6 +55,7 @@ def live(home: Path, until: int, seed: int) -> None:
             host.register_group(jid, folder, folder, "@Andy")
             with Memory.open(home, Scope(folder)) as own:
                 own.write(f"life {seed} of {word}")
+        os.write(ready, b"!")
         while True:
             stored = host.database.query("SELECT COUNT(*) FROM messages WHERE is_bot_message = 0")[0][0]
             if stored < until:
@@ -67,24 +68,32 @@ def live(home: Path, until: int, seed: int) -> None:
                 return
 
 
+def kill_one(home: Path, chaos: random.Random, seed: int) -> None:
+    """Start the host and kill it: mostly while it works, now and then while it is starting."""
+    hear, tell = os.pipe()
+    child = os.fork()
+    if child == 0:
+        live(home, 1_000_000, seed, tell)
+        os._exit(1)
+    if chaos.random() < 0.8:
+        os.read(hear, 1)
+    time.sleep(chaos.uniform(0, 0.12))
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    os.close(hear)
+    os.close(tell)
+    if os.WTERMSIG(status) != signal.SIGKILL:
+        sys.exit(f"the host ended by itself: {status}")
+
+
 def main(home: Path, kills: int, seed: int) -> None:
     chaos = random.Random(seed)
-    killed = 0
-    while killed < kills:
-        child = os.fork()
-        if child == 0:
-            live(home, 1_000_000, seed + killed)
-            os._exit(1)
-        time.sleep(chaos.uniform(0.01, 0.25))
-        os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-        if os.WTERMSIG(status) != signal.SIGKILL:
-            sys.exit(f"the host ended by itself: {status}")
-        killed += 1
+    for number in range(kills):
+        kill_one(home, chaos, seed + number)
     with Host.open(home) as host:
         stored = host.database.query("SELECT COUNT(*) FROM messages WHERE is_bot_message = 0")[0][0]
-    live(home, stored + 10, seed)
-    print(killed)
+    live(home, stored + 10, seed, os.open(os.devnull, os.O_WRONLY))
+    print(kills)
 
 
 if __name__ == "__main__":

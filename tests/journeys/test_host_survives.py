@@ -39,7 +39,7 @@ def test_every_message_is_stored_once_and_in_order(survivor: Path) -> None:
     with Host.open(survivor) as host:
         messages, _ = host.new_messages_since(0, limit=1_000_000)
     numbers = [int(message.id[1:]) for message in messages if not message.is_bot_message]
-    assert len(numbers) > KILLS
+    assert len(numbers) > 20
     assert numbers == list(range(len(numbers)))
 
 
