@@ -99,13 +99,14 @@ class Change:
         start = valid_from or now
         several = add or row["slot"] in self._several
         with self.db.transaction():
+            names, row["entity"] = self._entity(row["entity"])
             row["name"] = fold(row["entity"])
-            if self.tombstones.has(row["name"], row["slot"], digest(row["value"])):
+            if self.tombstones.has(names, row["slot"], digest(row["value"])):
                 raise Refused(
                     f"{row['entity']}.{row['key']} = {row['value'][:80]} was rejected before",
                     "if it is right after all: nanoclaw-memory graph reject ENTITY KEY VALUE --undo",
                 )
-            line = self.facts.line(row["name"], row["slot"])
+            line = self.facts.line(names, row["slot"])
             seen = [entry.fact for entry in line if origin.sees_all or entry.shared]
             same = self._same(line, digest(row["value"]), start)
             where = Place(()) if several else place(seen, start)
@@ -165,6 +166,11 @@ class Change:
             )
         return allowed.get(wanted, wanted)
 
+    def known_category(self, category: str) -> str:
+        """The category when the settings allow it, else the plain one."""
+        allowed = {name.casefold() for name in self.settings.categories}
+        return category if not allowed or category.casefold() in allowed else ""
+
     # ---- relations and aliases ----
 
     def relate(
@@ -184,21 +190,23 @@ class Change:
             "source": origin.source,
             "shared": int(origin.shared),
         }
-        row |= {"slot": slot_of(row["predicate"]), "subject_name": fold(row["subject"])}
-        row["object_name"] = fold(row["object"])
+        row["slot"] = slot_of(row["predicate"])
         now = stamp(self.clock.now())
         start = valid_from or now
         one = replace or row["slot"] in self._one
         with self.db.transaction():
-            if self.tombstones.has(row["subject_name"], row["slot"], digest(row["object"])):
+            names, row["subject"] = self._entity(row["subject"])
+            objects, row["object"] = self._entity(row["object"])
+            row |= {"subject_name": fold(row["subject"]), "object_name": fold(row["object"])}
+            if self.tombstones.has(names, row["slot"], digest(row["object"])):
                 raise Refused(
                     f"{row['subject']} → {row['predicate']} → {row['object']} was rejected before",
                     "if it is right after all: nanoclaw-memory graph reject ENTITY KEY VALUE --undo",
                 )
-            line = self.relations.line(row["subject_name"], row["slot"])
+            line = self.relations.line(names, row["slot"])
             seen = [entry.relation for entry in line if origin.sees_all or entry.shared]
             where = place(seen, start) if one else Place(())
-            same = self._same_relation(line, row["object_name"], start)
+            same = self._same_relation(line, objects, start)
             if same is not None:
                 retired = tuple(other for other in where.retires if other != same.relation.id)
                 for other in retired:
@@ -210,9 +218,11 @@ class Change:
                 return Upserted(same.relation.id, retired, created=False)
             return self._related(row, where, start, now)
 
-    def _same_relation(self, line: list[RelationRow], wanted: str, start: str) -> RelationRow | None:
+    def _same_relation(
+        self, line: list[RelationRow], wanted: Sequence[str], start: str
+    ) -> RelationRow | None:
         holds = [
-            e for e in line if e.object == wanted and (not e.relation.valid_to or e.relation.valid_to > start)
+            e for e in line if e.object in wanted and (not e.relation.valid_to or e.relation.valid_to > start)
         ]
         return holds[0] if holds else None
 
@@ -237,32 +247,40 @@ class Change:
 
     def reject(self, entity: str, key: str, value: str, reason: str, sees_all: bool = True) -> list[int]:
         """Erase a wrong value, restore what it had replaced, and keep it from coming back."""
-        name, slot, wanted = fold(named(entity, "entity")), slot_of(named(key, "key")), digest(said(value))
+        slot, wanted = slot_of(named(key, "key")), digest(said(value))
         with self.db.transaction():
+            names, label = self._entity(named(entity, "entity"))
             gone = [
                 entry.fact.id
-                for entry in self.facts.line(name, slot, sees_all)
+                for entry in self.facts.line(names, slot, sees_all)
                 if digest(entry.fact.value) == wanted
             ]
             for fact_id in gone:
                 self.facts.delete(fact_id)
             related = [
                 entry.relation.id
-                for entry in self.relations.line(name, slot, sees_all)
+                for entry in self.relations.line(names, slot, sees_all)
                 if digest(entry.relation.object) == wanted
             ]
             for relation_id in related:
                 self.relations.delete(relation_id)
-            self.tombstones.add(name, slot, wanted, reason, stamp(self.clock.now()))
-            self.names.prune([name])
+            self.tombstones.add(fold(label), slot, wanted, reason, stamp(self.clock.now()))
+            self.names.prune(names)
         return gone + related
 
     def unreject(self, entity: str, key: str, value: str) -> bool:
         """Let a rejected value come back."""
         with self.db.transaction():
-            return self.tombstones.remove(
-                fold(named(entity, "entity")), slot_of(named(key, "key")), digest(said(value))
-            )
+            names, _ = self._entity(named(entity, "entity"))
+            return self.tombstones.remove(names, slot_of(named(key, "key")), digest(said(value)))
+
+    def _entity(self, label: str) -> tuple[tuple[str, ...], str]:
+        """All names of the entity, and the one it is kept under: an alias of one entity gives way to it."""
+        name = fold(label)
+        meaning = self.names.meanings([name])[name]
+        if meaning.ambiguous or meaning.ends[0] == name:
+            return (name,) if meaning.ambiguous else meaning.names, label
+        return meaning.names, self.names.labels(meaning.ends)[meaning.ends[0]]
 
 
 def named(text: str, what: str) -> str:

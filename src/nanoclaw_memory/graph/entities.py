@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from nanoclaw_memory.graph.intents import concepts, stem
-from nanoclaw_memory.store.names import NameTable
+from nanoclaw_memory.store.names import NameTable, fold
 from nanoclaw_memory.text import STOP_WORDS
 
 MAX_WORDS = 300  # of a long text only the beginning and the end are read
 MAX_NAME_WORDS = 5
-MAX_CHAIN = 8
 MAX_ALIKE = 5  # entities that one first name may mean
 NEAR = 400  # names compared for a typo
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*['’]?[+#]*")
@@ -125,26 +124,15 @@ class Resolver:
         return self._resolve(_without_intents(chosen, words), words)
 
     def _resolve(self, chosen: list[tuple[int, int, str]], words: tuple[Word, ...]) -> list[Named]:
-        meanings = self.closure([name for _, _, name in chosen])
+        meanings = self.names.meanings([name for _, _, name in chosen])
         found = []
         for start, end, name in sorted(chosen):
-            entities, via_alias, ambiguous = meanings[name]
+            meaning = meanings[name]
             said = " ".join(word.text for word in words[start:end])
             said = said.removesuffix("'s").removesuffix("’s")
-            found.append(Named(said, entities, start, end, "alias" if via_alias else "name", ambiguous))
+            how = "name" if name in meaning.ends else "alias"
+            found.append(Named(said, meaning.names, start, end, how, meaning.ambiguous))
         return found
-
-    def closure(self, names: list[str]) -> dict[str, tuple[tuple[str, ...], bool, bool]]:
-        """For each name: itself and all it is an alias of, whether it is an alias, whether of several."""
-        steps: dict[str, list[str]] = {}
-        fresh = list(dict.fromkeys(names))
-        for _ in range(MAX_CHAIN):
-            if not fresh:
-                break
-            found = self.names.targets(fresh)
-            steps |= {name: found.get(name, []) for name in fresh}
-            fresh = [t for targets in found.values() for t in targets if t not in steps]
-        return {name: _reach(name, steps) for name in names}
 
     # ---- self ----
 
@@ -160,9 +148,8 @@ class Resolver:
             if not match or (others and match.group() not in marks):
                 continue
             place = plain[: match.start()].count(" ")
-            folded = " ".join(word.folded for word in words_of(entity))
-            entities = self.closure([folded])[folded][0]
-            found.append(Named(entity, entities, place, place + 1, "self"))
+            own = fold(entity)
+            found.append(Named(entity, self.names.meanings([own])[own].names, place, place + 1, "self"))
         return found
 
     # ---- parts of names and typos ----
@@ -176,11 +163,10 @@ class Resolver:
                 " " + word.folded, MAX_ALIKE + 1
             )
             if 1 <= len(whole) <= MAX_ALIKE:
-                meanings = self.closure(whole)
-                entities = tuple(dict.fromkeys(e for name in whole for e in meanings[name][0]))
-                found.append(
-                    Named(word.text, entities, place, place + 1, "part", ambiguous=len(set(whole)) > 1)
-                )
+                meanings = self.names.meanings(whole)
+                entities = tuple(dict.fromkeys(e for name in whole for e in meanings[name].names))
+                ends = {end for name in whole for end in meanings[name].ends}
+                found.append(Named(word.text, entities, place, place + 1, "part", len(ends) > 1))
         return found
 
     def _typos(self, words: tuple[Word, ...]) -> list[Named]:
@@ -195,9 +181,9 @@ class Resolver:
                 said = " ".join(word.folded for word in words[start : start + length])
                 near = self._nearest(said)
                 if near:
-                    entities, _, ambiguous = self.closure([near])[near]
+                    meaning = self.names.meanings([near])[near]
                     text = " ".join(word.text for word in words[start : start + length])
-                    return [Named(text, entities, start, start + length, "typo", ambiguous)]
+                    return [Named(text, meaning.names, start, start + length, "typo", meaning.ambiguous)]
         return []
 
     def _nearest(self, said: str) -> str | None:
@@ -246,14 +232,6 @@ def _inside(word: str, place: int) -> Iterator[tuple[tuple[int, int], list[str]]
         for first in range(min(len(run) - length + 1, 60))
     ]
     yield (place, place + 1), [word, *forms]
-
-
-def _reach(name: str, steps: dict[str, list[str]]) -> tuple[tuple[str, ...], bool, bool]:
-    reached = [name]
-    for current in reached:
-        reached += [target for target in steps.get(current, []) if target not in reached]
-    ends = [n for n in reached if not steps.get(n)]
-    return tuple(reached), len(reached) > 1, len(ends) > 1
 
 
 def _means_nothing(span: tuple[Word, ...]) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import InvalidValue, NotFound
@@ -16,15 +16,21 @@ from nanoclaw_memory.graph.entities import Resolver
 from nanoclaw_memory.graph.lookup import Lookup
 from nanoclaw_memory.graph.scoring import Scoring
 from nanoclaw_memory.graph.times import end_of, start_of
-from nanoclaw_memory.store.facts import FactRow, FactTable, View
+from nanoclaw_memory.store.facts import FactTable, View
 from nanoclaw_memory.store.names import NameTable, fold
 from nanoclaw_memory.store.relations import RelationTable
 from nanoclaw_memory.store.slots import slot_of
-from nanoclaw_memory.types import Fact, GraphAnswer, GraphHit, Scope, Upserted
+from nanoclaw_memory.types import Fact, GraphAnswer, GraphHit, Ingested, Scope, Upserted
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nanoclaw_memory.graph.exchange import Imported
+    from nanoclaw_memory.graph.ingest import Ingest
+    from nanoclaw_memory.graph.view import Neighbourhood
     from nanoclaw_memory.settings import Settings
     from nanoclaw_memory.store.database import Database
+    from nanoclaw_memory.workspace.paths import Home
 
 MAX_TOP_K = 100
 TIERS = {"hot": (2.0000001, 1e300), "warm": (1.0, 2.0), "cool": (0.0, 0.9999999), "": (0.0, 1e300)}
@@ -61,10 +67,8 @@ class KnowledgeGraph:
 
     def history(self, entity: str, key: str = "") -> list[Fact]:
         """Every value an entity's key, or each of its keys, ever had, oldest first."""
-        found: list[FactRow] = []
-        for name in self._meanings(entity):
-            found += self.facts.line(name, slot_of(key) if key else "", self.scope.private)
-        return [row.fact for row in found]
+        rows = self.facts.line(self._meanings(entity), slot_of(key) if key else "", self.scope.private)
+        return [row.fact for row in rows]
 
     def top(self, tier: str = "", limit: int = 20) -> list[Fact]:
         """The hottest facts, of one tier or of all."""
@@ -114,15 +118,11 @@ class KnowledgeGraph:
 
     def reject(self, entity: str, key: str, value: str, reason: str = "") -> list[int]:
         """A value was wrong: erase it, restore the one before, and let no ingestion bring it back."""
-        gone: list[int] = []
-        for name in self._meanings(entity):
-            gone += self.change.reject(name, key, value, reason, self.scope.private)
-        return gone
+        return self.change.reject(entity, key, value, reason, self.scope.private)
 
     def unreject(self, entity: str, key: str, value: str) -> bool:
         """A rejected value was right after all."""
-        undone = [self.change.unreject(name, key, value) for name in self._meanings(entity)]
-        return any(undone)
+        return self.change.unreject(entity, key, value)
 
     def remove(self, entity: str, key: str = "", value: str = "", purge: bool = False) -> list[int]:
         """Facts that hold no longer: retired and kept as history, or with `purge` erased."""
@@ -130,8 +130,9 @@ class KnowledgeGraph:
         with self.db.transaction():
             rows = [
                 row
-                for name in self._meanings(entity)
-                for row in self.facts.line(name, slot_of(key) if key else "", self.scope.private)
+                for row in self.facts.line(
+                    self._meanings(entity), slot_of(key) if key else "", self.scope.private
+                )
                 if (purge or not row.fact.valid_to) and (not value or row.fact.value == value)
             ]
             for row in rows:
@@ -152,8 +153,10 @@ class KnowledgeGraph:
         with self.db.transaction():
             rows = [
                 row
-                for row in self.relations.line(fold(subject), slot_of(predicate), self.scope.private)
-                if (purge or not row.relation.valid_to) and row.object == fold(object)
+                for row in self.relations.line(
+                    self._meanings(subject), slot_of(predicate), self.scope.private
+                )
+                if (purge or not row.relation.valid_to) and row.object in self._meanings(object)
             ]
             for row in rows:
                 if purge:
@@ -180,7 +183,67 @@ class KnowledgeGraph:
         """Cool every fact once for each calendar day since the last time; gives facts and days."""
         return self.activation.cool(self.settings.graph.cooling)
 
+    # ---- files ----
+
+    def ingest(self, path: str, text: str, moment: str = "") -> Ingested:
+        """Read a memory file: what is new comes in, what is gone is retired; twice changes nothing.
+
+        `path` is the path in the workspace; a daily log's facts hold from its day, others from `moment`.
+        """
+        return self._ingest.file(path, text, moment)
+
+    def seed(self, home: Home) -> list[Ingested]:
+        """Read USER.md, IDENTITY.md, MEMORY.md, project and tool files."""
+        from nanoclaw_memory.graph.seed import seed
+
+        return seed(home, self.scope, self._ingest, self.settings.privacy.shared_files)
+
+    def import_file(self, path: Path) -> Imported:
+        """Bring in JSONL, CSV, an MCP memory.jsonl or another facts.db."""
+        from nanoclaw_memory.graph.exchange import import_rows, read_rows
+
+        return import_rows(self.change, read_rows(path), self._origin, path.name)
+
+    def export(self, form: str = "jsonl") -> Iterator[str]:
+        """The whole graph, line by line."""
+        from nanoclaw_memory.graph import exchange
+
+        forms = {"jsonl": exchange.as_jsonl, "csv": exchange.as_csv, "mcp": exchange.as_mcp}
+        if form not in forms:
+            raise InvalidValue(f"format {form!r} is not known", f"use {', '.join(forms)}")
+        return forms[form](exchange.rows_of(self.facts, self.relations, self.names, self.scope.private))
+
+    def drawn(self, entity: str, depth: int = 1, form: str = "tree") -> dict[str, Any]:
+        """What surrounds an entity, drawn as tree, mermaid or dot, and as plain data."""
+        from nanoclaw_memory.graph import view
+
+        forms = {"tree": view.as_tree, "mermaid": view.as_mermaid, "dot": view.as_dot, "json": view.as_json}
+        if form not in forms:
+            raise InvalidValue(f"format {form!r} is not known", f"use {', '.join(forms)}")
+        around = self.show(entity, depth)
+        return {**view.as_data(around), "text": forms[form](around)}
+
+    def show(self, entity: str, depth: int = 1) -> Neighbourhood:
+        """What surrounds an entity."""
+        from nanoclaw_memory.graph.view import MAX_DEPTH, neighbourhood
+
+        if not 0 <= depth <= MAX_DEPTH:
+            raise InvalidValue(f"depth {depth} is outside 0 to {MAX_DEPTH}", "for example --depth 2")
+        names = self._meanings(entity)
+        known = [name for name in names if name in self.names.known(names)]
+        if not known:
+            raise NotFound(f"nothing is known of {entity!r}", "look: nanoclaw-memory graph search")
+        own = self.names.meanings(known[:1])[known[0]].ends[0]
+        start = [own, *(name for name in names if name != own)]
+        return neighbourhood(self.facts, self.relations, self.names, start, depth, self.view())
+
     # ---- inside ----
+
+    @cached_property
+    def _ingest(self) -> Ingest:
+        from nanoclaw_memory.graph.ingest import Ingest
+
+        return Ingest(self.change, self.settings)
 
     @cached_property
     def _lookup(self) -> Lookup:
@@ -206,4 +269,4 @@ class KnowledgeGraph:
         name = fold(entity)
         if not name:
             raise InvalidValue("the entity is empty", 'name it: nanoclaw-memory graph history "Keystone"')
-        return list(self._lookup.resolver.closure([name])[name][0])
+        return list(self.names.meanings([name])[name].names)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nanoclaw_memory.graph.entities import Named, Question
 from nanoclaw_memory.graph.intents import Intent, Mention
-from nanoclaw_memory.store.facts import FactRow, View
-from nanoclaw_memory.store.names import fold
+from nanoclaw_memory.store.facts import FactRow
+from nanoclaw_memory.store.names import NameTable, fold
 from nanoclaw_memory.store.relations import RelationRow
 
 if TYPE_CHECKING:
-    from nanoclaw_memory.graph.lookup import Candidate, Lookup
+    from nanoclaw_memory.graph.lookup import Candidate, Reading
 
 MAX_BRIDGES = 20
 MAX_NAME = 80
@@ -33,47 +32,49 @@ class Edge:
     neighbour: str
 
 
-def over_relations(lookup: Lookup, question: Question, intent: Intent, view: View) -> list[Candidate]:
+def over_relations(names: NameTable, reading: Reading, question: Question, intent: Intent) -> list[Candidate]:
     """Answers one step beyond a neighbour of a named entity, when the words name both steps."""
     asks = intent.asks
     if len(asks) < 2:
         return []
     for name in question.named:
-        edges = edges_of(lookup, name.entities, view)
+        edges = edges_of(names, reading, name.entities)
         for first in sorted(asks, key=lambda ask: _distance(ask, name)):
             step = intent.only(first)
             bridges = [edge for edge in edges if step.fit(edge.slot) == 1.0][:MAX_BRIDGES]
             rest = [ask for ask in asks if not _overlap(ask, first)]
-            found = _beyond(lookup, name, bridges, intent.only(*rest), view) if bridges and rest else []
+            found = _beyond(names, reading, name, bridges, intent.only(*rest)) if bridges and rest else []
             if found:
                 return found
     return []
 
 
-def edges_of(lookup: Lookup, names: Sequence[str], view: View) -> list[Edge]:
+def edges_of(names: NameTable, reading: Reading, entities: tuple[str, ...]) -> list[Edge]:
     """All steps from the entities to others."""
-    own = set(names)
+    own = set(entities)
     found = [
         Edge(row, row.slot, row.object if row.subject in own else row.subject)
-        for row in lookup.relations.of(list(names), view)
+        for row in reading.relations(entities)
     ]
-    facts = [row for row in lookup.facts.of(list(names), view) if len(row.fact.value) <= MAX_NAME]
+    facts = [row for row in reading.facts(entities) if len(row.fact.value) <= MAX_NAME]
     values = {row.fact.id: fold(row.fact.value) for row in facts}
-    known = lookup.names.known(list(set(values.values())))
+    known = names.known(list(set(values.values())))
     found += [Edge(row, row.slot, values[row.fact.id]) for row in facts if values[row.fact.id] in known]
     return [edge for edge in found if edge.neighbour not in own]
 
 
-def _beyond(lookup: Lookup, name: Named, bridges: list[Edge], asked: Intent, view: View) -> list[Candidate]:
+def _beyond(
+    names: NameTable, reading: Reading, name: Named, bridges: list[Edge], asked: Intent
+) -> list[Candidate]:
     from nanoclaw_memory.graph.lookup import ENTITY_INTENT, RELATION_INTENT, Candidate
 
-    meanings = lookup.resolver.closure([edge.neighbour for edge in bridges])
+    meanings = names.meanings([edge.neighbour for edge in bridges])
     found: list[Candidate] = []
     for bridge in bridges:
-        entities = list(meanings[bridge.neighbour][0])
+        entities = meanings[bridge.neighbour].names
         way = f"two steps from {name.said} by {bridge.slot}"
-        facts = lookup.facts.of(entities, view)
-        relations = [row for row in lookup.relations.of(entities, view) if _other_end(row, entities, name)]
+        facts = reading.facts(entities)
+        relations = [row for row in reading.relations(entities) if _other_end(row, entities, name)]
         answers: list[Candidate] = [
             Candidate(row, ENTITY_INTENT, 1, f"{way}, then {row.slot}", 0)
             for row in facts
@@ -90,7 +91,7 @@ def _beyond(lookup: Lookup, name: Named, bridges: list[Edge], asked: Intent, vie
     return found
 
 
-def _other_end(row: RelationRow, entities: list[str], name: Named) -> bool:
+def _other_end(row: RelationRow, entities: tuple[str, ...], name: Named) -> bool:
     other = row.object if row.subject in entities else row.subject
     return other not in name.entities
 

@@ -12,11 +12,12 @@ from nanoclaw_memory.store.facts import MAX_OF_ENTITY, FactRow, FactTable, View
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.names import NameTable
 from nanoclaw_memory.store.relations import RelationRow, RelationTable
-from nanoclaw_memory.text import content_words
-from nanoclaw_memory.types import GraphAnswer, GraphHit
+from nanoclaw_memory.text import STOP_WORDS, content_words, words
+from nanoclaw_memory.types import Fact, GraphAnswer, GraphHit
 
 MAX_QUERY = 20_000
 MAX_TERMS = 24
+MAX_COVERED = 600  # characters of a value compared with the question
 ENTITY_INTENT, RELATION_INTENT = 95, 90
 ENTITY_FACT, ENTITY_RELATION = 70, 65
 KEYWORD_FACT, KEYWORD_RELATION = 50, 40
@@ -44,6 +45,28 @@ class Candidate:
         return GraphHit(item, self.score, self.phase, self.why, context=self.context)
 
 
+class Reading:
+    """What one search has read of entities, so that no phase reads it again."""
+
+    def __init__(self, facts: FactTable, relations: RelationTable, view: View) -> None:
+        self.view = view
+        self._tables = facts, relations
+        self._facts: dict[tuple[str, ...], list[FactRow]] = {}
+        self._relations: dict[tuple[str, ...], list[RelationRow]] = {}
+
+    def facts(self, names: tuple[str, ...]) -> list[FactRow]:
+        """The facts of an entity by all its names."""
+        if names not in self._facts:
+            self._facts[names] = self._tables[0].of(names, self.view)
+        return self._facts[names]
+
+    def relations(self, names: tuple[str, ...]) -> list[RelationRow]:
+        """The relations that begin or end at an entity."""
+        if names not in self._relations:
+            self._relations[names] = self._tables[1].of(names, self.view)
+        return self._relations[names]
+
+
 class Lookup:
     """Searches one graph; reads only."""
 
@@ -66,13 +89,14 @@ class Lookup:
         text = _shortened(query)
         question = self.resolver.read(text)
         intent = intents.read([word.folded for word in question.words], question.taken)
+        reading = Reading(self.facts, self.relations, view)
         found: dict[tuple[str, int], Candidate] = {}
         if question.named:
-            _merge(found, self._of_entities(question, intent, text, view))
+            _merge(found, self._of_entities(question, intent, reading))
         if len(found) < top_k:
             _merge(found, self._by_keyword(text, top_k, view))
         if not found and question.named:
-            _merge(found, self._known_of(question.named, text, view, weak=True))
+            _merge(found, _known_of(question, reading))
         hits = self._ranked(found, top_k)
         labels = self.names.labels(question.entities) if question.named else {}
         return GraphAnswer(
@@ -83,22 +107,18 @@ class Lookup:
 
     # ---- phases 1 and 2 ----
 
-    def _of_entities(
-        self, question: Question, intent: intents.Intent, text: str, view: View
-    ) -> list[Candidate]:
-        answers = self._answers(question, intent, view)
-        answers += hops.over_relations(self, question, intent, view)
+    def _of_entities(self, question: Question, intent: intents.Intent, reading: Reading) -> list[Candidate]:
+        answers = self._answers(question, intent, reading)
+        answers += hops.over_relations(self.names, reading, question, intent)
         best = min((candidate.group for candidate in answers), default=0)
-        answers = [replace(c, context=c.group > best) for c in answers]
-        weak = bool(intent) and not answers and all(name.how == "self" for name in question.named)
-        if weak and self._overlap_of_self(question, text, view):
-            weak = False
-        if weak:
-            return []
-        rest = self._known_of(question.named, text, view)
-        return answers + [replace(c, context=bool(answers)) for c in rest]
+        answers = [replace(candidate, context=candidate.group > best) for candidate in answers]
+        rest = _known_of(question, reading)
+        only_self = all(name.how == "self" for name in question.named)
+        if intent and only_self and not answers and not any(candidate.cover for candidate in rest):
+            return []  # "my notes on GraphQL": not all about me, but what the keywords find
+        return answers + [replace(candidate, context=bool(answers)) for candidate in rest]
 
-    def _answers(self, question: Question, intent: intents.Intent, view: View) -> list[Candidate]:
+    def _answers(self, question: Question, intent: intents.Intent, reading: Reading) -> list[Candidate]:
         """Phase 1: facts under the key that the question names, relations with the predicate it names."""
         found: list[Candidate] = []
         others = [name for name in question.named if name.how != "self"]
@@ -107,7 +127,7 @@ class Lookup:
             if not asked:
                 continue
             group = 2 if name.how == "self" and others else 1
-            rows = self._facts_of(name.entities, asked, view)
+            rows = self._facts_of(name.entities, asked, reading)
             fits = [(asked.fit(row.slot), row) for row in rows]
             best = max((fit for fit, _ in fits), default=0.0)
             found += [
@@ -117,54 +137,23 @@ class Lookup:
                 for fit, row in fits
                 if fit == best > 0
             ]
-            found += self._related(name, asked, question, group, view)
+            found += _related(name, asked, question, group, reading)
         return found
 
-    def _facts_of(self, names: Iterable[str], asked: intents.Intent, view: View) -> list[FactRow]:
-        rows = self.facts.of(list(names), view)
+    def _facts_of(self, names: tuple[str, ...], asked: intents.Intent, reading: Reading) -> list[FactRow]:
+        rows = reading.facts(names)
         if len(rows) < MAX_OF_ENTITY:
             return rows
         # So many facts that not all were read: those under the very key are looked up by it.
         seen = {row.fact.id for row in rows}
-        exact = self.facts.at(list(names), sorted(asked.slots), view)
+        exact = self.facts.at(names, sorted(asked.slots), reading.view)
         return rows + [row for row in exact if row.fact.id not in seen]
-
-    def _related(
-        self, name: Named, asked: intents.Intent, question: Question, group: int, view: View
-    ) -> list[Candidate]:
-        matching = [row for row in self.relations.of(list(name.entities), view) if asked.fit(row.slot) == 1.0]
-        chosen = hops.in_direction(matching, name, question, asked)
-        return [
-            Candidate(
-                row, RELATION_INTENT, 1, f"{_said(name, _end(row, name))} and relation {row.slot}", group
-            )
-            for row in chosen
-        ]
-
-    def _known_of(self, named: Iterable[Named], text: str, view: View, weak: bool = False) -> list[Candidate]:
-        """Phase 2: everything known of the entities."""
-        terms = set(content_words(text))
-        found: list[Candidate] = []
-        for name in named:
-            entities = list(name.entities)
-            for row in self.facts.of(entities, view):
-                why = f"known of {_said(name, row.fact.entity)}"
-                cover = _cover(terms, f"{row.fact.key} {row.fact.value}")
-                found.append(Candidate(row, ENTITY_FACT, 2, why, 3, cover))
-            for relation in self.relations.of(entities, view):
-                why = f"known of {_said(name, _end(relation, name))}"
-                cover = _cover(terms, relation.relation.text)
-                found.append(Candidate(relation, ENTITY_RELATION, 2, why, 3, cover))
-        return found
-
-    def _overlap_of_self(self, question: Question, text: str, view: View) -> bool:
-        return any(c.cover > 0 for c in self._known_of(question.named, text, view))
 
     # ---- phases 3 and 4 ----
 
     def _by_keyword(self, text: str, top_k: int, view: View) -> list[Candidate]:
         terms = terms_of(text)[:MAX_TERMS]
-        asked = set(content_words(text)) or set(terms)
+        asked = {intents.stem(word) for word in content_words(text) or terms}
         found: list[Candidate] = []
         for row in self.facts.match(terms, view, top_k * 4):
             cover = _cover(asked, row.fact.text)
@@ -183,7 +172,13 @@ class Lookup:
         hits = self.scoring.combine([candidate.hit() for candidate in found.values()])
         order = sorted(
             zip(found.values(), hits, strict=True),
-            key=lambda pair: (pair[0].group, -round(pair[0].cover, 2), -pair[1].combined, pair[0].key),
+            key=lambda pair: (
+                pair[0].group,
+                -round(pair[0].cover, 2),
+                -pair[1].combined,
+                -_importance(pair[1]),
+                pair[0].key,
+            ),
         )
         return [hit for _, hit in order[:top_k]]
 
@@ -208,6 +203,34 @@ class Lookup:
             )
             for row, puller, weight in fresh
         ]
+
+
+def _related(
+    name: Named, asked: intents.Intent, question: Question, group: int, reading: Reading
+) -> list[Candidate]:
+    matching = [row for row in reading.relations(name.entities) if asked.fit(row.slot) == 1.0]
+    return [
+        Candidate(row, RELATION_INTENT, 1, f"{_said(name, _end(row, name))} and relation {row.slot}", group)
+        for row in hops.in_direction(matching, name, question, asked)
+    ]
+
+
+def _known_of(question: Question, reading: Reading) -> list[Candidate]:
+    """Phase 2: everything known of the entities."""
+    taken = question.taken
+    told = (word.folded for place, word in enumerate(question.words) if place not in taken)
+    terms = {intents.stem(word) for word in told if word not in STOP_WORDS}
+    found: list[Candidate] = []
+    for name in question.named:
+        for row in reading.facts(name.entities):
+            why = f"known of {_said(name, row.fact.entity)}"
+            cover = _cover(terms, f"{row.fact.key} {row.fact.value}")
+            found.append(Candidate(row, ENTITY_FACT, 2, why, 3, cover))
+        for relation in reading.relations(name.entities):
+            why = f"known of {_said(name, _end(relation, name))}"
+            cover = _cover(terms, relation.relation.text)
+            found.append(Candidate(relation, ENTITY_RELATION, 2, why, 3, cover))
+    return found
 
 
 def _merge(found: dict[tuple[str, int], Candidate], more: Iterable[Candidate]) -> None:
@@ -242,6 +265,10 @@ def _end(row: RelationRow, name: Named) -> str:
     return row.relation.subject if row.subject in name.entities else row.relation.object
 
 
+def _importance(hit: GraphHit) -> float:
+    return hit.item.importance if isinstance(hit.item, Fact) else 0.5
+
+
 def _named(hit: GraphHit) -> str:
     return hit.text.split(" = ", 1)[0]
 
@@ -249,13 +276,15 @@ def _named(hit: GraphHit) -> str:
 def _cover(terms: set[str], text: str) -> float:
     if not terms:
         return 0.0
-    own = {intents.stem(word) for word in content_words(text.replace("_", " "))}
-    return sum(intents.stem(term) in own for term in terms) / len(terms)
+    return len(terms & _stems(text)) / len(terms)
 
 
 def _shared(terms: set[str], text: str) -> str:
-    own = {intents.stem(word) for word in content_words(text.replace("_", " "))}
-    return ", ".join(sorted(term for term in terms if intents.stem(term) in own)) or "in part"
+    return ", ".join(sorted(terms & _stems(text))) or "in part"
+
+
+def _stems(text: str) -> set[str]:
+    return {intents.stem(word) for word in words(text[:MAX_COVERED].replace("_", " "))}
 
 
 def _shortened(query: str) -> str:

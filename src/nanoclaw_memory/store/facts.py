@@ -86,13 +86,14 @@ class FactTable:
         sql = f"SELECT {_COLUMNS} FROM facts WHERE name IN ({marks}) AND slot IN ({keys}) AND {_VALID}"  # noqa: S608
         return [_row(row) for row in self.db.query(sql, {**params, **more, **view.params})]
 
-    def line(self, name: str, slot: str = "", everything: bool = True) -> list[FactRow]:
+    def line(self, names: Sequence[str], slot: str = "", everything: bool = True) -> list[FactRow]:
         """Every value that a key, or each key of an entity, ever had, oldest first."""
+        marks, params = placeholders("n", names)
         sql = (
-            f"SELECT {_COLUMNS} FROM facts WHERE name = :name AND (:slot = '' OR slot = :slot)"  # noqa: S608
+            f"SELECT {_COLUMNS} FROM facts WHERE name IN ({marks}) AND (:slot = '' OR slot = :slot)"  # noqa: S608
             " AND (:all OR shared) ORDER BY slot, valid_from, id"
         )
-        return [_row(row) for row in self.db.query(sql, {"name": name, "slot": slot, "all": everything})]
+        return [_row(row) for row in self.db.query(sql, {**params, "slot": slot, "all": everything})]
 
     def match(self, terms: Sequence[str], view: View, limit: int) -> list[FactRow]:
         """Facts that hold any of the terms, best first."""
@@ -166,9 +167,12 @@ class FactTable:
             {"id": fact_id, "importance": importance, "permanent": int(permanent), "shared": shared},
         )
 
-    def resource(self, fact_id: int, source: str) -> None:
-        """Say where the fact now stands."""
-        self.db.execute("UPDATE facts SET source = :source WHERE id = :id", {"id": fact_id, "source": source})
+    def resource(self, fact_id: int, before: str, source: str) -> None:
+        """The line that says the fact moved."""
+        self.db.execute(
+            "UPDATE facts SET source = :source WHERE id = :id AND source = :before",
+            {"id": fact_id, "source": source, "before": before},
+        )
 
     def inherit(self, new: int, old: int) -> None:
         """The new value of a key is as hot as the old one was, and wired to the same facts."""

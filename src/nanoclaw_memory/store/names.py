@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from nanoclaw_memory.store.database import Database
@@ -13,6 +14,7 @@ from nanoclaw_memory.types import Alias
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*[+#]*")
 _LAST = "\U0010ffff"
 MAX_IN = 2_000
+MAX_CHAIN = 8
 
 
 def fold(name: str) -> str:
@@ -25,6 +27,18 @@ def placeholders(prefix: str, values: Iterable[Any]) -> tuple[str, dict[str, Any
     """`:p0, :p1, …` for an IN list, and its values; never empty SQL."""
     params = {f"{prefix}{number}": value for number, value in enumerate(values)}
     return ", ".join(f":{name}" for name in params) or "NULL", params
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a name stands for: every name of the same entity, and the entity's own."""
+
+    names: tuple[str, ...]
+    ends: tuple[str, ...]
+
+    @property
+    def ambiguous(self) -> bool:
+        return len(self.ends) > 1
 
 
 class NameTable:
@@ -54,6 +68,38 @@ class NameTable:
         found: dict[str, list[str]] = {}
         for name, target in rows:
             found.setdefault(name, []).append(target)
+        return found
+
+    def meanings(self, names: Sequence[str]) -> dict[str, Meaning]:
+        """For each folded name all names of the same entity, and the entity's own."""
+        steps: dict[str, list[str]] = {}
+        fresh = list(dict.fromkeys(names))
+        for _ in range(MAX_CHAIN):
+            if not fresh:
+                break
+            found = self.targets(fresh)
+            steps |= {name: found.get(name, []) for name in fresh}
+            fresh = [target for targets in found.values() for target in targets if target not in steps]
+        reached = {name: _reach(name, steps) for name in names}
+        others = self._sole_aliases({end for _, ends in reached.values() for end in ends})
+        return {
+            name: Meaning(
+                tuple(dict.fromkeys([*way, *(alias for end in ends for alias in others.get(end, ()))])), ends
+            )
+            for name, (way, ends) in reached.items()
+        }
+
+    def _sole_aliases(self, targets: Iterable[str]) -> dict[str, list[str]]:
+        """The aliases of each target that stand for nothing else."""
+        marks, params = placeholders("t", targets)
+        rows = self.db.query(
+            f"SELECT target, name FROM aliases AS own WHERE target IN ({marks}) AND NOT EXISTS"  # noqa: S608
+            " (SELECT 1 FROM aliases AS other WHERE other.name = own.name AND other.target <> own.target)",
+            params,
+        )
+        found: dict[str, list[str]] = {}
+        for target, name in rows:
+            found.setdefault(target, []).append(name)
         return found
 
     def labels(self, names: Iterable[str]) -> dict[str, str]:
@@ -135,3 +181,11 @@ class NameTable:
                 " AND NOT EXISTS (SELECT 1 FROM aliases WHERE aliases.name = :name OR target = :name)",
                 {"name": name},
             )
+
+
+def _reach(name: str, steps: dict[str, list[str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    reached = [name]
+    for current in reached:
+        reached += [target for target in steps.get(current, []) if target not in reached]
+    ends = tuple(n for n in reached if not steps.get(n)) or (name,)  # a circle ends where it began
+    return tuple(reached), ends

@@ -50,13 +50,14 @@ class RelationTable:
         )
         return [_row(row) for row in self.db.query(sql, {**params, **view.params, "limit": limit})]
 
-    def line(self, subject: str, slot: str = "", everything: bool = True) -> list[RelationRow]:
+    def line(self, names: Sequence[str], slot: str = "", everything: bool = True) -> list[RelationRow]:
         """Every object that a subject ever had, oldest first."""
+        marks, params = placeholders("n", names)
         sql = (
-            f"SELECT {_COLUMNS} FROM relations WHERE subject_name = :name AND (:slot = '' OR slot = :slot)"  # noqa: S608
-            " AND (:all OR shared) ORDER BY slot, valid_from, id"
+            f"SELECT {_COLUMNS} FROM relations WHERE subject_name IN ({marks})"  # noqa: S608
+            " AND (:slot = '' OR slot = :slot) AND (:all OR shared) ORDER BY slot, valid_from, id"
         )
-        return [_row(row) for row in self.db.query(sql, {"name": subject, "slot": slot, "all": everything})]
+        return [_row(row) for row in self.db.query(sql, {**params, "slot": slot, "all": everything})]
 
     def match(self, terms: Sequence[str], view: View, limit: int) -> list[RelationRow]:
         """Relations that hold any of the terms, best first."""
@@ -99,10 +100,11 @@ class RelationTable:
         """Said in a shared scope too."""
         self.db.execute("UPDATE relations SET shared = 1 WHERE id = :id", {"id": relation_id})
 
-    def resource(self, relation_id: int, source: str) -> None:
-        """Say where the relation now stands."""
+    def resource(self, relation_id: int, before: str, source: str) -> None:
+        """The line that says the relation moved."""
         self.db.execute(
-            "UPDATE relations SET source = :source WHERE id = :id", {"id": relation_id, "source": source}
+            "UPDATE relations SET source = :source WHERE id = :id AND source = :before",
+            {"id": relation_id, "source": source, "before": before},
         )
 
     def delete(self, relation_id: int) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from nanoclaw_memory.store.database import Database
+from nanoclaw_memory.store.names import placeholders
 
 
 class TombstoneTable:
@@ -11,11 +14,12 @@ class TombstoneTable:
     def __init__(self, db: Database) -> None:
         self.db = db
 
-    def has(self, name: str, slot: str, digest: str) -> bool:
-        """Whether this value of an entity's key was rejected."""
+    def has(self, names: Sequence[str], slot: str, digest: str) -> bool:
+        """Whether this value of an entity's key was rejected, under any of the entity's names."""
+        marks, params = placeholders("n", names)
         rows = self.db.query(
-            "SELECT 1 FROM tombstones WHERE name = :name AND slot = :slot AND digest = :digest",
-            {"name": name, "slot": slot, "digest": digest},
+            f"SELECT 1 FROM tombstones WHERE name IN ({marks}) AND slot = :slot AND digest = :digest",  # noqa: S608
+            {**params, "slot": slot, "digest": digest},
         )
         return bool(rows)
 
@@ -35,12 +39,13 @@ class TombstoneTable:
         """Keep a text away."""
         self._insert({"name": "", "slot": "", "digest": "", "text": fingerprint}, reason, moment)
 
-    def remove(self, name: str, slot: str, digest: str) -> bool:
+    def remove(self, names: Sequence[str], slot: str, digest: str) -> bool:
         """Let a value come back; False when it was not kept away."""
+        marks, params = placeholders("n", names)
         return bool(
             self.db.execute(
-                "DELETE FROM tombstones WHERE name = :name AND slot = :slot AND digest = :digest",
-                {"name": name, "slot": slot, "digest": digest},
+                f"DELETE FROM tombstones WHERE name IN ({marks}) AND slot = :slot AND digest = :digest",  # noqa: S608
+                {**params, "slot": slot, "digest": digest},
             )
         )
 

@@ -1,7 +1,8 @@
-"""Commands on the knowledge graph: search, add, relate, alias, remove, reject, history, cool, top."""
+"""Commands on the knowledge graph."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -274,3 +275,73 @@ def top(caller: Caller, wanted: str, limit: int) -> None:
         facts = memory.graph.top(wanted, limit)
     shown = [f"{fact.activation:6.2f} {tier(fact.activation):<4}  {one_line(fact.text)}" for fact in facts]
     caller.show({"facts": [_fact(fact) for fact in facts]}, "\n".join(shown) or "No facts.")
+
+
+@graph.command("import")
+@click.argument("file", type=click.Path(path_type=Path))
+@pass_caller
+def import_(caller: Caller, file: Path) -> None:
+    """Bring in facts, relations and aliases: JSONL, CSV, an MCP memory.jsonl, or another facts.db.
+
+    \b
+    ncm graph import contacts.csv
+    ncm graph import ~/.openclaw/memory/facts.db
+    """
+    with caller.memory() as memory:
+        done = memory.graph.import_file(file.expanduser())
+    counts = [plural(done.facts, "fact"), plural(done.relations, "relation"), f"{done.aliases:,} aliases"]
+    caller.show(done, f"{', '.join(counts)} came in; {done.known:,} were known, {done.skipped:,} skipped")
+    if not caller.json:
+        for problem in done.problems:
+            click.echo(f"skipped: {problem}", err=True)
+
+
+@graph.command("export")
+@click.option("--format", "form", default="jsonl", show_default=True, help="jsonl, csv or mcp.")
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="A file; default standard output.")
+@pass_caller
+def export(caller: Caller, form: str, output: Path | None) -> None:
+    """Write the whole graph, history included; `mcp` is the official memory server's format.
+
+    \b
+    ncm graph export > graph.jsonl
+    ncm graph export --format csv -o graph.csv
+    """
+    with caller.memory() as memory:
+        lines = list(memory.graph.export(form))
+    text = "\n".join(lines)
+    if output is not None:
+        output.write_text(text + "\n" if lines else "", encoding="utf-8")
+        caller.show({"path": output, "rows": len(lines)}, f"{plural(len(lines), 'line')} in {output}")
+    else:
+        caller.show({"format": form, "rows": len(lines), "text": text}, text)
+
+
+@graph.command("seed")
+@pass_caller
+def seed(caller: Caller) -> None:
+    """Read facts out of USER.md, IDENTITY.md, MEMORY.md, project and tool files; twice changes nothing."""
+    with caller.memory() as memory:
+        files = memory.graph.seed(memory.home)
+    shown = [
+        f"{file.path}: {file.added:,} new, {file.kept:,} kept, {file.retired:,} retired" for file in files
+    ]
+    total = {name: sum(getattr(file, name) for file in files) for name in ("added", "kept", "retired")}
+    caller.show({**total, "files": files}, "\n".join(shown) or "There are no files to read.")
+
+
+@graph.command("show")
+@click.argument("entity")
+@click.option("--depth", type=int, default=1, show_default=True, help="How many relations far.")
+@click.option("--format", "form", default="tree", show_default=True, help="tree, mermaid, dot or json.")
+@pass_caller
+def show(caller: Caller, entity: str, depth: int, form: str) -> None:
+    """Draw what surrounds an entity.
+
+    \b
+    ncm graph show Keystone --depth 2
+    ncm graph show Keystone --format mermaid
+    """
+    with caller.memory() as memory:
+        result = memory.graph.drawn(entity, depth, form)
+    caller.show(result, result["text"])

@@ -1,0 +1,271 @@
+"""Import and export: JSONL, CSV, the official MCP memory server's memory.jsonl, and another facts.db."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound, Refused
+from nanoclaw_memory.graph.change import Change, Origin
+from nanoclaw_memory.graph.times import start_of
+from nanoclaw_memory.store.facts import FactTable
+from nanoclaw_memory.store.names import NameTable
+from nanoclaw_memory.store.relations import RelationTable
+from nanoclaw_memory.store.sqlite import SqliteDatabase
+
+FORMATS = ("jsonl", "csv", "mcp")
+MAX_BYTES = 500_000_000
+MAX_PROBLEMS = 20
+_SQLITE = b"SQLite format 3\x00"
+_FACT = ("entity", "key", "value", "category", "importance", "permanent", "source", "valid_from", "valid_to")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What came in; `problems` says which lines did not, and why, for the first of them."""
+
+    facts: int = 0
+    relations: int = 0
+    aliases: int = 0
+    known: int = 0
+    skipped: int = 0
+    problems: tuple[str, ...] = ()
+
+    def without(self, problem: str) -> Imported:
+        """One line more that did not come in."""
+        return replace(self, skipped=self.skipped + 1, problems=(*self.problems, problem)[:MAX_PROBLEMS])
+
+
+# ---- out ----
+
+
+def rows_of(
+    facts: FactTable, relations: RelationTable, names: NameTable, everything: bool
+) -> Iterator[dict[str, Any]]:
+    """Every alias, fact and relation, past ones too, as plain rows."""
+    if everything:
+        for alias in names.aliases():
+            yield {"type": "alias", "alias": alias.alias, "entity": alias.entity}
+    for row in facts.every(everything):
+        yield {"type": "fact", **{name: getattr(row.fact, name) for name in _FACT}}
+    for relation in relations.every(everything):
+        own = relation.relation
+        yield {
+            "type": "relation",
+            "subject": own.subject,
+            "predicate": own.predicate,
+            "object": own.object,
+            "source": own.source,
+            "valid_from": own.valid_from,
+            "valid_to": own.valid_to,
+        }
+
+
+def as_jsonl(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """One JSON object a line."""
+    for row in rows:
+        yield json.dumps(row, ensure_ascii=False)
+
+
+def as_csv(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """One row a line; relations use entity, key and value for subject, predicate and object."""
+    yield ",".join(("type", *_FACT))
+    for row in rows:
+        if row["type"] == "relation":
+            row = {**row, "entity": row["subject"], "key": row["predicate"], "value": row["object"]}
+        elif row["type"] == "alias":
+            row = {**row, "value": row["alias"], "key": "alias"}
+        out = io.StringIO()
+        csv.writer(out, lineterminator="").writerow([row.get(name, "") for name in ("type", *_FACT)])
+        yield out.getvalue()
+
+
+def as_mcp(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """The official MCP memory server's file: entities with observations, and relations; current ones only."""
+    entities: dict[str, dict[str, Any]] = {}
+    relations = []
+    for row in rows:
+        if row.get("valid_to"):
+            continue
+        if row["type"] == "fact":
+            known = entities.setdefault(
+                row["entity"],
+                {"type": "entity", "name": row["entity"], "entityType": row["category"], "observations": []},
+            )
+            known["observations"].append(f"{row['key']}: {row['value']}")
+        elif row["type"] == "relation":
+            for end in ("subject", "object"):
+                entities.setdefault(
+                    row[end], {"type": "entity", "name": row[end], "entityType": "fact", "observations": []}
+                )
+            relations.append(
+                {
+                    "type": "relation",
+                    "from": row["subject"],
+                    "to": row["object"],
+                    "relationType": row["predicate"],
+                }
+            )
+    for row in [*entities.values(), *relations]:
+        yield json.dumps(row, ensure_ascii=False)
+
+
+# ---- in ----
+
+
+def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    """The rows of a file with their lines, whatever its format; a text says what is wrong with a line."""
+    if not path.is_file():
+        raise NotFound(f"there is no file {path.name}", "give a .jsonl, .csv or facts.db file")
+    if path.stat().st_size > MAX_BYTES:
+        raise FileProblem(f"{path.name} is over {MAX_BYTES:,} bytes", "split it")
+    with path.open("rb") as handle:
+        start = handle.read(16)
+    if start == _SQLITE:
+        yield from _from_database(path)
+        return
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FileProblem(f"{path.name} is not UTF-8 text: {error.reason}", "save it as UTF-8") from None
+    yield from _from_csv(text) if path.suffix.casefold() == ".csv" else _from_jsonl(text)
+
+
+def _from_jsonl(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError:
+            yield number, "is no JSON"
+            continue
+        if not isinstance(row, dict):
+            yield number, "is no JSON object"
+        elif row.get("type") == "entity" and "observations" in row:
+            yield from ((number, fact) for fact in _observations(row))
+        elif "relationType" in row:
+            names = {"subject": row.get("from"), "predicate": row["relationType"], "object": row.get("to")}
+            yield number, {"type": "relation", **names}
+        else:
+            yield number, row
+
+
+def _observations(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """An observation is a sentence; `key: value` is a fact under that key, all else a note."""
+    known = row["observations"] if isinstance(row["observations"], list) else [row["observations"]]
+    for observation in known:
+        text = observation.get("content", "") if isinstance(observation, dict) else str(observation)
+        key, colon, value = text.partition(": ")
+        plain = bool(colon) and len(key.split()) <= 3 and value.strip()
+        yield {
+            "type": "fact",
+            "entity": row.get("name"),
+            "key": key if plain else "observation",
+            "value": value if plain else text,
+            "category": row.get("entityType", ""),
+            "add": not plain,
+        }
+
+
+def _from_csv(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    reader = csv.DictReader(io.StringIO(text))
+    for row in reader:
+        kind = (row.get("type") or ("relation" if row.get("predicate") else "fact")).strip()
+        if kind == "relation" and not row.get("subject"):
+            row = {
+                **row,
+                "subject": row.get("entity"),
+                "predicate": row.get("key"),
+                "object": row.get("value"),
+            }
+        if kind == "alias" and not row.get("alias"):
+            row = {**row, "alias": row.get("value")}
+        yield reader.line_num, {**row, "type": kind}
+
+
+def _from_database(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    """A copy is opened, so that the other system's file stays as it is."""
+    import shutil
+    import tempfile
+
+    from nanoclaw_memory.store.older import adopt
+
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "facts.db"
+        for suffix in ("", "-wal"):
+            if Path(f"{path}{suffix}").exists():
+                shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
+        database = SqliteDatabase(copy, "facts", adopt)
+        try:
+            rows = rows_of(FactTable(database), RelationTable(database), NameTable(database), True)
+            yield from enumerate(rows, 1)
+        finally:
+            database.close()
+
+
+def import_rows(
+    change: Change, rows: Iterable[tuple[int, dict[str, Any] | str]], origin: Origin, source: str
+) -> Imported:
+    """Bring rows in, all in one transaction; a bad row is said and skipped."""
+    done = Imported()
+    with change.db.transaction():
+        for number, row in rows:
+            if isinstance(row, str):
+                done = done.without(f"line {number} {row}")
+                continue
+            try:
+                done = _import_row(change, row, replace(origin, source=f"{source}:{number}"), done)
+            except Refused as error:
+                done = done.without(f"line {number}: {error.message}")
+    return done
+
+
+def _import_row(change: Change, row: dict[str, Any], origin: Origin, done: Imported) -> Imported:
+    kind = row.get("type") or ("relation" if "predicate" in row else "alias" if "alias" in row else "fact")
+    start = start_of(str(row["valid_from"]), change.clock.now()) if row.get("valid_from") else ""
+    if row.get("source"):
+        origin = replace(origin, source=str(row["source"]))
+    if kind == "alias":
+        created = change.alias(_text(row, "alias"), _text(row, "entity"), origin)
+        return replace(done, aliases=done.aliases + created, known=done.known + (not created))
+    if kind == "relation":
+        told = change.relate(
+            _text(row, "subject"), _text(row, "predicate"), _text(row, "object"), origin, valid_from=start
+        )
+        if row.get("valid_to") and told.created:
+            change.relations.retire(told.id, start_of(str(row["valid_to"]), change.clock.now()), None)
+        return replace(done, relations=done.relations + told.created, known=done.known + (not told.created))
+    if kind != "fact":
+        raise InvalidValue(f"type {str(kind)[:40]!r} is not known", "use fact, relation or alias")
+    told = change.upsert(
+        _text(row, "entity"),
+        _text(row, "key"),
+        _text(row, "value"),
+        origin,
+        change.known_category(_text(row, "category")),
+        _number(row.get("importance")),
+        str(row.get("permanent", "")).casefold() in ("1", "true", "yes"),
+        add=bool(row.get("add")) or bool(row.get("valid_to")),
+        valid_from=start,
+    )
+    if row.get("valid_to") and told.created:
+        change.facts.retire(told.id, start_of(str(row["valid_to"]), change.clock.now()), None)
+    return replace(done, facts=done.facts + told.created, known=done.known + (not told.created))
+
+
+def _text(row: dict[str, Any], name: str) -> str:
+    value = row.get(name)
+    return "" if value is None else str(value)
+
+
+def _number(value: Any) -> float:
+    try:
+        return min(max(float(value), 0.0), 1.0)
+    except (TypeError, ValueError):
+        return 0.5

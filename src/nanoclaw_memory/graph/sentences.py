@@ -1,0 +1,114 @@
+"""Sentences that say a fact or relation plainly: "X is Y's Z", "Y's Z is V", "A manages B"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nanoclaw_memory.text import STOP_WORDS
+
+_N = r"[A-ZÀ-ÖØ-Þ\u0400-\u042f][\w.&'’-]*(?<!['’]s)"
+NAME = rf"(?:{_N})(?: {_N}){{0,3}}"
+_IS_OF = re.compile(rf"^(?P<a>{NAME}) is (?P<c>{NAME})['’]s (?P<b>[a-z][\w -]{{1,30}}?)\.?$")
+_HAS = re.compile(
+    rf"^(?P<a>{NAME})['’]s (?P<b>[a-z][\w -]{{1,30}}?) (?:is|are|was)(?: called| named)? "
+    r"(?P<c>[^.;]{1,120}?)\.?$"
+)
+_THE_OF = re.compile(rf"^(?P<a>{NAME}) is (?:the|an?) (?P<b>[a-z][\w -]{{1,30}}?) of (?P<c>{NAME})\.?$")
+_SAME = re.compile(rf"^(?P<a>{NAME}) (?:is|means|= ) ?(?P<c>{NAME})\.?$")
+_VERBS = (
+    "manages|owns|leads|maintains|works at|works for|lives in|reports to|uses|runs on|depends on|likes|"
+    "created|wrote|teaches|repairs|knows|belongs to|is married to|is part of|moved to"
+)
+_DOES = re.compile(rf"^(?P<a>{NAME})(?: now)? (?P<b>{_VERBS}) (?P<c>[^.;,]{{2,60}}?)\.?$")
+_SAYS = (
+    (re.compile(rf"^(?P<a>{NAME}) is allergic to (?P<c>[^.;]{{2,60}})"), "allergy"),
+    (re.compile(rf"^(?P<a>{NAME}) works as (?:an? )?(?P<c>[^.;,]{{2,60}})"), "role"),
+    (re.compile(rf"^(?P<a>{NAME}) was born (?:on|in) (?P<c>[^.;]{{2,40}})"), "birthday"),
+    (re.compile(rf"^(?P<a>{NAME}) speaks (?P<c>[^.;]{{2,60}})"), "languages"),
+    (re.compile(rf"^(?P<a>{NAME}) prefers (?P<c>[^.;]{{2,80}})"), "preference"),
+)
+_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_PHONE = re.compile(r"(?<![\w.])\+?\d[\d ()/-]{6,18}\d(?!\w|\.\w)")
+_BASED = re.compile(r"\b(?:based|lives|located) in (?P<c>[^.;,]{2,40})", re.I)
+_DETAIL = re.compile(r"^(?P<key>[a-z][\w ]{1,24}?):? (?P<value>[^.;,]{1,60})$")
+_DETAIL_KEYS = frozenset("phone email birthday born port host role address url stack status owner".split())
+_PREDICATES = {"is married to": "married_to", "is part of": "part_of", "moved to": "lives_in"}
+
+
+@dataclass(frozen=True)
+class Saying:
+    """What a line says: a fact (entity, key, value), a relation, or an alias (a means c)."""
+
+    kind: str
+    a: str
+    b: str
+    c: str
+    category: str = "fact"
+    importance: float = 0.5
+    permanent: bool = False
+    several: bool = False
+    unsure: bool = False
+    line: int = 0
+
+
+def is_name(text: str) -> bool:
+    """One to four capitalised words."""
+    return bool(re.fullmatch(NAME, text))
+
+
+def first_name(text: str) -> str:
+    """The first name inside a sentence; a capital at its start alone proves nothing."""
+    for match in re.finditer(NAME, text):
+        name = match.group().rstrip(".,'’")
+        if match.start() > 0 or (" " in name) or not name[1:].islower():
+            words = [word for word in name.split() if word.casefold() not in STOP_WORDS]
+            if words and match.start() == 0 and len(words) > 1 and words[0][1:].islower():
+                continue  # "Switched Keystone …": the verb took the name along
+            if words:
+                return " ".join(words)
+    return ""
+
+
+def begins_with(text: str) -> str:
+    """The name that a line begins with: `Tilda's play moved` is about Tilda; none for a lone plain word."""
+    match = re.match(rf"(?P<name>{NAME})(?:['’]s)? ", text)
+    return match["name"] if match and match["name"].casefold() not in STOP_WORDS else ""
+
+
+def read(text: str) -> Iterator[Saying]:
+    """What a sentence says."""
+    for pattern, key in _SAYS:
+        if match := pattern.match(text):
+            yield Saying("fact", match["a"], key, match["c"].strip(), several=key == "allergy")
+            return
+    if match := _IS_OF.match(text) or _THE_OF.match(text):
+        predicate = f"{match['b'].strip().replace(' ', '_')}_of"
+        yield Saying("relation", match["a"], predicate, match["c"].rstrip("."))
+    elif match := _HAS.match(text):
+        yield Saying("fact", match["a"], match["b"].strip(), match["c"].strip())
+    elif match := _DOES.match(text):
+        predicate = _PREDICATES.get(match["b"], match["b"].replace(" ", "_"))
+        yield Saying("relation", match["a"], predicate, match["c"].strip())
+    elif match := _SAME.match(text):
+        yield Saying("alias", match["a"], "", match["c"].rstrip("."), unsure=True)
+
+
+def portrait(name: str, text: str, category: str) -> Iterator[Saying]:
+    """What a roster's line says of the one it begins with: the whole, and the details it can tell apart."""
+    match = re.match(r"^(?P<name>[^()]{1,60}?)\s*\((?P<other>[^()]{1,40})\)$", name)
+    entity = match["name"] if match else name
+    yield Saying("fact", entity, "about", text, category)
+    if match and is_name(match["other"]):
+        yield Saying("alias", match["other"], "", entity)
+    if email := _EMAIL.search(text):
+        yield Saying("fact", entity, "email", email.group(), category)
+    elif phone := _PHONE.search(text):
+        yield Saying("fact", entity, "phone", phone.group().strip(), category)
+    if based := _BASED.search(text):
+        yield Saying("fact", entity, "location", based["c"].strip(), category)
+    for part in re.split(r"[.;,] ", text):
+        detail = _DETAIL.match(part.strip())
+        if detail and detail["key"].casefold() in _DETAIL_KEYS:
+            yield Saying("fact", entity, detail["key"], detail["value"].strip(), category)
