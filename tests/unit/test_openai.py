@@ -227,6 +227,14 @@ def test_a_server_that_never_answers_costs_one_time_out_and_not_one_a_query(make
             silent.accept()  # nobody else came
 
 
+def test_a_caller_without_time_does_not_count_as_an_outage(make, httpserver):
+    httpserver.expect_request("/v1/embeddings").respond_with_handler(vectors_for)
+    with pytest.raises(ProviderError, match="no time left"):
+        make().embed_query("tea", deadline=0.0)
+    assert make().embed_query("tea").shape == (8,)
+    assert len(httpserver.log) == 1
+
+
 def test_a_server_that_drips_does_not_outlast_the_limit(make, httpserver):
     def drip(request: Request) -> Response:
         import time

@@ -109,6 +109,8 @@ class Endpoint:
 
     def post(self, body: Mapping[str, Any], deadline: float, tokens: int) -> dict[str, Any]:
         """The answer to `body` before `deadline`; `tokens` is charged when the answer names no number."""
+        if time.monotonic() >= deadline:  # the caller's lack of time says nothing about the endpoint
+            raise ProviderError(f"{self.service.name}: no time left to ask")
         if rest := self._breaker.resting():
             raise ProviderError(
                 f"{self.service.name} is left alone for {self._breaker.seconds_left():.0f} s"
@@ -169,9 +171,7 @@ class Endpoint:
     def _once(self, body: Mapping[str, Any], deadline: float) -> dict[str, Any]:
         import httpx2
 
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise _Failure("no time left to ask")
+        left = max(deadline - time.monotonic(), 0.001)
         try:
             with self._open().stream(
                 "POST", self._url, json=body, headers=self._headers, timeout=left

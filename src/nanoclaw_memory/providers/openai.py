@@ -58,12 +58,13 @@ class OpenAIEmbedder:
         for start in range(0, len(texts), BATCH):
             batch = [self._document_prefix + text for text in texts[start : start + BATCH]]
             # Many texts take a slow server longer than one question may.
-            limit = deadline or time.monotonic() + max(self._timeout, DOCUMENTS_LIMIT_S)
-            parts.append(self._ask(batch, limit))
+            limit = time.monotonic() + max(self._timeout, DOCUMENTS_LIMIT_S)
+            parts.append(self._ask(batch, limit if deadline is None else deadline))
         return np.concatenate(parts) if parts else checked([], 0, self.identity)
 
     def embed_query(self, text: str, deadline: float | None = None) -> Vectors:
-        row: Vectors = self._ask([self._query_prefix + text], deadline or time.monotonic() + self._timeout)[0]
+        limit = time.monotonic() + self._timeout if deadline is None else deadline
+        row: Vectors = self._ask([self._query_prefix + text], limit)[0]
         return row
 
     def _ask(self, texts: list[str], deadline: float) -> Vectors:
