@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bisect
 import functools
-import itertools
 import json
 import math
 import re
@@ -48,7 +47,7 @@ _EXAMPLE = re.compile(
 _TECHNICAL = re.compile(
     r"""(?:sha|md|aes|rsa|utf|iso|base|hs|rs|es|oauth|argon|ed|bcrypt|pbkdf|ipv|http|http/|v|x|rfc|web|s|k8|i18)
         [-_ ]?\d[\w.-]{0,6}(?:-?(?:encoded|hashed|based|safe|bit))?            # SHA-256, base64-encoded
-        |\d+password|\d+[-–]?(?:bit|char|byte|digit|day|hour|minute|second|week|month)\w*   # 1Password, 16-bit
+        |\d+password|\d+[-–]?(?:bit|char|byte|digit|day|hour|minute|second|week|month)\w*  # 1Password, 16-bit
         |\d+(?:[.,:/–-]\d+)*(?:k|m|g|kb|mb|s|ms|h|d|px|%|st|nd|rd|th|x)?       # 15m, 1.4.2, 12th""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -72,6 +71,12 @@ class Secret:
 
 @dataclass(frozen=True)
 class _Rule:
+    """One rule; `value` says what speaks for a match.
+
+    token: its own form and entropy. block: its form alone. placed: where it stands, unless a placeholder.
+    assigned, env, stated: the name before it; the value must look chosen.
+    """
+
     name: str
     keywords: tuple[str, ...]
     pattern: str
@@ -179,7 +184,7 @@ def _is_real(value: str, rule: _Rule, quoted: bool, context: str) -> bool:
         return True
     if _DUMMY.fullmatch(value) or _REFERENCE.match(value) or value.lower() in _PLAIN_WORDS:
         return False
-    if rule.value == "url":
+    if rule.value == "placed":
         return True
     return _is_chosen(value, rule, quoted, context)
 
@@ -232,7 +237,8 @@ def _outside(secret: Secret, markers: list[tuple[int, int]]) -> Iterator[Secret]
     """The parts of a secret that are not masked already."""
     start = secret.start
     nearest = max(0, bisect.bisect_right(markers, (start, start)) - 1)
-    for first, last in itertools.islice(markers, nearest, None):
+    for index in range(nearest, len(markers)):
+        first, last = markers[index]
         if first >= secret.end:
             break
         if last <= start:

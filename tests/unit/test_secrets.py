@@ -222,3 +222,12 @@ def test_secrets_glued_together_leave_nothing_readable():
     glued = "password='" + TOKENS["github"] + TOKENS["npm"] + "'"
     masked, _ = mask(glued)
     assert masked == "password='[redacted:github]'"
+
+
+def test_what_stands_beside_an_earlier_mask_is_masked_and_the_mask_stays():
+    assert mask('password="hunter2[redacted:x]"') == ('password="[redacted:credential][redacted:x]"', 1)
+
+
+def test_letters_whose_lower_case_is_longer_do_not_shift_the_lines_that_are_looked_at():
+    text = "İ" * 40 + "\npassword=hunter2\nend"
+    assert mask(text) == ("İ" * 40 + "\npassword=[redacted:credential]\nend", 1)

@@ -143,3 +143,22 @@ def test_truncation_of_a_huge_text_looks_only_at_what_can_fit():
 def test_truncation_fills_the_budget_where_a_script_has_no_spaces():
     cut = tokens.truncate("会议 " + SAMPLES["chinese"], 60)
     assert tokens.estimate(cut) in range(55, 61)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "侣ქ" * 9,
+        "口უ" * 9,
+        "産լ" * 9,
+        "เล" * 9,
+        "'sharp -Lauren _lijkse (mnopqrstuvwxyz .Neces",
+        "x(mnopqrstuvwxyz",
+        "a.portrait-jualan_Buscar",
+        " ßenè" * 5,
+        "ѝѐЀЃ" * 5,
+    ],
+)
+def test_estimate_holds_where_tokens_straddle_letters_or_a_mark_breaks_a_word(text):
+    for piece in (text, *text.split()):
+        assert tokens.estimate(piece) >= tokens.count(piece)
