@@ -1,0 +1,144 @@
+"""Corrections in what a person says: patterns with weights, blind to quotes, code and what others said."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+THRESHOLD = 0.6
+EXPLICIT = 0.8  # from here on a single correction makes a lesson
+MOST_CHARS = 8_000
+MOST_SENTENCES = 60
+_FENCE = re.compile(r"(```|~~~).*?(?:\1|\Z)", re.DOTALL)
+_INLINE = re.compile(r"`[^`\n]*`")
+_QUOTED_LINE = re.compile(r"^[ \t]*>.*$|^(?: {4}|\t).*$|^\$ .*$", re.MULTILINE)
+_QUOTE = re.compile(
+    r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\"\n]*[“”\"]|«[^»\n]*»|»[^«\n]*«|‘[^’\n]{3,}’|(?<![\w])'[^'\n]{3,}'(?!\w)"
+)
+_TRACE = re.compile(r"^Traceback \(.*?(?=\n\S|\Z)|^\w*(?:Error|Exception|Warning): .*$", re.MULTILINE | re.DOTALL)
+_SENTENCE = re.compile(r"(?<=[.!?…])[\"'”]?\s+|\n+")
+_ONLY_NO = re.compile(r"(?:no+|nope|nah|nein|actually,? no)[.!]*\Z", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Correction:
+    """A sentence in which a person corrects the agent, why we think so, and how sure."""
+
+    sentence: str
+    kind: str
+    weight: float
+    language: str
+
+    @property
+    def explicit(self) -> bool:
+        """Whether it leaves no doubt."""
+        return self.weight >= EXPLICIT
+
+
+@dataclass(frozen=True)
+class _Rule:
+    kind: str
+    weight: float
+    regex: re.Pattern[str]
+    question: bool
+
+
+@dataclass(frozen=True)
+class _Language:
+    name: str
+    rules: tuple[_Rule, ...]
+    unless: tuple[re.Pattern[str], ...]
+    praise: re.Pattern[str]
+
+
+def find(message: str) -> list[Correction]:
+    """The correcting sentences of a message, the surest first; empty for most messages."""
+    found = []
+    for said, plain in _sentences(message):
+        best = max(_matches(said, plain), key=lambda one: one.weight, default=None)
+        if best is not None and best.weight >= THRESHOLD:
+            found.append(best)
+    return sorted(found, key=lambda one: -one.weight)
+
+
+def is_praise(message: str) -> bool:
+    """Whether a person says that it was right this time."""
+    if find(message):
+        return False
+    plain = " ".join(plain for _, plain in _sentences(message))
+    return any(language.praise.search(plain) for language in _languages())
+
+
+def _matches(said: str, plain: str) -> list[Correction]:
+    asked = plain.rstrip("\"' ").endswith("?")
+    found = []
+    for language in _languages():
+        if any(unless.search(plain) for unless in language.unless):
+            continue
+        found += [
+            Correction(said, rule.kind, rule.weight, language.name)
+            for rule in language.rules
+            if (rule.question or not asked) and rule.regex.search(plain)
+        ]
+    return found
+
+
+def _sentences(message: str) -> list[tuple[str, str]]:
+    """The sentences as said, and as the rules see them: lower-cased, unquoted, polite openings cut off."""
+    text = message[:MOST_CHARS]
+    for pattern in (_FENCE, _TRACE, _QUOTED_LINE):
+        text = pattern.sub("\n", text)
+    pairs: list[tuple[str, str]] = []
+    pending = ""
+    for sentence in _SENTENCE.split(text)[:MOST_SENTENCES]:
+        said = f"{pending}{sentence.strip()}"
+        pending = ""
+        if _ONLY_NO.match(said):
+            pending = f"{said.rstrip('.!')}, "  # "No. It's Friday." is one thought
+            continue
+        plain = _plain(said)
+        if plain:
+            pairs.append((said, plain))
+    return pairs
+
+
+def _plain(said: str) -> str:
+    unquoted = _QUOTE.sub("…", _INLINE.sub("…", said)).casefold().replace("’", "'")
+    return _openings().sub("", " ".join(unquoted.split())).strip(" ,-")
+
+
+@functools.lru_cache(maxsize=1)
+def _data() -> dict[str, object]:
+    loaded: dict[str, object] = json.loads(
+        Path(__file__).with_name("patterns.json").read_text(encoding="utf-8")
+    )
+    return loaded
+
+
+@functools.lru_cache(maxsize=1)
+def _openings() -> re.Pattern[str]:
+    openings = _data()["openings"]
+    assert isinstance(openings, list)
+    said = "|".join(sorted(map(re.escape, openings), key=len, reverse=True))
+    return re.compile(rf"^(?:(?:{said})\b[,.!:;]*\s+)+")
+
+
+@functools.lru_cache(maxsize=1)
+def _languages() -> tuple[_Language, ...]:
+    languages = _data()["languages"]
+    assert isinstance(languages, dict)
+    return tuple(
+        _Language(
+            name,
+            tuple(
+                _Rule(rule["kind"], rule["weight"], re.compile(rule["regex"]), rule.get("question", False))
+                for rule in own["rules"]
+            ),
+            tuple(re.compile(pattern) for pattern in own["unless"]),
+            re.compile(own["praise"]),
+        )
+        for name, own in languages.items()
+    )
