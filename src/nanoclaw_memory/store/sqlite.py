@@ -37,6 +37,7 @@ class SqliteDatabase:
         self._opened: list[Any] = []
         self._guard = threading.Lock()
         self._migrated = False
+        self._holder = 0  # the thread that keeps all writers waiting
 
     # ---- reading ----
 
@@ -165,11 +166,11 @@ class SqliteDatabase:
                     if time.monotonic() > until:
                         raise self._busy() from None
                     time.sleep(0.02)
-            self._local.held = True
+            self._holder = threading.get_ident()
             try:
                 yield
             finally:
-                self._local.held = False
+                self._holder = 0
 
     def close(self) -> None:
         with self._guard:
@@ -225,7 +226,7 @@ class SqliteDatabase:
         # SQLite's busy handler polls and starves under many writers; a queue at the file system does not.
         import fcntl
 
-        if getattr(self._local, "held", False):
+        if self._holder == threading.get_ident():
             yield
             return
         with Path(f"{self.path}-lock").open("a") as handle:

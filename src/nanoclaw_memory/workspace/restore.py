@@ -135,7 +135,7 @@ def _load_databases(checkpoints: Checkpoints, plan: Plan, staged: Path) -> None:
         try:
             checkpoints.databases.load(name, prepared)
         except StoreError:
-            _take_back(checkpoints, plan, [*loaded])
+            _take_back(checkpoints, plan, loaded)
             raise
         loaded.append(name)
         checkpoints.step(f"loaded {name}")
@@ -145,11 +145,14 @@ def _load_databases(checkpoints: Checkpoints, plan: Plan, staged: Path) -> None:
 
 def _take_back(checkpoints: Checkpoints, plan: Plan, loaded: list[str]) -> None:
     earlier = [path.stem for path in (checkpoints.folder / _PENDING).glob("*.loaded")]
-    for name in {*loaded, *earlier}:
-        source = checkpoints.folder / plan.before / "data" / f"{name}.db"
-        ready = checkpoints.draft_folder() / f"{name}.db"
-        checkpoints.databases.prepare(name, source if source.exists() else None, ready)
-        checkpoints.databases.load(name, ready)
+    draft = checkpoints.draft_folder()
+    try:
+        for name in {*loaded, *earlier}:
+            source = checkpoints.folder / plan.before / "data" / f"{name}.db"
+            checkpoints.databases.prepare(name, source if source.exists() else None, draft / f"{name}.db")
+            checkpoints.databases.load(name, draft / f"{name}.db")
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
     _put_away(checkpoints)
 
 
