@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.store.sqlite import SqliteDatabase
     from nanoclaw_memory.telemetry import Telemetry
     from nanoclaw_memory.turn.conversation import Conversation
+    from nanoclaw_memory.turn.spool import Spool
     from nanoclaw_memory.workspace.checkpoints import Checkpoints
 
 
@@ -582,6 +583,28 @@ class Memory:
         written = self.archive(transcript) if transcript else None
         self._conversation.before_compaction(Transcript(self.scope.session_id, "archived", ()))
         return written
+
+    def note(self, kind: str, text: str) -> None:
+        """Spool what was asked (`prompt`) or answered (`answer`) in a millisecond; `drain` archives it."""
+        self.require_group()
+        self._spool.note(self.scope.session_id, self.scope.private, kind, text, self.clock.now())
+
+    def drain(self, limit: int = 50) -> int:
+        """Archive what hooks have spooled; gives how many exchanges."""
+        from nanoclaw_memory.turn.spool import Spoken
+
+        def archive(spoken: Spoken) -> None:
+            scope = replace(self.scope, session_id=spoken.session, private=spoken.private)
+            with Memory(self.home.root, scope, self._given_clock, self._overrides, self._directory) as own:
+                own.after_turn(spoken.question, spoken.answer, at=spoken.at)
+
+        return self._spool.drain(self.clock.now(), archive, limit)
+
+    @property
+    def _spool(self) -> Spool:
+        from nanoclaw_memory.turn.spool import Spool
+
+        return Spool(self.home.data(self.scope.group) / "spool")
 
     # ---- lines ----
 

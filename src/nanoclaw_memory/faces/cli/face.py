@@ -15,6 +15,7 @@ import click
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
+    from nanoclaw_memory.types import Scope
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -33,10 +34,14 @@ class Caller:
 
     def memory(self) -> Memory:
         """The memory these options name."""
-        from nanoclaw_memory.memory import Memory
         from nanoclaw_memory.types import Scope
 
-        scope = Scope(self.group, self.session, private=not self.shared, origin=self.origin)
+        return self.memory_as(Scope(self.group, self.session, not self.shared, self.origin))
+
+    def memory_as(self, scope: Scope) -> Memory:
+        """The memory of these options' home, as another scope sees it."""
+        from nanoclaw_memory.memory import Memory
+
         return Memory.open(self.home, scope, overrides=self.overrides, directory=Path.cwd())
 
     def show(self, result: Any, text: str) -> None:

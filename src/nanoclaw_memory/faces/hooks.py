@@ -1,0 +1,155 @@
+"""Agent hooks: JSON in, JSON out, exit 0 always; a hook that fails says nothing and costs the agent nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nanoclaw_memory.errors import NanoClawError
+from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.types import Scope
+
+MAX_INPUT = 8_000_000
+MAX_CONTEXT = 9_000  # clients cut at 10,000 characters and then show only a preview
+GUARD = "NANOCLAW_NO_HOOKS"
+_SNAKE_CLIENTS = frozenset({"cursor"})
+
+# What each client calls the same moment.
+_EVENTS = {
+    "sessionstart": "start",
+    "userpromptsubmit": "prompt",
+    "beforeagent": "prompt",
+    "beforesubmitprompt": "asked",
+    "precompact": "compact",
+    "precompress": "compact",
+    "stop": "answer",
+    "afteragent": "answer",
+    "afteragentresponse": "answer",
+    "sessionend": "end",
+}
+
+
+@dataclass(frozen=True)
+class Event:
+    """One call of a hook, whatever client it comes from."""
+
+    name: str  # as the client spells it, for the answer
+    kind: str  # start, prompt, asked, compact, answer, end
+    client: str
+    payload: Mapping[str, Any]
+
+    def text(self, *keys: str) -> str:
+        """The first of these fields that holds text."""
+        return next((value for key in keys if isinstance(value := self.payload.get(key), str) and value), "")
+
+    @property
+    def session(self) -> str:
+        return self.text("session_id", "conversation_id")[:200]
+
+
+def run(event_name: str, raw: bytes, open_memory: Callable[[Scope], Memory], scope: Scope) -> str:
+    """What to print for one call of a hook; empty when there is nothing to say or anything is wrong."""
+    if os.environ.get(GUARD):
+        return ""
+    event = parse(event_name, raw)
+    if event is None or event.payload.get("agent_type") == "":
+        return ""  # an internal helper of the client, not a person's session
+    own = Scope(scope.group, event.session or scope.session_id, scope.private, "agent")
+    with open_memory(own) as memory:
+        try:
+            return _answer(event, _HANDLERS[event.kind](memory, event))
+        except (NanoClawError, OSError) as error:
+            memory.telemetry.record(
+                "hook failed", hook=event.kind, client=event.client, error=str(error)[:500]
+            )
+            return ""
+
+
+def parse(event_name: str, raw: bytes) -> Event | None:
+    """The event, or None when it is unknown or no JSON object."""
+    kind = _EVENTS.get(event_name.replace("-", "").replace("_", "").lower())
+    if kind is None or len(raw) > MAX_INPUT:
+        return None
+    try:
+        payload = json.loads(raw or b"{}")
+    except ValueError:
+        return None
+    if not isinstance(payload, dict):
+        return None
+    name = payload.get("hook_event_name")
+    client = "cursor" if "cursor_version" in payload else "other"
+    return Event(name if isinstance(name, str) else event_name, kind, client, payload)
+
+
+def _start(memory: Memory, event: Event) -> str:
+    """The boot context, or the brief where that is too long; nothing on resume: it is in the window already."""
+    if event.text("source") == "resume":
+        return ""
+    boot = memory.boot().text
+    text = boot if len(boot) <= MAX_CONTEXT else memory.brief().text
+    blocks = memory.session_start().text
+    return f"{text}\n{blocks}".strip() if len(text) + len(blocks) <= MAX_CONTEXT else text
+
+
+def _prompt(memory: Memory, event: Event) -> str:
+    """The blocks for what the person wrote; the question is spooled for when its answer comes."""
+    message = event.text("prompt")
+    if not message.strip():
+        return ""
+    memory.drain(limit=5)
+    turn = memory.before_turn(message)
+    memory.note("prompt", message)
+    return turn.text
+
+
+def _asked(memory: Memory, event: Event) -> str:
+    """Clients whose prompt hook cannot inject: only spool the question."""
+    if event.text("prompt").strip():
+        memory.note("prompt", event.text("prompt"))
+    return ""
+
+
+def _compact(memory: Memory, event: Event) -> str:
+    """Archive the transcript before the client shortens it."""
+    memory.drain()
+    memory.before_compaction(event.text("transcript_path"))
+    return ""
+
+
+def _stop(memory: Memory, event: Event) -> str:
+    """Spool the answer in milliseconds; what it means is worked out later."""
+    answer = event.text("last_assistant_message", "prompt_response", "text")
+    if answer:
+        memory.note("answer", answer)
+    return ""
+
+
+def _end(memory: Memory, event: Event) -> str:
+    """Nothing essential: clients give a second, or none."""
+    memory.drain(limit=5)
+    return ""
+
+
+_HANDLERS: Mapping[str, Callable[[Memory, Event], str]] = {
+    "start": _start,
+    "prompt": _prompt,
+    "asked": _asked,
+    "compact": _compact,
+    "answer": _stop,
+    "end": _end,
+}
+
+
+def _answer(event: Event, context: str) -> str:
+    """The client's JSON around a context; only the two keys that every client takes."""
+    if not context:
+        return ""
+    if len(context) > MAX_CONTEXT:
+        context = context[:MAX_CONTEXT].rsplit("\n", 1)[0] + "\n[cut: memory_search has the rest]"
+    if event.client in _SNAKE_CLIENTS:
+        return json.dumps({"additional_context": context}, ensure_ascii=False)
+    output = {"hookEventName": event.name, "additionalContext": context}
+    return json.dumps({"hookSpecificOutput": output}, ensure_ascii=False)

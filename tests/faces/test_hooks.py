@@ -1,0 +1,160 @@
+"""Hooks: the formats of real clients in, their JSON out, and silence whatever goes wrong."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+def event(name, **fields):
+    return json.dumps({"session_id": "s1", "cwd": "/", "hook_event_name": name, **fields})
+
+
+@pytest.fixture
+def hook(ncm):
+    ncm("init")
+
+    def call(event_name, stdin, *options):
+        ran = ncm(*options, "hook", event_name, stdin=stdin)
+        assert ran.code == 0
+        assert ran.err == ""
+        return json.loads(ran.out) if ran.out else {}
+
+    return call
+
+
+def context(answer):
+    return answer.get("hookSpecificOutput", {}).get("additionalContext", "")
+
+
+def test_a_session_starts_with_the_boot_context_and_only_the_two_keys_every_client_takes(hook):
+    answer = hook("session-start", event("SessionStart", source="startup"))
+    assert set(answer) == {"hookSpecificOutput"}
+    assert set(answer["hookSpecificOutput"]) == {"hookEventName", "additionalContext"}
+    assert answer["hookSpecificOutput"]["hookEventName"] == "SessionStart"
+    assert "# Soul" in context(answer)
+
+
+def test_a_resumed_session_is_not_told_again_but_a_compacted_one_is(hook):
+    assert hook("SessionStart", event("SessionStart", source="resume")) == {}
+    assert "# Soul" in context(hook("SessionStart", event("SessionStart", source="compact")))
+
+
+def test_a_boot_context_over_the_clients_cap_becomes_the_brief(hook, ncm, home):
+    ncm("entries", "store", "Prefers tea", "--type", "preference")
+    (home / "workspace" / "USER.md").write_text("word " * 4000)
+    text = context(hook("session-start", event("SessionStart", source="startup")))
+    assert len(text) < 10_000
+    assert "Prefers tea" in text
+
+
+def test_a_prompt_gets_what_the_graph_knows(hook, ncm):
+    ncm("graph", "add", "Keystone", "port", "3000", "--category", "project")
+    answer = hook("user-prompt-submit", event("UserPromptSubmit", prompt="What port does Keystone run on?"))
+    assert "[GRAPH MEMORY]" in context(answer)
+    assert "Keystone.port = 3000" in context(answer)
+
+
+def test_a_prompt_that_memory_knows_nothing_about_gets_nothing(hook):
+    answer = hook("user-prompt-submit", event("UserPromptSubmit", prompt="What is seven times eight?"))
+    assert "[GRAPH MEMORY]" not in context(answer)
+    assert "[CONTINUITY CONTEXT]" not in context(answer)
+
+
+def test_what_was_asked_and_answered_can_be_found_in_a_later_session(hook, ncm):
+    hook("user-prompt-submit", event("UserPromptSubmit", prompt="Shall we keep REST alive for the partners?"))
+    hook(
+        "stop",
+        event("Stop", last_assistant_message="Yes, six months of deprecation.", stop_hook_active=False),
+    )
+    hook("session-end", event("SessionEnd", reason="other"))
+    assert "six months of deprecation" in ncm("sessions", "search", "deprecation of REST").out
+
+
+def test_gemini_and_cursor_speak_their_own_names(hook, ncm):
+    ncm("graph", "add", "Keystone", "port", "3000", "--category", "project")
+    asked = hook("BeforeAgent", event("BeforeAgent", prompt="What port does Keystone run on?"))
+    assert "Keystone.port = 3000" in context(asked)
+    hook("AfterAgent", event("AfterAgent", prompt="x", prompt_response="3000"))
+    cursor = json.dumps({"conversation_id": "c1", "cursor_version": "3", "hook_event_name": "sessionStart"})
+    assert "# Soul" in hook("sessionStart", cursor)["additional_context"]
+    assert hook("beforeSubmitPrompt", json.dumps({"cursor_version": "3", "prompt": "hello"})) == {}
+
+
+def test_a_transcript_is_archived_before_compaction(hook, home, tmp_path):
+    transcript = tmp_path / "t.jsonl"
+    lines = [
+        {"type": "user", "sessionId": "s1", "message": {"role": "user", "content": "Which database?"}},
+        {
+            "type": "assistant",
+            "sessionId": "s1",
+            "message": {"role": "assistant", "content": [{"type": "text", "text": "PostgreSQL 17."}]},
+        },
+    ]
+    transcript.write_text("\n".join(map(json.dumps, lines)))
+    hook("pre-compact", event("PreCompact", trigger="auto", transcript_path=str(transcript)))
+    (archive,) = (home / "workspace" / "conversations").glob("*.md")
+    assert "PostgreSQL 17." in archive.read_text()
+
+
+@pytest.mark.parametrize(
+    "stdin",
+    [
+        "",
+        "not json",
+        "[]",
+        "null",
+        '"text"',
+        "{" * 5000,
+        '{"prompt": 7}',
+        '{"session_id": ["x"], "prompt": "hi"}',
+        "\udcff",
+    ],
+)
+@pytest.mark.parametrize(
+    "name", ["user-prompt-submit", "session-start", "stop", "pre-compact", "no-such-event"]
+)
+def test_malformed_input_is_answered_with_silence_or_a_context_never_an_error(ncm, name, stdin):
+    ran = ncm("hook", name, stdin=stdin.encode("utf-8", "surrogateescape").decode("latin-1"))
+    assert (ran.code, ran.err) == (0, "")
+    assert not ran.out or "hookSpecificOutput" in json.loads(ran.out)
+
+
+def test_a_prompt_of_five_megabytes_is_survived(hook):
+    hook("user-prompt-submit", event("UserPromptSubmit", prompt="word " * 1_000_000))
+
+
+def test_a_transcript_that_does_not_exist_is_no_error(hook):
+    assert hook("pre-compact", event("PreCompact", transcript_path="/no/such/file.jsonl")) == {}
+
+
+def test_a_broken_database_costs_the_agent_nothing(hook, home):
+    (home / "data" / "facts.db").write_bytes(b"garbage" * 1000)
+    (home / "data" / "continuity.db").write_bytes(b"garbage" * 1000)
+    hook("user-prompt-submit", event("UserPromptSubmit", prompt="What port does Keystone run on?"))
+
+
+def test_broken_settings_cost_the_agent_nothing(hook, home):
+    (home / "nanoclaw.json").write_text("{broken")
+    assert hook("user-prompt-submit", event("UserPromptSubmit", prompt="hello")) == {}
+
+
+def test_our_own_child_agents_do_not_call_us_back(hook, monkeypatch):
+    monkeypatch.setenv("NANOCLAW_NO_HOOKS", "1")
+    assert hook("session-start", event("SessionStart", source="startup")) == {}
+
+
+def test_a_shared_scope_boots_without_private_files(hook, home):
+    (home / "workspace" / "MEMORY.md").write_text("the salary is 100")
+    answer = hook("session-start", event("SessionStart", source="startup"), "--shared")
+    assert "# Soul" in context(answer)
+    assert "salary" not in context(answer)
+
+
+def test_a_group_sees_only_its_own_memory(hook, ncm):
+    ncm("init", "--group", "family")
+    ncm("graph", "add", "Keystone", "port", "3000", "--category", "project")
+    prompt = event("UserPromptSubmit", prompt="What port does Keystone run on?")
+    assert "3000" not in context(hook("user-prompt-submit", prompt, "--group", "family"))
+    assert hook("session-start", event("SessionStart", source="startup"), "--group", "../x") == {}
