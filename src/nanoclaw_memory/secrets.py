@@ -167,7 +167,7 @@ def _spans(rule: _Rule, text: str, lowered: str) -> Iterator[tuple[int, int]]:
         quoted = start > 0 and text[start - 1] in "\"'`"
         if not quoted and rule.by_line:
             end = start + len(text[start:end].rstrip(".,;:!?)*_&\\" if rule.value == "stated" else ",;*`\\"))
-        value = text[start:end]
+        value = _MARKER.sub("", text[start:end])
         if value and _is_real(value, rule, quoted, match.group()):
             yield start, end
 
