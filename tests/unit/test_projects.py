@@ -1,0 +1,93 @@
+"""Projects and runbooks: shared by all groups or a group's own, and found by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nanoclaw_memory.errors import InvalidValue, NotFound
+from nanoclaw_memory.memory import Memory
+
+
+def test_a_new_project_is_shared_by_all_groups(
+    memory: Memory, home: Path, open_memory: Callable[..., Memory]
+):
+    made = memory.project_new("payment-api", "Payment API")
+    assert made.path == "shared/project-payment-api.md"
+    family = open_memory("family")
+    family.init()
+    assert [(one.slug, one.title) for one in family.projects()] == [("payment-api", "Payment API")]
+    text = family.project("payment-api")[0].text
+    for section in ("Architecture decisions", "Lessons", "Conventions", "Risks"):
+        assert f"\n## {section}\n" in text
+    assert "[missing" not in family.boot("payment-api").text.partition("SOUL.md")[0]
+
+
+def test_a_groups_own_file_comes_before_the_shared_one(
+    memory: Memory, home: Path, open_memory: Callable[..., Memory]
+):
+    memory.project_new("pay")
+    (home / "workspace" / "memory" / "project-pay.md").write_text("# Ours\n")
+    assert [(one.path, one.title) for one in memory.projects()] == [
+        ("memory/project-pay.md", "Ours"),
+        ("shared/project-pay.md", "pay"),
+    ]
+    assert [lines.path for lines in memory.project("pay")] == [
+        "memory/project-pay.md",
+        "shared/project-pay.md",
+    ]
+    family = open_memory("family")
+    family.init()
+    assert [one.path for one in family.projects()] == ["shared/project-pay.md"]
+
+
+def test_a_project_is_never_overwritten(memory: Memory, home: Path):
+    memory.project_new("pay")
+    (home / "shared" / "project-pay.md").write_text("mine")
+    with pytest.raises(InvalidValue, match="already"):
+        memory.project_new("pay", "Again")
+    assert (home / "shared" / "project-pay.md").read_text() == "mine"
+
+
+def test_an_unknown_project_names_the_command_that_makes_it(memory: Memory):
+    with pytest.raises(NotFound) as caught:
+        memory.project("none")
+    assert caught.value.hint.endswith("project new none")
+
+
+def test_a_title_cannot_break_out_of_its_heading(memory: Memory):
+    made = memory.project_new("odd", "A {title}\n## Injected")
+    assert made.title == "A {title} ## Injected"
+    assert "\n## Injected" not in memory.project("odd")[0].text
+
+
+def test_runbooks_are_listed_and_shown_by_any_form_of_their_name(
+    memory: Memory, home: Path, ncm: Callable[..., Any]
+):
+    folder = home / "workspace" / "memory"
+    (folder / "tools-deploy.md").write_text("# Deploying\n\n1. Tag\n")
+    (folder / "tools-mail.md").write_bytes(b"caf\xe9")
+    (folder / "sub").mkdir()
+    (folder / "sub" / "tools-not.md").write_text("# Not one")
+    found = ncm("runbook", "list", "--json").json["runbooks"]
+    assert [(one["name"], one["title"]) for one in found] == [
+        ("deploy", "Deploying"),
+        ("mail", "[tools-mail.md is not UTF-8 text (byte 3)]"),
+    ]
+    for name in ("deploy", "tools-deploy", "tools-deploy.md", "memory/tools-deploy.md"):
+        assert "1. Tag" in ncm("runbook", "show", name).out
+    ran = ncm("runbook", "show", "nothing")
+    assert ran.code == 2 and "there are: deploy, mail" in ran.err
+
+
+def test_runbooks_may_hold_credentials_so_a_shared_scope_sees_none(
+    memory: Memory, home: Path, open_memory: Callable[..., Memory]
+):
+    (home / "workspace" / "memory" / "tools-deploy.md").write_text("# Deploying")
+    shared = open_memory(private=False)
+    assert shared.runbooks() == []
+    with pytest.raises(NotFound):
+        shared.runbook("deploy")
