@@ -19,7 +19,7 @@ from nanoclaw_memory.workspace.paths import within
 FOLDER = "memory/domains"
 MOST_ENTRIES = 5_000
 MOST_CHARS = 4_000_000
-_STAMP = re.compile(r"<!-- nanoclaw-memory (?P<at>\S+) (?P<fingerprint>[0-9a-f]{64}) -->\n")
+_STAMP = re.compile(r"<!-- nanoclaw-memory \S+ (?P<fingerprint>[0-9a-f]{64}) -->\n")
 _ENTRY = re.compile(r"- (?P<text>.*?)\s*<!-- (?P<id>mem-[0-9a-f-]{36})\b[^>]*-->\s*$")
 _NOTE = "Written from the stored entries. Edits are welcome: they are offered as changes, not overwritten."
 
@@ -34,7 +34,7 @@ class Page:
     """A domain file as it is on disk."""
 
     body: str
-    rendered_at: str  # empty when the file is not ours at all
+    ours: bool  # False when somebody made the file, or took our first line out
     edited: bool
 
 
@@ -52,9 +52,11 @@ class Domains:
         with locked(self._folder()):
             page = self.read(entry_type)
             if page is None or len(page.body) > MOST_CHARS:
-                self._write(entry_type, self._rendered(entry_type))
+                self._anew(entry_type)
                 return ""
             if page.edited:
+                with self._table.db.transaction():
+                    self._table.leave_out(entry.id for entry in come)
                 return self._offer(entry_type, page)
             marks = [f"<!-- {entry_id} " for entry_id in (*gone, *(entry.id for entry in come))]
             body = _without(page.body, [mark for mark in marks if mark in page.body])
@@ -67,13 +69,13 @@ class Domains:
             page = self.read(entry_type)
             if page is not None and page.edited:
                 return self._offer(entry_type, page)
-            self._write(entry_type, self._rendered(entry_type))
+            self._anew(entry_type)
             return ""
 
     def discard_edits(self, entry_type: str) -> None:
         """Write a file anew whatever stands in it; for when its edits have been decided."""
         with locked(self._folder()):
-            self._write(entry_type, self._rendered(entry_type))
+            self._anew(entry_type)
 
     def read(self, entry_type: str) -> Page | None:
         """The file on disk; None when there is none."""
@@ -83,9 +85,9 @@ class Domains:
             return None
         found = _STAMP.match(text)
         if not found:
-            return Page(text, "", edited=True)
+            return Page(text, ours=False, edited=True)
         body = text[found.end() :]
-        return Page(body, found["at"], fingerprint(body) != found["fingerprint"])
+        return Page(body, ours=True, edited=fingerprint(body) != found["fingerprint"])
 
     def missing(self, entry_type: str) -> int:
         """How many entries the file lacks or wrongly holds; a person's edits do not count."""
@@ -100,6 +102,7 @@ class Domains:
 
     def _offer(self, entry_type: str, page: Page) -> str:
         known = {entry.id: entry for entry in self._entries(entry_type)}
+        written = self._table.in_domain(entry_type) if page.ours else set()
         offered = 0
         seen: set[str] = set()
         for line in page.body.splitlines():
@@ -107,12 +110,12 @@ class Domains:
             if found and found["id"] in known:
                 seen.add(found["id"])
                 entry = known[found["id"]]
-                if found["text"] != _text(entry) and entry.updated_at <= (page.rendered_at or "~"):
+                if found["text"] != _text(entry) and entry.id in written:
                     offered += self._propose(entry_type, entry, plain_text(found["text"]))
             elif not found and (text := _added(line)):
                 offered += self._propose(entry_type, None, text)
         for entry in known.values():
-            if page.rendered_at and entry.id not in seen and entry.updated_at <= page.rendered_at:
+            if entry.id in written and entry.id not in seen:
                 offered += self._propose(entry_type, entry, "")
         told = f" ({plural(offered, 'new proposal')})" if offered else ""
         return f"{domain_path(entry_type)} holds edits by hand and was left as it is{told}; see: ncm review"
@@ -137,9 +140,11 @@ class Domains:
         wanted = Filter(stamp(self._clock.now()), (entry_type,))
         return self._table.all(wanted)[-MOST_ENTRIES:]
 
-    def _rendered(self, entry_type: str) -> str:
+    def _anew(self, entry_type: str) -> None:
+        with self._table.db.transaction():
+            self._table.take_in(entry_type)
         lines = "".join(_line(entry) for entry in self._entries(entry_type))
-        return f"\n# Memory: {entry_type}\n\n{_NOTE}\n\n{lines}"
+        self._write(entry_type, f"\n# Memory: {entry_type}\n\n{_NOTE}\n\n{lines}")
 
     def _write(self, entry_type: str, body: str) -> None:
         head = f"<!-- nanoclaw-memory {stamp(self._clock.now())} {fingerprint(body)} -->\n"

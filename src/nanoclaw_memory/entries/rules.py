@@ -126,7 +126,7 @@ def expiry(value: Any, now: datetime) -> str | None:
 
 def normal(text: str) -> str:
     """The text without what does not count: case, spacing, quotes' shape, final punctuation."""
-    plain = unicodedata.normalize("NFKC", one_line(text)).casefold()
+    plain = one_line(unicodedata.normalize("NFKC", text)).casefold()
     plain = plain.translate({0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"', 0x2013: "-", 0x2014: "-"})
     return plain.strip(" .!;,…") or plain
 

@@ -174,6 +174,11 @@ class EntryTable:
         rows = self.db.query(sql, {"identity": identity, "limit": limit})
         return [(int(number), str(content)) for number, content in rows]
 
+    def in_domain(self, entry_type: str) -> set[str]:
+        """The ids that stood in the domain file when we last wrote it."""
+        sql = "SELECT id FROM entries WHERE type = :type AND status = 'active' AND in_domain = 1"
+        return {str(row[0]) for row in self.db.query(sql, {"type": entry_type})}
+
     def merges_of(self, entry_id: str) -> list[dict[str, Any]]:
         """The wordings that merges replaced, oldest first."""
         sql = "SELECT content, session_id, origin, merged_at FROM merges WHERE entry_id = :id ORDER BY id"
@@ -211,6 +216,15 @@ class EntryTable:
                 "moment": provenance.timestamp,
             },
         )
+
+    def leave_out(self, ids: Iterable[str]) -> None:
+        """Note that a domain file could not take these entries."""
+        self.db.execute_many("UPDATE entries SET in_domain = 0 WHERE id = :id", [{"id": one} for one in ids])
+
+    def take_in(self, entry_type: str) -> None:
+        """Note that a domain file has been written anew."""
+        sql = "UPDATE entries SET in_domain = 1 WHERE type = :type AND in_domain = 0"
+        self.db.execute(sql, {"type": entry_type})
 
     def set_vectors(self, identity: str, rows: Iterable[tuple[int, bytes]]) -> None:
         """Keep vectors; an entry that has gone meanwhile gets none."""

@@ -19,6 +19,7 @@ CREATE TABLE entries (
   suspicions     TEXT NOT NULL DEFAULT '',
   token_cost     INTEGER NOT NULL,
   reinforcements INTEGER NOT NULL DEFAULT 0,
+  in_domain      INTEGER NOT NULL DEFAULT 1, -- 0: its domain file was being edited when it was stored
   used_at        TEXT NOT NULL,              -- last stored, reinforced or recalled
   -- Provenance: ours, never the caller's.
   session_id     TEXT NOT NULL,

@@ -1,0 +1,64 @@
+"""No text can act as structure once it is a line."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from nanoclaw_memory.entries.domains import plain_text
+from nanoclaw_memory.entries.lines import CLOSING, OPENING, fenced, safe_line
+
+NASTY = st.text(
+    st.one_of(
+        st.sampled_from(
+            "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029\u202e\u2066\u200b\u00ad\ufeff\U000e0041\t "
+            "#>-*+`~|[]()!<#>-*+`~|[]()!<&\\=_:.1"\\=_:.1"
+        ),
+        st.characters(),
+    ),
+    max_size=60,
+)
+
+
+@given(NASTY)
+def test_any_text_becomes_one_line_of_visible_text(text: str) -> None:
+    line = safe_line(text)
+    assert len(line.splitlines()) <= 1
+    assert line.isprintable()
+    line.encode("utf-8")
+
+
+@given(NASTY)
+def test_any_text_alone_is_at_most_one_paragraph_without_tag_link_or_image(text: str) -> None:
+    parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    tokens = parser.parse(safe_line(text))
+    assert [token.type for token in tokens] in ([], ["paragraph_open", "inline", "paragraph_close"])
+    inside = {child.type for token in tokens for child in token.children or []}
+    assert not inside & {"html_inline", "link_open", "image"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["# Heading", "- item", "1. first", "> quote", "```", "~~~", "---", "===", "| a |", "<b>", "[a]: b"],
+)
+def test_what_opens_a_block_is_escaped(text: str) -> None:
+    assert [token.type for token in MarkdownIt("commonmark").parse(safe_line(text))] == [
+        "paragraph_open",
+        "inline",
+        "paragraph_close",
+    ]
+
+
+@given(NASTY, st.integers(2, 30))
+def test_a_limit_is_kept_but_for_escapes(text: str, limit: int) -> None:
+    assert len(plain_text(safe_line(text, limit))) <= limit
+
+
+@given(st.lists(NASTY, max_size=5))
+def test_a_fence_is_opened_and_closed_once_whatever_it_holds(texts: list[str]) -> None:
+    text = fenced(f"- {safe_line(text)}" for text in texts)
+    lines = text.splitlines()
+    assert lines.count(OPENING) == lines.count(CLOSING) == (1 if texts else 0)
+    assert len(lines) == (len(texts) + 2 if texts else 0)
