@@ -85,4 +85,8 @@ def _is_gap(char: str) -> bool:
 
 
 def _is_hidden(char: str) -> bool:
-    return unicodedata.category(char) in ("Cf", "Cs", "Cn", "Co")
+    # Unassigned ones (Cn) may be letters of a newer Unicode; only the noncharacters among them go.
+    kind = unicodedata.category(char)
+    return kind in ("Cf", "Cs", "Co") or (
+        kind == "Cn" and (ord(char) & 0xFFFE == 0xFFFE or "\ufdd0" <= char <= "\ufdef")
+    )

@@ -39,6 +39,7 @@ _WEIGHTY = frozenset(
     "down in out don't doesn't didn't isn't aren't won't can't cannot shouldn't mustn't neither nor stop "
     "avoid instead nicht nie kein keine ohne nur pas jamais sans aucun nunca sin solo".split()
 )
+_UNSEEN = ("Cc", "Cf", "Cs", "Co", "Zs", "Zl", "Zp")
 _EDGE = "\"'`“”‘’«».,;:!?()[]{}…"
 
 
@@ -265,9 +266,14 @@ def _text(field: str, value: Any, limit: int, required: bool = False) -> str:
         )
     if "\x00" in value or any("\ud800" <= char <= "\udfff" for char in value):
         raise InvalidValue(f"{field}: it holds characters that are no text", "send it as plain UTF-8")
-    if required and not one_line(value):
+    if required and not _visible(value):
         raise InvalidValue(f"{field}: it is empty", "say what to remember in a sentence")
     return value.strip()
+
+
+def _visible(text: str) -> bool:
+    """Whether there is anything to see: not only spaces, controls and marks that hide."""
+    return any(unicodedata.category(char) not in _UNSEEN for char in one_line(text))
 
 
 def _strings(field: str, value: Any) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +16,7 @@ NASTY = st.text(
     st.one_of(
         st.sampled_from(
             "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029\u202e\u2066\u200b\u00ad\ufeff\U000e0041\t "
-            "#>-*+`~|[]()!<#>-*+`~|[]()!<&\\=_:.1"\\=_:.1"
+            "#>-*+`~|[]()!<&\\=_:.1"
         ),
         st.characters(),
     ),
@@ -26,7 +28,7 @@ NASTY = st.text(
 def test_any_text_becomes_one_line_of_visible_text(text: str) -> None:
     line = safe_line(text)
     assert len(line.splitlines()) <= 1
-    assert line.isprintable()
+    assert not any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") for char in line)
     line.encode("utf-8")
 
 
