@@ -17,8 +17,9 @@ from nanoclaw_memory.workspace.files import locked, newline_of, read_text, repla
 POLICIES = "memory/gating-policies.md"
 MAX_TITLE = 200
 MAX_FIELD = 2_000
-TRIGGERED_FROM = 0.5
-WITHOUT_ITS_ACTION = 0.75
+# The share of a policy that an action must name: with what the policy says is done, where the policy says
+# nothing of the kind, and without it.
+WITH_ITS_ACTION, NO_ACTION_SAID, WITHOUT_ITS_ACTION = 0.5, 0.6, 0.75
 
 # Hidden, so that neither a hand edit of the policies nor a restored checkpoint turns the count back.
 _LAST = ".last-policy"
@@ -180,9 +181,9 @@ def check(policies: Iterable[Policy], action: str) -> list[PolicyHit]:
     """The policies that a planned action triggers, the surest first, with the words that tell.
 
     A policy is a set of topics (alternatives such as "drop or truncate" are one). It is triggered when the
-    action names at least half of them by weight, what is being done among them; what is done, and what
-    title and trigger both name, weighs double. Asking once too often is cheap, but a gate that opens for
-    everything is soon ignored.
+    action names enough of them by weight. Words of the trigger weigh double those of the title alone, and
+    double again where they say what is done or are in both. Asking once too often is cheap, but a gate that
+    closes for everything is soon ignored.
     """
     said = {stem: word for word in _planned(action) for stem in [_stem(word)]}
     hits = [hit for policy in policies if (hit := _hit(policy, said))]
@@ -195,8 +196,11 @@ def _hit(policy: Policy, said: dict[str, str]) -> PolicyHit | None:
     if not met:
         return None
     score = sum(topic.weight for topic in met) / sum(topic.weight for topic in topics)
-    sure = any(topic.action for topic in met) or not any(topic.action for topic in topics)
-    if score < (TRIGGERED_FROM if sure else WITHOUT_ITS_ACTION):
+    if any(topic.action for topic in met):
+        needed = WITH_ITS_ACTION
+    else:
+        needed = WITHOUT_ITS_ACTION if any(topic.action for topic in topics) else NO_ACTION_SAID
+    if score < needed:
         return None
     matched = {said[stem] for topic in met for stem in topic.stems if stem in said}
     return PolicyHit(policy, round(score, 2), tuple(sorted(matched)))
@@ -224,7 +228,15 @@ def _topics(policy: Policy) -> list[_Topic]:
         touching = [other for other in merged if other & group]
         merged = [other for other in merged if not other & group]
         merged.append(group.union(*touching))
-    return [_Topic(stems, 2 if stems & (both | doing) else 1, bool(stems & doing)) for stems in merged]
+    triggering = frozenset[str]().union(*(of_trigger or of_title))
+    return [_topic(stems, triggering, both, doing) for stems in merged]
+
+
+def _topic(
+    stems: frozenset[str], triggering: frozenset[str], both: frozenset[str], doing: set[str]
+) -> _Topic:
+    weight = 2 if stems & triggering else 1  # a word of the title alone only hints
+    return _Topic(stems, weight * 2 if stems & (both | doing) else weight, bool(stems & doing))
 
 
 def _alternatives(text: str) -> list[frozenset[str]]:
