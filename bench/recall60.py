@@ -5,7 +5,8 @@ Repeat: .venv/bin/python bench/recall60.py [--misses]
 A question counts when every expected answer stands in the texts returned (six hits, 700 characters each). The
 graph holds only what `graph seed` and the ingestion of the daily logs read out of the same files; nothing was
 entered by hand. Around the seven written logs stand 120 generated ones that use the same names and words and
-hold no answer, so that six hits are a small share of the memory. "Without boot files" leaves out what an agent has in its context anyway, and asks only the
+hold no answer, so that six hits are a small share of the memory. "Without boot files" leaves out what an agent
+has in its context anyway, and asks only the
 questions whose answer still stands in some file.
 """
 

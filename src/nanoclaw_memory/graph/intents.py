@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 
 from nanoclaw_memory.store.slots import key_words, slot_of
 from nanoclaw_memory.text import STOP_WORDS
@@ -17,6 +17,7 @@ MAX_PHRASE = 4
 _EMPTY = STOP_WORDS - {"where", "why", "own"}
 
 
+@lru_cache(maxsize=8192)
 def stem(word: str) -> str:
     """A light stem: plural, verb and possessive endings off."""
     if len(word) <= 3 or not _LATIN.match(word):
@@ -52,6 +53,7 @@ def concepts() -> dict[str, frozenset[int]]:
     return {phrase: frozenset(numbers) for phrase, numbers in table.items()}
 
 
+@lru_cache(maxsize=4096)
 def stemmed(phrase: str) -> str:
     """A phrase in stems."""
     return " ".join(stem(word) for word in key_words(phrase))
@@ -82,7 +84,7 @@ class Intent:
         """Everything that may name a key or predicate."""
         return self.mentions + self.plain
 
-    @property
+    @cached_property
     def stems(self) -> frozenset[str]:
         return frozenset(part for ask in self.asks for part in ask.phrase.split())
 

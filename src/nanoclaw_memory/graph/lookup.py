@@ -13,7 +13,7 @@ from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.names import NameTable
 from nanoclaw_memory.store.relations import RelationRow, RelationTable
 from nanoclaw_memory.text import STOP_WORDS, content_words, words
-from nanoclaw_memory.types import Fact, GraphAnswer, GraphHit
+from nanoclaw_memory.types import Fact, GraphAnswer, GraphHit, Relation
 
 MAX_QUERY = 20_000
 MAX_TERMS = 24
@@ -40,9 +40,12 @@ class Candidate:
     def key(self) -> tuple[str, int]:
         return ("fact", self.row.fact.id) if isinstance(self.row, FactRow) else ("rel", self.row.relation.id)
 
-    def hit(self) -> GraphHit:
-        item = self.row.fact if isinstance(self.row, FactRow) else self.row.relation
-        return GraphHit(item, self.score, self.phase, self.why, context=self.context)
+    @property
+    def item(self) -> Fact | Relation:
+        return self.row.fact if isinstance(self.row, FactRow) else self.row.relation
+
+    def hit(self, combined: float) -> GraphHit:
+        return GraphHit(self.item, self.score, self.phase, self.why, combined, context=self.context)
 
 
 class Reading:
@@ -111,12 +114,12 @@ class Lookup:
         answers = self._answers(question, intent, reading)
         answers += hops.over_relations(self.names, reading, question, intent)
         best = min((candidate.group for candidate in answers), default=0)
-        answers = [replace(candidate, context=candidate.group > best) for candidate in answers]
-        rest = _known_of(question, reading)
+        answers = [replace(c, context=True) if c.group > best else c for c in answers]
+        rest = _known_of(question, reading, context=bool(answers))
         only_self = all(name.how == "self" for name in question.named)
         if intent and only_self and not answers and not any(candidate.cover for candidate in rest):
             return []  # "my notes on GraphQL": not all about me, but what the keywords find
-        return answers + [replace(candidate, context=bool(answers)) for candidate in rest]
+        return answers + rest
 
     def _answers(self, question: Question, intent: intents.Intent, reading: Reading) -> list[Candidate]:
         """Phase 1: facts under the key that the question names, relations with the predicate it names."""
@@ -169,18 +172,23 @@ class Lookup:
     # ---- the answer ----
 
     def _ranked(self, found: dict[tuple[str, int], Candidate], top_k: int) -> list[GraphHit]:
-        hits = self.scoring.combine([candidate.hit() for candidate in found.values()])
+        hottest = max((candidate.item.activation for candidate in found.values()), default=0.0)
+
+        def combined(candidate: Candidate) -> float:
+            warmth = candidate.item.activation / hottest if hottest > 0 else 0.0
+            return self.scoring.combined(candidate.score, warmth)
+
         order = sorted(
-            zip(found.values(), hits, strict=True),
+            ((candidate, combined(candidate)) for candidate in found.values()),
             key=lambda pair: (
                 pair[0].group,
                 -round(pair[0].cover, 2),
-                -pair[1].combined,
-                -_importance(pair[1]),
+                -pair[1],
+                -_importance(pair[0].item),
                 pair[0].key,
             ),
         )
-        return [hit for _, hit in order[:top_k]]
+        return [candidate.hit(score) for candidate, score in order[:top_k]]
 
     def _linked(self, hits: list[GraphHit], view: View) -> list[GraphHit]:
         """Facts that were often retrieved together with the answers."""
@@ -215,7 +223,7 @@ def _related(
     ]
 
 
-def _known_of(question: Question, reading: Reading) -> list[Candidate]:
+def _known_of(question: Question, reading: Reading, context: bool = False) -> list[Candidate]:
     """Phase 2: everything known of the entities."""
     taken = question.taken
     told = (word.folded for place, word in enumerate(question.words) if place not in taken)
@@ -225,11 +233,11 @@ def _known_of(question: Question, reading: Reading) -> list[Candidate]:
         for row in reading.facts(name.entities):
             why = f"known of {_said(name, row.fact.entity)}"
             cover = _cover(terms, f"{row.fact.key} {row.fact.value}")
-            found.append(Candidate(row, ENTITY_FACT, 2, why, 3, cover))
+            found.append(Candidate(row, ENTITY_FACT, 2, why, 3, cover, context))
         for relation in reading.relations(name.entities):
             why = f"known of {_said(name, _end(relation, name))}"
             cover = _cover(terms, relation.relation.text)
-            found.append(Candidate(relation, ENTITY_RELATION, 2, why, 3, cover))
+            found.append(Candidate(relation, ENTITY_RELATION, 2, why, 3, cover, context))
     return found
 
 
@@ -265,8 +273,8 @@ def _end(row: RelationRow, name: Named) -> str:
     return row.relation.subject if row.subject in name.entities else row.relation.object
 
 
-def _importance(hit: GraphHit) -> float:
-    return hit.item.importance if isinstance(hit.item, Fact) else 0.5
+def _importance(item: Fact | Relation) -> float:
+    return item.importance if isinstance(item, Fact) else 0.5
 
 
 def _named(hit: GraphHit) -> str:

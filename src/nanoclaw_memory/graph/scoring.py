@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-
-from nanoclaw_memory.types import GraphHit
+from dataclasses import dataclass
 
 TIER = 65
 BOOST = 100.0
@@ -24,14 +21,3 @@ class Scoring:
         """The score of a hit whose activation is `warmth` (0 to 1) of the hottest one's."""
         boost = BOOST if score >= TIER else 0.0
         return boost + self.relevance_weight * score / 100 + self.activation_weight * min(warmth, 1.0)
-
-    def combine(self, hits: Sequence[GraphHit]) -> list[GraphHit]:
-        """The hits with their combined scores."""
-        hottest = max((hit.item.activation for hit in hits), default=0.0)
-        return [
-            replace(
-                hit,
-                combined=self.combined(hit.score, hit.item.activation / hottest if hottest > 0 else 0.0),
-            )
-            for hit in hits
-        ]
