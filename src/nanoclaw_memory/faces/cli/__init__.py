@@ -41,6 +41,8 @@ COMMANDS = {
     "groups": ("groups", "Chats that have an agent of their own: add, list, remove."),
     "tasks": ("tasks", "Scheduled tasks: add, list, pause, resume, remove, logs, run."),
     "sessions": ("sessions", "Conversations: transcripts, archives, archive."),
+    "install": ("install", "Put memory into Claude Code, Codex, Cursor, …"),
+    "uninstall": ("install", "Take it out again."),
     "hook": ("hook", "Answer an agent's hook."),
     "mcp": ("mcp", "Serve memory to an MCP client."),
     "config": ("config", "Show, read and change settings."),
