@@ -177,6 +177,7 @@ class GrowthSettings(Section, frozen=True):
     enabled: Annotated[bool, doc("learn lessons from corrections and inject them")] = True
     order: Annotated[int, doc("place in the pipeline")] = 20
     max_lessons: Annotated[Positive, doc("most lessons in the block")] = 3
+    min_similarity: Annotated[Share, doc("cosine from which a lesson applies; 0: the embedder's own")] = 0.0
     timeout_ms: Annotated[Positive, doc("time limit of the plugin")] = 500
 
 
