@@ -220,6 +220,12 @@ class Host:
                 places.create_group(self.home, group, self.clock.now().date())  # known from v1's file only
         return places.place_of(self.home, folder, session_id)
 
+    def drain_ipc(self) -> list[str]:
+        """Do what agents ask by files in their IPC directories; gives what was refused and why."""
+        from nanoclaw_memory.host.ipc import drain
+
+        return drain(self)
+
     def scope(self, group: Group) -> Scope:
         """The scope of a group's agent: private only where one person talks with it."""
         chat = self._messages.chat(group.jid)

@@ -61,8 +61,9 @@ class Tasks:
         group: str = "",
         context_mode: str = "isolated",
         chat_jid: str = "",
+        identity: str = "",
     ) -> Task:
-        """Schedule a prompt; kind is cron, interval or once."""
+        """Schedule a prompt; kind is cron, interval or once. The same `identity` again changes nothing."""
         owner = check_group(group or self.actor)
         self._allow(owner)
         text = encodable(prompt).strip()
@@ -75,11 +76,13 @@ class Tasks:
         now = self.clock.now()
         stored = schedule.checked_value(kind, value, now)
         first = schedule.first_run(kind, stored, now)
-        identity = f"task-{uuid.uuid4().hex[:12]}"
+        name = identity or f"task-{uuid.uuid4().hex[:12]}"
         task = Task(
-            identity, owner, chat_jid, text, kind, stored, context_mode, first, "", "", "active", stamp(now)
+            name, owner, chat_jid, text, kind, stored, context_mode, first, "", "", "active", stamp(now)
         )
         with self.rows.database.transaction():
+            if self.rows.get(name) is not None:
+                return self.get(name)
             if len(self.rows.all(owner)) >= MAX_TASKS:
                 raise InvalidValue(f"{owner} has {MAX_TASKS} tasks already", "remove some: ncm tasks list")
             self.rows.add(task)

@@ -46,8 +46,8 @@ MESSAGES = [
     ("1", "a@g", "Ann", "@Andy first", "2026-02-20T10:00:00.000Z", 0),
     ("2", "a@g", "Me", "Andy: answered", "2026-02-20T10:00:05.000Z", 1),
     ("9", "b@g", "Bob", "@Andy in b", "2026-02-20T10:00:05.000Z", 0),
-    ("4", "a@g", "Ann", "@Andy seen but never answered", "2026-02-20T10:01:00.000Z", 0),
-    ("5", "a@g", "Ann", "@Andy new", "2026-02-20T10:03:00.000Z", 0),
+    ("7", "a@g", "Ann", "@Andy seen but never answered", "2026-02-20T10:01:00.000Z", 0),
+    ("6", "a@g", "Ann", "@Andy new", "2026-02-20T10:03:00.000Z", 0),
 ]
 
 
@@ -119,7 +119,7 @@ def test_the_cursors_go_on_where_v1_stopped(v1: Path, home: Path, clock) -> None
     with Host.open(home, clock=clock) as host:
         (due,) = host.poll()
         batch = host.batch(due)
-        assert [message.id for message in batch.messages] == ["4", "5"]
+        assert [message.id for message in batch.messages] == ["7", "6"]
         assert batch.session_id == "sess-a"
         assert [message.id for message in batch.context] == ["2"]
         assert batch.context[0].is_bot_message

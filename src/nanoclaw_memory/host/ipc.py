@@ -1,0 +1,111 @@
+"""What agents ask of the host by files in their IPC directory; the directory says who asks, never the file.
+
+    data/ipc/<group>/messages/*.json   {"type": "message", "text": …, "chatJid": …}
+    data/ipc/<group>/tasks/*.json      {"type": "schedule_task", "prompt", "schedule_type", "schedule_value",
+                                        "context_mode", "targetJid"}, pause_task, resume_task, cancel_task
+                                        {"taskId"}, register_group {"jid", "name", "folder", "trigger"}
+
+A file is done and then deleted; asked twice because of a crash it has the same effect once. What is refused goes
+to `errors/` beside it with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nanoclaw_memory.errors import FileProblem, InvalidValue, NanoClawError, PathRefused
+from nanoclaw_memory.host.groups import files_below, ipc_directory
+from nanoclaw_memory.text import fingerprint
+from nanoclaw_memory.types import MAIN_GROUP, Group
+from nanoclaw_memory.workspace.files import read_text, replace_text
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.host.host import Host
+
+MAX_BYTES = 256_000
+MAX_FILES = 100  # of a group at a time, so that one that floods does not hold up the others
+
+
+def drain(host: Host) -> list[str]:
+    """Do what the agents of all groups ask; gives what was refused and why."""
+    return [problem for group in host.groups.values() for problem in _drain_group(host, group)]
+
+
+def _drain_group(host: Host, group: Group) -> Iterator[str]:
+    base = ipc_directory(host.home, group.folder)
+    waiting = [path for room in ("messages", "tasks") for path in files_below(base / room, ".json")]
+    for path in waiting[:MAX_FILES]:
+        try:
+            text = read_text(path, MAX_BYTES)
+            _do(host, group, _request(text), fingerprint(f"{group.folder}/{path.name}\n{text}")[:16])
+        except FileNotFoundError:
+            continue  # another process was faster
+        except NanoClawError as error:
+            _set_aside(base, path, error.message)
+            yield f"{group.folder}: {path.name}: {error.message}"
+        # An agent that makes its directory read-only harms only itself: the effect is the same once.
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
+def _do(host: Host, group: Group, request: dict[str, Any], mark: str) -> None:
+    """One request, with the rights of the group whose directory it lay in."""
+    tasks = host.tasks(group.folder)
+    kind = _word(request, "type")
+    if kind == "message":
+        host.say(_target(host, group, _word(request, "chatJid")), _word(request, "text"), f"ipc-{mark}")
+    elif kind == "schedule_task":
+        target = _target(host, group, _word(request, "targetJid"))
+        tasks.add(
+            _word(request, "prompt"),
+            _word(request, "schedule_type"),
+            _word(request, "schedule_value"),
+            target.folder,
+            _word(request, "context_mode") or "isolated",
+            target.jid,
+            identity=f"task-{mark}",
+        )
+    elif kind == "register_group":
+        if group.folder != MAIN_GROUP:
+            raise PathRefused(f"{group.folder} may not register groups", "only the main group may")
+        jid, name, folder, trigger = (_word(request, key) for key in ("jid", "name", "folder", "trigger"))
+        host.register_group(jid, name, folder, trigger)
+    else:
+        verbs = {"pause_task": tasks.pause, "resume_task": tasks.resume, "cancel_task": tasks.remove}
+        if kind not in verbs:
+            raise InvalidValue(f"there is no request {kind[:40]!r}", "see the page on the host")
+        verbs[kind](_word(request, "taskId"))
+
+
+def _target(host: Host, group: Group, jid: str) -> Group:
+    """The group that a request is for: the asking one, or for the main group any."""
+    target = host.groups.get(jid) if jid else group
+    if target is None or (group.folder != MAIN_GROUP and target != group):
+        raise PathRefused(f"{group.folder} may not act in the chat {jid[:80]}", "only the main group may")
+    return target
+
+
+def _request(text: str) -> dict[str, Any]:
+    try:
+        request = json.loads(text)
+    except (ValueError, RecursionError):
+        request = None
+    if not isinstance(request, dict):
+        raise InvalidValue("the file holds no JSON object", "write one object to a file")
+    return request
+
+
+def _word(request: dict[str, Any], name: str) -> str:
+    value = request.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _set_aside(base: Path, path: Path, reason: str) -> None:
+    errors = base / "errors"
+    if not errors.is_symlink():
+        with suppress(FileProblem):
+            replace_text(errors / f"{path.stem[:100]}.txt", f"{path.name}: {reason}\n")
