@@ -18,7 +18,9 @@ _QUOTED_LINE = re.compile(r"^[ \t]*>.*$|^(?: {4}|\t).*$|^\$ .*$", re.MULTILINE)
 _QUOTE = re.compile(
     r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\"\n]*[“”\"]|«[^»\n]*»|»[^«\n]*«|‘[^’\n]{3,}’|(?<![\w])'[^'\n]{3,}'(?!\w)"
 )
-_TRACE = re.compile(r"^Traceback \(.*?(?=\n\S|\Z)|^\w*(?:Error|Exception|Warning): .*$", re.MULTILINE | re.DOTALL)
+_TRACE = re.compile(
+    r"^Traceback \(.*?(?=\n\S|\Z)|^\w*(?:Error|Exception|Warning): .*$", re.MULTILINE | re.DOTALL
+)
 _SENTENCE = re.compile(r"(?<=[.!?…])[\"'”]?\s+|\n+")
 _ONLY_NO = re.compile(r"(?:no+|nope|nah|nein|actually,? no)[.!]*\Z", re.IGNORECASE)
 

@@ -163,6 +163,8 @@ class ContinuitySettings(Section, frozen=True):
     order: Annotated[int, doc("place in the pipeline")] = 10
     max_exchanges: Annotated[Positive, doc("exchanges kept in the archive database")] = 5000
     context_budget: Annotated[Positive, doc("most tokens of the block")] = 2000
+    max_recollections: Annotated[Positive, doc("most exchanges recalled in one block")] = 6
+    always: Annotated[bool, doc("recall even when nothing speaks for having heard of it before")] = False
     timeout_ms: Annotated[Positive, doc("time limit of the plugin")] = 1000
 
 
@@ -206,6 +208,34 @@ class PluginsSettings(Section, frozen=True):
 class CronSettings(Section, frozen=True):
     decay: Annotated[str, doc("when activation cools")] = "0 3 * * *"
     rag_reindex: Annotated[str, doc("when domain corpora are indexed again")] = "30 3 * * 0"
+    intake: Annotated[
+        str, doc("when what was said and written is taken in: archive, facts, index; empty for never")
+    ] = "0 * * * *"
+    nightly: Annotated[
+        str, doc("when expired lines move, proposals are made and entries expire; empty for never")
+    ] = "0 3 * * *"
+
+
+class UpkeepSettings(Section, frozen=True):
+    observation_days: Annotated[
+        NotNegative, doc("days that log lines of importance 0.4 to 0.8 stay before they are archived")
+    ] = 30
+    routine_days: Annotated[
+        NotNegative, doc("days that log lines of importance under 0.4 stay before they are archived")
+    ] = 7
+    promote_score: Annotated[Share, doc("score from which a log line is proposed for MEMORY.md")] = 0.8
+    max_proposals: Annotated[Positive, doc("most promotions that wait for review at a time")] = 20
+    active_context_bytes: Annotated[Positive, doc("most bytes of active-context.md after a refresh")] = 2_000
+
+
+class FlushSettings(Section, frozen=True):
+    enabled: Annotated[bool, doc("ask the agent to write down what matters before a compaction")] = True
+    context_window: Annotated[Positive, doc("tokens that the model's window holds")] = 200_000
+    reserve_tokens_floor: Annotated[NotNegative, doc("tokens that the host keeps free")] = 20_000
+    soft_threshold_tokens: Annotated[NotNegative, doc("tokens before that at which the flush fires")] = 4_000
+    transcript_bytes: Annotated[NotNegative, doc("transcript size at which it fires too; 0 for never")] = (
+        2_097_152
+    )
 
 
 class TelemetrySettings(Section, frozen=True):
@@ -246,4 +276,6 @@ class Settings(Section, frozen=True):
     entries: EntriesSettings = EntriesSettings()
     plugins: PluginsSettings = PluginsSettings()
     cron: CronSettings = CronSettings()
+    upkeep: UpkeepSettings = UpkeepSettings()
+    flush: FlushSettings = FlushSettings()
     telemetry: TelemetrySettings = TelemetrySettings()

@@ -21,8 +21,6 @@ def load(rooms: Rooms) -> tuple[list[Plugin], list[PluginNote]]:
     plugins: list[Plugin] = []
     refused: list[PluginNote] = []
     for name in dict.fromkeys(rooms.settings.plugins.allow):
-        if name in ("continuity", "stability", "growth-vectors"):
-            continue
         if name in BUILT_IN:
             if _entry(rooms, name).enabled:
                 plugins.append(BUILT_IN[name](rooms))
@@ -89,6 +87,27 @@ def _graph_memory(rooms: Rooms) -> Plugin:
     return GraphMemory(rooms)
 
 
+def _continuity(rooms: Rooms) -> Plugin:
+    from nanoclaw_memory.turn.continuity import Continuity
+
+    return Continuity(rooms)
+
+
+def _stability(rooms: Rooms) -> Plugin:
+    from nanoclaw_memory.turn.stability import Stability
+
+    return Stability(rooms)
+
+
+def _growth(rooms: Rooms) -> Plugin:
+    from nanoclaw_memory.turn.growth import Growth
+
+    return Growth(rooms)
+
+
 BUILT_IN: dict[str, Callable[[Rooms], Plugin]] = {
     "graph-memory": _graph_memory,
+    "continuity": _continuity,
+    "stability": _stability,
+    "growth-vectors": _growth,
 }

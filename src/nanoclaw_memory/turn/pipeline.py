@@ -112,9 +112,8 @@ class Pipeline:
             self._skip(progress, plugin, f"returned a {type(answer).__name__}, not a Draft", ms)
 
     def _inject(self, progress: _Progress, plugin: Plugin, draft: Draft, ms: float) -> None:
-        lines = (draft.lines,) if isinstance(draft.lines, str) else draft.lines
         label = blocks.sound_label(str(draft.label), plugin.name)
-        block, left_out = blocks.render(label, str(draft.fence), map(str, lines), progress.budget)
+        block, left_out = blocks.render(label, str(draft.fence), map(str, draft.lines), progress.budget)
         progress.notes += [PluginNote(plugin.name, note) for note in draft.notes]
         if block is None:
             reason = f"did not fit the {progress.budget} tokens left" if left_out else "its block was empty"

@@ -15,7 +15,7 @@ from nanoclaw_memory.workspace.paths import Home
 
 if TYPE_CHECKING:
     from nanoclaw_memory.graph.graph import KnowledgeGraph
-    from nanoclaw_memory.providers.embedder import Chain
+    from nanoclaw_memory.providers.embedder import Chain, Embedded
     from nanoclaw_memory.store.exchanges import Exchanges
     from nanoclaw_memory.store.lessons import Lessons
     from nanoclaw_memory.store.turns import Turns
@@ -62,6 +62,21 @@ class Rooms:
         if self.settings.embeddings.provider == "local" and not self.is_resident():
             return None
         return self.open_embedder()
+
+    def asked(self, message: str, deadline: float) -> Embedded | None:
+        """The message's vector, made once a turn; None where vectors take no part. May be a ProviderError."""
+        chain = self.embedder
+        if chain is None:
+            return None
+        if message not in self._asked:
+            made = chain.embed_query(message, deadline=deadline)
+            self._asked.clear()
+            self._asked[message] = made
+        return self._asked[message]
+
+    @cached_property
+    def _asked(self) -> dict[str, Embedded]:
+        return {}
 
     @property
     def without_embedder(self) -> str:

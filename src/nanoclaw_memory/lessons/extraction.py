@@ -1,0 +1,82 @@
+"""From a correction to a lesson: when it applies, what to do, and which principle it serves."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nanoclaw_memory.lessons.corrections import Correction
+from nanoclaw_memory.text import one_line, words
+
+MAX_LESSON = 300
+MAX_TRIGGER = 200
+_OPENING = re.compile(
+    r"^(?:(?:ok(?:ay)?|great|nice|good(?: start)?|thanks|thank you|hmm+|well|but|and|so|also|sure|fine|danke|schön|"
+    r"gut|passt|aber|und|one thing(?: though)?)\b[,.!:;]*\s+)+",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """What a correction teaches."""
+
+    trigger: str
+    lesson: str
+    principle: str
+    general: bool
+
+
+def extract(found: Sequence[Correction], message: str, asked_before: str) -> Extracted:
+    """The lesson of a message's corrections; `asked_before` is what the corrected answer answered."""
+    lesson = one_line(" ".join(dict.fromkeys(_said(one, message) for one in found)))
+    lesson = _OPENING.sub("", lesson)[:MAX_LESSON].strip()
+    lesson = lesson[:1].upper() + lesson[1:]
+    principle = principle_of(lesson)
+    trigger = one_line(asked_before)[:MAX_TRIGGER] or lesson[:MAX_TRIGGER]
+    return Extracted(trigger, lesson, principle, is_general(lesson, found))
+
+
+def principle_of(lesson: str) -> str:
+    """The principle that most words of a lesson speak of; `reliability` when none does."""
+    said = set(words(lesson))
+    scores = {name: len(said & known) for name, known in principles().items()}
+    best = max(scores, key=lambda name: scores[name])
+    return best if scores[best] else "reliability"
+
+
+def is_general(lesson: str, found: Sequence[Correction]) -> bool:
+    """Whether a lesson is about how to answer at all, rather than about a thing."""
+    about_answers = principle_of(lesson) in ("brevity", "style") and bool(set(words(lesson)) & _answering())
+    return about_answers or any(one.kind == "length" for one in found)
+
+
+def _said(one: Correction, message: str) -> str:
+    """The sentence; a bare contradiction with the sentence after it, which says what is right."""
+    if one.kind != "wrong":
+        return one.sentence
+    after = message.partition(one.sentence)[2].strip()
+    following = re.split(r"(?<=[.!?])\s+|\n", after, maxsplit=1)[0] if after else ""
+    return f"{one.sentence} {following}".strip() if len(following) < 200 else one.sentence
+
+
+@functools.lru_cache(maxsize=1)
+def principles() -> dict[str, frozenset[str]]:
+    """The words by which a principle is known."""
+    return {name: frozenset(known.split()) for name, known in _data().items() if name != "answering"}
+
+
+@functools.lru_cache(maxsize=1)
+def _answering() -> frozenset[str]:
+    return frozenset(_data()["answering"].split())
+
+
+@functools.lru_cache(maxsize=1)
+def _data() -> dict[str, str]:
+    text = Path(__file__).with_name("principles.json").read_text(encoding="utf-8")
+    loaded: dict[str, str] = json.loads(text)
+    return loaded

@@ -1,0 +1,88 @@
+"""Which lessons a message calls for: by words, and by vectors where there are some."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from nanoclaw_memory.text import content_words
+from nanoclaw_memory.types import Lesson
+
+SAME = 0.6  # share of words from which two lessons are one
+KEY_WORDS = 3
+_WEAK = frozenset(
+    "use using write writing answer answers please always never next time check make want need like put give"
+    " say show tell thing way good wrong right first again now on don't dont doesn't shouldn't instead before"
+    " benutze verwende schreib schreibe bitte immer nie mal nicht kein keine mehr machen das die der ein eine und"
+    " mit ist du ich es zu auf".split()
+)
+
+
+@dataclass(frozen=True)
+class Match:
+    """A lesson that applies, how well, and by what."""
+
+    lesson: Lesson
+    score: float
+    why: str
+
+
+def stem(word: str) -> str:
+    """A word without the endings that do not change what it is about."""
+    for ending in ("ingly", "ings", "ing", "edly", "ed", "ies", "es", "s", "en", "er", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word
+
+
+def telling(text: str) -> list[str]:
+    """The stems by which texts are compared, in order, each once."""
+    return list(
+        dict.fromkeys(stem(word) for word in content_words(text) if word not in _WEAK and len(word) > 1)
+    )
+
+
+def match(
+    message: str,
+    lessons: Sequence[Lesson],
+    cosines: Mapping[int, float],
+    near: float,
+    most: int,
+) -> list[Match]:
+    """The lessons that apply to a message, best first; general ones fill what places are left."""
+    said = set(telling(message))
+    found = [one for lesson in lessons if (one := _judge(lesson, said, cosines.get(lesson.id), near))]
+    return sorted(found, key=lambda one: (-one.score, -one.lesson.seen, one.lesson.id))[:most]
+
+
+def _judge(lesson: Lesson, said: set[str], cosine: float | None, near: float) -> Match | None:
+    own = telling(lesson.lesson)
+    shared = said & set(own)
+    key = shared & set(own[:KEY_WORDS])
+    asked = telling(lesson.trigger)
+    again = len(said & set(asked)) / max(min(len(said), len(asked)), 1)
+    by_words = 0.0
+    if key or len(shared) >= 2:
+        by_words = 0.5 + 0.5 * len(shared) / max(min(len(own), len(said)), 1)
+    elif again >= 0.6 and len(said & set(asked)) >= 2:
+        by_words = 0.5 * again
+    if by_words:
+        return Match(lesson, by_words, f"words: {', '.join(sorted(shared or said & set(asked)))}")
+    if cosine is not None and cosine >= near:
+        return Match(lesson, 0.5 * cosine, f"meaning: {cosine:.2f}")
+    if lesson.general:
+        return Match(lesson, 0.1, "applies to every answer")
+    return None
+
+
+def same(first: str, second: str) -> float:
+    """How far two lessons say the same, 0 to 1."""
+    one, other = set(telling(first)), set(telling(second))
+    if not one or not other:
+        return float(first.casefold() == second.casefold())
+    return len(one & other) / len(one | other)
+
+
+def near(identity: str) -> float:
+    """The cosine from which a trigger counts as near, by who made the vectors: their scales differ."""
+    return 0.87 if identity.startswith("local/e5-") else 0.7

@@ -1,0 +1,206 @@
+"""Lessons and the outcomes of their injections, kept beside the facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nanoclaw_memory.store.database import Database, Row
+from nanoclaw_memory.types import Lesson, Outcome
+
+MAX_QUERY = 500
+_LESSON = (
+    "id, trigger_pattern, lesson_text, coalesce(principle, ''), effectiveness_score, injection_count, state,"
+    " seen, maturity_days, general, private, origin, created_at, retired_because"
+)
+_OUTCOME = (
+    "id, vector_id, session_id, coalesce(query_text, ''), coalesce(pre_entropy, 0), post_entropy,"
+    " coalesce(user_feedback, ''), helped, injection_time"
+)
+
+
+@dataclass(frozen=True)
+class NewLesson:
+    """A lesson before it is stored."""
+
+    trigger: str
+    lesson: str
+    principle: str
+    state: str
+    general: bool
+    private: bool
+    origin: str = "correction"
+    session_id: str = ""
+    exchange_id: int = 0
+
+
+class Lessons:
+    """The repository of one group's lessons."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    # ---- lessons ----
+
+    def add(self, new: NewLesson, at: str) -> int:
+        """Store a lesson; gives its id."""
+        with self.database.transaction():
+            return self.database.insert(
+                "INSERT INTO growth_vectors (trigger_pattern, lesson_text, principle, state, general, private,"
+                " origin, session_id, exchange_id, created_at, last_seen)"
+                " VALUES (:trigger, :lesson, :principle, :state, :general, :private,"
+                " :origin, :session, :exchange, :at, :at)",
+                {
+                    "trigger": new.trigger,
+                    "lesson": new.lesson,
+                    "principle": new.principle,
+                    "state": new.state,
+                    "general": int(new.general),
+                    "private": int(new.private),
+                    "origin": new.origin,
+                    "session": new.session_id,
+                    "exchange": new.exchange_id,
+                    "at": at,
+                },
+            )
+
+    def update(self, lesson_id: int, **values: Any) -> None:
+        """Change columns of a lesson; the names are ours, never a caller's text."""
+        settings = ", ".join(f"{name} = :{name}" for name in values)
+        with self.database.transaction():
+            self.database.execute(
+                f"UPDATE growth_vectors SET {settings} WHERE id = :lesson_id",  # noqa: S608 (our own names)
+                {**values, "lesson_id": lesson_id},
+            )
+
+    def get(self, lesson_id: int) -> Lesson | None:
+        sql = f"SELECT {_LESSON} FROM growth_vectors WHERE id = :id"  # noqa: S608 (constant columns)
+        rows = self.database.query(sql, {"id": lesson_id})
+        return _lesson(rows[0]) if rows else None
+
+    def all(self, states: Iterable[str] = (), private: bool = True) -> list[Lesson]:
+        """The lessons a scope may see, oldest first."""
+        wanted = ", ".join(f"'{state}'" for state in states if state.isalpha())
+        where = f" AND state IN ({wanted})" if wanted else ""
+        sql = f"SELECT {_LESSON} FROM growth_vectors WHERE (:all OR private = 0){where} ORDER BY id"  # noqa: S608
+        return [_lesson(row) for row in self.database.query(sql, {"all": private})]
+
+    def learnt_from(self, exchange_id: int) -> tuple[int, ...]:
+        """The lessons that an exchange brought or confirmed."""
+        rows = self.database.query(
+            "SELECT id FROM growth_vectors WHERE exchange_id = :id ORDER BY id", {"id": exchange_id}
+        )
+        return tuple(int(row[0]) for row in rows)
+
+    # ---- vectors ----
+
+    def put_vector(self, lesson_id: int, identity: str, vector: bytes) -> None:
+        self.update(lesson_id, trigger_embedding=vector, embedder=identity)
+
+    def vectors(self, identity: str) -> Mapping[int, bytes]:
+        """The vectors of lessons that this embedder made."""
+        rows = self.database.query(
+            "SELECT id, trigger_embedding FROM growth_vectors"
+            " WHERE embedder = :identity AND trigger_embedding IS NOT NULL",
+            {"identity": identity},
+        )
+        return {int(number): bytes(vector) for number, vector in rows}
+
+    def without_vector(self, identity: str, limit: int) -> list[Lesson]:
+        """Lessons in use that this embedder has not seen."""
+        sql = (
+            f"SELECT {_LESSON} FROM growth_vectors WHERE embedder <> :identity"  # noqa: S608 (constant columns)
+            " AND state IN ('candidate', 'active') ORDER BY id DESC LIMIT :limit"
+        )
+        return [_lesson(row) for row in self.database.query(sql, {"identity": identity, "limit": limit})]
+
+    # ---- outcomes ----
+
+    def injected(
+        self, lesson_ids: Sequence[int], session_id: str, query: str, entropy: float, at: str
+    ) -> None:
+        """Note that lessons were put before a model call; what came of it is noted later."""
+        with self.database.transaction():
+            for number in lesson_ids:
+                self.database.execute(
+                    "UPDATE growth_vectors SET injection_count = injection_count + 1 WHERE id = :id",
+                    {"id": number},
+                )
+                self.database.execute(
+                    "INSERT INTO vector_outcomes (vector_id, session_id, query_text, pre_entropy, injection_time)"
+                    " VALUES (:id, :session, :query, :entropy, :at)",
+                    {
+                        "id": number,
+                        "session": session_id,
+                        "query": query[:MAX_QUERY],
+                        "entropy": entropy,
+                        "at": at,
+                    },
+                )
+
+    def awaiting(self, session_id: str) -> list[Outcome]:
+        """Injections of a session whose outcome is not known yet."""
+        sql = (
+            f"SELECT {_OUTCOME} FROM vector_outcomes"  # noqa: S608 (constant columns)
+            " WHERE session_id = :session AND user_feedback IS NULL ORDER BY id"
+        )
+        return [_outcome(row) for row in self.database.query(sql, {"session": session_id})]
+
+    def outcomes(self, lesson_id: int | None = None, limit: int = 100) -> list[Outcome]:
+        """Outcomes, newest first; of one lesson or of all."""
+        sql = (
+            f"SELECT {_OUTCOME} FROM vector_outcomes"  # noqa: S608 (constant columns)
+            " WHERE (:id IS NULL OR vector_id = :id) ORDER BY id DESC LIMIT :limit"
+        )
+        return [_outcome(row) for row in self.database.query(sql, {"id": lesson_id, "limit": limit})]
+
+    def settle(self, outcome_id: int, feedback: str, post_entropy: float | None, helped: bool) -> None:
+        """Note what came of an injection."""
+        with self.database.transaction():
+            self.database.execute(
+                "UPDATE vector_outcomes SET user_feedback = :feedback, helped = :helped,"
+                " post_entropy = coalesce(:post, post_entropy) WHERE id = :id",
+                {"feedback": feedback, "post": post_entropy, "helped": int(helped), "id": outcome_id},
+            )
+
+    def tally(self, lesson_id: int) -> tuple[int, int]:
+        """Of the injections whose outcome is known: how many, and how many helped."""
+        rows = self.database.query(
+            "SELECT count(*), coalesce(sum(helped), 0) FROM vector_outcomes"
+            " WHERE vector_id = :id AND user_feedback IS NOT NULL",
+            {"id": lesson_id},
+        )
+        return int(rows[0][0]), int(rows[0][1])
+
+    def last_outcome(self) -> str:
+        """When the loop last closed; empty when it never did."""
+        rows = self.database.query(
+            "SELECT max(injection_time) FROM vector_outcomes WHERE user_feedback IS NOT NULL"
+        )
+        return str(rows[0][0] or "")
+
+
+def _lesson(row: Row) -> Lesson:
+    return Lesson(
+        id=row[0],
+        trigger=row[1],
+        lesson=row[2],
+        principle=row[3],
+        effectiveness=round(float(row[4]), 3),
+        injections=row[5],
+        state=row[6],
+        seen=row[7],
+        maturity_days=row[8],
+        general=bool(row[9]),
+        private=bool(row[10]),
+        origin=row[11],
+        created_at=row[12],
+        retired_because=row[13],
+    )
+
+
+def _outcome(row: Row) -> Outcome:
+    number, lesson_id, session, query, before, after, feedback, helped, at = row
+    verdict = None if helped is None else bool(helped)
+    return Outcome(number, lesson_id, session, query, before, after, feedback, verdict, at)

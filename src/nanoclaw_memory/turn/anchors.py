@@ -1,0 +1,78 @@
+"""Anchors: moments of the last two hours that continuity holds on to, found in what the person said."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from nanoclaw_memory.clock import moment_of
+from nanoclaw_memory.text import one_line
+from nanoclaw_memory.types import Exchange
+
+MOST = 15
+LIFETIME = timedelta(hours=2)
+MAX_TEXT = 200
+_KINDS: tuple[tuple[str, float, re.Pattern[str]], ...] = (
+    (
+        "identity",
+        1.0,
+        re.compile(
+            r"\b(?:my name is|call me|i am (?:a|an|the)\b|i'm (?:a|an|the)\b|i work (?:as|at|for)\b|i live in\b|"
+            r"i was born|who (?:are you|am i)|mein name ist|ich heiße|nenn mich|ich bin (?:ein|eine|der|die)\b|"
+            r"ich arbeite (?:als|bei)\b|ich wohne in\b|wer bist du)",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "contradiction",
+        1.0,
+        re.compile(
+            r"\b(?:but (?:earlier |before |yesterday )?you (?:just )?(?:said|told|wrote)|that contradicts|"
+            r"you (?:said|told me) the opposite|i changed my mind|aber (?:vorhin |gestern )?hast du|das widerspricht|"
+            r"ich habe es mir anders überlegt)\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "tension",
+        0.7,
+        re.compile(
+            r"\b(?:i'?m (?:worried|not sure|torn|stuck|frustrated|afraid)|i can'?t decide|on the one hand|i disagree|"
+            r"we need to talk|ich (?:mache mir sorgen|bin (?:unsicher|frustriert|hin- und hergerissen))|einerseits)\b",
+            re.IGNORECASE,
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """A moment worth holding on to."""
+
+    kind: str
+    weight: float
+    text: str
+    at: str
+
+
+def find(exchanges: Sequence[Exchange], now: datetime) -> list[Anchor]:
+    """The anchors among exchanges, the weightiest and newest first.
+
+    They are read from the archive each time, so that they live on between processes and die with what is forgotten.
+    """
+    found = []
+    for one in exchanges:
+        if now - moment_of(one.timestamp) > LIFETIME:
+            continue
+        for sentence in re.split(r"(?<=[.!?])\s+|\n", one.user_message[:4_000]):
+            kind = _kind(sentence)
+            if kind:
+                found.append(Anchor(*kind, one_line(sentence)[:MAX_TEXT], one.timestamp))
+    unique = {anchor.text.casefold(): anchor for anchor in found}
+    return sorted(unique.values(), key=lambda anchor: (anchor.weight, anchor.at), reverse=True)[:MOST]
+
+
+def _kind(sentence: str) -> tuple[str, float] | None:
+    return next(((name, weight) for name, weight, pattern in _KINDS if pattern.search(sentence)), None)

@@ -1,0 +1,124 @@
+"""Claims of memory in an answer, checked against what was really said and logged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from nanoclaw_memory.clock import moment_of
+from nanoclaw_memory.lessons.matching import telling
+from nanoclaw_memory.types import Exchange
+
+ENOUGH = 0.6  # share of a claim's words that one place must hold to support it
+MOST_CLAIMS = 5
+_SENTENCE = re.compile(r"[^.!?\n]+")
+_MEMORY = re.compile(
+    r"\b(?:(?:as|like) (?:you|we) (?:told|said|mentioned|asked|explained|discussed|agreed|decided)(?: me)?(?: earlier|"
+    r" before| already| yesterday| last \w+)*|you (?:told me|mentioned|once said)(?: earlier| before| that)*|"
+    r"(?:i remember|i recall)(?: that| when| you)*|(?:last time|earlier) (?:you|we) \w+|"
+    r"wie (?:du|wir) (?:gesagt|erwähnt|besprochen|vereinbart|erzählt)(?: hast| haben| hatten)?|"
+    r"du (?:hast|hattest) (?:mir )?(?:gesagt|erzählt|erwähnt),?(?: dass)?|ich erinnere mich(?:,? dass)?)\b",
+    re.IGNORECASE,
+)
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_TAGE = ("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag")
+_WHEN = re.compile(
+    r"\b(?:(?P<yesterday>yesterday|gestern)|(?P<week>last week|letzte woche)|(?P<month>last month|letzten monat)|"
+    rf"(?:last|on|letzten|am) (?P<day>{'|'.join((*_WEEKDAYS, *_TAGE))})|(?P<ago>\d{{1,3}}) (?P<unit>days|weeks) ago|"
+    r"vor (?P<vor>\d{1,3}) (?P<einheit>tagen|wochen)|(?P<iso>\d{4}-\d{2}-\d{2}))\b",
+    re.IGNORECASE,
+)
+_PAST = re.compile(r"\b(?:we|you|i|wir|du|ich)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something an answer says was said or happened, and between which days if it says so."""
+
+    text: str
+    words: tuple[str, ...]
+    first: date | None = None
+    last: date | None = None
+
+
+def memories(answer: str) -> Iterator[Claim]:
+    """Claims to remember something the person said."""
+    number = 0
+    for sentence in _SENTENCE.findall(answer[:8_000]):
+        said = _MEMORY.search(sentence)
+        if said and number < MOST_CLAIMS:
+            words = telling(sentence[: said.start()] + " " + sentence[said.end() :])
+            if len(words) >= 2:
+                number += 1
+                yield Claim(sentence.strip()[:200], tuple(words))
+
+
+def dated(answer: str, today: date) -> Iterator[Claim]:
+    """Claims that something was said or done on a certain day."""
+    number = 0
+    for sentence in _SENTENCE.findall(answer[:8_000]):
+        said = _WHEN.search(sentence)
+        if said and _PAST.search(sentence) and number < MOST_CLAIMS:
+            span = _days(said, today)
+            words = telling(sentence[: said.start()] + " " + sentence[said.end() :])
+            if span and span[1] <= today and len(words) >= 2:
+                number += 1
+                yield Claim(sentence.strip()[:200], tuple(words), *span)
+
+
+def supported(claim: Claim, texts: Sequence[str]) -> bool:
+    """Whether one of the texts holds enough of the claim's words."""
+    return any(_share(claim, text) >= ENOUGH for text in texts)
+
+
+def contradicted(
+    claim: Claim, exchanges: Sequence[Exchange], logs: Callable[[], Iterator[tuple[date, str]]]
+) -> date | None:
+    """The day on which it really was, if what was said and logged knows it and not on the claimed days."""
+    known: list[date] = []
+    for one in exchanges:
+        if _share(claim, f"{one.user_message}\n{one.agent_response}") >= ENOUGH:
+            known.append(moment_of(one.timestamp).date())
+    known += [day for day, line in logs() if _share(claim, line) >= ENOUGH]
+    if not known or claim.first is None or claim.last is None:
+        return None
+    # A day's grace: what was done late in the evening is often told of as the next day's.
+    slack = timedelta(days=1)
+    if any(claim.first - slack <= day <= claim.last + slack for day in known):
+        return None
+    last = claim.last
+    return min(known, key=lambda day: abs(day - last))
+
+
+def _share(claim: Claim, text: str) -> float:
+    there = set(telling(text[:20_000]))
+    return sum(word in there for word in claim.words) / len(claim.words)
+
+
+def _days(said: re.Match[str], today: date) -> tuple[date, date] | None:
+    if said["yesterday"]:
+        return today - timedelta(days=1), today - timedelta(days=1)
+    if said["week"]:
+        monday = today - timedelta(days=today.weekday() + 7)
+        return monday, monday + timedelta(days=6)
+    if said["month"]:
+        last = today.replace(day=1) - timedelta(days=1)
+        return last.replace(day=1), last
+    if said["day"]:
+        name = said["day"].casefold()
+        wanted = (_WEEKDAYS if name in _WEEKDAYS else _TAGE).index(name)
+        back = (today.weekday() - wanted - 1) % 7 + 1
+        return today - timedelta(days=back), today - timedelta(days=back)
+    if said["iso"]:
+        try:
+            day = date.fromisoformat(said["iso"])
+        except ValueError:
+            return None
+        return day, day
+    number = int(said["ago"] or said["vor"])
+    weeks = (said["unit"] or said["einheit"]).casefold() in ("weeks", "wochen")
+    day = today - timedelta(days=number * (7 if weeks else 1))
+    slack = timedelta(days=3 if weeks else 0)
+    return day - slack, day + slack

@@ -1,0 +1,189 @@
+"""Continuity (order 10): what was said in earlier sessions, when the present message calls it to mind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, timedelta
+
+from nanoclaw_memory import tokens
+from nanoclaw_memory.clock import moment_of, stamp
+from nanoclaw_memory.errors import ProviderError
+from nanoclaw_memory.store.exchanges import Sight
+from nanoclaw_memory.store.keywords import terms_of
+from nanoclaw_memory.turn import anchors, blocks, topics, wording
+from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
+from nanoclaw_memory.turn.recollect import Recollection, Recollector
+from nanoclaw_memory.turn.rooms import Rooms
+from nanoclaw_memory.types import Exchange, ToolCall
+
+MOST_CHARS = 800  # of one recollection
+EMBED_AT_ONCE = 16
+RECENT, MID = timedelta(days=7), timedelta(days=60)
+SHARES = (0.5, 0.3, 0.2)  # of the budget: recent, mid, old; what one tier leaves goes to the next
+SHOWN_ANCHORS = 3
+
+
+class Continuity(Plugin):
+    """Remembers across sessions, and keeps silent when nothing is called to mind."""
+
+    name = "continuity"
+
+    def __init__(self, rooms: Rooms) -> None:
+        self.rooms = rooms
+        self.own = rooms.settings.plugins.entries.continuity
+        self.order = self.own.order
+        self.timeout_ms = self.own.timeout_ms
+
+    # ---- before the answer ----
+
+    def before_turn(self, message: str, moment: Moment) -> Answer:
+        scope = moment.scope
+        after = self.rooms.turns.compacted_up_to(scope.session_id) if scope.session_id else 0
+        sight = Sight(scope.private, scope.session_id, after)
+        now_topics = self._topics(moment)
+        words = [word for topic in now_topics for word in topic.label.split("-")]
+        recollector = Recollector(self.rooms)
+        ranked, evidence, note = recollector.search(message, sight, moment.now, moment.deadline, words)
+        notes = (note,) if note else ()
+        if not ranked:
+            return Silence("nothing that was said before matches", notes)
+        if not self.own.always and not evidence.enough:
+            return Silence("what was said before is about something else", notes)
+        chosen = ranked[: self.own.max_recollections]
+        lines, used = self._lines(chosen, set(terms_of(message)), moment)
+        lines += self._closing(now_topics, moment)
+        return Draft(blocks.CONTINUITY, tuple(lines), hits=used, notes=notes)
+
+    def session_start(self, moment: Moment) -> Answer:
+        """How the last session ended; after a compaction, what this one was about."""
+        recent = self.rooms.exchanges.recent(moment.scope.private, limit=3)
+        if not recent:
+            return Silence("nothing was said yet")
+        lines, used = self._lines([Recollection(one, 1.0) for one in recent[-2:]], set(), moment)
+        return Draft(blocks.CONTINUITY, (*lines, *self._closing(self._topics(moment), moment)), hits=used)
+
+    def _lines(
+        self, chosen: Sequence[Recollection], wanted: set[str], moment: Moment
+    ) -> tuple[list[str], int]:
+        """The recollections within the budget, told oldest first."""
+        limit = min(self.own.context_budget, moment.budget)
+        kept = allot(chosen, moment.now, limit, lambda one: self._told(one.exchange, wanted))
+        kept.sort(key=lambda one: one.exchange.id)
+        lines: list[str] = []
+        today = moment.now.date()
+        day_before: tuple[str, date] | None = None
+        for one in kept:
+            exchange = one.exchange
+            day = moment_of(exchange.timestamp).astimezone(moment.now.tzinfo).date()
+            if day_before != (exchange.session_id, day):
+                text = f"{exchange.user_message}\n{exchange.agent_response}"
+                lines.append(wording.discussing(exchange.topic, text, day, today))
+                day_before = (exchange.session_id, day)
+            lines += self._told(exchange, wanted)
+        return lines, len(kept)
+
+    @staticmethod
+    def _told(exchange: Exchange, wanted: set[str]) -> list[str]:
+        both = len(exchange.user_message) + len(exchange.agent_response)
+        fits = both <= MOST_CHARS
+        half = MOST_CHARS // 2
+        told = []
+        if exchange.user_message:
+            user = exchange.user_message if fits else wording.excerpt(exchange.user_message, wanted, half)
+            told.append(wording.user_mentioned(user))
+        if exchange.agent_response:
+            agent = (
+                exchange.agent_response if fits else wording.excerpt(exchange.agent_response, wanted, half)
+            )
+            told.append(wording.you_said(agent))
+        return told
+
+    def _topics(self, moment: Moment) -> list[topics.Topic]:
+        since = stamp(moment.now - timedelta(days=2))
+        scope = moment.scope
+        if scope.session_id:
+            last = self.rooms.exchanges.of_session(scope.session_id, scope.private, topics.WINDOW)
+        else:
+            last = []
+        last = last or self.rooms.exchanges.recent(scope.private, since, topics.WINDOW)
+        return topics.track([f"{one.user_message}\n{one.agent_response}" for one in last])
+
+    def _closing(self, now_topics: Sequence[topics.Topic], moment: Moment) -> list[str]:
+        lines = []
+        since = stamp(moment.now - anchors.LIFETIME)
+        held = anchors.find(self.rooms.exchanges.recent(moment.scope.private, since), moment.now)
+        if held:
+            shown = "; ".join(f'"{anchor.text}" ({anchor.kind})' for anchor in held[:SHOWN_ANCHORS])
+            lines.append(f"Hold on to: {shown}")
+        if now_topics:
+            lines.append("Topics: " + ", ".join(f"{topic.label} ({topic.state})" for topic in now_topics))
+        return lines
+
+    # ---- after the answer ----
+
+    def after_turn(self, exchange: Exchange, tool_calls: tuple[ToolCall, ...], moment: Moment) -> None:
+        self.embed_pending(EMBED_AT_ONCE)
+        self._overflow()
+
+    def embed_pending(self, limit: int) -> int:
+        """Give vectors to exchanges that have none, where the embedder is at hand; gives how many."""
+        chain = self.rooms.embedder
+        if chain is None:
+            return 0
+        todo = self.rooms.exchanges.without_vector(chain.identity.key, limit)
+        sides = [
+            (one.id, side, text)
+            for one in todo
+            for side, text in enumerate((one.user_message, one.agent_response))
+            if text.strip()
+        ]
+        if not sides:
+            return 0
+        try:
+            vectors = chain.embed_documents([text[:2_000] for _, _, text in sides]).vectors
+        except ProviderError:
+            return 0  # words serve; the next exchange tries again
+        rows = [
+            (number, side, vector.tobytes()) for (number, side, _), vector in zip(sides, vectors, strict=True)
+        ]
+        self.rooms.exchanges.put_vectors(chain.identity.key, rows)
+        return len(todo)
+
+    def _overflow(self) -> None:
+        """Move the oldest exchanges into the archive file when there are more than may be kept."""
+        from nanoclaw_memory.turn.overflow import move_oldest
+
+        over = self.rooms.exchanges.count() - self.own.max_exchanges
+        if over > 0:
+            move_oldest(self.rooms, over)
+
+
+def allot(
+    chosen: Sequence[Recollection],
+    now: datetime,
+    budget: int,
+    told: Callable[[Recollection], list[str]],
+) -> list[Recollection]:
+    """The recollections that fit: each tier of age has its share, the newest tier first, the best first in each."""
+    tiers: list[list[Recollection]] = [[], [], []]
+    for one in chosen:
+        age = now - moment_of(one.exchange.timestamp)
+        tiers[0 if age <= RECENT else 1 if age <= MID else 2].append(one)
+    kept: list[Recollection] = []
+    left = 0.0
+    waiting: list[Recollection] = []
+    for share, tier in zip(SHARES, tiers, strict=True):
+        left += share * budget
+        for one in tier:
+            cost = sum(tokens.estimate(line) for line in told(one)) + 12
+            if cost <= left:
+                kept.append(one)
+                left -= cost
+            else:
+                waiting.append(one)
+    for one in waiting:  # what older tiers did not use is there for what did not fit its own
+        cost = sum(tokens.estimate(line) for line in told(one)) + 12
+        if cost <= left:
+            kept.append(one)
+            left -= cost
+    return kept

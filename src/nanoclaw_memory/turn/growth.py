@@ -1,0 +1,186 @@
+"""Growth (order 20): learns lessons from corrections, injects them when needed, and measures what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from nanoclaw_memory.clock import stamp
+from nanoclaw_memory.errors import ProviderError
+from nanoclaw_memory.lessons import corrections, matching, maturity
+from nanoclaw_memory.lessons.corrections import Correction
+from nanoclaw_memory.lessons.extraction import extract
+from nanoclaw_memory.store.lessons import NewLesson
+from nanoclaw_memory.turn import blocks, entropy
+from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
+from nanoclaw_memory.turn.rooms import Rooms
+from nanoclaw_memory.types import Exchange, Lesson, Outcome, ToolCall
+
+FENCE = "(learnt from earlier corrections; what the user says now comes first)"
+ACTIVE_FROM = 0.7  # weight of a correction that makes a lesson at once
+EMBED_AT_ONCE = 8
+
+
+class Growth(Plugin):
+    """Turns what a person had to correct into reminders."""
+
+    name = "growth-vectors"
+
+    def __init__(self, rooms: Rooms) -> None:
+        self.rooms = rooms
+        self.own = rooms.settings.plugins.entries.growth_vectors
+        self.order = self.own.order
+        self.timeout_ms = self.own.timeout_ms
+
+    # ---- before the answer ----
+
+    def before_turn(self, message: str, moment: Moment) -> Answer:
+        active = self.rooms.lessons.all(("active",), moment.scope.private)
+        if not active:
+            return Silence("no lesson is active")
+        cosines, identity, note = self._cosines(message, moment)
+        near = self.own.min_similarity or matching.near(identity)
+        found = matching.match(message, active, cosines, near, self.own.max_lessons)
+        notes = (note,) if note else ()
+        if not found:
+            return Silence("no lesson applies", notes)
+        lines = tuple(f"• {one.lesson.lesson} [{one.lesson.principle}]" for one in found)
+        return Draft(
+            blocks.GROWTH,
+            lines,
+            fence=FENCE,
+            hits=len(found),
+            notes=notes,
+            then=lambda: self._injected(found, message, moment),
+        )
+
+    def _injected(self, found: Sequence[matching.Match], message: str, moment: Moment) -> None:
+        measures = self.rooms.turns.measures(moment.scope.session_id, 1)
+        level = measures[-1].entropy if measures else 0.0
+        ids = [one.lesson.id for one in found]
+        self.rooms.lessons.injected(ids, moment.scope.session_id, message, level, stamp(moment.now))
+
+    def _cosines(self, message: str, moment: Moment) -> tuple[Mapping[int, float], str, str]:
+        """How near each lesson's trigger is, by whom, and why not where vectors take no part."""
+        try:
+            asked = self.rooms.asked(message, moment.deadline)
+        except ProviderError as error:
+            return {}, "", f"vectors: {error.message}"
+        if asked is None:
+            return {}, "", self.rooms.without_embedder
+        import numpy as np
+
+        known = self.rooms.lessons.vectors(asked.identity.key)
+        cosines = {
+            number: float(np.frombuffer(vector, dtype=np.float32) @ asked.vector)
+            for number, vector in known.items()
+        }
+        return cosines, asked.identity.key, ""
+
+    # ---- after the answer ----
+
+    def after_turn(self, exchange: Exchange, tool_calls: tuple[ToolCall, ...], moment: Moment) -> None:
+        found = corrections.find(exchange.user_message)
+        self._settle(exchange, found)
+        if found:
+            self._learn(exchange, found)
+        self._embed()
+
+    def _settle(self, exchange: Exchange, found: Sequence[Correction]) -> None:
+        """This message is what came of the injections before it."""
+        waiting = self.rooms.lessons.awaiting(exchange.session_id)
+        due = [one for one in waiting if not self._is_for(one, exchange, waiting)]
+        praised = not found and corrections.is_praise(exchange.user_message)
+        after = entropy.total(entropy.measure(exchange.user_message))
+        for outcome in due:
+            lesson = self.rooms.lessons.get(outcome.lesson_id)
+            repeated = lesson is not None and any(_about(lesson, one) for one in found)
+            feedback = "bad" if repeated else "good" if praised else "neutral"
+            helped = feedback == "good" or (feedback == "neutral" and after <= max(outcome.pre_entropy, 0.3))
+            self.rooms.lessons.settle(outcome.id, feedback, after, helped)
+            review(self.rooms, outcome.lesson_id, exchange.timestamp)
+
+    @staticmethod
+    def _is_for(outcome: Outcome, exchange: Exchange, waiting: Sequence[Outcome]) -> bool:
+        """Whether an injection was made for this very message, whose effect is not known yet."""
+        latest = max(one.injected_at for one in waiting)
+        said = " ".join(exchange.user_message.split())[:100]
+        return outcome.injected_at == latest and " ".join(outcome.query.split())[:100] == said
+
+    def _learn(self, exchange: Exchange, found: Sequence[Correction]) -> None:
+        before = [
+            one
+            for one in self.rooms.exchanges.of_session(exchange.session_id, exchange.private, 2)
+            if one.id != exchange.id
+        ]
+        asked = before[-1].user_message if before else ""
+        taught = extract(found, exchange.user_message, asked)
+        sure = max(one.weight for one in found) >= ACTIVE_FROM
+        known = self._known(taught.lesson, exchange.private)
+        if known is not None:
+            state = "active" if known.state in ("candidate", "retired") else known.state
+            self.rooms.lessons.update(
+                known.id,
+                seen=known.seen + 1,
+                state=state,
+                exchange_id=exchange.id,
+                last_seen=exchange.timestamp,
+                retired_because="",
+            )
+            return
+        self.rooms.lessons.add(
+            NewLesson(
+                taught.trigger,
+                taught.lesson,
+                taught.principle,
+                "active" if sure else "candidate",
+                taught.general,
+                exchange.private,
+                session_id=exchange.session_id,
+                exchange_id=exchange.id,
+            ),
+            exchange.timestamp,
+        )
+
+    def _known(self, lesson: str, private: bool) -> Lesson | None:
+        """A lesson that says the same, of this kind of scope."""
+        known = [one for one in self.rooms.lessons.all((), private) if one.private == private]
+        best = max(known, key=lambda one: matching.same(one.lesson, lesson), default=None)
+        return best if best and matching.same(best.lesson, lesson) >= matching.SAME else None
+
+    def _embed(self) -> None:
+        """Vectors of lessons that have none, where the embedder is at hand."""
+        chain = self.rooms.embedder
+        if chain is None:
+            return
+        todo = self.rooms.lessons.without_vector(chain.identity.key, EMBED_AT_ONCE)
+        if not todo:
+            return
+        try:
+            vectors = chain.embed_documents([f"{one.trigger}\n{one.lesson}" for one in todo]).vectors
+        except ProviderError:
+            return  # words serve; the next turn tries again
+        for lesson, vector in zip(todo, vectors, strict=True):
+            self.rooms.lessons.put_vector(lesson.id, chain.identity.key, vector.tobytes())
+
+
+def _about(lesson: Lesson, correction: Correction) -> bool:
+    """Whether a correction is about the thing that a lesson had reminded of."""
+    own, said = set(matching.telling(lesson.lesson)), set(matching.telling(correction.sentence))
+    return bool(own & said) or matching.same(lesson.lesson, correction.sentence) >= matching.SAME
+
+
+def review(rooms: Rooms, lesson_id: int, at: str) -> None:
+    """Bring a lesson's effectiveness up to date; retire it when it never helps."""
+    from nanoclaw_memory.clock import moment_of
+
+    lesson = rooms.lessons.get(lesson_id)
+    if lesson is None:
+        return
+    known, helped = rooms.lessons.tally(lesson_id)
+    values: dict[str, object] = {
+        "effectiveness_score": maturity.effectiveness(known, helped),
+        "maturity_days": maturity.days(lesson, moment_of(at)),
+    }
+    if lesson.state == "active" and maturity.without_effect(known, helped):
+        values |= {"state": "retired", "retired_because": f"helped {helped} of {known} times"}
+    rooms.lessons.update(lesson_id, **values)

@@ -1,0 +1,38 @@
+"""The oldest exchanges leave the database for an archive file in the workspace: readable, searchable, not lost."""
+
+from __future__ import annotations
+
+from nanoclaw_memory.clock import moment_of
+from nanoclaw_memory.text import one_line
+from nanoclaw_memory.turn.rooms import Rooms
+from nanoclaw_memory.types import Exchange
+from nanoclaw_memory.workspace.files import append_line
+
+BATCH = 200
+MAX_TOLD = 2_000
+
+
+def archive_path(exchange: Exchange) -> str:
+    """The file of the month in which it was said."""
+    return f"conversations/exchanges-{exchange.timestamp[:7]}.md"
+
+
+def move_oldest(rooms: Rooms, number: int) -> int:
+    """Write the oldest exchanges to their archive files, then delete them; gives how many.
+
+    A crash between the two leaves an exchange in both places rather than in none.
+    """
+    oldest = rooms.exchanges.oldest(min(number, BATCH))
+    workspace = rooms.home.workspace(rooms.scope.group)
+    for one in oldest:
+        path = workspace / archive_path(one)
+        append_line(path, _entry(one), f"# Exchanges of {one.timestamp[:7]}\n\n")
+    rooms.exchanges.remove(one.id for one in oldest)
+    return len(oldest)
+
+
+def _entry(one: Exchange) -> str:
+    day = moment_of(one.timestamp)
+    head = f"## {day:%Y-%m-%d %H:%M} {one_line(one.session_id)}".rstrip()
+    user, agent = one_line(one.user_message)[:MAX_TOLD], one_line(one.agent_response)[:MAX_TOLD]
+    return f"{head}\n\n**User**: {user}\n\n**Agent**: {agent}\n"

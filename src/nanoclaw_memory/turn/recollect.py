@@ -1,0 +1,180 @@
+"""Recollection: which earlier exchanges a message calls to mind, and whether it calls any to mind at all."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from nanoclaw_memory.clock import moment_of
+from nanoclaw_memory.errors import ProviderError
+from nanoclaw_memory.store.exchanges import Exchanges, Sight
+from nanoclaw_memory.store.keywords import terms_of
+from nanoclaw_memory.turn.rooms import Rooms
+from nanoclaw_memory.types import Exchange
+
+CANDIDATES = 60
+NEXT, SECOND_NEXT = 0.3, 0.15  # what a neighbour in the same session lends of its own score
+SAME_TOPIC = 1.5
+RECENCY_DAYS = 90.0
+RECENCY = 0.1
+_PHRASE = re.compile(
+    r"\b(?:remember|recall|remind me|last (?:time|week|month|night|\w+day)|yesterday|the other day|earlier|previously|"
+    r"(?:did|had|have) (?:we|i|you)\b|we (?:said|discussed|talked|decided|agreed|spoke)|i (?:said|told|mentioned)|"
+    r"you (?:said|told|mentioned|suggested)|where were we|what was (?:that|the)|"
+    r"erinner\w*|letztes mal|letzte woche|gestern|neulich|vorhin|hatten wir|haben wir|wir (?:sagten|besprachen)|"
+    r"ich (?:sagte|erwähnte)|du (?:sagtest|meintest))\b",
+    re.IGNORECASE,
+)
+_ASKS_FOR_MEMORY = re.compile(
+    r"^\W*(?:do you (?:still )?remember|can you recall|what do you (?:know|remember) about|erinnerst du dich)\b",
+    re.IGNORECASE,
+)
+_DENIAL = re.compile(
+    r"\b(?:i (?:don'?t|do not) (?:have (?:any )?(?:memory|record|recollection)|recall|remember)|no (?:memory|record) of|"
+    r"i have no (?:memory|record)|daran erinnere ich mich nicht|ich habe keine erinnerung)\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W_]+", re.UNICODE)
+_NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w'’-]+", re.UNICODE)
+
+
+@dataclass(frozen=True)
+class Recollection:
+    """An exchange that comes to mind."""
+
+    exchange: Exchange
+    score: float
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What speaks for having heard of this before."""
+
+    phrase: bool  # the message asks about the past
+    cosine: float  # of the nearest exchange; 0 without vectors
+    covered: float  # share of the message's weight of words that the best exchange holds
+    known_names: float  # share of the names in the message that were ever said; 1 when it holds none
+    names: int
+    shared: int  # telling words that the best exchange shares
+
+    @property
+    def enough(self) -> bool:
+        """Whether to speak at all."""
+        return True
+
+
+def is_noise(exchange: Exchange) -> bool:
+    """Whether an exchange only asks for memory, or only denies it."""
+    return bool(
+        _ASKS_FOR_MEMORY.match(exchange.user_message) or _DENIAL.search(exchange.agent_response[:400])
+    )
+
+
+class Recollector:
+    """Searches the archive for one message."""
+
+    def __init__(self, rooms: Rooms) -> None:
+        self.rooms = rooms
+        self.exchanges: Exchanges = rooms.exchanges
+
+    def search(
+        self, message: str, sight: Sight, now: datetime, deadline: float, topic_words: Sequence[str] = ()
+    ) -> tuple[list[Recollection], Evidence, str]:
+        """Candidates best first, what speaks for them, and a note about what could not take part."""
+        by_words = self.exchanges.by_words(message, sight, CANDIDATES)
+        cosines, note = self._by_vector(message, sight, deadline)
+        scores = self._fused(by_words, cosines)
+        found = self.exchanges.get(list(scores))
+        scores = {number: score for number, score in scores.items() if not is_noise(found[number])}
+        lifted = self._with_neighbours(scores, found)
+        ranked = sorted(
+            (Recollection(found[n], self._weighed(found[n], s, now, topic_words)) for n, s in lifted.items()),
+            key=lambda one: (-one.score, -one.exchange.id),
+        )
+        return ranked, self.evidence(message, ranked, cosines), note
+
+    def _by_vector(self, message: str, sight: Sight, deadline: float) -> tuple[dict[int, float], str]:
+        try:
+            asked = self.rooms.asked(message, deadline)
+        except ProviderError as error:
+            return {}, f"vectors: {error.message}"
+        if asked is None:
+            return {}, self.rooms.without_embedder
+        near = self.exchanges.by_vector(asked.identity.key, asked.vector, sight, CANDIDATES)
+        return dict(near), ""
+
+    def _fused(self, by_words: list[tuple[int, float]], cosines: dict[int, float]) -> dict[int, float]:
+        """Keyword score by its maximum, cosine by its span, weighed as the embedder asks."""
+        chain = self.rooms.embedder
+        of_vectors, of_words = chain.weights if chain is not None and cosines else (0.0, 1.0)
+        most = max((score for _, score in by_words), default=0.0) or 1.0
+        fused = {number: of_words * max(score, 0.0) / most for number, score in by_words}
+        if cosines:
+            low, high = min(cosines.values()), max(cosines.values())
+            span = (high - low) or 1.0
+            for number, cosine in cosines.items():
+                fused[number] = fused.get(number, 0.0) + of_vectors * (cosine - low) / span
+        return fused
+
+    def _with_neighbours(self, scores: dict[int, float], found: dict[int, Exchange]) -> dict[int, float]:
+        """What stands beside a good exchange in its session is likely about the same."""
+        by_session: dict[str, list[int]] = {}
+        for number in sorted(scores):
+            by_session.setdefault(found[number].session_id, []).append(number)
+        lifted = dict(scores)
+        for numbers in by_session.values():
+            for place, number in enumerate(numbers):
+                for other in numbers[max(place - 2, 0) : place + 3]:
+                    distance = abs(other - number)
+                    if distance in (1, 2):
+                        share = NEXT if distance == 1 else SECOND_NEXT
+                        lifted[number] += share * scores[other]
+        return lifted
+
+    @staticmethod
+    def _weighed(exchange: Exchange, score: float, now: datetime, topic_words: Sequence[str]) -> float:
+        age = max((now - moment_of(exchange.timestamp)).total_seconds() / 86_400, 0.0)
+        fresh = 1.0 - RECENCY + RECENCY * 2.0 ** (-age / RECENCY_DAYS)
+        same = any(word in exchange.topic.casefold() for word in topic_words)
+        return score * fresh * (SAME_TOPIC if same else 1.0)
+
+    # ---- is there anything to remember? ----
+
+    def evidence(self, message: str, ranked: Sequence[Recollection], cosines: dict[int, float]) -> Evidence:
+        """What speaks for having heard of this before, from the best candidates."""
+        terms = terms_of(message)
+        total = max(self.exchanges.count(), 1)
+        weights = {term: _rarity(self.exchanges.spread(term), total) for term in terms}
+        best = ranked[:5]
+        texts = [_folded(f"{one.exchange.user_message} {one.exchange.agent_response}") for one in best]
+        whole = sum(weights.values()) or 1.0
+        held = [[term for term in terms if _holds(text, term)] for text in texts]
+        covered = max((sum(weights[t] for t in own) / whole for own in held), default=0.0)
+        names = {name.casefold().removesuffix("'s").removesuffix("’s") for name in _NAME.findall(message)}
+        names = {name for name in names if len(name) > 2}
+        known = sum(self.exchanges.spread(name, 1) > 0 for name in names)
+        return Evidence(
+            phrase=bool(_PHRASE.search(message)),
+            cosine=max(cosines.values(), default=0.0),
+            covered=covered,
+            known_names=known / len(names) if names else 1.0,
+            names=len(names),
+            shared=max(map(len, held), default=0),
+        )
+
+
+def _rarity(spread: int, total: int) -> float:
+    """How much a word tells: much when few exchanges hold it, most when none does."""
+    return math.log(1 + total / (spread + 0.5))
+
+
+def _folded(text: str) -> str:
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
+
+
+def _holds(text: str, term: str) -> bool:
+    stem = term[:-1] if term.endswith("s") and len(term) > 3 else term
+    return f" {stem}" in text

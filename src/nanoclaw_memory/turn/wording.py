@@ -1,0 +1,112 @@
+"""How recalled moments are put into words: first person, with dates as people say them."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+from nanoclaw_memory.text import one_line
+
+_SAID = {
+    "want": "wanting",
+    "need": "needing",
+    "plan": "planning",
+    "prefer": "preferring",
+    "like": "liking",
+    "love": "loving",
+    "hate": "hating",
+    "hope": "hoping",
+    "think": "thinking",
+}
+_FIRST = re.compile(rf"^(?:I|We) ({'|'.join(_SAID)}) (?P<what>[^.!?]+)[.!]?\Z", re.IGNORECASE)
+_NUMBERS = (
+    "",
+    "",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
+
+
+def when(day: date, today: date) -> str:
+    """A day as people say it: today, yesterday, last Tuesday, three weeks ago, in March 2025."""
+    days = (today - day).days
+    if days <= 0:
+        return "earlier today"
+    if days == 1:
+        return "yesterday"
+    if days < 7:
+        return f"last {day:%A}" if days > 2 else f"on {day:%A}"
+    if days < 14:
+        return "last week"
+    if days < 56:
+        return f"{_NUMBERS[days // 7]} weeks ago"
+    months = (today.year - day.year) * 12 + today.month - day.month
+    if months < 12:
+        return f"{_NUMBERS[months]} months ago ({day:%-d %B})"
+    return f"in {day:%B %Y}"
+
+
+def discussing(topic: str, text: str, day: date, today: date) -> str:
+    """'You were discussing the payment API migration yesterday.'"""
+    moment = when(day, today)
+    if not topic:
+        return (
+            f"You were talking {moment}."
+            if moment.startswith(("earlier", "yest", "last", "on"))
+            else f"You talked {moment}."
+        )
+    article = "the " if re.search(rf"\bthe {re.escape(topic)}\b", text, re.IGNORECASE) else ""
+    return f"You were discussing {article}{topic} {moment}."
+
+
+def you_said(text: str) -> str:
+    """The agent's own words."""
+    return f'You said: "{_quoted(text)}"'
+
+
+def user_mentioned(text: str) -> str:
+    """The person's words: as wanting or needing something where they said just that, quoted otherwise."""
+    plain = one_line(text)
+    said = _FIRST.match(plain)
+    if said and '"' not in plain:
+        what = re.sub(r"\bmy\b", "their", said["what"])
+        return f"User mentioned {_SAID[said[1].casefold()]} {what}."
+    return f'User mentioned: "{_quoted(plain)}"'
+
+
+def _quoted(text: str) -> str:
+    return one_line(text).replace('"', "'")
+
+
+def excerpt(text: str, wanted: set[str], limit: int) -> str:
+    """At most `limit` characters: from the start, or around the sentence that holds most of the wanted words."""
+    plain = one_line(text)
+    if len(plain) <= limit:
+        return plain
+    sentences = re.split(r"(?<=[.!?])\s+", plain)
+    best = max(range(len(sentences)), key=lambda n: (_overlap(sentences[n], wanted), -n))
+    chosen = sentences[best]
+    before, after = best - 1, best + 1
+    while True:
+        if after < len(sentences) and len(chosen) + len(sentences[after]) < limit:
+            chosen, after = f"{chosen} {sentences[after]}", after + 1
+        elif before >= 0 and len(chosen) + len(sentences[before]) < limit:
+            chosen, before = f"{sentences[before]} {chosen}", before - 1
+        else:
+            break
+    cut = chosen if len(chosen) <= limit else chosen[: limit - 1].rsplit(" ", 1)[0] + "…"
+    return ("… " if before >= 0 else "") + cut
+
+
+def _overlap(sentence: str, wanted: set[str]) -> int:
+    folded = sentence.casefold()
+    return sum(word in folded for word in wanted)
