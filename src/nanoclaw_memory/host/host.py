@@ -39,7 +39,8 @@ class Host:
         self.assistant = assistant
         self.on_exchange = on_exchange
         self.problems: tuple[str, ...] = ()
-        self.database = SqliteDatabase(places.database_path(home), "messages", adopt)
+        # Durable: a channel forgets what we acknowledged, and people do not forget a second answer.
+        self.database = SqliteDatabase(places.database_path(home), "messages", adopt, durable=True)
         self._messages = Messages(self.database)
         self._groups = Groups(self.database)
         self._router = Router(self._messages, self._groups, clock, assistant)

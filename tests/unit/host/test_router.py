@@ -351,3 +351,8 @@ def test_maps_follow_what_another_process_writes(open_host: Callable[..., Host],
     assert one.session_of("alpha") == ""
     clock.moment += timedelta(days=1)
     assert one.register_group("a@g", "New", "alpha", "@Bo").added_at == group.added_at
+
+
+def test_what_is_acknowledged_is_on_disk_even_after_a_power_cut(host: Host) -> None:
+    say(host, "hi")
+    assert host.database.query("PRAGMA synchronous") == [(2,)]  # FULL: every commit is synced
