@@ -29,6 +29,7 @@ from nanoclaw_memory.types import (
     Finding,
     Found,
     GraphAnswer,
+    GraphHit,
     Hit,
     Indexed,
     IndexStatus,
@@ -97,6 +98,7 @@ class Memory:
         self._directory = directory
         self._databases: dict[str, SqliteDatabase] = {}
         self.resident = False  # a server that lives on sets it: only then are turns worth loading a model
+        self._lent = False
         self.home.group_root(scope.group)  # refuses a bad name at once
 
     @classmethod
@@ -133,11 +135,23 @@ class Memory:
         """Stop the plugins, and close every database that was opened."""
         if "_conversation" in self.__dict__:
             self.__dict__.pop("_conversation").close()
+        if self._lent:
+            return
         if "_search" in self.__dict__:
             self.__dict__.pop("_search").close()
         for database in self._databases.values():
             database.close()
         self._databases.clear()
+
+    def for_session(self, session_id: str) -> Memory:
+        """The same memory as another session sees it: shares what is open, and lives no longer than this one."""
+        scope = replace(self.scope, session_id=session_id)
+        other = Memory(self.home.root, scope, self._given_clock, self._overrides, self._directory)
+        other._databases = self._databases
+        other._lent = True
+        for name in ("configuration", "clock", "telemetry", "embedder", "_search"):
+            other.__dict__[name] = getattr(self, name)
+        return other
 
     # ---- what everything stands on ----
 
@@ -295,6 +309,10 @@ class Memory:
     def graph_search(self, query: str, top_k: int = 6, as_of: str | None = None) -> GraphAnswer:
         """Facts and relations that answer a question, now or at a past date; the caller reinforces."""
         return self.graph.search(query, top_k, as_of)
+
+    def graph_reinforce(self, hits: Sequence[GraphHit]) -> str:
+        """Warm and wire what a graph search gave; gives why it could not, or nothing."""
+        return self.graph.reinforce(hits)
 
     def fact_upsert(
         self, entity: str, key: str, value: str, category: str = "", importance: float = 0.5, **more: Any

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +51,9 @@ class Event:
         return self.text("session_id", "conversation_id")[:200]
 
 
-def run(event_name: str, raw: bytes, open_memory: Callable[[Scope], Memory], scope: Scope) -> str:
+def run(
+    event_name: str, raw: bytes, open_memory: Callable[[Scope], AbstractContextManager[Memory]], scope: Scope
+) -> str:
     """What to print for one call of a hook; empty when there is nothing to say or anything is wrong."""
     if os.environ.get(GUARD):
         return ""

@@ -145,7 +145,7 @@ def _reading(memory: Memory) -> list[Callable[..., CallToolResult]]:
     def graph_search(query: Query, topK: Annotated[int, Field(ge=1, le=50)] = 6) -> Result:
         """Look up facts and relations of named people, projects and things ("What is Keystone's port?")."""
         answer = memory.graph_search(query, topK)
-        memory.graph.reinforce(answer.hits)
+        memory.graph_reinforce(answer.hits)
         return _answer(
             _facts(answer), {"hits": [_graph_hit(hit) for hit in answer.hits], "ambiguous": answer.ambiguous}
         )

@@ -34,7 +34,7 @@ class SqliteDatabase:
         # Durable: on disk when a commit returns; the others may lose the last ones in a power cut.
         self._pragmas = _PRAGMAS.replace("NORMAL", "FULL") if durable else _PRAGMAS
         self._local = threading.local()
-        self._opened: list[Any] = []
+        self._opened: list[tuple[threading.Thread, Any]] = []
         self._guard = threading.Lock()
         self._migrated = False
         self._holder = 0  # the thread that keeps all writers waiting
@@ -174,7 +174,7 @@ class SqliteDatabase:
 
     def close(self) -> None:
         with self._guard:
-            for connection in self._opened:
+            for _, connection in self._opened:
                 connection.close()
             self._opened.clear()
             self._local = threading.local()
@@ -210,11 +210,19 @@ class SqliteDatabase:
                 else:
                     connection.execute(self._pragmas).fetchall()
                 self._migrated = True
-                self._opened.append(connection)
+                self._close_orphans()
+                self._opened.append((threading.current_thread(), connection))
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def _close_orphans(self) -> None:
+        """Close the connections of threads that have ended: a resident process has many of them."""
+        for thread, connection in self._opened:
+            if not thread.is_alive():
+                connection.close()
+        self._opened = [(thread, connection) for thread, connection in self._opened if thread.is_alive()]
 
     def _writing(self) -> Any:
         if not getattr(self._local, "depth", 0):
