@@ -851,7 +851,6 @@ class Memory:
         """Write what is new in a transcript (a file or a session id) to conversations/; None for nothing."""
         from nanoclaw_memory.host.sessions import archive_file
 
-        self._require_private("transcripts")
         self.require_group()
         return archive_file(self.home, self.scope.group, transcript, self.clock)
 
