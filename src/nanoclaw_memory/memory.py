@@ -594,6 +594,10 @@ class Memory:
         """Tell the plugins that the session is over; gives what failed."""
         return self._conversation.session_end()
 
+    def embed_exchanges(self, limit: int = 256) -> int:
+        """Give vectors to exchanges that have none (loads the embedder); gives how many were done."""
+        return self._conversation.embed_pending(limit)
+
     def before_compaction(self, transcript: str = "") -> Archived | None:
         """Archive a transcript before the host shortens the window; its exchanges may be recalled from now on."""
         from nanoclaw_memory.types import Transcript

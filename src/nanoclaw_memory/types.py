@@ -923,3 +923,32 @@ class Ingested:
     kept: int = 0
     retired: int = 0
     skipped: int = 0
+
+
+@dataclass(frozen=True)
+class JobRun:
+    """One run of an upkeep job; `skipped` says why it did not run, `error` why it stopped."""
+
+    name: str
+    changed: int
+    took_ms: float
+    skipped: str = ""
+    error: str = ""
+    hint: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class JobState:
+    """An upkeep job: when it runs, when it last did, and when it last changed something."""
+
+    name: str
+    about: str
+    cron: str
+    last_run: str
+    changed: int
+    error: str
+    last_changed: str
+    last_change: int
+    next_run: str
+    due: bool

@@ -53,7 +53,7 @@ def render(label: str, fence: str, lines: Iterable[str], budget: int) -> tuple[B
         if plain:
             kept.append(plain)
             room -= len(plain)
-    left_out += sum(1 for _ in itertools.islice(source, 1_000_000))
+    left_out += sum(1 for _ in source)
     if not kept:
         return None, left_out
     text = _text(label, fence, kept)

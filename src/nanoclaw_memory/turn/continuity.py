@@ -7,10 +7,9 @@ from datetime import date, datetime, timedelta
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.clock import moment_of, stamp
-from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.store.exchanges import Sight
 from nanoclaw_memory.store.keywords import terms_of
-from nanoclaw_memory.turn import anchors, blocks, topics, wording
+from nanoclaw_memory.turn import anchors, archive, blocks, topics, wording
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
 from nanoclaw_memory.turn.recollect import Recollection, Recollector
 from nanoclaw_memory.turn.rooms import Rooms
@@ -122,40 +121,10 @@ class Continuity(Plugin):
     # ---- after the answer ----
 
     def after_turn(self, exchange: Exchange, tool_calls: tuple[ToolCall, ...], moment: Moment) -> None:
-        self.embed_pending(EMBED_AT_ONCE)
-        self._overflow()
-
-    def embed_pending(self, limit: int) -> int:
-        """Give vectors to exchanges that have none, where the embedder is at hand; gives how many."""
-        chain = self.rooms.embedder
-        if chain is None:
-            return 0
-        todo = self.rooms.exchanges.without_vector(chain.identity.key, limit)
-        sides = [
-            (one.id, side, text)
-            for one in todo
-            for side, text in enumerate((one.user_message, one.agent_response))
-            if text.strip()
-        ]
-        if not sides:
-            return 0
-        try:
-            vectors = chain.embed_documents([text[:2_000] for _, _, text in sides]).vectors
-        except ProviderError:
-            return 0  # words serve; the next exchange tries again
-        rows = [
-            (number, side, vector.tobytes()) for (number, side, _), vector in zip(sides, vectors, strict=True)
-        ]
-        self.rooms.exchanges.put_vectors(chain.identity.key, rows)
-        return len(todo)
-
-    def _overflow(self) -> None:
-        """Move the oldest exchanges into the archive file when there are more than may be kept."""
-        from nanoclaw_memory.turn.overflow import move_oldest
-
+        archive.embed_pending(self.rooms.exchanges, self.rooms.embedder, EMBED_AT_ONCE)
         over = self.rooms.exchanges.count() - self.own.max_exchanges
         if over > 0:
-            move_oldest(self.rooms, over)
+            archive.move_oldest(self.rooms, over)
 
 
 def allot(

@@ -10,7 +10,7 @@ from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.store.turns import Injection
 from nanoclaw_memory.telemetry import Telemetry
-from nanoclaw_memory.turn import blocks, loading, topics
+from nanoclaw_memory.turn import archive, blocks, loading, topics
 from nanoclaw_memory.turn.pipeline import Pipeline
 from nanoclaw_memory.turn.rooms import Rooms
 from nanoclaw_memory.types import Exchange, PluginNote, Recorded, ToolCall, Transcript, Turn
@@ -88,6 +88,10 @@ class Conversation:
     def session_end(self) -> tuple[PluginNote, ...]:
         """Tell the plugins that the session is over."""
         return self.pipeline.session_end(self.rooms.scope, self.rooms.clock.now())
+
+    def embed_pending(self, limit: int) -> int:
+        """Give vectors to exchanges that have none; gives how many."""
+        return archive.embed_pending(self.rooms.exchanges, self.rooms.open_embedder(), limit)
 
     def close(self) -> None:
         """Stop the plugins, if any were started."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -83,7 +84,7 @@ class Pipeline:
                 self._skip(progress, plugin, reason, 0.0)
                 continue
             moment = Moment(scope, now, progress.budget, began + seconds)
-            ran = self._worker.run(lambda one=plugin, at=moment: ask(one, at), seconds)  # type: ignore[misc]
+            ran = self._worker.run(lambda one=plugin, at=moment: _plain(ask(one, at)), seconds)  # type: ignore[misc]
             self._accept(progress, plugin, ran, (time.monotonic() - began) * 1000)
         self._finish(progress, scope)
         took = (time.monotonic() - started) * 1000
@@ -112,8 +113,8 @@ class Pipeline:
             self._skip(progress, plugin, f"returned a {type(answer).__name__}, not a Draft", ms)
 
     def _inject(self, progress: _Progress, plugin: Plugin, draft: Draft, ms: float) -> None:
-        label = blocks.sound_label(str(draft.label), plugin.name)
-        block, left_out = blocks.render(label, str(draft.fence), map(str, draft.lines), progress.budget)
+        label = blocks.sound_label(draft.label, plugin.name)
+        block, left_out = blocks.render(label, draft.fence, draft.lines, progress.budget)
         progress.notes += [PluginNote(plugin.name, note) for note in draft.notes]
         if block is None:
             reason = f"did not fit the {progress.budget} tokens left" if left_out else "its block was empty"
@@ -177,6 +178,22 @@ class Pipeline:
             if ran.failure:
                 notes.append(PluginNote(plugin.name, ran.failure))
         return tuple(notes)
+
+
+def _plain(answer: Any) -> Any:
+    """A draft with plain values, read where a plugin's own iterators cannot hold up or fail the turn."""
+    if not isinstance(answer, Draft):
+        return answer
+    given: Any = answer.lines
+    lines = [given] if isinstance(given, str) else list(itertools.islice(given, blocks.MAX_LINES + 1))
+    return replace(
+        answer,
+        label=str(answer.label),
+        fence=str(answer.fence),
+        lines=tuple(str(line)[: blocks.MAX_LINE * 4 + 1] for line in lines),
+        notes=tuple(str(note)[:300] for note in itertools.islice(answer.notes, 5)),
+        hits=int(answer.hits),
+    )
 
 
 def visible_part(message: str) -> tuple[str, str]:

@@ -33,8 +33,8 @@ _ASKS_FOR_MEMORY = re.compile(
     re.IGNORECASE,
 )
 _DENIAL = re.compile(
-    r"\b(?:i (?:don'?t|do not) (?:have (?:any )?(?:memory|record|recollection)|recall|remember)|no (?:memory|record) of|"
-    r"i have no (?:memory|record)|daran erinnere ich mich nicht|ich habe keine erinnerung)\b",
+    r"\b(?:i (?:don'?t|do not) (?:have (?:any )?(?:memory|record|recollection)|recall|remember)|"
+    r"no (?:memory|record) of|i have no (?:memory|record)|daran erinnere ich mich nicht|ich habe keine erinnerung)\b",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
@@ -139,7 +139,7 @@ class Recollector:
         age = max((now - moment_of(exchange.timestamp)).total_seconds() / 86_400, 0.0)
         fresh = 1.0 - RECENCY + RECENCY * 2.0 ** (-age / RECENCY_DAYS)
         same = any(word in exchange.topic.casefold() for word in topic_words)
-        return score * fresh * (SAME_TOPIC if same else 1.0)
+        return float(score * fresh * (SAME_TOPIC if same else 1.0))
 
     # ---- is there anything to remember? ----
 

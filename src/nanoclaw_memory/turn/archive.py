@@ -1,8 +1,11 @@
-"""The oldest exchanges leave the database for an archive file in the workspace: readable, searchable, not lost."""
+"""What becomes of archived exchanges: vectors for all, and a file in the workspace for the oldest."""
 
 from __future__ import annotations
 
 from nanoclaw_memory.clock import moment_of
+from nanoclaw_memory.errors import ProviderError
+from nanoclaw_memory.providers.embedder import Chain
+from nanoclaw_memory.store.exchanges import Exchanges
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.turn.rooms import Rooms
 from nanoclaw_memory.types import Exchange
@@ -10,6 +13,29 @@ from nanoclaw_memory.workspace.files import append_line
 
 BATCH = 200
 MAX_TOLD = 2_000
+MAX_EMBEDDED = 2_000  # characters of a side: what the embedder reads of it
+
+
+def embed_pending(exchanges: Exchanges, chain: Chain | None, limit: int) -> int:
+    """Give vectors to exchanges that have none, newest first; gives how many. A failure leaves it for later."""
+    todo = exchanges.without_vector(chain.identity.key, limit) if chain is not None else []
+    sides = [
+        (one.id, side, text[:MAX_EMBEDDED])
+        for one in todo
+        for side, text in enumerate((one.user_message, one.agent_response))
+        if text.strip()
+    ]
+    if chain is None or not sides:
+        return 0
+    try:
+        vectors = chain.embed_documents([text for _, _, text in sides]).vectors
+    except ProviderError:
+        return 0  # words serve meanwhile
+    rows = [
+        (number, side, vector.tobytes()) for (number, side, _), vector in zip(sides, vectors, strict=True)
+    ]
+    exchanges.put_vectors(chain.identity.key, rows)
+    return len(todo)
 
 
 def archive_path(exchange: Exchange) -> str:

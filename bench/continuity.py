@@ -1,0 +1,161 @@
+"""What continuity recalls of earlier sessions, what it costs, and whether it keeps silent about other people's.
+
+    python bench/continuity.py [--data FILE] [--models DIR] [--cold] [--limit N] [--always]
+
+LoCoMo's development conversations are fed session by session as exchanges (two turns each); a month later every
+question is put as a message of a new session. `evidence` is the share of a question's evidence turns whose text is
+in the injected block (mean over questions), `any` the share of questions with at least one. The negative controls
+are the questions of the next conversation in the list. `--always` switches abstention off.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from nanoclaw_memory.clock import FixedClock
+from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.types import Scope
+
+ROOT = Path(__file__).parent.parent
+DATA = ROOT.parent / "shared" / "data" / "locomo" / "locomo_dev.json"
+MODELS = ROOT / ".venv" / "models"
+LABEL = "CONTINUITY CONTEXT"
+MAIN = (1, 2, 3, 4)
+
+
+def sessions(conversation: dict[str, Any]) -> Iterator[tuple[str, datetime, list[dict[str, str]]]]:
+    """The sessions in order, with their moment and turns."""
+    for number in itertools.count(1):
+        if f"session_{number}_date_time" not in conversation:
+            return
+        turns = conversation.get(f"session_{number}")
+        if turns:
+            text = conversation[f"session_{number}_date_time"]
+            at = datetime.strptime(text, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+            yield f"session-{number}", at, turns
+
+
+def said(turn: dict[str, str]) -> str:
+    """A turn as the protocol words it."""
+    shared = f" and shared {turn['blip_caption']}" if turn.get("blip_caption") else ""
+    return f'{turn["speaker"]} said, "{turn["text"]}"{shared}'
+
+
+def feed(home: Path, sample: dict[str, Any], models: Path, cold: bool) -> tuple[Memory, dict[str, str]]:
+    """A memory that heard the whole conversation, opened a month later; and each turn's text."""
+    clock = FixedClock(datetime(2023, 1, 1, tzinfo=UTC))
+    overrides = {
+        "plugins.allow": "continuity",
+        "telemetry.enabled": "false",
+        "embeddings.modelPath": str(models / "e5-small-v2"),
+        "plugins.timeoutMs": "60000",
+        "plugins.entries.continuity.timeoutMs": "60000",
+    }
+    texts = {}
+    for name, at, turns in sessions(sample["conversation"]):
+        clock.moment = at
+        with Memory.open(home, Scope(session_id=name), clock=clock, overrides=overrides) as memory:
+            for pair in _pairs(turns):
+                sides = [said(turn) for turn in pair]
+                texts.update({turn["dia_id"]: text for turn, text in zip(pair, sides, strict=True)})
+                memory.after_turn(sides[0], sides[1] if len(sides) > 1 else "")
+                clock.moment += timedelta(minutes=1)
+    clock.moment += timedelta(days=30)
+    memory = Memory.open(home, Scope(session_id="later"), clock=clock, overrides=overrides)
+    if not cold:
+        memory.resident = True
+        while memory.embed_exchanges(256):
+            pass
+    return memory, texts
+
+
+def _pairs(turns: list[dict[str, str]]) -> Iterator[tuple[dict[str, str], ...]]:
+    for start in range(0, len(turns), 2):
+        yield tuple(turns[start : start + 2])
+
+
+def evidence_of(question: dict[str, Any], texts: dict[str, str]) -> list[str]:
+    """The evidence turns that exist, ids normalised."""
+    found = re.findall(r"D(\d+):0*(\d+)", " ".join(map(str, question.get("evidence", []))))
+    return [name for name in dict.fromkeys(f"D{day}:{turn}" for day, turn in found) if name in texts]
+
+
+def plain(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "", text.casefold())
+
+
+def ask(memory: Memory, question: str) -> tuple[str, int, float]:
+    """The block, its tokens, and the CPU milliseconds."""
+    started = time.process_time()
+    turn = memory.before_turn(question)
+    spent = (time.process_time() - started) * 1000
+    block = next((block for block in turn.blocks if block.label == LABEL), None)
+    return (block.text, block.tokens, spent) if block else ("", 0, spent)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    samples = json.loads(arguments.data.read_text(encoding="utf-8"))
+    own: list[tuple[int, float, int]] = []
+    foreign: list[int] = []
+    times: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for place, sample in enumerate(samples):
+            memory, texts = feed(Path(folder, str(place)), sample, arguments.models, arguments.cold)
+            if arguments.always:
+                memory._overrides["plugins.entries.continuity.always"] = "true"
+                memory.__dict__.pop("configuration", None)
+            for question in sample["qa"][: arguments.limit]:
+                wanted = evidence_of(question, texts)
+                if not wanted:
+                    continue
+                block, tokens, spent = ask(memory, question["question"])
+                times.append(spent)
+                there = plain(block)
+                share = sum(plain(texts[name])[:150] in there for name in wanted) / len(wanted)
+                own.append((question["category"], share, tokens))
+            for question in samples[(place + 1) % len(samples)]["qa"][: arguments.limit]:
+                foreign.append(ask(memory, question["question"])[1])
+            memory.close()
+    report(own, foreign, times, arguments)
+
+
+def report(own: list[tuple[int, float, int]], foreign: list[int], times: list[float], arguments: Any) -> None:
+    how = f"{'cold (words only)' if arguments.cold else 'resident (words and vectors)'}"
+    print(f"### Continuity, {how}{', abstention off' if arguments.always else ''}\n")
+    print("| questions | number | evidence | any | silent | mean tokens |\n|---|---|---|---|---|---|")
+    groups = [("categories 1-4", MAIN)] + [(f"category {n}", (n,)) for n in (1, 2, 3, 4, 5)]
+    for name, wanted in groups:
+        rows = [row for row in own if row[0] in wanted]
+        count = max(len(rows), 1)
+        shares, hit = sum(r[1] for r in rows) / count, sum(r[1] > 0 for r in rows) / count
+        silent, tokens = sum(r[2] == 0 for r in rows) / count, sum(r[2] for r in rows) / count
+        print(f"| {name} | {len(rows)} | {shares:.3f} | {hit:.3f} | {silent:.3f} | {tokens:.0f} |")
+    silent = sum(tokens == 0 for tokens in foreign) / max(len(foreign), 1)
+    print(
+        f"| of another conversation | {len(foreign)} | | | {silent:.3f} | {sum(foreign) / max(len(foreign), 1):.0f} |"
+    )
+    times.sort()
+    print(f"\nCPU a turn: p50 {times[len(times) // 2]:.1f} ms, p95 {times[int(len(times) * 0.95)]:.1f} ms.")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--models", type=Path, default=MODELS)
+    parser.add_argument("--cold", action="store_true", help="as a new process: without the embedding model")
+    parser.add_argument("--always", action="store_true", help="without abstention")
+    parser.add_argument("--limit", type=int, default=10_000, help="questions a conversation")
+    run(parser.parse_args())
+
+
+if __name__ == "__main__":
+    main()
