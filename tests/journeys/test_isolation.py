@@ -64,6 +64,11 @@ def without_questions(text: str) -> str:
     return text.replace(f"what is {CANARY}", "").replace(f"{CANARY!r}", "")
 
 
+def test_the_group_itself_finds_its_secret_by_the_same_questions(house: Path, open_memory) -> None:
+    alpha = open_memory("alpha", **KEYWORD_ONLY)
+    assert seen_by(alpha).count(CANARY) > 20
+
+
 def test_nothing_of_another_group_is_seen_by_asking(beta: Memory) -> None:
     assert CANARY not in without_questions(seen_by(beta))
 
@@ -181,7 +186,7 @@ def test_sql_in_names_and_ids_is_text(house: Path, clock) -> None:
 def test_a_shared_scope_sees_no_tasks_transcripts_or_archives(house: Path, open_memory) -> None:
     shared = open_memory("alpha", private=False, **KEYWORD_ONLY)
     assert shared.archives() == []
-    for ask in (lambda: shared.tasks, shared.transcripts, lambda: shared.archive("session-of-alpha")):
+    for ask in (lambda: shared.tasks, shared.transcripts):
         with pytest.raises(PathRefused):
             ask()
     with pytest.raises(PathRefused):
@@ -223,3 +228,102 @@ def test_no_file_of_beta_ever_held_a_word_of_alpha(beta: Memory, house: Path) ->
     for place in ("groups/beta", "data/sessions/beta", "data/ipc/beta", "shared"):
         files = [path for path in (house / place).rglob("*") if path.is_file()]
         assert [path for path in files if CANARY.encode() in path.read_bytes()] == []
+
+
+def test_a_shared_chat_may_archive_and_still_not_read_it(house: Path, open_memory) -> None:
+    shared = open_memory("beta", private=False, **KEYWORD_ONLY)
+    talk = house / "data/sessions/beta/.claude/projects/p/talk.jsonl"
+    talk.parent.mkdir(parents=True)
+    talk.write_text(json.dumps({"role": "user", "content": "hello"}) + "\n")
+    written = shared.before_compaction(str(talk))
+    assert written is not None
+    with pytest.raises(PathRefused):
+        shared.get(written.path)
+
+
+@pytest.mark.parametrize(
+    "event", ["session-start", "user-prompt-submit", "pre-compact", "stop", "session-end"]
+)
+def test_a_hook_of_one_group_shows_and_takes_nothing_of_another(house: Path, ncm, event: str) -> None:
+    theirs = house / "data/sessions/alpha/.claude/projects/p/session-of-alpha.jsonl"
+    payload = {
+        "session_id": "session-of-alpha",
+        "source": "startup",
+        "prompt": "What is the word of the vault? What did we agree on?",
+        "last_assistant_message": "nothing",
+        "transcript_path": str(theirs),
+        "cwd": str(house / "groups/alpha"),
+        "group": "alpha",
+    }
+    ran = ncm(
+        "--group", "beta", "--set", "embeddings.provider=none", "hook", event, stdin=json.dumps(payload)
+    )
+    assert ran.code == 0
+    assert CANARY not in ran.out + ran.err
+    held = [path for path in (house / "groups/beta").rglob("*") if path.is_file()]
+    assert [path for path in held if CANARY.encode() in path.read_bytes()] == []
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+PATHS = (
+    "../../alpha/workspace/MEMORY.md",
+    "groups/alpha/workspace/MEMORY.md",
+    "shared/../groups/alpha/CLAUDE.md",
+)
+MCP_CALLS = [
+    *[("memory_get", {"file": path}) for path in PATHS],
+    ("memory_search", {"query": "vault word"}),
+    ("memory_search", {"query": ""}),
+    ("memory_search", {"query": '" OR rowid > 0 --', "include_superseded": True}),
+    ("memory_recall", {"query": "vault word"}),
+    ("graph_search", {"query": "What is the word of the Vault?"}),
+    ("memory_brief", {"include_provenance": True}),
+    ("memory_audit", {}),
+    ("memory_index_status", {}),
+    ("memory_turn", {"message": "What is the word of the Vault?"}),
+    ("memory_shared_recall", {"query": "vault word"}),
+]
+
+
+@pytest.mark.anyio
+async def test_the_mcp_server_of_one_group_shows_nothing_of_another(beta: Memory) -> None:
+    from mcp import Client, MCPError
+
+    from nanoclaw_memory.faces.mcp import build_server
+
+    async with Client(build_server(beta, "all")) as client:
+        for name, arguments in MCP_CALLS:
+            for more in ({}, {"group": "alpha"}):  # provenance never comes from arguments
+                result = await client.call_tool(name, {**arguments, **more})
+                assert CANARY not in result.model_dump_json()
+        for uri in (
+            "memory://long-term",
+            "memory://../alpha/MEMORY.md",
+            "memory://brief",
+            "file:///etc/hosts",
+        ):
+            try:
+                assert CANARY not in (await client.read_resource(uri)).model_dump_json()
+            except MCPError as error:
+                assert CANARY not in str(error)
+
+
+@pytest.mark.anyio
+async def test_the_mcp_server_of_one_group_cannot_change_anothers_entries(
+    beta: Memory, open_memory: Callable[..., Memory]
+) -> None:
+    from mcp import Client
+
+    from nanoclaw_memory.faces.mcp import build_server
+
+    alpha = open_memory("alpha", **KEYWORD_ONLY)
+    (entry,) = alpha.recall("vault").entries
+    async with Client(build_server(beta, "all")) as client:
+        for name in ("memory_delete", "memory_reinforce"):
+            result = await client.call_tool(name, {"id": entry.id})
+            assert result.is_error
+    assert [one.id for one in alpha.recall("vault").entries] == [entry.id]
