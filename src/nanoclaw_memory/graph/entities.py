@@ -26,7 +26,6 @@ _YOURS = re.compile(
     r"\b(?:your|yours|who are you|what are you|how old are you|are you called|were you|"
     r"dein|deine|deiner|deinem|deinen|wer bist du|bist du)\b"
 )
-_POSSESSIVE = ("'s", "’s", "'", "’")
 # Common verbs and adverbs of questions and requests; capitalised at the start they are no names.
 _PLAIN = frozenset(
     "tell show give find list know remember remind get got need want make look check say said does did "
@@ -128,8 +127,7 @@ class Resolver:
         found = []
         for start, end, name in sorted(chosen):
             meaning = meanings[name]
-            said = " ".join(word.text for word in words[start:end])
-            said = said.removesuffix("'s").removesuffix("’s")
+            said = _as_said(words[start:end])
             how = "name" if name in meaning.ends else "alias"
             found.append(Named(said, meaning.names, start, end, how, meaning.ambiguous))
         return found
@@ -166,7 +164,7 @@ class Resolver:
                 meanings = self.names.meanings(whole)
                 entities = tuple(dict.fromkeys(e for name in whole for e in meanings[name].names))
                 ends = {end for name in whole for end in meanings[name].ends}
-                found.append(Named(word.text, entities, place, place + 1, "part", len(ends) > 1))
+                found.append(Named(_as_said((word,)), entities, place, place + 1, "part", len(ends) > 1))
         return found
 
     def _typos(self, words: tuple[Word, ...]) -> list[Named]:
@@ -182,7 +180,7 @@ class Resolver:
                 near = self._nearest(said)
                 if near:
                     meaning = self.names.meanings([near])[near]
-                    text = " ".join(word.text for word in words[start : start + length])
+                    text = _as_said(words[start : start + length])
                     return [Named(text, meaning.names, start, start + length, "typo", meaning.ambiguous)]
         return []
 
@@ -232,6 +230,11 @@ def _inside(word: str, place: int) -> Iterator[tuple[tuple[int, int], list[str]]
         for first in range(min(len(run) - length + 1, 60))
     ]
     yield (place, place + 1), [word, *forms]
+
+
+def _as_said(span: tuple[Word, ...]) -> str:
+    text = " ".join(word.text for word in span)
+    return text.removesuffix("'s").removesuffix("’s").rstrip("'’")
 
 
 def _means_nothing(span: tuple[Word, ...]) -> bool:

@@ -118,7 +118,7 @@ def _line(line: str, place: _Place, manner: Manner) -> Iterator[Saying]:
     if label and not text.startswith("[["):
         yield from _tagged(label, manner)
         return
-    if bullet is None and not manner.sections:
+    if bullet is None and not (manner.sections and place.heading):
         yield from _sentence(text, place, manner)
         return
     pair = _pair(text)

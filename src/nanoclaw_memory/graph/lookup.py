@@ -96,7 +96,7 @@ class Lookup:
         found: dict[tuple[str, int], Candidate] = {}
         if question.named:
             _merge(found, self._of_entities(question, intent, reading))
-        if len(found) < top_k:
+        if len(found) < top_k and not any(candidate.phase == 1 for candidate in found.values()):
             _merge(found, self._by_keyword(text, top_k, view))
         if not found and question.named:
             _merge(found, _known_of(question, reading))

@@ -34,6 +34,11 @@ _PHONE = re.compile(r"(?<![\w.])\+?\d[\d ()/-]{6,18}\d(?!\w|\.\w)")
 _BASED = re.compile(r"\b(?:based|lives|located) in (?P<c>[^.;,]{2,40})", re.I)
 _DETAIL = re.compile(r"^(?P<key>[a-z][\w ]{1,24}?):? (?P<value>[^.;,]{1,60})$")
 _DETAIL_KEYS = frozenset("phone email birthday born port host role address url stack status owner".split())
+# How notes begin: "Switched Keystone to …", "Retire the old host".
+_VERB = re.compile(
+    r"\w+ed|Chose|Built|Made|Set|Put|Cut|Took|Went|Got|Began|Wrote|Found|Use|Keep|Never|Always|Ship|Retire|Move|"
+    r"Switch|Drop|Add|Stop|Start|Run|Do|Decide|Decision|Note|Ordered|Met|Sent"
+)
 _PREDICATES = {"is married to": "married_to", "is part of": "part_of", "moved to": "lives_in"}
 
 
@@ -59,15 +64,14 @@ def is_name(text: str) -> bool:
 
 
 def first_name(text: str) -> str:
-    """The first name inside a sentence; a capital at its start alone proves nothing."""
+    """The first name in a sentence; a plain word at its start is none, nor is the verb of a note."""
     for match in re.finditer(NAME, text):
-        name = match.group().rstrip(".,'’")
-        if match.start() > 0 or (" " in name) or not name[1:].islower():
-            words = [word for word in name.split() if word.casefold() not in STOP_WORDS]
-            if words and match.start() == 0 and len(words) > 1 and words[0][1:].islower():
-                continue  # "Switched Keystone …": the verb took the name along
-            if words:
-                return " ".join(words)
+        parts = match.group().rstrip(".,'’").split()
+        if match.start() == 0 and (_VERB.fullmatch(parts[0]) or len(parts) == 1):
+            parts = parts[1:] if _VERB.fullmatch(parts[0]) or parts[0][1:].islower() else parts
+        parts = [part for part in parts if part.casefold() not in STOP_WORDS]
+        if parts:
+            return " ".join(parts)
     return ""
 
 

@@ -1,0 +1,119 @@
+"""The graph on the command line: keys of the JSON, exit codes, what a person reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def told(ncm: Run) -> Run:
+    ncm("init")
+    ncm("graph", "add", "Partner Boyd", "birthday", "July 7, 1976", "--category", "person")
+    ncm("graph", "alias", "Partner", "Partner Boyd")
+    ncm("graph", "relate", "Partner Boyd", "partner_of", "User")
+    return ncm
+
+
+def test_the_birthday_is_answered_first_at_95(told: Run) -> None:
+    ran = told("graph", "search", "When is Partner's birthday?")
+    assert ran.out.startswith("Partner Boyd.birthday = July 7, 1976  (95, Warm:")
+    hit = told("graph", "search", "When is Partner's birthday?", "--json").json["hits"][0]
+    assert (hit["entity"], hit["key"], hit["value"]) == ("Partner Boyd", "birthday", "July 7, 1976")
+    assert {"kind", "score", "combined", "phase", "tier", "linked", "why"} <= hit.keys()
+
+
+def test_a_relation_has_its_own_keys(told: Run) -> None:
+    hits = told("graph", "search", "Partner", "--json").json["hits"]
+    relation = next(hit for hit in hits if hit["kind"] == "relation")
+    assert (relation["subject"], relation["predicate"], relation["object"]) == (
+        "Partner Boyd",
+        "partner_of",
+        "User",
+    )
+
+
+def test_searching_bumps_unless_told_not_to(told: Run) -> None:
+    told("graph", "search", "Partner's birthday", "--no-bump")
+    assert told("graph", "top", "--json").json["facts"][0]["activation"] == 1.0
+    told("graph", "search", "Partner's birthday")
+    assert told("graph", "top", "--json").json["facts"][0]["activation"] == 1.5
+
+
+def test_a_changed_fact_names_what_it_retired_and_history_shows_both(told: Run) -> None:
+    first = told("graph", "add", "Alice", "employer", "Acme", "--valid-from", "2025-01-01", "--json").json
+    second = told("graph", "add", "Alice", "employer", "Globex", "--json").json
+    assert second["retired"] == [first["id"]]
+    facts = told("graph", "history", "Alice", "employer", "--json").json["facts"]
+    assert [(fact["value"], fact["valid_to"] is None) for fact in facts] == [
+        ("Acme", False),
+        ("Globex", True),
+    ]
+    assert facts[0]["source"]
+    past = told("graph", "search", "Alice employer", "--as-of", "2025-06-01", "--json").json["hits"]
+    assert past[0]["value"] == "Acme"
+
+
+def test_reject_remove_and_cool_say_what_they_did(told: Run) -> None:
+    told("graph", "add", "Keystone", "port", "3001")
+    assert told("graph", "reject", "Keystone", "port", "3001", "--json").json["rejected"]
+    assert told("graph", "add", "Keystone", "port", "3001").code == 2
+    assert told("graph", "remove", "Partner", "birthday", "--json").json["removed"]
+    assert told("graph", "remove", "--relation", "Partner Boyd", "partner_of", "User").code == 0
+    assert told("graph", "remove", "--alias", "Partner").code == 0
+    assert told("graph", "cool", "--json").json["days"] == 1
+    assert told("graph", "cool", "--json").json["changed"] == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("add", "A", "k", "x" * 10_001),
+        ("add", "A", "k", "v", "--category", "nonsense"),
+        ("add", "", "k", "v"),
+        ("search", "x", "--as-of", "someday"),
+        ("search", "x", "-k", "0"),
+        ("top", "--tier", "boiling"),
+        ("show", "Nobody"),
+        ("show", "Partner", "--format", "png"),
+        ("import", "none.jsonl"),
+        ("remove", "Nobody"),
+    ],
+)
+def test_bad_input_is_refused_with_a_hint(told: Run, arguments: tuple[str, ...]) -> None:
+    ran = told("graph", *arguments, "--json")
+    assert ran.code == 2
+    assert ran.json["error"]["hint"]
+
+
+def test_the_neighbourhood_is_drawn(told: Run) -> None:
+    told("graph", "relate", "Dana", "manages", "User")
+    tree = told("graph", "show", "Partner", "--depth", "2").out
+    assert tree.splitlines()[0] == "Partner Boyd"
+    assert "birthday = July 7, 1976" in tree
+    assert "◀── manages ── Dana" in tree
+    assert told("graph", "show", "Partner", "--format", "mermaid").out.startswith("graph LR")
+    assert told("graph", "show", "Partner", "--format", "dot").out.startswith("digraph memory {")
+    data = json.loads(told("graph", "show", "Partner", "--format", "json").out)
+    assert data["edges"] == [{"subject": "Partner Boyd", "predicate": "partner_of", "object": "User"}]
+
+
+def test_export_and_import_by_file(told: Run, tmp_path: Path) -> None:
+    path = tmp_path / "graph.csv"
+    assert told("graph", "export", "--format", "csv", "-o", str(path)).code == 0
+    told("init", "--group", "copy")
+    assert told("graph", "import", str(path), "--group", "copy", "--json").json["facts"] == 1
+    answer = told("graph", "search", "Partner's birthday", "--group", "copy")
+    assert answer.out.startswith("Partner Boyd.birthday")
+
+
+def test_seed_reads_the_files(told: Run, home: Path) -> None:
+    (home / "workspace" / "USER.md").write_text("# User\n\n- name: Robert\n- timezone: America/Chicago\n")
+    assert told("graph", "seed", "--json").json["added"] == 3
+    assert told("graph", "search", "what is my timezone?").out.startswith("User.timezone = America/Chicago")

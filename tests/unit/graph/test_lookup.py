@@ -1,0 +1,254 @@
+"""What the graph answers, in which phase, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.types import Fact
+
+
+@pytest.fixture
+def known(memory: Memory) -> Memory:
+    """A small family and two projects."""
+    memory.fact_upsert("Partner Boyd", "birthday", "July 7, 1976", "person")
+    memory.fact_upsert("Partner Boyd", "full_name", "Partner Boyd", "person")
+    memory.alias("Partner", "Partner Boyd")
+    memory.relate("Partner Boyd", "partner_of", "User")
+    memory.fact_upsert("User", "name", "Robert", "user")
+    memory.fact_upsert("User", "timezone", "America/Chicago", "user")
+    memory.fact_upsert("User", "birthday", "May 1, 1975", "user")
+    memory.fact_upsert("Agent", "name", "Pip", "agent")
+    memory.fact_upsert("Heidi", "phone", "+1-555-0100", "person")
+    memory.alias("Mama", "Heidi")
+    memory.fact_upsert("Keystone", "port", "3000", "project")
+    memory.fact_upsert("Keystone", "stack", "Next.js and PostgreSQL", "project")
+    memory.relate("User", "owns", "Keystone")
+    memory.relate("User", "owns", "Payment API")
+    memory.relate("Dana", "manages", "User")
+    return memory
+
+
+def first(memory: Memory, question: str, **more: Any) -> tuple[str, int]:
+    hits = memory.graph_search(question, **more).hits
+    return (hits[0].text, hits[0].score) if hits else ("", 0)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "score"),
+    [
+        ("When is Partner's birthday?", "Partner Boyd.birthday = July 7, 1976", 95),
+        ("when is partner's birthday", "Partner Boyd.birthday = July 7, 1976", 95),
+        ("When was Partner Boyd born?", "Partner Boyd.birthday = July 7, 1976", 95),
+        ("How old is Partner?", "Partner Boyd.birthday = July 7, 1976", 95),
+        ("What port does Keystone run on?", "Keystone.port = 3000", 95),
+        ("What is keystone built with?", "Keystone.stack = Next.js and PostgreSQL", 95),
+        ("Mama's phone number", "Heidi.phone = +1-555-0100", 95),
+        ("MAMA’S TELEPHONE?", "Heidi.phone = +1-555-0100", 95),
+        ("Wie ist Mamas Telefonnummer?", "Heidi.phone = +1-555-0100", 95),
+        ("What is my name?", "User.name = Robert", 95),
+        ("What is your name?", "Agent.name = Pip", 95),
+        ("Who owns Keystone?", "User → owns → Keystone", 90),
+    ],
+)
+def test_a_question_is_answered_by_entity_and_intent(
+    known: Memory, question: str, answer: str, score: int
+) -> None:
+    assert first(known, question) == (answer, score)
+
+
+def test_all_relations_with_the_predicate_that_is_asked_come_first(known: Memory) -> None:
+    hits = known.graph_search("What projects does User own?").hits
+    assert [hit.text for hit in hits[:2]] == ["User → owns → Keystone", "User → owns → Payment API"]
+    assert [hit.score for hit in hits[:2]] == [90, 90]
+
+
+def test_without_an_intent_everything_known_of_the_entity_comes(known: Memory) -> None:
+    hits = known.graph_search("Tell me about Keystone").hits
+    assert {(hit.score, hit.phase) for hit in hits} == {(70, 2), (65, 2)}
+    assert {hit.text for hit in hits} >= {"Keystone.port = 3000", "User → owns → Keystone"}
+
+
+def test_who_am_i_gives_the_users_own_facts(known: Memory) -> None:
+    texts = [hit.text for hit in known.graph_search("who am i").hits]
+    assert "User.name = Robert" in texts
+
+
+def test_my_partners_birthday_is_not_mine(known: Memory) -> None:
+    hits = known.graph_search("When is my partner's birthday?").hits
+    assert hits[0].text == "Partner Boyd.birthday = July 7, 1976"
+
+
+def test_a_relative_without_a_name_is_reached_over_the_relation(memory: Memory) -> None:
+    memory.fact_upsert("User", "birthday", "May 1, 1975")
+    memory.fact_upsert("Anna", "birthday", "June 2, 1977")
+    memory.relate("Anna", "wife_of", "User")
+    assert first(memory, "When is my wife's birthday?") == ("Anna.birthday = June 2, 1977", 95)
+
+
+def test_of_an_unknown_relative_the_users_own_birthday_is_no_answer(memory: Memory) -> None:
+    memory.fact_upsert("User", "birthday", "May 1, 1975")
+    hits = memory.graph_search("When is my wife's birthday?").hits
+    assert all(hit.score < 95 for hit in hits)
+
+
+def test_keywords_find_facts_and_relations_when_no_entity_is_named(known: Memory) -> None:
+    hits = known.graph_search("anything with PostgreSQL?").hits
+    assert (hits[0].text, hits[0].score, hits[0].phase) == ("Keystone.stack = Next.js and PostgreSQL", 50, 3)
+    relation = known.graph_search("who is managing things").hits[0]
+    assert (relation.text, relation.score, relation.phase) == ("Dana → manages → User", 40, 4)
+
+
+def test_a_question_over_two_relations(known: Memory) -> None:
+    hit = known.graph_search("Who manages the owner of Keystone?").hits[0]
+    assert hit.text == "Dana → manages → User"
+    assert "two steps from Keystone" in hit.why
+
+
+def test_a_question_over_a_fact_whose_value_is_a_name(memory: Memory) -> None:
+    memory.fact_upsert("Keystone", "owner", "Alice Smith")
+    memory.fact_upsert("Alice Smith", "email", "alice@example.org")
+    assert first(memory, "What is the email of the owner of Keystone?")[0] == (
+        "Alice Smith.email = alice@example.org"
+    )
+
+
+def test_the_direction_of_a_relation_is_heard(memory: Memory) -> None:
+    memory.relate("Bob", "manages", "Alice")
+    memory.relate("Alice", "manages", "Carol")
+    assert first(memory, "Who manages Alice?")[0] == "Bob → manages → Alice"
+    assert first(memory, "Whom does Alice manage?")[0] == "Alice → manages → Carol"
+
+
+def test_a_typo_is_read_only_when_nothing_exact_matched_and_says_so(known: Memory) -> None:
+    hit = known.graph_search("What port does Keystoen run on?").hits[0]
+    assert hit.text == "Keystone.port = 3000"
+    assert "read Keystoen as this name" in hit.why
+    exact = known.graph_search("Keystoen, no: what port does Keystone use?").hits[0]
+    assert "read" not in exact.why
+
+
+def test_a_first_name_stands_for_the_one_who_has_it_and_for_two_it_is_ambiguous(memory: Memory) -> None:
+    memory.fact_upsert("Alice Smith", "phone", "1")
+    assert first(memory, "Alice's phone?") == ("Alice Smith.phone = 1", 95)
+    memory.fact_upsert("Alice Jones", "phone", "2")
+    answer = memory.graph_search("Alice's phone?")
+    assert answer.ambiguous == ("Alice",)
+    assert {hit.item.value for hit in answer.hits if isinstance(hit.item, Fact)} == {"1", "2"}
+
+
+def test_an_alias_of_several_is_reported_as_ambiguous(memory: Memory) -> None:
+    memory.fact_upsert("Alex Smith", "phone", "1")
+    memory.fact_upsert("Alex Jones", "phone", "2")
+    memory.alias("Lex", "Alex Smith")
+    memory.alias("lex", "Alex Jones")
+    answer = memory.graph_search("lex's phone")
+    assert answer.ambiguous == ("lex",)
+    assert {hit.text for hit in answer.hits if hit.score == 95} == {
+        "Alex Smith.phone = 1",
+        "Alex Jones.phone = 2",
+    }
+
+
+def test_alias_chains_are_followed_and_circles_end(memory: Memory) -> None:
+    memory.fact_upsert("Kubernetes", "version", "1.31")
+    memory.alias("K8s", "Kube")
+    memory.alias("Kube", "Kubernetes")
+    assert first(memory, "which version is k8s?") == ("Kubernetes.version = 1.31", 95)
+    memory.alias("Kubernetes", "K8s")
+    assert first(memory, "which version is k8s?")[0] == "Kubernetes.version = 1.31"
+
+
+def test_what_is_said_of_an_alias_belongs_to_the_entity(known: Memory) -> None:
+    done = known.fact_upsert("mama", "phone", "+1-555-0199")
+    assert len(done.retired) == 1
+    assert first(known, "Heidi's phone") == ("Heidi.phone = +1-555-0199", 95)
+
+
+@pytest.mark.parametrize("name", ["Ümit", "李雷", "Ольга", "O'Brien", "Jean-Luc", "C++", "node.js", "🚀"])
+def test_names_in_any_script_are_found(memory: Memory, name: str) -> None:
+    memory.fact_upsert(name, "birthday", "May 4")
+    assert first(memory, f"When is {name}'s birthday?")[0] == f"{name}.birthday = May 4"
+
+
+def test_a_name_inside_a_sentence_without_spaces_is_found(memory: Memory) -> None:
+    memory.fact_upsert("李雷", "生日", "五月四日")
+    assert first(memory, "李雷的生日是什么时候")[0] == "李雷.生日 = 五月四日"
+
+
+def test_german_nouns_are_not_all_taken_for_entities(memory: Memory) -> None:
+    memory.fact_upsert("Heidi", "birthday", "3 May")
+    memory.fact_upsert("Tisch Katalog", "price", "12 Euro")
+    answer = memory.graph_search("Wann hat Heidi Geburtstag und welcher Kuchen kommt auf den Tisch?")
+    assert answer.entities == ("Heidi",)
+    assert answer.hits[0].text == "Heidi.birthday = 3 May"
+
+
+def test_a_thing_called_like_a_key_does_not_take_the_question(memory: Memory) -> None:
+    memory.fact_upsert("Port", "meaning", "a harbour")
+    memory.fact_upsert("Keystone", "port", "3000")
+    assert first(memory, "What port does Keystone run on?")[0] == "Keystone.port = 3000"
+
+
+def test_will_is_a_name_only_when_it_is_written_as_one(memory: Memory) -> None:
+    memory.fact_upsert("Will", "phone", "1")
+    assert memory.graph_search("will it rain").entities == ()
+    assert first(memory, "Do you have the phone of Will?") == ("Will.phone = 1", 95)
+
+
+def test_entity_matches_stand_above_hot_keyword_matches(memory: Memory) -> None:
+    memory.fact_upsert("Keystone", "port", "3000")
+    memory.fact_upsert("Harbour", "note", "the keystone port is closed")
+    loud = memory.graph_search("harbour").hits
+    for _ in range(30):
+        memory.graph.reinforce(loud)
+    hits = memory.graph_search("what about keystone").hits
+    assert [hit.text for hit in hits] == [
+        "Keystone.port = 3000",
+        "Harbour.note = the keystone port is closed",
+    ]
+    assert hits[0].combined > 100 > hits[-1].combined
+
+
+def test_every_hit_says_all_it_must(known: Memory) -> None:
+    for hit in known.graph_search("Partner birthday").hits:
+        assert hit.tier in ("Hot", "Warm", "Cool")
+        assert hit.why
+        assert hit.phase in (1, 2, 3, 4)
+        assert hit.combined == pytest.approx(
+            (100 if hit.score >= 65 else 0) + 0.7 * hit.score / 100 + 0.3 * 1.0
+        )
+
+
+NASTY = [
+    "", " ", '"', "*", "NEAR(a b)", "a:b", "-x", "entity:Keystone", "'; DROP TABLE facts; --", "\x00", "a\x00b",
+    "🚀🔥", "(((", "AND OR NOT", "\ud800", "x" * 100_000, "word " * 20_000, "%_", "\\", "{}[]", "Ω" * 3000,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("query", NASTY)
+def test_no_query_fails_or_reaches_another_table(known: Memory, query: str) -> None:
+    answer = known.graph_search(query)
+    assert len(answer.hits) <= 6
+    assert known.graph_search("Mama's phone").hits[0].text == "Heidi.phone = +1-555-0100"
+
+
+def test_what_is_told_in_private_stays_hidden_in_a_shared_scope(
+    known: Memory, open_memory: Callable[..., Memory]
+) -> None:
+    shared = open_memory(private=False)
+    assert shared.graph_search("When is Partner's birthday?").hits == ()
+    assert shared.graph_search("PostgreSQL").hits == ()
+    assert shared.graph.history("Heidi") == []
+    assert list(shared.graph.export()) == []
+    shared.fact_upsert("Lunch", "place", "canteen")
+    assert shared.graph_search("Lunch place").hits[0].text == "Lunch.place = canteen"
+
+
+def test_another_group_sees_nothing(known: Memory, open_memory: Callable[..., Memory]) -> None:
+    other = open_memory(group="family")
+    other.init()
+    assert other.graph_search("When is Partner's birthday?").hits == ()
