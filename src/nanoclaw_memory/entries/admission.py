@@ -105,8 +105,9 @@ class Admission:
         """An entry of the same type that says the same; never the one to be superseded."""
         if not self._room.sees(draft.type):
             return None  # a shared scope must not learn what is stored by storing
-        wanted = Filter(self._room.moment(), (draft.type,))
-        same = self._room.table.same_text(draft.type, rules.text_key(draft.content), wanted)
+        now = self._room.moment()
+        wanted = Filter(now, (draft.type,))
+        same = self._room.table.same_text(draft.type, rules.text_key(draft.content), now)
         if same is None:
             candidates = self._room.table.holding_all(rules.telling_words(draft.content), wanted, 20)
             same = next((c for c in candidates if rules.near_duplicate(c.content, draft.content)), None)

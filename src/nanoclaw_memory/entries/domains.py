@@ -18,7 +18,7 @@ from nanoclaw_memory.workspace.paths import within
 
 FOLDER = "memory/domains"
 MOST_ENTRIES = 5_000
-MOST_CHARS = 4_000_000
+MOST_CHARS = 1_000_000  # a file that grows beyond is written anew with the newest entries, up to 4/5 of it
 _STAMP = re.compile(r"<!-- nanoclaw-memory \S+ (?P<fingerprint>[0-9a-f]{64}) -->\n")
 _ENTRY = re.compile(r"- (?P<text>.*?)\s*<!-- (?P<id>mem-[0-9a-f-]{36})\b[^>]*-->\s*$")
 _NOTE = "Written from the stored entries. Edits are welcome: they are offered as changes, not overwritten."
@@ -83,6 +83,8 @@ class Domains:
             text = read_text(self._path(entry_type)).replace("\r\n", "\n")
         except FileNotFoundError:
             return None
+        if not text.strip("\x00 \n"):  # what a power cut leaves of a file that was not synced
+            return None
         found = _STAMP.match(text)
         if not found:
             return Page(text, ours=False, edited=True)
@@ -94,14 +96,14 @@ class Domains:
         page = self.read(entry_type)
         if page is not None and page.edited:
             return 0
-        wanted = {entry.id for entry in self._entries(entry_type)}
+        newest = {entry.id for entry in self._newest(entry_type)}
         there = set(re.findall(r"<!-- (mem-[0-9a-f-]{36}) ", page.body)) if page else set()
-        return len(wanted ^ there)
+        return len(newest - there) + len(there - self._table.in_domain(entry_type))
 
     # ---- a person's edits ----
 
     def _offer(self, entry_type: str, page: Page) -> str:
-        known = {entry.id: entry for entry in self._entries(entry_type)}
+        known = {entry.id: entry for entry in self._newest(entry_type)}
         written = self._table.in_domain(entry_type) if page.ours else set()
         offered = 0
         seen: set[str] = set()
@@ -136,19 +138,26 @@ class Domains:
 
     # ---- inside ----
 
-    def _entries(self, entry_type: str) -> list[Entry]:
+    def _newest(self, entry_type: str) -> list[Entry]:
+        """What a file written anew holds, oldest first."""
         wanted = Filter(stamp(self._clock.now()), (entry_type,))
-        return self._table.all(wanted)[-MOST_ENTRIES:]
+        left, chosen = MOST_CHARS * 4 // 5, []
+        for entry in self._table.recent(wanted, MOST_ENTRIES):
+            left -= len(entry.content) + 100
+            if left < 0:
+                break
+            chosen.append(entry)
+        return chosen[::-1]
 
     def _anew(self, entry_type: str) -> None:
         with self._table.db.transaction():
             self._table.take_in(entry_type)
-        lines = "".join(_line(entry) for entry in self._entries(entry_type))
+        lines = "".join(_line(entry) for entry in self._newest(entry_type))
         self._write(entry_type, f"\n# Memory: {entry_type}\n\n{_NOTE}\n\n{lines}")
 
     def _write(self, entry_type: str, body: str) -> None:
         head = f"<!-- nanoclaw-memory {stamp(self._clock.now())} {fingerprint(body)} -->\n"
-        replace_text(self._path(entry_type), head + body)
+        replace_text(self._path(entry_type), head + body, durable=False)
 
     def _folder(self) -> Path:
         folder = self._workspace / FOLDER

@@ -32,7 +32,7 @@ _OURS = ("id", "behavioral", "provenance", "session_id", "group", "timestamp", "
 _BASE = {"critical": 1.0, "high": 0.75, "medium": 0.5, "low": 0.25}
 _FADING_DAYS = 30
 # Words that may come and go without changing what a sentence says.
-_LIGHT = frozenset("a an the is are was were be been has have had do does that this".split())
+_LIGHT = frozenset("user a an the is are was were be been has have had do does that this".split())
 # Words whose coming or going changes it.
 _WEIGHTY = frozenset(
     "no not never none nothing nobody without except unless until only before after on off over under up "

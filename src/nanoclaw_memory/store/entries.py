@@ -90,12 +90,14 @@ class EntryTable:
         rows = self.db.query(f"SELECT {_COLUMNS}, number FROM entries WHERE {where}", params)  # noqa: S608
         return {int(row[-1]): _entry(row[:-1]) for row in rows}
 
-    def same_text(self, entry_type: str, text_key: str, wanted: Filter) -> Entry | None:
-        """An entry of the type with the same normalised text."""
-        where, params = wanted.sql()
-        sql = f"SELECT {_COLUMNS} FROM entries WHERE type = :type AND text_key = :key AND {where} LIMIT 1"  # noqa: S608
-        rows = self.db.query(sql, {**params, "type": entry_type, "key": text_key})
-        return _entry(rows[0]) if rows else None
+    def same_text(self, entry_type: str, text_key: str, now: str) -> Entry | None:
+        """A current entry of the type with the same normalised text."""
+        # Only the key is asked of the index: with the status in it, SQLite would read every active row.
+        sql = f"SELECT {_COLUMNS} FROM entries WHERE type = :type AND text_key = :key"  # noqa: S608
+        rows = self.db.query(sql, {"type": entry_type, "key": text_key})
+        found = (_entry(row) for row in rows)
+        current = (e for e in found if e.status == "active" and (e.expires is None or e.expires > now))
+        return next(current, None)
 
     def holding_all(self, words: Sequence[str], wanted: Filter, limit: int) -> list[Entry]:
         """Entries whose content holds every one of the words: candidates for a duplicate."""

@@ -95,8 +95,11 @@ def append_line(path: Path, line: str, header: str = "") -> int:
             os.close(handle)
 
 
-def replace_text(path: Path, text: str) -> None:
-    """Replace a file all or nothing, keeping its mode; the caller holds `locked` if it read the old text."""
+def replace_text(path: Path, text: str, durable: bool = True) -> None:
+    """Replace a file all or nothing, keeping its mode; the caller holds `locked` if it read the old text.
+
+    A derived file need not be `durable`: after a power cut it is written again.
+    """
     raw = _encoded(text)
     with _translated(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,13 +111,15 @@ def replace_text(path: Path, text: str) -> None:
             with os.fdopen(handle, "wb") as stream:
                 stream.write(raw)
                 stream.flush()
-                os.fsync(stream.fileno())
+                if durable:
+                    os.fsync(stream.fileno())
             temporary.chmod(mode if mode is not None else 0o644)
             temporary.replace(target)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        sync_folder(target.parent)
+        if durable:
+            sync_folder(target.parent)
 
 
 def create_text(path: Path, text: str) -> bool:
