@@ -33,6 +33,8 @@ from nanoclaw_memory.types import (
     Hit,
     Indexed,
     IndexStatus,
+    JobRun,
+    JobState,
     Lines,
     LogLine,
     PluginNote,
@@ -66,15 +68,19 @@ if TYPE_CHECKING:
     from nanoclaw_memory.index.corpus import Corpora
     from nanoclaw_memory.providers.embedder import Chain
     from nanoclaw_memory.providers.reranker import Reranker
+    from nanoclaw_memory.providers.writer import Writer
     from nanoclaw_memory.search.front import SearchFront
     from nanoclaw_memory.settings import Configuration, Settings
     from nanoclaw_memory.store.migrate import Adopt
     from nanoclaw_memory.store.proposals import Proposals
+    from nanoclaw_memory.store.sdk_items import SdkItems
     from nanoclaw_memory.store.sqlite import SqliteDatabase
     from nanoclaw_memory.telemetry import Telemetry
     from nanoclaw_memory.turn.conversation import Conversation
     from nanoclaw_memory.turn.spool import Spool
+    from nanoclaw_memory.upkeep.house import House
     from nanoclaw_memory.workspace.checkpoints import Checkpoints
+    from nanoclaw_memory.workspace.notes import Notes
 
 
 DATABASES = ("facts", "entries", "continuity", "index")
@@ -628,6 +634,25 @@ class Memory:
 
         return Spool(self.home.data(self.scope.group) / "spool")
 
+    # ---- agents built with other SDKs ----
+
+    @property
+    def notes(self) -> Notes:
+        """The agent's own notes, by the commands of Anthropic's memory tool."""
+        from nanoclaw_memory.workspace.notes import Notes
+
+        self._require_private("notes")
+        self.require_group()
+        return Notes(self.home.workspace(self.scope.group) / "memory" / "notes", self._masked)
+
+    @cached_property
+    def sdk_items(self) -> SdkItems:
+        """Session histories and items of agents built with other SDKs."""
+        from nanoclaw_memory.store.sdk_items import SdkItems
+
+        self.require_group()
+        return SdkItems(self.database("sdk"), self.clock)
+
     # ---- lines ----
 
     def get(self, file: str, start_line: int | None = None, end_line: int | None = None) -> Lines:
@@ -669,6 +694,55 @@ class Memory:
 
         wanted = _day(day) if day else self.today()
         return wanted, log.parse(self.get(log_path(wanted)).text)
+
+    # ---- upkeep ----
+
+    @cached_property
+    def _house(self) -> House:
+        from nanoclaw_memory.upkeep.house import House
+
+        self._require_private("upkeep")
+        self.require_group()
+        return House(
+            self.home,
+            self.scope,
+            self.settings,
+            self.clock,
+            open_graph=lambda: self.graph,
+            open_entries=lambda: self.entries,
+            open_database=self.database,
+            open_writer=self._writer,
+            drain=self._drain_all,
+            index=self.index,
+            stale_files=lambda: len((found := self._search.index.scan()).changed + found.removed),
+            reindex=lambda: self.corpora.reindex(),
+            has=lambda name: (self.home.data(self.scope.group) / f"{name}.db").exists(),
+        )
+
+    def _writer(self) -> Writer | None:
+        from nanoclaw_memory.providers.writer import writer_for
+
+        return writer_for(self.settings.writer, self.home.data(MAIN_GROUP), self.clock)
+
+    def _drain_all(self) -> int:
+        return sum(iter(lambda: self.drain(200), 0))
+
+    def upkeep(self, job: str = "", dry_run: bool = False, due: bool = False) -> list[JobRun]:
+        """Run all jobs, or one; `due` only those whose time has come; `dry_run` says what they would do."""
+        from nanoclaw_memory.upkeep.jobs import JOBS, job_named
+        from nanoclaw_memory.upkeep.scheduler import run
+
+        runs = run(self._house, [job_named(job)] if job else JOBS, dry_run, due)
+        for one in runs:
+            if not one.skipped:
+                self.telemetry.record("upkeep", job=one.name, changed=one.changed, error=one.error)
+        return runs
+
+    def upkeep_status(self) -> list[JobState]:
+        """Every job: its schedule, its last run, and whether it is due."""
+        from nanoclaw_memory.upkeep.scheduler import states
+
+        return states(self._house)
 
     # ---- health ----
 

@@ -952,3 +952,14 @@ class JobState:
     last_change: int
     next_run: str
     due: bool
+
+
+@dataclass(frozen=True)
+class StoredItem:
+    """What an agent of another SDK keeps under a namespace and key."""
+
+    namespace: tuple[str, ...]
+    key: str
+    value: Mapping[str, Any]
+    created_at: str
+    updated_at: str

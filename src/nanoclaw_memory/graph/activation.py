@@ -51,8 +51,8 @@ class Activation:
         """Cool by calendar day, catching up on days missed; gives facts changed and days made up."""
         now = self.clock.now()
         with self.db.transaction():
-            last = self._cooled_on()
-            if last == now.date().isoformat():
+            last = self.cooled_on()
+            if last >= now.date().isoformat():  # later when the clock was turned back
                 return 0, 0
             changed = self._catch_up(factor, now, last)
             self.db.execute(
@@ -82,7 +82,8 @@ class Activation:
         self.relations.cool(factor, after, before)
         return changed
 
-    def _cooled_on(self) -> str:
+    def cooled_on(self) -> str:
+        """The day of the last cooling; empty when there was none."""
         rows = self.db.query("SELECT value FROM graph_state WHERE key = :key", {"key": _COOLED_ON})
         return str(rows[0][0]) if rows else ""
 

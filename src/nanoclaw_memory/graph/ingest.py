@@ -13,12 +13,13 @@ from nanoclaw_memory.graph.sentences import Saying
 from nanoclaw_memory.graph.times import start_of
 from nanoclaw_memory.secrets import mask
 from nanoclaw_memory.settings import Settings
-from nanoclaw_memory.store.mentions import MentionTable
+from nanoclaw_memory.store.mentions import MentionRow, MentionTable
 from nanoclaw_memory.store.names import fold
 from nanoclaw_memory.store.slots import slot_of
 from nanoclaw_memory.text import fingerprint, one_line
 from nanoclaw_memory.types import Ingested, Scope, Upserted
-from nanoclaw_memory.workspace.paths import day_in_path, visible
+from nanoclaw_memory.workspace.log import archived_day
+from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path, visible
 
 
 def manner_of(path: str, text: str, settings: Settings) -> Manner:
@@ -59,7 +60,10 @@ class Ingest:
     def file(self, path: str, text: str, moment: str = "") -> Ingested:
         """Read a file; `moment` is when it was written, for files without a date in their name."""
         day = day_in_path(path)
-        start = start_of(day.isoformat(), self.change.clock.now()) if day else moment
+        now = self.change.clock.now()
+        # A file from the future (a wrong clock) holds now already.
+        start = start_of(day.isoformat(), now) if day else min(moment, stamp(now))
+        starts = self._archived_starts(path, text)
         open_to_all = visible(Scope(private=False), path, self.settings.privacy.shared_files)
         sayings = [self._masked(s) for s in extract(text, manner_of(path, text, self.settings))]
         done = Ingested(path)
@@ -74,10 +78,23 @@ class Ingest:
                     self._moved(path, mark, before[mark].line, saying, before[mark].item)
                     done = replace(done, kept=done.kept + 1)
                 else:
-                    done = self._said(path, mark, saying, origin, start, done)
+                    done = self._said(path, mark, saying, origin, starts.get(saying.line, start), done)
             for mark in before.keys() - seen:
-                done = self._gone(path, mark, before[mark].kind, before[mark].item, done)
+                done = self._gone(path, mark, before[mark], done)
         return done
+
+    def _archived_starts(self, path: str, text: str) -> dict[int, str]:
+        """For each line of an archive of logs the first moment of the day it stands under."""
+        if not path.startswith(f"{ARCHIVE}/"):
+            return {}
+        starts: dict[int, str] = {}
+        start = ""
+        for number, line in enumerate(text.split("\n"), 1):
+            if line.startswith("## ") and (day := archived_day(line[3:])):
+                start = start_of(day.isoformat(), self.change.clock.now())
+            if start:
+                starts[number] = start
+        return starts
 
     def _masked(self, saying: Saying) -> Saying:
         if not self.settings.privacy.redact_secrets:
@@ -133,10 +150,15 @@ class Ingest:
         table = self.change.facts if saying.kind == "fact" else self.change.relations
         table.resource(item, f"{path}:{line}", f"{path}:{saying.line}")
 
-    def _gone(self, path: str, mark: str, kind: str, item: int, done: Ingested) -> Ingested:
+    def _gone(self, path: str, mark: str, said: MentionRow, done: Ingested) -> Ingested:
         """A line that is gone takes its fact along, unless another file or a person said it too."""
+        kind, item = said.kind, said.item
         self.mentions.drop(path, mark)
-        if not item or self.mentions.elsewhere(kind, item):
+        if not item:
+            return done
+        if other := self.mentions.elsewhere(kind, item):
+            table = self.change.facts if kind == "fact" else self.change.relations
+            table.resource(item, f"{path}:{said.line}", other)
             return done
         moment = stamp(self.change.clock.now())
         if kind == "fact":

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from nanoclaw_memory.tokens import estimate
 from nanoclaw_memory.types import Chunk
 from nanoclaw_memory.workspace import log
-from nanoclaw_memory.workspace.paths import day_in_path
+from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path
 
-VERSION = 1
+VERSION = 2
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _DAY = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
@@ -57,6 +57,8 @@ def chunks_of(relative: str, text: str, chunking: Chunking) -> list[Chunk]:
     day = day_in_path(relative)
     if day is not None:
         return _log_lines(lines, day.isoformat(), chunking)
+    if relative.startswith(f"{ARCHIVE}/"):
+        return [_archived(chunk) for chunk in _log_lines(lines, "", chunking)]
     named = _DAY.search(relative.rpartition("/")[2])
     dated = named.group(1) if named else ""
     if relative.startswith("conversations/") and (turns := _turns(lines)):
@@ -131,6 +133,12 @@ def _log_lines(lines: Sequence[_Line], day: str, chunking: Chunking) -> list[Chu
         importance = entry.importance if entry else None
         found += [replace(_chunk(part, "line", day), importance=importance) for part in _cut(group, chunking)]
     return found
+
+
+def _archived(chunk: Chunk) -> Chunk:
+    """A line of an archive has the day of the heading it stands under."""
+    found = _DAY.findall(chunk.heading)
+    return replace(chunk, day=found[-1] if found else "")
 
 
 def _starts_entry(text: str) -> bool:

@@ -46,9 +46,34 @@ class MentionTable:
             "DELETE FROM mentions WHERE path = :path AND mark = :mark", {"path": path, "mark": mark}
         )
 
-    def elsewhere(self, kind: str, item: int) -> bool:
-        """Whether any file still says it."""
+    def elsewhere(self, kind: str, item: int) -> str:
+        """Where a file still says it, as `path:line`; empty when none does."""
         rows = self.db.query(
-            "SELECT 1 FROM mentions WHERE kind = :kind AND item = :item LIMIT 1", {"kind": kind, "item": item}
+            "SELECT path, line FROM mentions WHERE kind = :kind AND item = :item ORDER BY path LIMIT 1",
+            {"kind": kind, "item": item},
         )
-        return bool(rows)
+        return f"{rows[0][0]}:{rows[0][1]}" if rows else ""
+
+    def at(self, path: str, first: int, last: int) -> list[MentionRow]:
+        """What a file says on some of its lines."""
+        rows = self.db.query(
+            "SELECT mark, line, kind, item FROM mentions WHERE path = :path AND line BETWEEN :first AND :last",
+            {"path": path, "first": first, "last": last},
+        )
+        return [MentionRow(*row) for row in rows]
+
+    # ---- whole files; kept beside the facts, so that a restored checkpoint knows what it has read ----
+
+    def read_files(self) -> dict[str, str]:
+        """The files that were read whole, with the fingerprint of what they said."""
+        rows = self.db.query("SELECT key, value FROM graph_state WHERE key LIKE 'read:%'")
+        return {key[len("read:") :]: value for key, value in rows}
+
+    def mark_read(self, path: str, fingerprint: str) -> None:
+        """The file was read; without a fingerprint it is gone."""
+        self.db.execute("DELETE FROM graph_state WHERE key = :key", {"key": f"read:{path}"})
+        if fingerprint:
+            self.db.execute(
+                "INSERT INTO graph_state (key, value) VALUES (:key, :value)",
+                {"key": f"read:{path}", "value": fingerprint},
+            )

@@ -24,6 +24,14 @@ def header(day: date) -> str:
     return f"# {day.isoformat()}\n\n"
 
 
+def archived_day(heading: str) -> date | None:
+    """The day of an archive's heading `## YYYY-MM-DD`, given without its marks; None for every other one."""
+    try:
+        return date.fromisoformat(heading.strip()) if len(heading.strip()) == 10 else None
+    except ValueError:
+        return None
+
+
 def format_line(text: str, tag: str = "", importance: float | None = None) -> str:
     """One log line; the text is brought onto one line."""
     plain = one_line(text)

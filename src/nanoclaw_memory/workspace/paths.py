@@ -19,6 +19,7 @@ _DAILY = re.compile(r"memory/(?:archive/)?(\d{4}-\d{2}-\d{2})\.md\Z")
 _ROOM = ("memory", "conversations", "shared")
 # In the workspace while a restore is decided and not finished; every command looks, so it costs one stat.
 PENDING_RESTORE = "memory/checkpoints/.restore"
+ARCHIVE = "memory/archive"  # log lines whose time is over, and what left MEMORY.md
 MAX_NAME = 255
 MAX_PATH = 1024
 
@@ -97,6 +98,11 @@ def check_slug(slug: str) -> str:
 def log_path(day: date) -> str:
     """The daily log's path in the workspace."""
     return f"memory/{day.isoformat()}.md"
+
+
+def archive_path(day: date) -> str:
+    """Where the lines of a day's log go when their time is over: a file a month, a heading a day."""
+    return f"{ARCHIVE}/{day:%Y-%m}.md"
 
 
 def day_in_path(relative: str) -> date | None:

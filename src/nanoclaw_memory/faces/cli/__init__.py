@@ -43,6 +43,7 @@ COMMANDS = {
     "sessions": ("sessions", "Conversations: transcripts, archives, archive."),
     "install": ("install", "Put memory into Claude Code, Codex, Cursor, …"),
     "uninstall": ("install", "Take it out again."),
+    "upkeep": ("upkeep", "Keep memory healthy; run it daily, or let cron do it."),
     "hook": ("hook", "Answer an agent's hook."),
     "mcp": ("mcp", "Serve memory to an MCP client."),
     "config": ("config", "Show, read and change settings."),
@@ -72,6 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from nanoclaw_memory.errors import NanoClawError
     from nanoclaw_memory.faces.cli.face import report_error
 
+    # One query's vector arithmetic is too small for threads: they would only burn CPU while waiting.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     given = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in given
     try:

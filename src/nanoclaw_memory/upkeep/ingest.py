@@ -1,0 +1,60 @@
+"""Logs, their archive and the workspace's own files -> facts and relations that name their lines."""
+
+from __future__ import annotations
+
+from nanoclaw_memory.errors import FileProblem, PathRefused
+from nanoclaw_memory.store.mentions import MentionTable
+from nanoclaw_memory.text import fingerprint
+from nanoclaw_memory.upkeep.house import Done, House
+from nanoclaw_memory.upkeep.logbook import archives, logs
+from nanoclaw_memory.workspace.files import read_text
+from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path, within
+
+VERSION = 1  # of the extraction: a new one reads every file again
+
+
+def ingest(house: House, dry_run: bool = False) -> Done:
+    """Read what changed since the last time; files that are gone take along what only they said.
+
+    Archives come first: a line that moved there must be known there before its log no longer has it.
+    """
+    graph = house.graph
+    mentions = MentionTable(graph.db)
+    known = mentions.read_files()
+    seen, notes, changed = set(), [], 0
+    files = [*archives(house.workspace), *((path, file) for _, path, file in logs(house.workspace))]
+    for path, file in files:
+        seen.add(path)
+        try:
+            within(file, house.workspace)
+            text = read_text(file)
+        except FileNotFoundError:  # removed since we looked
+            seen.discard(path)
+            continue
+        except (FileProblem, PathRefused) as problem:
+            notes.append(f"{path} was not read: {problem.message}")
+            continue
+        mark = fingerprint(f"{VERSION}\n{text}")
+        if known.get(path) == mark:
+            continue
+        if dry_run:
+            notes.append(f"would read {path}")
+            changed += 1
+            continue
+        with graph.db.transaction():
+            done = graph.ingest(path, text)
+            mentions.mark_read(path, mark)
+        changed += done.added + done.retired
+    gone = [path for path in {*known, *mentions.paths()} if path not in seen and _is_log(path)]
+    if dry_run:
+        return Done(changed + len(gone), (*notes, *(f"{path} is gone" for path in sorted(gone))))
+    for path in sorted(gone):
+        with graph.db.transaction():
+            changed += graph.ingest(path, "").retired
+            mentions.mark_read(path, "")
+    changed += sum(done.added + done.retired for done in graph.seed(house.home))
+    return Done(changed, tuple(notes))
+
+
+def _is_log(path: str) -> bool:
+    return day_in_path(path) is not None or path.startswith(f"{ARCHIVE}/")

@@ -1,0 +1,93 @@
+"""Every job of upkeep in one table: its name, when it is due, and what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from nanoclaw_memory.errors import InvalidValue
+from nanoclaw_memory.settings import Settings
+from nanoclaw_memory.upkeep.cool import cool
+from nanoclaw_memory.upkeep.house import Done, House
+from nanoclaw_memory.upkeep.ingest import ingest
+from nanoclaw_memory.upkeep.retain import retain
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job; run twice it does as much as once."""
+
+    name: str
+    about: str
+    schedule: str  # the setting below `cron` that says when
+    run: Callable[[House, bool], Done]
+
+    def cron(self, settings: Settings) -> str:
+        """Its cron expression; empty when it never runs by itself."""
+        return str(getattr(settings.cron, self.schedule))
+
+
+def _drain(house: House, dry_run: bool) -> Done:
+    return Done() if dry_run else Done(house.drain())
+
+
+def _index(house: House, dry_run: bool) -> Done:
+    if dry_run:
+        return Done(house.stale_files())
+    done = house.index()
+    return Done(done.added + done.removed + done.embedded, done.degraded)
+
+
+def _reindex(house: House, dry_run: bool) -> Done:
+    if dry_run:
+        return Done()
+    done = house.reindex()
+    return Done(done.added + done.removed + done.embedded, done.degraded)
+
+
+def _expire(house: House, dry_run: bool) -> Done:
+    from nanoclaw_memory.entries import care
+
+    if not house.has("entries"):
+        return Done()
+    if dry_run:
+        return Done(len(house.entries.room.table.expired_by(house.moment())))
+    return Done(care.expire(house.entries))
+
+
+def _purge(house: House, dry_run: bool) -> Done:
+    from nanoclaw_memory.entries import care
+
+    if not house.has("entries"):
+        return Done()
+    return Done(len(care.purgeable(house.entries)) if dry_run else care.purge(house.entries))
+
+
+def _archive(house: House, dry_run: bool) -> Done:
+    from nanoclaw_memory.entries import care
+
+    if not house.has("entries"):
+        return Done()
+    return Done(len(care.stale(house.entries)) if dry_run else care.propose_stale(house.entries))
+
+
+# In the order of a run: what was said comes in, then it is weighed, then what is over moves away.
+JOBS = (
+    Job("drain", "archive what hooks have spooled", "intake", _drain),
+    Job("ingest", "read facts from logs and memory files", "intake", ingest),
+    Job("cool", "cool the activation of facts", "decay", cool),
+    Job("expire", "mark entries past their date", "nightly", _expire),
+    Job("purge", "delete entries that were replaced long ago", "nightly", _purge),
+    Job("archive", "propose entries that nobody uses for archiving", "nightly", _archive),
+    Job("retain", "move expired log lines to memory/archive/", "nightly", retain),
+    Job("index", "bring the search index up to date", "intake", _index),
+    Job("corpus-reindex", "index domain documents again", "rag_reindex", _reindex),
+)
+
+
+def job_named(name: str) -> Job:
+    """The job of this name."""
+    for job in JOBS:
+        if job.name == name:
+            return job
+    raise InvalidValue(f"there is no job {name[:40]!r}", f"one of: {', '.join(job.name for job in JOBS)}")

@@ -1,0 +1,72 @@
+"""What upkeep remembers of its own runs: one small file per group, replaced whole."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from nanoclaw_memory.errors import FileProblem
+from nanoclaw_memory.workspace.files import locked, read_text, replace_text
+
+FILE = "upkeep.json"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A job's last run, and its last run that changed something."""
+
+    at: str = ""
+    changed: int = 0
+    took_ms: float = 0.0
+    error: str = ""
+    notes: tuple[str, ...] = ()
+    well_at: str = ""  # the last run without an error
+    changed_at: str = ""
+    last_change: int = 0
+
+
+@dataclass(frozen=True)
+class Journal:
+    """All runs of one group, and small notes of single jobs."""
+
+    jobs: dict[str, Ran] = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=dict)
+
+
+def read(data: Path) -> Journal:
+    """The journal; an empty one when there is none or it is damaged: every job may run again unharmed."""
+    try:
+        tree = json.loads(read_text(data / FILE))
+        jobs = {name: Ran(**{**row, "notes": tuple(row["notes"])}) for name, row in tree["jobs"].items()}
+        return Journal(jobs, dict(tree.get("notes", {})))
+    except (FileNotFoundError, FileProblem, ValueError, KeyError, TypeError, AttributeError):
+        return Journal()
+
+
+def note_run(data: Path, name: str, ran: Ran) -> None:
+    """Write down a run; a run that changed nothing keeps what the last change was."""
+    with locked(data):
+        journal = read(data)
+        before = journal.jobs.get(name, Ran())
+        ran = replace(ran, well_at=before.well_at if ran.error else ran.at)
+        if ran.changed:
+            ran = replace(ran, changed_at=ran.at, last_change=ran.changed)
+        else:
+            ran = replace(ran, changed_at=before.changed_at, last_change=before.last_change)
+        _write(data, Journal({**journal.jobs, name: ran}, journal.notes))
+
+
+def note(data: Path, name: str, value: Any) -> None:
+    """Keep a small note of a job."""
+    with locked(data):
+        journal = read(data)
+        if journal.notes.get(name) != value:
+            _write(data, Journal(journal.jobs, {**journal.notes, name: value}))
+
+
+def _write(data: Path, journal: Journal) -> None:
+    jobs = {name: asdict(ran) for name, ran in journal.jobs.items()}
+    tree = {"jobs": jobs, "notes": journal.notes}
+    replace_text(data / FILE, json.dumps(tree, ensure_ascii=False, indent=1) + "\n")

@@ -1,0 +1,142 @@
+"""Daily logs and their archive: which days there are, and the blocks of lines that belong together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+
+from nanoclaw_memory.workspace import log
+from nanoclaw_memory.workspace.files import split_lines
+from nanoclaw_memory.workspace.log import archived_day
+from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path
+
+UNTAGGED = 0.5
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_FRAME = re.compile(r"\s{0,3}(?:#{1,6}(?:\s|$)|<!--|([-*_])\s*(?:\1\s*){2,}$)")
+_BULLET = re.compile(r"[-*+•]\s+\S")
+
+
+@dataclass(frozen=True)
+class LogBlock:
+    """An entry of a log with the lines that hang on it; `start` counts from 0."""
+
+    start: int
+    lines: tuple[str, ...]
+    importance: float
+    heading: str = ""
+    day: date | None = None  # of the heading in an archive
+
+    @property
+    def text(self) -> str:
+        """The lines with plain line ends, without blank ones at the end; a code block is closed."""
+        plain = [line.rstrip("\r\n") for line in self.lines]
+        fences = [line for line in plain if _FENCE.match(line)]
+        closing = [fences[-1].strip()[:3]] if len(fences) % 2 else []
+        return "\n".join([*plain, *closing]).rstrip()
+
+
+def logs(workspace: Path) -> list[tuple[date, str, Path]]:
+    """Every daily log as (day, workspace path, file), oldest first."""
+    found = []
+    for path in (workspace / "memory").glob("[0-9]*.md"):
+        relative = f"memory/{path.name}"
+        day = day_in_path(relative)
+        if day is not None and path.is_file():
+            found.append((day, relative, path))
+    return sorted(found)
+
+
+def archives(workspace: Path) -> list[tuple[str, Path]]:
+    """Every month's archive as (workspace path, file), oldest first."""
+    folder = workspace / ARCHIVE
+    return sorted((f"{ARCHIVE}/{path.name}", path) for path in folder.glob("[0-9]*.md") if path.is_file())
+
+
+def blocks(text: str) -> list[LogBlock]:
+    """The blocks of a log: a bullet with what is indented below it, a paragraph, a code block.
+
+    Headings, rules, comments and blank lines between blocks belong to none.
+    """
+    lines = split_lines(text)
+    return [_block(lines, *found) for found in _ranges(lines)]
+
+
+def headings(lines: list[str]) -> Iterator[tuple[int, str, str]]:
+    """Number, marks and title of every heading; one in a code block is none."""
+    fenced = False
+    for number, line in enumerate(lines):
+        if _FENCE.match(line):
+            fenced = not fenced
+        elif not fenced and line.startswith("#"):
+            mark, _, title = line.strip().partition(" ")
+            if not mark.strip("#"):
+                yield number, mark, title.strip()
+
+
+def dated_blocks(text: str, day: date | None) -> Iterator[tuple[date, LogBlock]]:
+    """The blocks with their days: the log's own, or that of the heading in an archive."""
+    for block in blocks(text):
+        found = day or block.day
+        if found is not None:
+            yield found, block
+
+
+@dataclass
+class _Place:
+    """Where in the file we are."""
+
+    start: int = -1
+    blank: bool = False
+    fenced: bool = False
+    day: date | None = None
+    heading: str = ""
+
+    def under(self, line: str) -> None:
+        """Take note of a heading; rules and comments change nothing."""
+        mark, _, title = line.strip().partition(" ")
+        if not mark.startswith("#"):
+            return
+        day = archived_day(title) if len(mark) == 2 else None
+        self.day = day or (self.day if len(mark) > 1 else None)
+        self.heading = title.strip() if len(mark) > 1 and day is None else ""
+
+    def starts(self, line: str) -> bool:
+        """Whether a line begins a block of its own."""
+        return self.start < 0 or (self.blank and not line[:1].isspace())
+
+
+def _ranges(lines: list[str]) -> Iterator[tuple[int, int, _Place]]:
+    """First line, line after the last, and place of each block."""
+    place = _Place()
+    for number, raw in enumerate(lines):
+        line = raw.rstrip("\r\n")
+        fence = bool(_FENCE.match(line))
+        inside = place.fenced
+        place.fenced ^= fence
+        if inside:
+            continue
+        if not line.strip():
+            place.blank = True
+            continue
+        framed = not fence and bool(_FRAME.match(line))
+        begins = framed or place.starts(line) or (not fence and bool(_BULLET.match(line)))
+        if begins and place.start >= 0:
+            yield place.start, number, replace(place)
+        if begins:
+            place.start = -1 if framed else number
+        if framed:
+            place.under(line)
+        place.blank = False
+    if place.start >= 0:
+        yield place.start, len(lines), replace(place)
+
+
+def _block(lines: list[str], start: int, end: int, place: _Place) -> LogBlock:
+    while end > start + 1 and not lines[end - 1].strip():
+        end -= 1
+    own = lines[start:end]
+    given = [entry.importance for entry in log.parse("".join(own)) if entry.importance is not None]
+    return LogBlock(start, tuple(own), max(given, default=UNTAGGED), place.heading, place.day)
