@@ -31,6 +31,7 @@ from nanoclaw_memory.workspace.files import create_text, read_text
 from nanoclaw_memory.workspace.paths import Home
 
 FOLDER = "conversations"
+MAX_PART = 1_500_000  # characters of a file
 _TURN = re.compile(r"\*\*(User|Agent)\*\*(?: \((\d{2}:\d{2})\))?:(?: (.*))?\Z")
 _DAY = re.compile(r"## (\d{4}-\d{2}-\d{2})\Z")
 _FIELD = re.compile(r"(Date|Session|Part|Turns): (.*)\Z")
@@ -51,11 +52,28 @@ def archive(home: Home, group: str, transcript: Transcript, clock: Clock) -> Arc
     if not fresh:
         return None
     title = one_line(secrets.mask(transcript.title)[0])[:120] or title_of(fresh)
-    moments = [moment for turn in fresh if (moment := _moment(turn.at, clock))]
-    day = (moments[0] if moments else clock.now()).date().isoformat()
-    header = f"# {title}\n\nDate: {day}\nSession: {key}\nPart: {len(parts) + 1}\nTurns: {len(fresh)}\n"
-    path = _write_new(home, group, f"{day}-{slug(title)}", header + render(fresh, day, clock))
-    return Archived(f"{FOLDER}/{path.name}", title, day, key, len(fresh), redacted)
+    written = []
+    for number, piece in enumerate(_pieces(fresh), len(parts) + 1):
+        moments = [moment for turn in piece if (moment := _moment(turn.at, clock))]
+        day = (moments[0] if moments else clock.now()).date().isoformat()
+        header = f"# {title}\n\nDate: {day}\nSession: {key}\nPart: {number}\nTurns: {len(piece)}\n"
+        path = _write_new(home, group, f"{day}-{slug(title)}", header + render(piece, day, clock))
+        written.append(Archived(f"{FOLDER}/{path.name}", title, day, key, len(fresh), redacted))
+    return written[0]
+
+
+def _pieces(said: Sequence[Said]) -> Iterator[list[Said]]:
+    """The turns in pieces that every reader of memory files takes; an answer's pieces stay together."""
+    piece: list[Said] = []
+    size = 0
+    for turn in said:
+        full = size + len(turn.text) > (MAX_PART if turn.speaker == "User" else 2 * MAX_PART)
+        if piece and full:
+            yield piece
+            piece, size = [], 0
+        piece.append(turn)
+        size += len(turn.text)
+    yield piece
 
 
 def archives(home: Home, group: str) -> list[Archived]:

@@ -203,3 +203,15 @@ def test_a_link_in_place_of_the_archive_folder_is_refused(tmp_path: Path) -> Non
         archive(home, "mine", said("leak"), CLOCK)
     assert list(elsewhere.iterdir()) == []
     assert archives(home, "mine") == []
+
+
+def test_a_very_long_conversation_becomes_several_files_that_can_be_read(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    turns = tuple(Said("User", f"{number} " + "wort " * 3_000) for number in range(300))
+    long = Transcript("long", "messages", turns)
+    assert archive(home, "main", long, CLOCK) is not None
+    files = archives(home, "main")
+    assert len(files) > 2
+    assert sum(found.turns for found in files) == 300
+    assert all((home.workspace("main") / found.path).stat().st_size < 10_000_000 for found in files)
+    assert archive(home, "main", long, CLOCK) is None
