@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.store.vectors import Matrix
 
 POOL = 100
+POSTINGS = 3_000  # rows ranked by words, at least; more in a large index
 REACH = 2  # turns before and after that lend a turn their score
 _SHORTEST_PART = 5
 
@@ -79,7 +80,17 @@ class Candidates:
     def _terms(self, question: str) -> list[str]:
         names = self._expand(question) if self._expand else []
         terms = list(dict.fromkeys(term for text in (question, *names) for term in terms_of(text)))
-        return [found for term in terms for found in _known(self._index.chunks, term)]
+        # Ranking costs by the row: the rarest words come first, and common ones only while they are affordable.
+        left = most = POSTINGS + self._index.chunks.last_id() // 70
+        chosen: list[str] = []
+        for count, term in sorted(
+            found for term in terms for found in _known(self._index.chunks, term, most)
+        ):
+            if chosen and count > left:
+                break
+            chosen.append(term)
+            left -= count
+        return chosen
 
     def _add_vectors(self, question: str, files: Sequence[int] | None, pool: Pool) -> None:
         chain = self._index.embedder()
@@ -113,14 +124,19 @@ class Candidates:
             return matrix
 
 
-def _known(chunks: Chunks, term: str) -> list[str]:
-    """The term; when no text holds it, the compounds it is part of, or the two words it is made of."""
-    if len(term) < _SHORTEST_PART or " " in term or chunks.holds(term):
-        return [term]
-    whole = chunks.compounds(term)
-    if whole or len(term) < LONG_WORD:
-        return [term, *whole]
-    for first, second in parts_of(term):
-        if chunks.holds(first) and chunks.holds(second):
-            return [term, first, second]
-    return [term]
+def _known(chunks: Chunks, term: str, most: int) -> list[tuple[int, str]]:
+    """The term with how often it occurs; when it never does, compounds of it, or the words it is made of."""
+    count = chunks.occurrences(term, most)
+    if count or len(term) < _SHORTEST_PART or " " in term:
+        return [(count, term)] if count else []
+    found = chunks.compounds(term)
+    if not found and len(term) >= LONG_WORD:
+        found = next(
+            (
+                [first, second]
+                for first, second in parts_of(term)
+                if chunks.occurrences(first) and chunks.occurrences(second)
+            ),
+            [],
+        )
+    return [(chunks.occurrences(other, most), other) for other in found]

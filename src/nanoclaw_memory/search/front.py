@@ -120,7 +120,7 @@ class SearchFront:
     def _searcher(self, index: Index, seen: Callable[[str], bool] | None, corpus: str = "") -> Searcher:
         half_life = self.settings.memory.temporal_decay_half_life
         own = self.settings.rerank
-        reranking = Reranking(self.reranker, own.candidates, own.timeout_ms / 1000)
+        reranking = Reranking(self.reranker, own.candidates, own.timeout_ms / 1000, own.provider != "llm")
         return Searcher(index, half_life, seen, self._weights(), self.expand, reranking, corpus)
 
     def _chunking(self) -> Chunking:

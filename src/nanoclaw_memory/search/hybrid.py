@@ -12,10 +12,11 @@ from nanoclaw_memory.search.candidates import Candidate, Candidates, Pool
 from nanoclaw_memory.search.reranking import Reranking
 from nanoclaw_memory.store.chunks import StoredChunk
 from nanoclaw_memory.types import Hit
+from nanoclaw_memory.workspace.paths import ARCHIVE
 
 PERMANENT = 0.8  # log lines of this importance never age
 DOMAINS = "memory/domains/"
-CONSIDERED = 100  # how many of the pool are loaded to be aged and reranked
+CONSIDERED = 60  # how many of the pool are loaded to be aged and reranked
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Searcher:
         pool = self._candidates.pool(question.text, question.fast)
         ranked = self._ranked(question, pool)
         if question.rerank and self._reranking is not None:
-            ranked, said = self._reranking.of(question.text, ranked, self.index.chunks)
+            ranked, said = self._reranking.of(question.text, ranked, pool.places, self.index.chunks)
             pool.degraded += said
         if question.mmr:
             ranked = _spread(ranked, question.limit)
@@ -100,7 +101,8 @@ class Searcher:
         chunk = stored.chunk
         if chunk.grain != "line" or (chunk.importance or 0.0) >= PERMANENT:
             return 1.0
-        return ranking.recency(chunk.day, question.today, self._half_life)
+        aged = ranking.recency(chunk.day, question.today, self._half_life)
+        return aged * ranking.ARCHIVED if stored.path.startswith(f"{ARCHIVE}/") else aged
 
     def _hit(self, question: Question, candidate: Candidate, score: float) -> Hit:
         stored, chunk = candidate.stored, candidate.stored.chunk

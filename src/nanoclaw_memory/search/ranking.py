@@ -11,6 +11,7 @@ from nanoclaw_memory.text import words
 
 SNIPPET = 700
 OLDEST_SHARE = 0.25
+ARCHIVED = 0.8  # a line whose time in its log is over ranks below one that stands there
 SPEAKER = 0.2  # added for a turn of the one person that the question names
 _LENT = {-2: 0.1, -1: 0.2, 1: 0.2, 2: 0.1}
 
@@ -129,8 +130,8 @@ def snippet(text: str, start_line: int, question: str, limit: int = SNIPPET) -> 
     lines = text.split("\n")
     if len(text) <= limit:
         return start_line, start_line + len(lines) - 1, text
-    asked = set(terms_of(question))
-    worth = [len(asked & set(words(spaced(line)))) for line in lines]
+    asked = [term.replace(" ", "")[: max(4, len(term) - 3)] for term in terms_of(question)]
+    worth = [sum(term in line for term in asked) for line in (line.casefold() for line in lines)]
     first, last = _best_run([len(line) for line in lines], worth, limit)
     shown = "\n".join(lines[first : last + 1])
     if len(shown) > limit:

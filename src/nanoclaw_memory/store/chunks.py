@@ -94,6 +94,10 @@ class Chunks:
                 {"key": key, "value": value},
             )
 
+    def last_id(self) -> int:
+        """The newest chunk's id: about how many there are, at no cost."""
+        return int(self.database.query("SELECT coalesce(max(id), 0) FROM chunks")[0][0])
+
     def count(self) -> tuple[int, int]:
         """How many files hold chunks, and how many chunks there are."""
         rows = self.database.query(
@@ -192,9 +196,9 @@ class Chunks:
         only = "+rowid IN (SELECT id FROM chunks WHERE file_id IN (SELECT value FROM json_each(:files)))"
         return self.database.match("chunks_fts", terms, limit, only, {"files": json.dumps(list(files))})
 
-    def holds(self, term: str) -> bool:
-        """Whether any chunk holds the term."""
-        return bool(self.database.match("chunks_fts", [term], 1))
+    def occurrences(self, term: str, most: int = 1) -> int:
+        """How many chunks hold the term; counting stops at `most`."""
+        return self.database.occurrences("chunks_fts", term, most)
 
     def compounds(self, part: str, limit: int = 20) -> list[str]:
         """Long words that hold `part`: "migration" finds "datenbankmigration"."""
@@ -335,5 +339,5 @@ class Chunks:
 
     def _drop_words(self, gone: set[str]) -> None:
         for word in gone:
-            if not self.database.match("chunks_fts", [word], 1):
+            if not self.occurrences(word):
                 self.database.execute("DELETE FROM long_words WHERE word = :word", {"word": word})

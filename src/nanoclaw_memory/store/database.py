@@ -46,6 +46,10 @@ class Database(Protocol):
         """
         ...
 
+    def occurrences(self, table: str, term: str, most: int) -> int:
+        """How many rows of the keyword index `table` hold the term; counting stops at `most`."""
+        ...
+
     def version(self) -> int:
         """A number that changes whenever another connection has written."""
         ...

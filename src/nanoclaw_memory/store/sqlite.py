@@ -59,6 +59,10 @@ class SqliteDatabase:
         rows = self.query(sql, {**(params or {}), "match": any_of(terms), "limit": limit})
         return [(int(rowid), float(score)) for rowid, score in rows]
 
+    def occurrences(self, table: str, term: str, most: int) -> int:
+        sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH :match LIMIT :most)"  # noqa: S608
+        return int(self.query(sql, {"match": any_of([term]), "most": most})[0][0])
+
     def version(self) -> int:
         return int(self.query("PRAGMA data_version")[0][0])
 

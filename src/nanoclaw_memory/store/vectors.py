@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Floats: TypeAlias = npt.NDArray[np.float32]
 
 EXACT_ROWS = 20_000
-RESCORED = 1_000
+RESCORED = 2_000
 
 
 def coded(fingerprints: Sequence[bytes], vectors: Floats) -> list[Coded]:
@@ -42,6 +42,7 @@ class Matrix:
         self.files: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self._scales: Floats = np.empty(0, dtype=np.float32)
         self._codes: npt.NDArray[np.int8] = np.empty((0, dimensions), dtype=np.int8)
+        self._mean: Floats = np.zeros(dimensions, dtype=np.float32)
         self._exact: Floats | None = None
         self._sketch: Sketch | None = None
 
@@ -69,6 +70,7 @@ class Matrix:
         self._scales = np.concatenate([self._scales[keep], scales])[order]
         self._codes = np.concatenate([self._codes[keep], codes])[order]
         self._exact = self._sketch = None
+        self._mean = _mean(self._codes, self._scales)
         self._generation = now
 
     def similarities(self, vector: Floats, rows: npt.NDArray[np.int64]) -> Floats:
@@ -90,12 +92,12 @@ class Matrix:
         if len(self.ids) <= EXACT_ROWS:
             scores = self._all(vector)
             rows = np.arange(len(scores)) if allowed is None else np.flatnonzero(allowed)
-            background = float(scores.mean())
         else:
             rows = self._likely(vector, max(limit, RESCORED), allowed)
-            scores, background = self.similarities(vector, rows), self._background(vector)
+            scores = self.similarities(vector, rows)
         chosen = scores[rows] if len(scores) == len(self.ids) else scores
         order = np.argsort(-chosen, kind="stable")[:limit]
+        background = float(self._mean @ vector)  # the mean of cosines is the cosine with the mean
         return list(zip(self.ids[rows[order]].tolist(), chosen[order].tolist(), strict=True)), background
 
     def _all(self, vector: Floats) -> Floats:
@@ -106,27 +108,32 @@ class Matrix:
         found: Floats = self._exact @ vector
         return found
 
-    def _background(self, vector: Floats) -> float:
-        import numpy as np
-
-        rows = np.arange(0, len(self.ids), max(1, len(self.ids) // 1_000))
-        return float(self.similarities(vector, rows).mean())
-
     def _likely(
         self, vector: Floats, count: int, allowed: npt.NDArray[np.bool_] | None
     ) -> npt.NDArray[np.int64]:
         if self._sketch is None:
-            self._sketch = Sketch(self._codes, self._scales)
+            self._sketch = Sketch(self._codes, self._scales, self._mean)
         return self._sketch.likely(vector, count, allowed)
+
+
+def _mean(codes: npt.NDArray[np.int8], scales: Floats) -> Floats:
+    """The mean vector, of a sample where there are many."""
+    import numpy as np
+
+    if not len(codes):
+        return np.zeros(codes.shape[1], dtype=np.float32)
+    sample = slice(None, None, max(1, len(codes) // 10_000))
+    mean: Floats = (codes[sample] * scales[sample, None]).mean(axis=0).astype(np.float32)
+    return mean
 
 
 class Sketch:
     """One bit a number, centred: the sign says on which side of the mean a vector lies."""
 
-    def __init__(self, codes: npt.NDArray[np.int8], scales: Floats) -> None:
+    def __init__(self, codes: npt.NDArray[np.int8], scales: Floats, mean: Floats) -> None:
         import numpy as np
 
-        self._mean = self._centre(codes, scales)
+        self._mean = mean
         bits = np.empty((codes.shape[0], -(-codes.shape[1] // 64) * 8), dtype=np.uint8)
         for start in range(0, len(codes), 8_192):  # in pieces: the floats of all rows would not fit
             part = slice(start, start + 8_192)
@@ -135,14 +142,6 @@ class Sketch:
             bits[part] = np.pad(packed, ((0, 0), (0, bits.shape[1] - packed.shape[1])))
         # Column by column: each word of all rows lies together, so that a scan runs through memory once.
         self._columns = np.ascontiguousarray(bits.view(np.uint64).T)
-
-    @staticmethod
-    def _centre(codes: npt.NDArray[np.int8], scales: Floats) -> Floats:
-        import numpy as np
-
-        sample = slice(None, None, max(1, len(codes) // 10_000))
-        mean: Floats = (codes[sample] * scales[sample, None]).mean(axis=0).astype(np.float32)
-        return mean
 
     def likely(
         self, vector: Floats, count: int, allowed: npt.NDArray[np.bool_] | None

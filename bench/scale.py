@@ -1,0 +1,259 @@
+"""Search at 1k to 1M chunks: index rate, CPU of each stage, memory, disk; beside plain FTS5 + sqlite-vec.
+
+    python bench/scale.py [--sizes 1000,10000,100000] [--models DIR] [--keep DIR]
+
+Texts are docstrings of the installed Python packages. The first 2,000 are embedded by the local model; the vectors
+of the rest are those with noise (embedding a million texts takes hours), which the table of recall allows for: it
+compares the one-bit sketch with exact search on real vectors and on noisy ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import itertools
+import random
+import resource
+import sysconfig
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from measure import table
+from nanoclaw_memory.index.chunker import Chunking
+from nanoclaw_memory.index.indexer import Index
+from nanoclaw_memory.providers.embedder import Chain, Identity
+from nanoclaw_memory.providers.local import LocalEmbedder
+from nanoclaw_memory.search.candidates import Candidates
+from nanoclaw_memory.search.hybrid import Question, Searcher
+from nanoclaw_memory.store import vectors
+from nanoclaw_memory.store.chunks import Chunks, Coded, FileRow, NewChunk
+from nanoclaw_memory.store.keywords import terms_of
+from nanoclaw_memory.store.sqlite import SqliteDatabase
+from nanoclaw_memory.types import Chunk
+
+REAL = 2_000
+PER_FILE = 50
+QUESTIONS = 60
+
+
+class Prepared:
+    """An embedder whose query vectors were made beforehand: the search itself is measured."""
+
+    weights = (0.5, 0.5)
+
+    def __init__(self, identity: Identity, known: dict[str, Any]) -> None:
+        self.identity = identity
+        self.known = known
+
+    def embed_documents(self, texts: Any, deadline: float | None = None) -> Any:
+        raise AssertionError("nothing is embedded here")
+
+    def embed_query(self, text: str, deadline: float | None = None) -> Any:
+        return self.known[text]
+
+
+def main() -> None:
+    options = _options()
+    texts = list(itertools.islice(docstrings(), 40_000))
+    random.Random(1).shuffle(texts)
+    model = LocalEmbedder(options.models / "e5-small-v2")
+    began = time.process_time()
+    real = model.embed_documents(texts[:REAL])
+    print(f"embedding: {REAL / (time.process_time() - began):.0f} texts a second of CPU\n")
+    questions = questions_of(texts[REAL : REAL + QUESTIONS])
+    known = {question: model.embed_query(question) for question in questions}
+    chain = Chain((Prepared(model.identity, known),))
+    rows = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for size in map(int, options.sizes.split(",")):
+            folder = (options.keep or Path(scratch)) / str(size)
+            rows.append(measure(folder, size, texts, real, chain, questions, options.baseline))
+    head = ["chunks", "index /s", "DB MB", "load s", "RSS MB", "keyword p50", "vector p50", "hybrid p50", "hybrid p95",
+            "plain FTS5", "sqlite-vec"]  # fmt: skip
+    table(head, rows)
+    print()
+    recall(real, known)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--sizes", default="1000,10000,100000")
+    parser.add_argument("--models", type=Path, default=Path("~/.nanoclaw/models").expanduser())
+    parser.add_argument("--keep", type=Path)
+    parser.add_argument(
+        "--baseline", action="store_true", help="also plain FTS5 and sqlite-vec (if installed)"
+    )
+    return parser.parse_args()
+
+
+def docstrings() -> Iterator[str]:
+    """Prose that is on every machine: the docstrings of the standard library and installed packages."""
+    for root in (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"]):
+        for path in sorted(Path(root).rglob("*.py")):
+            try:
+                tree = ast.parse(path.read_text(encoding="utf-8"))
+            except (OSError, SyntaxError, ValueError):
+                continue
+            for node in ast.walk(tree):
+                if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module):
+                    text = ast.get_docstring(node) or ""
+                    if 80 <= len(text) <= 1_500:
+                        yield text
+
+
+def questions_of(texts: list[str]) -> list[str]:
+    """Questions of 4 to 9 words out of texts: rare and common words as they come."""
+    chance = random.Random(2)
+    return [
+        "how does " + " ".join(words[start : start + chance.randint(4, 9)])
+        for text in texts
+        if len(words := text.split()) > 12
+        for start in [chance.randint(0, 3)]
+    ]
+
+
+def build(folder: Path, size: int, texts: list[str], real: Any, key: str) -> tuple[Chunks, float]:
+    """An index of `size` chunks; gives the chunks stored a second of CPU."""
+    chunks = Chunks(SqliteDatabase(folder / "index.db", "index"))
+    if chunks.count()[1] >= size:
+        return chunks, float("nan")
+    noise = np.random.default_rng(3)
+    began = time.process_time()
+    for first in range(0, size, PER_FILE):
+        count = min(PER_FILE, size - first)
+        new = [chunk_of(number, texts) for number in range(first, first + count)]
+        row = FileRow(0, f"memory/note-{first}.md", 1, 1, str(first), "bench", "")
+        base = real[[number % REAL for number in range(first, first + count)]]
+        if first >= REAL:
+            base = base + noise.normal(0, 0.02, base.shape).astype(np.float32)
+            base /= np.linalg.norm(base, axis=1, keepdims=True)
+        coded = vectors.coded([one.fingerprint for one in new], base)
+        with chunks.database.transaction():
+            chunks.put_file(row, new)
+            _put_vectors(chunks, key, coded)
+    return chunks, size / (time.process_time() - began)
+
+
+def _put_vectors(chunks: Chunks, key: str, coded: list[Coded]) -> None:
+    chunks.put_vectors(key, coded)
+
+
+def chunk_of(number: int, texts: list[str]) -> NewChunk:
+    """Chunk `number`: a text, and from the second round on its lines shuffled with another's."""
+    text = texts[number % len(texts)]
+    if number >= len(texts):
+        chance = random.Random(number)
+        lines = text.split(". ") + texts[chance.randrange(len(texts))].split(". ")
+        chance.shuffle(lines)
+        text = ". ".join(lines)[:1_200]
+    chunk = Chunk(number % PER_FILE * 10 + 1, number % PER_FILE * 10 + 9, text)
+    return NewChunk(chunk, text, "", f"note {number}", number.to_bytes(32, "big"))
+
+
+def measure(
+    folder: Path, size: int, texts: list[str], real: Any, chain: Chain, questions: list[str], baseline: bool
+) -> list[object]:
+    folder.mkdir(parents=True, exist_ok=True)
+    chunks, rate = build(folder, size, texts, real, chain.identity.key)
+    index = Index(chunks, folder / "lock", lambda: (), Chunking(), lambda: chain)
+    searcher = Searcher(_still(index), 30)
+    candidates = Candidates(index, None, None, None)
+    began = time.process_time()
+    candidates.pool(questions[0], fast=False)
+    load = time.process_time() - began
+    searcher.search(Question(questions[0], 10, date(2026, 1, 1)))
+    keyword = timed(lambda question: chunks.match(candidates._terms(question), 100, None), questions)
+    matrix = candidates._matrix(chain.identity.key, chain.identity.dimensions)
+    vector = timed(lambda question: matrix.nearest(chain.embed_query(question).vector, 100), questions)
+    hybrid = timed(lambda question: searcher.search(Question(question, 10, date(2026, 1, 1))), questions)
+    disk = sum(path.stat().st_size for path in folder.iterdir()) / 1e6
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    plain, brute = (
+        baselines(folder, chunks, matrix, chain, questions) if baseline else (float("nan"), float("nan"))
+    )
+    chunks.database.close()
+    return [f"{size:,}", rate, disk, load, memory, keyword[0], vector[0], *hybrid, plain, brute]
+
+
+def _still(index: Index) -> Index:
+    """The index without a look at the disk: there are no files here."""
+
+    class Still(Index):
+        def refresh(self, embed: bool) -> list[str]:
+            return []
+
+    return Still(index.chunks, index.lock, index.files, index.chunking, index.embedder)
+
+
+def timed(work: Callable[[str], object], questions: list[str]) -> tuple[float, float]:
+    found = []
+    for question in questions:
+        began = time.process_time()
+        work(question)
+        found.append((time.process_time() - began) * 1000)
+    found.sort()
+    return found[len(found) // 2], found[int(len(found) * 0.95)]
+
+
+def baselines(
+    folder: Path, chunks: Chunks, matrix: vectors.Matrix, chain: Chain, questions: list[str]
+) -> tuple[float, float]:
+    """CPU of OR over all words in plain FTS5, and of sqlite-vec's brute force over float vectors."""
+    import apsw
+    import sqlite_vec  # type: ignore[import-untyped]
+
+    plain = timed(lambda question: chunks.database.match("chunks_fts", terms_of(question), 100), questions)[0]
+    connection = apsw.Connection(str(folder / "vec.db"))
+    connection.enable_load_extension(True)
+    connection.load_extension(sqlite_vec.loadable_path())
+    connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS v USING vec0(e float[384] distance_metric=cosine)")
+    if not connection.execute("SELECT rowid FROM v_rowids LIMIT 1").fetchall():
+        with connection:
+            for start in range(0, len(matrix.ids), 1_000):
+                rows = np.arange(start, min(start + 1_000, len(matrix.ids)))
+                floats = matrix._codes[rows].astype(np.float32) * matrix._scales[rows][:, None]
+                connection.executemany(
+                    "INSERT INTO v (rowid, e) VALUES (?, ?)",
+                    ((int(matrix.ids[row]), one.tobytes()) for row, one in zip(rows, floats, strict=True)),
+                )
+
+    def nearest(question: str) -> object:
+        query = chain.embed_query(question).vector.tobytes()
+        return connection.execute(
+            "SELECT rowid, distance FROM v WHERE e MATCH ? AND k = 100", (query,)
+        ).fetchall()
+
+    found = timed(nearest, questions[:10])[0]
+    connection.close()
+    return plain, found
+
+
+def recall(real: Any, known: dict[str, Any]) -> None:
+    """How much of the exact top 100 and top 10 the sketch with rescoring finds."""
+    noise = np.random.default_rng(4)
+    rows = []
+    noisy = np.concatenate([real + noise.normal(0, 0.02, real.shape).astype(np.float32) for _ in range(25)])
+    noisy /= np.linalg.norm(noisy, axis=1, keepdims=True)
+    for name, matrix in (("real, 2,000", real), ("noisy, 50,000", noisy)):
+        coded = vectors.coded([b""] * len(matrix), matrix)
+        codes = np.stack([np.frombuffer(one.codes, dtype=np.int8) for one in coded])
+        scales = np.array([one.scale for one in coded], dtype=np.float32)
+        sketch = vectors.Sketch(codes, scales, vectors._mean(codes, scales))
+        for depth in (200, 500, 1_000):
+            shares = []
+            for query in known.values():
+                exact = np.argsort(-(matrix @ query))
+                likely = set(sketch.likely(query, depth, None).tolist())
+                shares.append([len(likely & set(exact[:top].tolist())) / top for top in (10, 100)])
+            rows.append([name, depth, *np.mean(shares, axis=0).tolist()])
+    table(["vectors", "rescored", "of the top 10", "of the top 100"], rows)
+
+
+if __name__ == "__main__":
+    main()
