@@ -22,6 +22,7 @@ from measure import table
 from nanoclaw_memory import Memory, tokens
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.entries import rules
+from nanoclaw_memory.store.entries import BEHAVIORAL
 from nanoclaw_memory.types import Entry, Provenance
 
 NOW = datetime.now(UTC)
@@ -128,7 +129,7 @@ def made(chance: random.Random, number: int) -> Entry:
         content=content,
         priority=chance.choice(PRIORITIES),
         tags=(chance.choice(SUBJECTS),),
-        behavioral=kind in rules.BEHAVIORAL,
+        behavioral=kind in BEHAVIORAL,
         provenance=Provenance(f"s{number // 20}", "main", moment, chance.choice(("owner", "agent"))),
         status="active",
         token_cost=tokens.estimate(content),

@@ -1,0 +1,118 @@
+"""The commands on entries: JSON keys, exit codes, what a person reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Ncm = Callable[..., Any]
+
+
+@pytest.fixture
+def ready(ncm: Ncm) -> Ncm:
+    assert ncm("init").code == 0
+    assert ncm("config", "set", "embeddings.provider", "none").code == 0
+    return ncm
+
+
+def test_store_recall_brief_delete_in_their_json_shapes(ready: Ncm) -> None:
+    stored = ready(
+        "entries", "store", "Prefers dark mode", "--type", "preference", "--tag", "ui", "-p", "high",
+        "--reason", "said twice", "--expires", "2099-01-01", "--json",
+    ).json  # fmt: skip
+    assert set(stored) >= {"id", "type", "category", "stored", "deduplicated", "token_cost", "redacted"}
+    recalled = ready("recall", "dark mode", "--budget", "500", "--context", "--json").json
+    assert set(recalled) >= {"entries", "token_count", "budget_remaining", "total_entries_matched"}
+    (entry,) = recalled["entries"]
+    assert set(entry) >= {"id", "type", "content", "priority", "score", "stored_at", "tags"}
+    assert entry["context"] == "said twice" and recalled["token_count"] + recalled["budget_remaining"] == 500
+    brief = ready("brief", "--provenance", "--json").json
+    assert set(brief) >= {"text", "entries", "generated_at", "entry_count", "brief_count"}
+    assert set(brief["entries"][0]) >= {"id", "type", "content", "behavioral", "tags", "age_days"}
+    shown = ready("entries", "show", stored["id"], "--json").json["entry"]
+    assert shown["provenance"]["origin"] == "owner" and shown["behavioral"] is True
+    assert [one["id"] for one in ready("entries", "list", "--json").json["entries"]] == [stored["id"]]
+    assert ready("entries", "delete", stored["id"], "--json").json["deleted"] is True
+    assert ready("entries", "delete", stored["id"]).code == 2
+    assert ready("brief").out.strip() == "No entries yet."
+
+
+def test_category_is_another_name_for_type(ready: Ncm) -> None:
+    assert (
+        ready("entries", "store", "Anna leads sales", "--category", "person", "--json").json["type"]
+        == "person"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["entries", "store", "x", "--type", "gossip"], "type"),
+        (["entries", "store", "x"], "type"),
+        (["entries", "store", "", "--type", "fact"], "content"),
+        (["entries", "store", "x" * 2_001, "--type", "fact"], "content"),
+        (["entries", "store", "x", "--type", "fact", "--tag", "a\nb"], "tags"),
+        (["entries", "store", "x", "--type", "fact", "--expires", "yesterday"], "expires"),
+        (["entries", "store", "x", "--type", "fact", "--expires", "2020-01-01"], "expires"),
+        (["entries", "store", "x", "--type", "fact", "--supersedes", "mem-1"], "supersedes"),
+        (["entries", "store", "x", "--type", "fact", "--related", "mem-1"], "related_to"),
+        (["entries", "store", "x", "--type", "fact", "--priority", "urgent"], "priority"),
+        (["entries", "list", "--type", "gossip"], "type"),
+        (["entries", "list", "--status", "dead"], "status"),
+        (["entries", "show", "mem-1"], "id"),
+        (["entries", "reinforce", "mem-1"], "id"),
+        (["recall", "x", "--budget", "-1"], "token_budget"),
+        (["recall", "x", "--format", "poem"], "format"),
+        (["audit", "--scope", "moon"], "scope"),
+        (["share", "publish", "mem-1"], "id"),
+        (["share", "grant", "nobody"], "reader"),
+    ],
+)
+def test_bad_input_is_refused_with_exit_2_and_the_fields_name(
+    ready: Ncm, arguments: list[str], said: str
+) -> None:
+    ran = ready(*arguments, "--json")
+    assert ran.code == 2
+    assert ran.json["ok"] is False
+    assert ran.json["error"]["message"].startswith(f"{said}: ")
+    assert ready("entries", "list", "--status", "all", "--json").json["entries"] == []
+
+
+def test_audit_verify_fails_aloud_when_a_line_was_changed(ready: Ncm, home: Any) -> None:
+    first = ready("entries", "store", "Luna is a dog", "-t", "fact", "--json").json["id"]
+    assert ready("audit", "verify").code == 0
+    assert "store" in ready("audit", "trace", first).out
+    log = home / "logs/audit.jsonl"
+    log.write_text(log.read_text().replace('"origin": "owner"', '"origin": "agent"'))
+    ran = ready("audit", "verify", "--json")
+    assert ran.code == 1 and ran.json["verified"] is False and "line 1" in ran.json["problems"][0]
+
+
+def test_audit_prints_costs_and_fixes_after_a_checkpoint(ready: Ncm) -> None:
+    ready("entries", "store", "Deploys happen on Tuesday mornings", "-t", "fact")
+    ready("entries", "store", "Deploys happen on Tuesday mornings", "-t", "decision")
+    seen = ready("audit", "--json").json
+    assert seen["analysis"]["duplicates"][0]["similarity"] == 1.0
+    assert {"action", "description", "estimated_savings_tokens", "risk"} <= set(seen["recommendations"][0])
+    assert "checkpoint before-audit-" in ready("audit", "--fix").out
+    assert len(ready("entries", "list", "--json").json["entries"]) == 1
+
+
+def test_two_groups_share_by_grant(ready: Ncm) -> None:
+    ready("init", "--group", "research")
+    stored = ready("entries", "store", "The gateway listens on 8080", "-t", "fact", "--json").json["id"]
+    ready("share", "publish", stored)
+    ready("share", "grant", "research")
+    assert "main: 1 published, read by research" in ready("share", "list").out
+    assert "of group main" in ready("share", "recall", "gateway", "--group", "research").out
+    ready("share", "revoke", "research")
+    assert ready("share", "recall", "gateway", "--group", "research").out.strip() == "Nothing was recalled."
+    assert ready("share", "unpublish", stored).code == 0
+
+
+def test_global_options_work_behind_a_command_that_has_commands(ready: Ncm) -> None:
+    assert ready("audit", "--json").json["ok"] is True
+    assert ready("audit", "verify", "--json").json["verified"] is True
+    assert ready("--json", "entries", "render").json == {"ok": True, "written": [], "left": []}
