@@ -23,10 +23,18 @@ $(STAMP): pyproject.toml constraints.txt
 	fi
 	@touch $@
 
+$(VENV)/.sdk: $(STAMP)
+	@if command -v uv >/dev/null 2>&1; then \
+	  uv pip install --quiet --python $(BIN)/python -c constraints.txt --group sdk; \
+	else \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group sdk; \
+	fi
+	@touch $@
+
 demo: install ## show a working memory on a sample home
 	@$(BIN)/python examples/demo.py
 
-test: lint ## lint, types, layers and all tests
+test: lint $(VENV)/.sdk ## lint, types, layers and all tests
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: install ## ruff, mypy --strict, import-linter

@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.workspace.notes import Notes
 
 
-DATABASES = ("facts", "entries", "continuity", "index")
+DATABASES = ("facts", "entries", "continuity", "index", "sdk")
 
 
 class Memory:
@@ -229,7 +229,20 @@ class Memory:
             self.database,
             lambda: self.embedder,
             lambda: self.reranker,
+            self._other_names,
         )
+
+    def _other_names(self, question: str) -> list[str]:
+        """Aliases and former names of whom the question names, when there is a graph."""
+        from nanoclaw_memory.errors import StoreError
+        from nanoclaw_memory.search.expansion import other_names
+
+        if not (self.home.data(self.scope.group) / "facts.db").exists():
+            return []
+        try:
+            return other_names(self.graph, question)
+        except StoreError:  # a damaged graph is doctor's to report; search goes on without it
+            return []
 
     def search(
         self,

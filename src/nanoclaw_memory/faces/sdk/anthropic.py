@@ -1,0 +1,48 @@
+"""Anthropic's memory tool (`memory_20250818`) over the workspace: `/memories` is `memory/notes/`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anthropic.lib.tools import ToolError
+from anthropic.tools import BetaAbstractMemoryTool
+
+from nanoclaw_memory.errors import NanoClawError
+from nanoclaw_memory.memory import Memory
+
+
+class MemoryTool(BetaAbstractMemoryTool):
+    """Pass an instance in `tools=[…]` of a tool runner.
+
+    The notes are ordinary Markdown files that people can read and search finds.
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        super().__init__()
+        self._notes = memory.notes
+
+    def execute(self, command: Any) -> str:
+        """Carry out one command; what cannot be done is told to the model."""
+        given = command if isinstance(command, dict) else command.model_dump()
+        try:
+            return self._notes.run(given)
+        except NanoClawError as error:
+            raise ToolError(error.message) from error
+
+    def view(self, command: Any) -> str:
+        return self.execute(command)
+
+    def create(self, command: Any) -> str:
+        return self.execute(command)
+
+    def str_replace(self, command: Any) -> str:
+        return self.execute(command)
+
+    def insert(self, command: Any) -> str:
+        return self.execute(command)
+
+    def delete(self, command: Any) -> str:
+        return self.execute(command)
+
+    def rename(self, command: Any) -> str:
+        return self.execute(command)

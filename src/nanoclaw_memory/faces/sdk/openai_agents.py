@@ -1,0 +1,51 @@
+"""A `Session` for the OpenAI Agents SDK: history survives restarts, and what was said can be recalled later."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from nanoclaw_memory.memory import Memory
+
+
+class MemorySession:
+    """Implements the SDK's Session protocol; pass it as `Runner.run(agent, text, session=…)`."""
+
+    session_settings: Any = None
+
+    def __init__(self, memory: Memory) -> None:
+        self.session_id = memory.scope.session_id
+        self._memory = memory
+
+    async def get_items(self, limit: int | None = None) -> list[Any]:
+        """The history, oldest first; the latest `limit` items of it."""
+        return await asyncio.to_thread(self._memory.sdk_items.history, self.session_id, limit)
+
+    async def add_items(self, items: list[Any]) -> None:
+        """Append items; a question and its answer also become an exchange that later sessions recall."""
+        await asyncio.to_thread(self._add, items)
+
+    async def pop_item(self) -> Any | None:
+        """Remove and give the latest item."""
+        return await asyncio.to_thread(self._memory.sdk_items.pop, self.session_id)
+
+    async def clear_session(self) -> None:
+        """Forget this session's history; its exchanges stay in the archive."""
+        await asyncio.to_thread(self._memory.sdk_items.clear, self.session_id)
+
+    def _add(self, items: list[Any]) -> None:
+        self._memory.sdk_items.extend(self.session_id, items)
+        for item in items:
+            role, text = item.get("role"), _text(item.get("content"))
+            if text and role == "user":
+                self._memory.note("prompt", text)
+            elif text and role == "assistant":
+                self._memory.note("answer", text)
+        self._memory.drain(limit=20)
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "\n".join(str(part["text"]) for part in parts if isinstance(part, dict) and part.get("text"))
