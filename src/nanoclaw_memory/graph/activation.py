@@ -12,6 +12,7 @@ from nanoclaw_memory.store.relations import RelationTable
 from nanoclaw_memory.types import GraphHit
 
 _COOLED_ON = "cooled_on"
+WAIT_MS = 200  # the answer is there already; nobody waits longer for its warmth
 
 
 class Activation:
@@ -38,7 +39,7 @@ class Activation:
         if not facts and not relations:
             return ""
         try:
-            with self.db.transaction():
+            with self.db.transaction(WAIT_MS):
                 self.facts.bump(facts, moment)
                 self.relations.bump(relations, moment)
                 self.facts.wire(answers, moment)

@@ -69,6 +69,8 @@ class Ingest:
         done = Ingested(path)
         with self.change.db.transaction():
             before = self.mentions.of(path)
+            self.change.facts.reshare(path, open_to_all)
+            self.change.relations.reshare(path, open_to_all)
             seen: set[str] = set()
             for saying in sayings:
                 mark = _mark(saying)

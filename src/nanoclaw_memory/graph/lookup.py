@@ -17,6 +17,7 @@ from nanoclaw_memory.types import Fact, GraphAnswer, GraphHit, Relation
 
 MAX_QUERY = 20_000
 MAX_TERMS = 24
+POOL = 60  # keyword matches that are ranked by how much of the question they cover
 MAX_COVERED = 600  # characters of a value compared with the question
 ENTITY_INTENT, RELATION_INTENT = 95, 90
 ENTITY_FACT, ENTITY_RELATION = 70, 65
@@ -158,12 +159,12 @@ class Lookup:
         terms = terms_of(text)[:MAX_TERMS]
         asked = {intents.stem(word) for word in content_words(text) or terms}
         found: list[Candidate] = []
-        for row in self.facts.match(terms, view, top_k * 4):
+        for row in self.facts.match(terms, view, top_k * 4 + POOL):
             cover = _cover(asked, row.fact.text)
             why = f"keywords {_shared(asked, row.fact.text)}"
             found.append(Candidate(row, KEYWORD_FACT, 3, why, 4, cover))
         if len(found) < top_k:
-            for relation in self.relations.match(terms, view, top_k * 4):
+            for relation in self.relations.match(terms, view, top_k * 4 + POOL):
                 cover = _cover(asked, relation.relation.text)
                 why = f"keywords {_shared(asked, relation.relation.text)}"
                 found.append(Candidate(relation, KEYWORD_RELATION, 4, why, 4, cover))

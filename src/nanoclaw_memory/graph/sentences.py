@@ -34,6 +34,10 @@ _PHONE = re.compile(r"(?<![\w.])\+?\d[\d ()/-]{6,18}\d(?!\w|\.\w)")
 _BASED = re.compile(r"\b(?:based|lives|located) in (?P<c>[^.;,]{2,40})", re.I)
 _DETAIL = re.compile(r"^(?P<key>[a-z][\w ]{1,24}?):? (?P<value>[^.;,]{1,60})$")
 _DETAIL_KEYS = frozenset("phone email birthday born port host role address url stack status owner".split())
+_NO_NAMES = STOP_WORDS | frozenset(
+    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
+    "september october november december utc today tomorrow yesterday".split()
+)
 # How notes begin: "Switched Keystone to …", "Retire the old host".
 _VERB = re.compile(
     r"\w+ed|Chose|Built|Made|Set|Put|Cut|Took|Went|Got|Began|Wrote|Found|Use|Keep|Never|Always|Ship|Retire|Move|"
@@ -69,7 +73,7 @@ def first_name(text: str) -> str:
         parts = match.group().rstrip(".,'’").split()
         if match.start() == 0 and (_VERB.fullmatch(parts[0]) or len(parts) == 1):
             parts = parts[1:] if _VERB.fullmatch(parts[0]) or parts[0][1:].islower() else parts
-        parts = [part for part in parts if part.casefold() not in STOP_WORDS]
+        parts = [part for part in parts if part.casefold() not in _NO_NAMES]
         if parts:
             return " ".join(parts)
     return ""
@@ -78,7 +82,7 @@ def first_name(text: str) -> str:
 def begins_with(text: str) -> str:
     """The name that a line begins with: `Tilda's play moved` is about Tilda; none for a lone plain word."""
     match = re.match(rf"(?P<name>{NAME})(?:['’]s)? ", text)
-    return match["name"] if match and match["name"].casefold() not in STOP_WORDS else ""
+    return match["name"] if match and match["name"].casefold() not in _NO_NAMES else ""
 
 
 def read(text: str) -> Iterator[Saying]:

@@ -33,8 +33,11 @@ class Database(Protocol):
         """Run one statement for each set of parameters, inside `transaction`."""
         ...
 
-    def transaction(self) -> AbstractContextManager[None]:
-        """A write transaction: all or nothing, one writer at a time over all processes; may be nested."""
+    def transaction(self, wait_ms: int | None = None) -> AbstractContextManager[None]:
+        """A write transaction: all or nothing, one writer at a time over all processes; may be nested.
+
+        With `wait_ms` it gives up with StoreBusy after that time: for writes that may be left out.
+        """
         ...
 
     def match(

@@ -98,9 +98,9 @@ class FactTable:
     def match(self, terms: Sequence[str], view: View, limit: int) -> list[FactRow]:
         """Facts that hold any of the terms, best first."""
         only = f"rowid IN (SELECT id FROM facts WHERE id = facts_fts.rowid AND {_VALID})"  # noqa: S608
-        found = self.db.match("facts_fts", rare_terms(self.db, "facts_fts", terms), limit, only, view.params)
-        rows = {row.fact.id: row for row in self.many([rowid for rowid, _ in found], view)}
-        return [rows[rowid] for rowid, _ in found if rowid in rows]
+        found = keyword_rows(self.db, "facts_fts", terms, limit, only, view.params)
+        rows = {row.fact.id: row for row in self.many(found, view)}
+        return [rows[rowid] for rowid in found if rowid in rows]
 
     def top(self, view: View, low: float, high: float, limit: int) -> list[FactRow]:
         """The hottest facts with an activation from `low` to `high`."""
@@ -145,6 +145,14 @@ class FactTable:
         columns = ", ".join(filled)
         marks = ", ".join(f":{name}" for name in filled)
         return self.db.insert(f"INSERT INTO facts ({columns}) VALUES ({marks})", filled)  # noqa: S608
+
+    def reshare(self, path: str, shared: bool) -> None:
+        """What a file says may be seen by as many as the file itself."""
+        self.db.execute(
+            "UPDATE facts SET shared = :shared WHERE shared <> :shared AND source LIKE :path || ':%' AND id IN"
+            " (SELECT item FROM mentions WHERE mentions.path = :path AND kind = 'fact')",
+            {"path": path, "shared": int(shared)},
+        )
 
     def retire(self, fact_id: int, moment: str, by: int | None) -> None:
         """The fact held until `moment`."""
@@ -231,24 +239,38 @@ class FactTable:
         )
 
 
-def rare_terms(db: Database, table: str, terms: Sequence[str]) -> list[str]:
-    """The rarest of the terms that together stay within the posting budget; at least one that occurs."""
-    sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH :term LIMIT :limit)"  # noqa: S608
-    counted = []
-    for term in terms:
-        quoted = '"' + term.replace("\x00", " ").replace('"', '""') + '"'
-        ((count,),) = db.query(sql, {"term": quoted, "limit": POSTINGS + 1})
-        if count:
-            counted.append((int(count), term))
-    counted.sort()
+def keyword_rows(
+    db: Database, table: str, terms: Sequence[str], limit: int, only: str, params: Mapping[str, Any]
+) -> list[int]:
+    """Row ids that hold any of the terms, best first, within the posting budget; the rarest terms count first.
+
+    When every term is too common to rank, the newest rows that hold the rarest of them are given.
+    """
+    counted = sorted((count, term) for term in terms if (count := _postings(db, table, term)))
     kept: list[str] = []
     spent = 0
     for count, term in counted:
-        if kept and spent + count > POSTINGS:
+        spent += count
+        if spent > POSTINGS:
             break
         kept.append(term)
-        spent += count
-    return kept
+    if kept or not counted:
+        return [rowid for rowid, _ in db.match(table, kept, limit, only, params)]
+    rows = db.query(
+        f"SELECT rowid FROM {table} WHERE {table} MATCH :term AND {only} ORDER BY rowid DESC LIMIT :limit",  # noqa: S608
+        {**params, "term": _quoted(counted[0][1]), "limit": limit},
+    )
+    return [row[0] for row in rows]
+
+
+def _postings(db: Database, table: str, term: str) -> int:
+    """In how many rows a term stands, counted no further than the budget."""
+    sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH :term LIMIT :limit)"  # noqa: S608
+    return int(db.query(sql, {"term": _quoted(term), "limit": POSTINGS + 1})[0][0])
+
+
+def _quoted(term: str) -> str:
+    return '"' + term.replace("\x00", " ").replace('"', '""') + '"'
 
 
 def _row(row: Row) -> FactRow:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nanoclaw_memory.store.database import Database, Row
-from nanoclaw_memory.store.facts import MAX_OF_ENTITY, View, rare_terms, unspaced
+from nanoclaw_memory.store.facts import MAX_OF_ENTITY, View, keyword_rows, unspaced
 from nanoclaw_memory.store.names import placeholders
 from nanoclaw_memory.types import Relation
 
@@ -62,12 +62,11 @@ class RelationTable:
     def match(self, terms: Sequence[str], view: View, limit: int) -> list[RelationRow]:
         """Relations that hold any of the terms, best first."""
         only = f"rowid IN (SELECT id FROM relations WHERE id = relations_fts.rowid AND {_VALID})"  # noqa: S608
-        rare = rare_terms(self.db, "relations_fts", terms)
-        found = self.db.match("relations_fts", rare, limit, only, view.params)
-        marks, params = placeholders("i", [rowid for rowid, _ in found])
+        found = keyword_rows(self.db, "relations_fts", terms, limit, only, view.params)
+        marks, params = placeholders("i", found)
         sql = f"SELECT {_COLUMNS} FROM relations WHERE id IN ({marks})"  # noqa: S608
         rows = {row[0]: _row(row) for row in self.db.query(sql, params)}
-        return [rows[rowid] for rowid, _ in found if rowid in rows]
+        return [rows[rowid] for rowid in found if rowid in rows]
 
     def every(self, everything: bool) -> Iterable[RelationRow]:
         """All relations, past ones too."""
@@ -82,6 +81,14 @@ class RelationTable:
         columns = ", ".join(filled)
         marks = ", ".join(f":{name}" for name in filled)
         return self.db.insert(f"INSERT INTO relations ({columns}) VALUES ({marks})", filled)  # noqa: S608
+
+    def reshare(self, path: str, shared: bool) -> None:
+        """What a file says may be seen by as many as the file itself."""
+        self.db.execute(
+            "UPDATE relations SET shared = :shared WHERE shared <> :shared AND source LIKE :path || ':%' AND id IN"
+            " (SELECT item FROM mentions WHERE mentions.path = :path AND kind = 'relation')",
+            {"path": path, "shared": int(shared)},
+        )
 
     def retire(self, relation_id: int, moment: str, by: int | None) -> None:
         """The relation held until `moment`."""

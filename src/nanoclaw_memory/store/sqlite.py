@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from nanoclaw_memory.errors import CorruptDatabase, StoreBusy, StoreError
 from nanoclaw_memory.store.database import Params, Row
@@ -85,14 +85,14 @@ class SqliteDatabase:
             self._writing().executemany(sql, params)
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self, wait_ms: int | None = None) -> Iterator[None]:
         connection = self._connection()
         if getattr(self._local, "depth", 0):
             with connection:  # a savepoint: an inner failure that is caught outside leaves nothing behind
                 yield
             return
-        with self._write_lock(), self._translated():
-            connection.execute("BEGIN IMMEDIATE")
+        with self._write_lock(wait_ms), self._translated():
+            self._begin(connection, wait_ms)
             self._local.depth = 1
             try:
                 yield
@@ -234,7 +234,7 @@ class SqliteDatabase:
         return self._connection()
 
     @contextmanager
-    def _write_lock(self) -> Iterator[None]:
+    def _write_lock(self, wait_ms: int | None = None) -> Iterator[None]:
         # SQLite's busy handler polls and starves under many writers; a queue at the file system does not.
         import fcntl
 
@@ -242,8 +242,37 @@ class SqliteDatabase:
             yield
             return
         with Path(f"{self.path}-lock").open("a") as handle:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            if wait_ms is None:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            else:
+                self._lock_within(handle, wait_ms)
             yield
+
+    def _lock_within(self, handle: IO[str], wait_ms: int) -> None:
+        """The write lock within a time limit, for writes that may be left out."""
+        import fcntl
+        import time
+
+        deadline = time.monotonic() + wait_ms / 1000
+        while True:
+            try:
+                return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise StoreBusy(
+                        f"{self.path.name} is being written", "try again; another process is writing"
+                    ) from None
+                time.sleep(0.001)
+
+    def _begin(self, connection: Any, wait_ms: int | None) -> None:
+        if wait_ms is None:
+            connection.execute("BEGIN IMMEDIATE")
+            return
+        connection.set_busy_timeout(wait_ms)
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        finally:
+            connection.set_busy_timeout(BUSY_MS)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

@@ -104,3 +104,12 @@ def test_credentials_in_files_do_not_reach_the_graph(memory: Memory, tmp_path: P
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     memory.graph.ingest(PROJECT, f"# Keystone\n- token: {token}\n")
     assert token not in "\n".join(memory.graph.export())
+
+
+def test_a_file_that_is_no_longer_shared_takes_its_facts_back(
+    memory: Memory, open_memory: Callable[..., Memory]
+) -> None:
+    memory.graph.ingest(PROJECT, TEXT)
+    assert current(open_memory(private=False)) != set()
+    open_memory(privacy__sharedFiles='["SOUL.md"]').graph.ingest(PROJECT, TEXT)
+    assert current(open_memory(private=False)) == set()

@@ -254,7 +254,11 @@ def _fact(fact: Fact) -> dict[str, Any]:
 @graph.command("cool")
 @pass_caller
 def cool(caller: Caller) -> None:
-    """Cool activation for every day since the last time; twice on one day changes nothing."""
+    """Cool activation for every day since the last time; twice on one day changes nothing.
+
+    \b
+    ncm graph cool
+    """
     with caller.memory() as memory:
         changed, days = memory.graph.cool()
     text = f"{plural(changed, 'fact')} cooled for {plural(days, 'day')}" if days else "Cooled today already."
@@ -320,7 +324,11 @@ def export(caller: Caller, form: str, output: Path | None) -> None:
 @graph.command("seed")
 @pass_caller
 def seed(caller: Caller) -> None:
-    """Read facts out of USER.md, IDENTITY.md, MEMORY.md, project and tool files; twice changes nothing."""
+    """Read facts out of USER.md, IDENTITY.md, MEMORY.md, TOOLS.md, project and tool files; twice changes nothing.
+
+    \b
+    ncm graph seed
+    """
     with caller.memory() as memory:
         files = memory.graph.seed(memory.home)
     shown = [
