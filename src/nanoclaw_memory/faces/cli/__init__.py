@@ -46,6 +46,7 @@ COMMANDS = {
     "upkeep": ("upkeep", "Keep memory healthy; run it daily, or let cron do it."),
     "hook": ("hook", "Answer an agent's hook."),
     "mcp": ("mcp", "Serve memory to an MCP client."),
+    "serve": ("serve", "Serve hooks, MCP and an API from one process that stays warm."),
     "config": ("config", "Show, read and change settings."),
 }
 

@@ -1,0 +1,125 @@
+"""Who may ask: loopback names only, no foreign pages, a bearer token, bodies of bounded size."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import os
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nanoclaw_memory.errors import FileProblem
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MAX_BODY = 4 * 1024 * 1024
+BODY_SECONDS = 30
+OPEN_PATHS = frozenset({"/healthz"})
+_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+
+
+def token_of(home: Path) -> str:
+    """The home's token, made on first use; nobody else on the machine may read it."""
+    path = home / "token"
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise FileProblem(f"{path} cannot be written: {error.strerror}", "check its permissions") from None
+    else:
+        with os.fdopen(handle, "w") as stream:
+            stream.write(secrets.token_urlsafe(32) + "\n")
+    if path.stat().st_mode & 0o077:
+        raise FileProblem(f"others may read {path}", f"run: rm {path}; a new one is made at the next start")
+    token = path.read_text().strip()
+    if len(token) < 20:
+        raise FileProblem(f"{path} holds no token", f"run: rm {path}; a new one is made at the next start")
+    return token
+
+
+class Guard:
+    """Stands before everything: answers what must not pass, and hands on the rest with its body read."""
+
+    def __init__(self, app: ASGIApp, token: str, port: int) -> None:
+        self.app = app
+        self._token = token.encode()
+        self._hosts = {f"{name}:{port}".encode() for name in _HOSTS}
+        if port == 80:
+            self._hosts |= {name.encode() for name in _HOSTS}
+        self._origins = {b"http://" + host for host in self._hosts}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        refusal = self._refusal(scope["path"], headers)
+        if refusal is not None:
+            await _refuse(send, *refusal)
+            return
+        try:
+            body = await asyncio.wait_for(_body(receive, headers), BODY_SECONDS)
+        except TimeoutError:
+            await _refuse(send, 408, "Timeout", f"the body did not come within {BODY_SECONDS} s")
+            return
+        if body is None:
+            await _refuse(send, 413, "TooLarge", f"the body is over {MAX_BODY:,} bytes")
+            return
+        await self.app(scope, _replayed(body, receive), send)
+
+    def _refusal(self, path: str, headers: dict[bytes, bytes]) -> tuple[int, str, str] | None:
+        if headers.get(b"host", b"") not in self._hosts:
+            return 421, "ForeignHost", "this server answers to 127.0.0.1 and localhost only"
+        if headers.get(b"origin", b"http://" + headers[b"host"]) not in self._origins:
+            return 403, "ForeignOrigin", "a page of another origin may not ask"
+        if path in OPEN_PATHS:
+            return None
+        scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
+        if scheme.lower() != b"bearer" or not hmac.compare_digest(given.strip(), self._token):
+            return 401, "Unauthorized", "give the token of the home: Authorization: Bearer …"
+        return None
+
+
+async def _body(receive: Receive, headers: dict[bytes, bytes]) -> bytes | None:
+    """The whole body; None when it is too large."""
+    length = headers.get(b"content-length", b"0")
+    if length.isdigit() and int(length) > MAX_BODY:
+        return None
+    parts, size, more = [], 0, True
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            break
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > MAX_BODY:
+            return None
+        more = message.get("more_body", False)
+    return b"".join(parts)
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return again
+
+
+async def _refuse(send: Send, status: int, kind: str, message: str) -> None:
+    error: dict[str, Any] = {"type": kind, "message": message, "hint": "see docs/http.md"}
+    body = json.dumps({"ok": False, "error": error}).encode()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        (b"connection", b"close"),
+    ]
+    if status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

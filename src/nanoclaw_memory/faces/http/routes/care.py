@@ -1,0 +1,88 @@
+"""Endpoints of health, audit, models and settings."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from nanoclaw_memory.faces.http.table import route
+from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.types import Audit, AuditVerdict, DatabaseCheck, Finding, Status
+
+
+@route("GET", "/status")
+def status(memory: Memory) -> Status:
+    """What there is, at a glance."""
+    return memory.status()
+
+
+@route("GET", "/doctor", listed=True, lasting=True)
+def doctor(memory: Memory) -> list[Finding]:
+    """The check-up: each finding names the command that helps."""
+    return memory.doctor()
+
+
+@route("GET", "/databases", listed=True, lasting=True)
+def db_check(memory: Memory, all_groups: bool = False) -> list[DatabaseCheck]:
+    """The integrity of every database there is."""
+    return memory.db_check(all_groups)
+
+
+@route("GET", "/audit", lasting=True)
+def audit(
+    memory: Memory,
+    part: Literal["all", "memory_md", "domains", "system_prompt"] = "all",
+    recommend: bool = True,
+) -> Audit:
+    """What memory costs in tokens, and what would help."""
+    return memory.audit(part, recommend)
+
+
+@route("POST", "/audit/fix", lasting=True)
+def audit_fix(
+    memory: Memory, part: Literal["all", "memory_md", "domains", "system_prompt"] = "all"
+) -> Audit:
+    """Do the low-risk part of the advice, after a checkpoint."""
+    return memory.audit(part, fix=True)
+
+
+@route("GET", "/audit/log", lasting=True)
+def audit_verify(memory: Memory) -> AuditVerdict:
+    """Whether the audit log is whole."""
+    return memory.audit_verify()
+
+
+@route("GET", "/review", listed=True)
+def review(memory: Memory, status: Literal["open", "accepted", "rejected"] = "open") -> list[Any]:
+    """Changes that wait for a person."""
+    return memory.proposals.listed(status)
+
+
+@route("GET", "/models", listed=True, lasting=True)
+def models(memory: Memory, check: bool = False) -> list[dict[str, str]]:
+    """The local models and how they stand; with `check` every byte is verified."""
+    return memory.models(check)
+
+
+@route("POST", "/models", lasting=True)
+def models_install(memory: Memory, names: list[str] | None = None, every: bool = False) -> dict[str, Any]:
+    """Fetch and verify models; does nothing for those that are there."""
+    return {"models": memory.models_install(names or (), every)}
+
+
+@route("GET", "/config", listed=True)
+def config_rows(memory: Memory, prefix: str = "") -> list[dict[str, Any]]:
+    """Every setting with its value and origin; credentials masked."""
+    return memory.config_rows(prefix)
+
+
+@route("GET", "/config/{key}")
+def config_get(memory: Memory, key: str) -> dict[str, Any]:
+    """One setting."""
+    value, origin = memory.config_get(key)
+    return {"key": key, "value": value, "from": origin}
+
+
+@route("PUT", "/config/{key}")
+def config_set(memory: Memory, key: str, value: str) -> dict[str, Any]:
+    """Change one setting in the home's file."""
+    return {"key": key, "value": memory.config_set(key, value)}
