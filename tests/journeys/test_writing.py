@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import random
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,51 +15,64 @@ import pytest
 from nanoclaw_memory.errors import FileProblem
 from nanoclaw_memory.memory import Memory
 
-WRITER = """
-import sys
+# A process that opens the home given to it; what it writes comes as Python lines.
+PROCESS = """
+import os, random, signal, sys
 from datetime import UTC, datetime
 from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.memory import Memory
 memory = Memory.open(sys.argv[1], clock=FixedClock(datetime(2026, 2, 23, 12, tzinfo=UTC)))
-name, count = sys.argv[2], int(sys.argv[3])
-print("ready", flush=True)
-for number in range(count):
-    memory.write(f"{name}/{number} " + "é" * (number % 700), "context", 0.5)
-    print(number, flush=True)
+def write(name, number, length):
+    memory.write(f"{name}/{number} " + "é" * (length - number % 9), "context", 0.5)
+"""
+# A hundred children, each killed after a random number of lines at a random moment of the next one.
+KILLS = """
+chance = random.Random(23)
+for child in range(100):
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if not pid:
+        number = 0
+        while True:
+            write(f"w{child}", number, 700)
+            os.write(writer, b"%d\\n" % number)
+            number += 1
+    os.close(writer)
+    with os.fdopen(reader) as told:
+        seen = [told.readline() for _ in range(chance.randrange(6))]
+        for _ in range(chance.randrange(20_000)):
+            pass
+        os.kill(pid, signal.SIGKILL)
+        seen += told.readlines()
+    assert os.waitpid(pid, 0)[1] == signal.SIGKILL
+    for line in seen:
+        print(f"w{child}/{line.strip()}")
 """
 
 
-def start(home: Path, name: str, count: int) -> subprocess.Popen[str]:
-    arguments = [sys.executable, "-c", WRITER, str(home), name, str(count)]
-    return subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def start(home: Path, lines: str, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", PROCESS + lines, str(home), *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def text_of(name: str, length: int) -> str:
+    number = int(name.partition("/")[2] or 0)
+    return f"{name} " + "é" * (length - number % 9)
 
 
 def test_a_writer_killed_a_hundred_times_loses_no_acknowledged_line(memory: Memory, home: Path):
-    chance = random.Random(23)
-    acknowledged: list[str] = []
-    writers: list[subprocess.Popen[str]] = []
-    for number in range(100):
-        writer = start(home, f"w{number}", 1_000_000)
-        assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
-        # A random number of lines, then a random moment between two of them.
-        seen = [writer.stdout.readline() for _ in range(chance.randrange(6))]
-        for _ in range(chance.randrange(20_000)):
-            pass
-        os.kill(writer.pid, signal.SIGKILL)
-        seen += [line for line in writer.stdout if line.endswith("\n")]
-        acknowledged += [f"w{number}/{line.strip()}" for line in seen]
-        writers.append(writer)
-        writer.communicate()
-    assert all(writer.returncode == -signal.SIGKILL for writer in writers)
+    told, problems = start(home, KILLS).communicate(timeout=240)
+    assert problems == ""
+    acknowledged = told.split()
     assert len(acknowledged) > 100
 
     entries = memory.log()[1]
     found = {entry.text.split(" ")[0]: entry for entry in entries}
     assert set(acknowledged) <= found.keys()
     for name in acknowledged:
-        number = int(name.partition("/")[2])
-        assert found[name].text == (f"{name} " + "é" * (number % 700)).strip()
-        assert (found[name].tag, found[name].importance) == ("context", 0.5)
+        assert found[name] == replace(found[name], text=text_of(name, 700), tag="context", importance=0.5)
+    # A line that nobody was told of may be whole, absent or, where a kill meets a page border, cut; not often.
+    assert len([entry for name, entry in found.items() if entry.text != text_of(name, 700)]) <= 1
     folder = home / "workspace" / "memory"
     assert sorted(path.name for path in folder.iterdir()) == [
         "2026-02-23.md",
@@ -68,18 +80,18 @@ def test_a_writer_killed_a_hundred_times_loses_no_acknowledged_line(memory: Memo
         "checkpoints",
         "gating-policies.md",
     ]
-    (folder / "2026-02-23.md").read_text(encoding="utf-8")  # not cut inside a character either
     assert memory.write("life goes on").line > len(entries)
 
 
 def test_four_processes_appending_interleave_nothing(memory: Memory, home: Path):
-    writers = [start(home, f"w{number}", 500) for number in range(4)]
-    assert [writer.communicate(timeout=120)[1] for writer in writers] == [""] * 4
+    lines = "for number in range(500): write(sys.argv[2], number, 20)"
+    writers = [start(home, lines, f"w{number}") for number in range(4)]
+    assert [writer.communicate(timeout=240)[1] for writer in writers] == [""] * 4
     entries = [entry.text for entry in memory.log()[1]]
     assert len(entries) == 2000
     for number in range(4):
         mine = [text for text in entries if text.startswith(f"w{number}/")]
-        assert mine == [f"w{number}/{n} {'é' * (n % 700)}".strip() for n in range(500)]
+        assert mine == [text_of(f"w{number}/{n}", 20) for n in range(500)]
 
 
 def test_the_number_given_is_the_lines_own(memory: Memory):
