@@ -19,6 +19,7 @@ from nanoclaw_memory.types import (
     AuditVerdict,
     Boot,
     Brief,
+    BroughtIn,
     Checkpoint,
     Compared,
     Created,
@@ -646,6 +647,30 @@ class Memory:
         from nanoclaw_memory.turn.spool import Spool
 
         return Spool(self.home.data(self.scope.group) / "spool")
+
+    # ---- bringing memory in ----
+
+    def entries_migrate(self, dry_run: bool = False) -> BroughtIn:
+        """MEMORY.md and memory/*.md into typed entries; the files stay as they are."""
+        from nanoclaw_memory.upkeep.importing import migrate_files
+        from nanoclaw_memory.workspace.paths import memory_files
+
+        self._require_private("memory files")
+        self.require_group()
+        files = memory_files(self.home, self.scope, ())
+        return migrate_files(self.entries, files, dry_run)
+
+    def import_export(self, kind: str, path: Path, dry_run: bool = False) -> BroughtIn:
+        """What another memory exported, with the origin `import`."""
+        from nanoclaw_memory.upkeep.importing import import_export
+
+        self._require_private("imports")
+        self.require_group()
+        scope = replace(self.scope, origin="import")
+        with Memory(self.home.root, scope, self._given_clock, self._overrides, self._directory) as own:
+            return import_export(
+                kind, path, own.entries, own.graph, self.home, self.scope.group, self.clock, dry_run
+            )
 
     # ---- agents built with other SDKs ----
 

@@ -963,3 +963,17 @@ class StoredItem:
     value: Mapping[str, Any]
     created_at: str
     updated_at: str
+
+
+@dataclass(frozen=True)
+class BroughtIn:
+    """What a migration or import stored, knew already, held for review, and could not place."""
+
+    stored: int
+    known: int
+    held: int
+    relations: int
+    conversations: int
+    types: Mapping[str, int]
+    unplaced: tuple[str, ...]
+    dry_run: bool = False

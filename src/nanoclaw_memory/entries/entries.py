@@ -76,6 +76,10 @@ class Entries:
         """Write a checked draft; `limited=False` is for a person's own import, `source` names its file."""
         return self._admission.admit(draft, source=source, limited=limited)
 
+    def knows(self, entry_type: str, content: str) -> bool:
+        """Whether this text was ever stored as this type; for imports, which must not bring old ones back."""
+        return self.room.table.has_text(entry_type, rules.text_key(content))
+
     # ---- find ----
 
     def search(

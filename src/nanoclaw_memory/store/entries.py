@@ -99,6 +99,11 @@ class EntryTable:
         current = (e for e in found if e.status == "active" and (e.expires is None or e.expires > now))
         return next(current, None)
 
+    def has_text(self, entry_type: str, text_key: str) -> bool:
+        """Whether an entry of the type with this text was ever stored, whatever became of it."""
+        sql = "SELECT 1 FROM entries WHERE type = :type AND text_key = :key LIMIT 1"
+        return bool(self.db.query(sql, {"type": entry_type, "key": text_key}))
+
     def holding_all(self, words: Sequence[str], wanted: Filter, limit: int) -> list[Entry]:
         """Entries whose content holds every one of the words: candidates for a duplicate."""
         if not words:

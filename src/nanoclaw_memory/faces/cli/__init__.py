@@ -41,6 +41,7 @@ COMMANDS = {
     "groups": ("groups", "Chats that have an agent of their own: add, list, remove."),
     "tasks": ("tasks", "Scheduled tasks: add, list, pause, resume, remove, logs, run."),
     "sessions": ("sessions", "Conversations: transcripts, archives, archive."),
+    "import": ("importing", "Bring in what another memory exported."),
     "install": ("install", "Put memory into Claude Code, Codex, Cursor, …"),
     "uninstall": ("install", "Take it out again."),
     "upkeep": ("upkeep", "Keep memory healthy; run it daily, or let cron do it."),

@@ -138,6 +138,25 @@ def render(caller: Caller) -> None:
     caller.show({"written": written, "left": left}, "\n".join(lines) or "No entries to write.")
 
 
+@entries.command("migrate")
+@click.option("--dry-run", is_flag=True, help="Only show what would be stored.")
+@pass_caller
+def migrate(caller: Caller, dry_run: bool) -> None:
+    """Turn MEMORY.md and memory/*.md into typed entries; the files stay as they are.
+
+    Headings and wording decide the type; what cannot be placed is listed. A second run adds nothing.
+
+    \b
+    ncm entries migrate --dry-run
+    ncm entries migrate
+    """
+    from nanoclaw_memory.faces.cli.importing import told
+
+    with caller.memory() as memory:
+        done = memory.entries_migrate(dry_run)
+    caller.show(done, told(done))
+
+
 @command("recall")
 @click.argument("query")
 @click.option("--budget", type=int, help="Most tokens; default 3,000.")

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from _socket import socket
+
+    from nanoclaw_memory.faces.shim import Request
     from nanoclaw_memory.memory import Memory
     from nanoclaw_memory.types import Scope
 
@@ -43,6 +46,19 @@ class Caller:
         from nanoclaw_memory.memory import Memory
 
         return Memory.open(self.home, scope, overrides=self.overrides, directory=Path.cwd())
+
+    def served(self, kind: str, what: str) -> tuple[socket, Request] | None:
+        """A connection to the home's resident server and what is asked of it; None when there is none."""
+        from nanoclaw_memory.faces import shim
+
+        request = shim.Request()
+        request.home = self.home or request.home
+        request.group, request.session, request.shared = self.group, self.session, self.shared
+        request.kind, request.what = kind, what
+        if self.overrides or not request.is_plain():
+            return None
+        connection = shim.connect(request.home)
+        return (connection, request) if connection is not None else None
 
     def show(self, result: Any, text: str) -> None:
         """Print the result as JSON, or as text for a person."""
@@ -166,8 +182,8 @@ class LazyGroup(click.Group):
         if cmd_name not in self.table:
             return None
         module = importlib.import_module(f"nanoclaw_memory.faces.cli.{self.table[cmd_name][0]}")
-        found: click.Command = getattr(module, cmd_name.replace("-", "_"))
-        return found
+        found = (value for value in vars(module).values() if isinstance(value, click.Command))
+        return next(command for command in found if command.name == cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

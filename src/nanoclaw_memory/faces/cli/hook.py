@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -21,11 +22,25 @@ def hook(caller: Caller, event: str) -> None:
     \b
     echo '{"session_id": "s1", "prompt": "When is Ida born?"}' | ncm hook user-prompt-submit
     """
-    from nanoclaw_memory.faces.hooks import MAX_INPUT, run
-    from nanoclaw_memory.types import Scope
+    from nanoclaw_memory.faces import shim
 
+    if os.environ.get(shim.NO_HOOKS):
+        return
+    raw = sys.stdin.buffer.read(shim.MAX_INPUT + 1)
+    served = caller.served("hook", event)
+    if served is not None and (said := shim.ask(*served, raw)) is not None:
+        if said:
+            sys.stdout.buffer.write(said + b"\n")
+        return
+    _answer_here(caller, event, raw)
+
+
+def _answer_here(caller: Caller, event: str, raw: bytes) -> None:
+    """Without a server."""
     try:
-        raw = sys.stdin.buffer.read(MAX_INPUT + 1)
+        from nanoclaw_memory.faces.hooks import run
+        from nanoclaw_memory.types import Scope
+
         scope = Scope(caller.group, caller.session, private=not caller.shared)
         answer = run(event, raw, caller.memory_as, scope)
     except Exception:  # noqa: BLE001 - a hook fails open: an agent must never trip over its memory, not even over a bug

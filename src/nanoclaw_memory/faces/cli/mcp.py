@@ -17,6 +17,12 @@ def mcp(caller: Caller, tools: str) -> None:
     ncm mcp
     claude mcp add memory -- ncm mcp --tools all
     """
+    served = caller.served("mcp", tools)
+    if served is not None:
+        from nanoclaw_memory.faces import shim
+
+        shim.bridge(*served)
+        return
     from nanoclaw_memory.faces.mcp import serve_stdio
 
     caller.origin = "agent"

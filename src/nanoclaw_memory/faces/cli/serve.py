@@ -10,7 +10,9 @@ from nanoclaw_memory.faces.cli.face import Caller, command, pass_caller
 
 
 @command("serve")
-@click.option("--port", type=click.IntRange(0, 65535), default=7717, show_default=True, help="0: any free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=7717, show_default=True, help="0: any free one."
+)
 @click.option("--no-http", is_flag=True, help="Only the socket, for hooks and MCP on this machine.")
 @click.option("--no-watch", is_flag=True, help="Do not index when files change.")
 @click.option("--no-upkeep", is_flag=True, help="Do not run upkeep when it is due.")
@@ -32,7 +34,10 @@ def serve(caller: Caller, port: int, no_http: bool, no_watch: bool, no_upkeep: b
     def announce(place: Place) -> None:
         lines = [f"serving {place.home} as process {place.pid}", f"  hooks and MCP: {place.socket}"]
         if place.url:
-            lines += [f"  MCP: {place.url}/mcp", f"  API: {place.url}/api/v1 with the token in {place.token_file}"]
+            lines += [
+                f"  MCP: {place.url}/mcp",
+                f"  API: {place.url}/api/v1 with the token in {place.token_file}",
+            ]
         caller.show(place, "\n".join(lines))
 
     with caller.memory() as memory:
