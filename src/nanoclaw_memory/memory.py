@@ -42,6 +42,7 @@ from nanoclaw_memory.types import (
     Policy,
     PolicyHit,
     Project,
+    Proposal,
     Recall,
     Recorded,
     Restored,
@@ -741,6 +742,8 @@ class Memory:
 
         self._require_private("upkeep")
         self.require_group()
+        if not self.home.workspace(self.scope.group).is_dir():
+            raise NotFound(f"there is no memory at {self.home.root}", "create it: nanoclaw-memory init")
         return House(
             self.home,
             self.scope,
@@ -781,6 +784,23 @@ class Memory:
         from nanoclaw_memory.upkeep.scheduler import states
 
         return states(self._house)
+
+    def review(self) -> list[Proposal]:
+        """Every change that waits for a person: what makes room first, then the oldest."""
+        from nanoclaw_memory.upkeep.review import open_proposals
+
+        return open_proposals(self._house)
+
+    def review_decide(self, proposal_id: str, accept: bool, text: str = "") -> Proposal:
+        """Accept a proposal, in other words if `text` gives them, or reject it for good."""
+        from nanoclaw_memory.upkeep.review import decide, write_page
+        from nanoclaw_memory.upkeep.scheduler import undisturbed
+
+        with undisturbed(self.home.data(self.scope.group)):
+            decided = decide(self._house, proposal_id, accept, text)
+            write_page(self._house)
+        self.telemetry.record("review", kind=decided.kind, accepted=accept)
+        return decided
 
     # ---- health ----
 

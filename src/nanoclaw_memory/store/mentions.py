@@ -54,13 +54,19 @@ class MentionTable:
         )
         return f"{rows[0][0]}:{rows[0][1]}" if rows else ""
 
-    def at(self, path: str, first: int, last: int) -> list[MentionRow]:
-        """What a file says on some of its lines."""
+    def uses(self) -> dict[tuple[str, int], int]:
+        """How often what a line says answered a question, by path and line; only lines that ever did."""
         rows = self.db.query(
-            "SELECT mark, line, kind, item FROM mentions WHERE path = :path AND line BETWEEN :first AND :last",
-            {"path": path, "first": first, "last": last},
+            "SELECT m.path, m.line, sum(f.access_count) FROM mentions m JOIN facts f ON f.id = m.item"
+            " WHERE m.kind = 'fact' AND f.access_count > 0 GROUP BY m.path, m.line"
+            " UNION ALL "
+            "SELECT m.path, m.line, sum(r.access_count) FROM mentions m JOIN relations r ON r.id = m.item"
+            " WHERE m.kind = 'relation' AND r.access_count > 0 GROUP BY m.path, m.line"
         )
-        return [MentionRow(*row) for row in rows]
+        found: dict[tuple[str, int], int] = {}
+        for path, line, count in rows:
+            found[path, line] = found.get((path, line), 0) + int(count)
+        return found
 
     # ---- whole files; kept beside the facts, so that a restored checkpoint knows what it has read ----
 

@@ -92,6 +92,21 @@ class Proposals:
                 )
         return proposal
 
+    def take_back(self, proposal_id: str) -> int:
+        """Take an open proposal back by its id; gives whether there was one."""
+        with self.db.transaction():
+            return self.db.execute(
+                "DELETE FROM proposals WHERE id = :id AND status = 'open'", {"id": proposal_id}
+            )
+
+    def reword(self, proposal_id: str, payload: Mapping[str, Any]) -> None:
+        """Give an open proposal other words; what it was made from stays its key."""
+        with self.db.transaction():
+            self.db.execute(
+                "UPDATE proposals SET payload = :payload WHERE id = :id AND status = 'open'",
+                {"id": proposal_id, "payload": json.dumps(payload, ensure_ascii=False)},
+            )
+
     def withdraw(self, kind: str, key: str) -> None:
         """Take an open proposal back: what it was about is gone. Inside a transaction."""
         self.db.execute(

@@ -10,6 +10,8 @@ from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.upkeep.cool import cool
 from nanoclaw_memory.upkeep.house import Done, House
 from nanoclaw_memory.upkeep.ingest import ingest
+from nanoclaw_memory.upkeep.metabolize import metabolize
+from nanoclaw_memory.upkeep.promote import promote
 from nanoclaw_memory.upkeep.retain import retain
 
 
@@ -79,6 +81,8 @@ JOBS = (
     Job("expire", "mark entries past their date", "nightly", _expire),
     Job("purge", "delete entries that were replaced long ago", "nightly", _purge),
     Job("archive", "propose entries that nobody uses for archiving", "nightly", _archive),
+    Job("promote", "propose lines for MEMORY.md, and what to demote", "nightly", promote),
+    Job("metabolize", "propose proven lessons for SOUL.md", "nightly", metabolize),
     Job("retain", "move expired log lines to memory/archive/", "nightly", retain),
     Job("index", "bring the search index up to date", "intake", _index),
     Job("corpus-reindex", "index domain documents again", "rag_reindex", _reindex),

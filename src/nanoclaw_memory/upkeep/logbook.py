@@ -50,9 +50,9 @@ def logs(workspace: Path) -> list[tuple[date, str, Path]]:
 
 
 def archives(workspace: Path) -> list[tuple[str, Path]]:
-    """Every month's archive as (workspace path, file), oldest first."""
+    """Every archive, a month's and that of MEMORY.md, as (workspace path, file)."""
     folder = workspace / ARCHIVE
-    return sorted((f"{ARCHIVE}/{path.name}", path) for path in folder.glob("[0-9]*.md") if path.is_file())
+    return sorted((f"{ARCHIVE}/{path.name}", path) for path in folder.glob("[!.]*.md") if path.is_file())
 
 
 def blocks(text: str) -> list[LogBlock]:

@@ -15,6 +15,7 @@ from nanoclaw_memory.upkeep import journal
 from nanoclaw_memory.upkeep.house import Done, House
 from nanoclaw_memory.upkeep.jobs import JOBS, Job
 from nanoclaw_memory.upkeep.journal import Ran
+from nanoclaw_memory.upkeep.review import write_page
 
 LOCK = "upkeep.lock"
 BUSY = "another process is at it"
@@ -32,6 +33,8 @@ def run(
         for job in jobs:
             why_not = not_due(job, house) if due_only else ""
             runs.append(JobRun(job.name, 0, 0.0, why_not) if why_not else _run(house, job, dry_run))
+        if not dry_run and not any(one.error for one in runs):
+            write_page(house)
         return runs
 
 

@@ -45,6 +45,7 @@ COMMANDS = {
     "install": ("install", "Put memory into Claude Code, Codex, Cursor, …"),
     "uninstall": ("install", "Take it out again."),
     "upkeep": ("upkeep", "Keep memory healthy; run it daily, or let cron do it."),
+    "review": ("upkeep", "Decide on what upkeep proposes."),
     "hook": ("hook", "Answer an agent's hook."),
     "mcp": ("mcp", "Serve memory to an MCP client."),
     "serve": ("serve", "Serve hooks, MCP and an API from one process that stays warm."),

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from typing import TYPE_CHECKING
+
 import click
 
-from nanoclaw_memory.faces.cli.face import Caller, command, pass_caller
-from nanoclaw_memory.types import JobRun, JobState, Scope
+from nanoclaw_memory.errors import NanoClawError
+from nanoclaw_memory.faces.cli.face import Caller, command, group, pass_caller
+from nanoclaw_memory.types import JobRun, JobState, Proposal, Scope
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory import Memory
 
 
 @command("upkeep")
@@ -72,3 +79,112 @@ def _state(one: JobState) -> str:
     )
     failed = f"\n    failed: {one.error}" if one.error else ""
     return f"{one.name:<15} {one.cron:<12} {last}{changed}; {when}{failed}"
+
+
+@group("review", invoke_without_command=True)
+@click.pass_context
+@pass_caller
+def review(caller: Caller, context: click.Context) -> None:
+    """Decide on what upkeep proposes: promotions, demotions, lessons, held entries, archive candidates.
+
+    At a terminal it asks about each in turn; otherwise it lists them.
+
+    \b
+    ncm review
+    ncm review accept prop-1a2b3c4d5e6f
+    """
+    if context.invoked_subcommand:
+        return
+    with caller.memory() as memory:
+        found = memory.review()
+        if found and not caller.json and sys.stdin.isatty() and sys.stdout.isatty():
+            _ask(memory, found)
+            return
+    text = "\n\n".join(_proposal(one) for one in found) or "Nothing waits for review."
+    caller.show({"proposals": found}, text)
+
+
+@review.command("accept")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@pass_caller
+def accept(caller: Caller, ids: tuple[str, ...]) -> None:
+    """Carry out proposals; demotions come first, because they make room.
+
+    \b
+    ncm review accept prop-1a2b3c4d5e6f
+    """
+    _decide(caller, ids, True)
+
+
+@review.command("reject")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@pass_caller
+def reject(caller: Caller, ids: tuple[str, ...]) -> None:
+    """Refuse proposals; the same ones never come back.
+
+    \b
+    ncm review reject prop-1a2b3c4d5e6f
+    """
+    _decide(caller, ids, False)
+
+
+@review.command("edit")
+@click.argument("proposal_id", metavar="ID")
+@click.argument("text")
+@pass_caller
+def edit(caller: Caller, proposal_id: str, text: str) -> None:
+    """Accept a promotion or lesson in your own words.
+
+    \b
+    ncm review edit prop-1a2b3c4d5e6f "Keystone listens on port 3055"
+    """
+    with caller.memory() as memory:
+        decided = memory.review_decide(proposal_id, True, text)
+    caller.show({"proposals": [decided]}, f"accepted {decided.id} in your words")
+
+
+@review.command("skip")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@pass_caller
+def skip(caller: Caller, ids: tuple[str, ...]) -> None:
+    """Leave proposals for later.
+
+    \b
+    ncm review skip prop-1a2b3c4d5e6f
+    """
+    with caller.memory() as memory:
+        found = [memory.proposals.get(one) for one in ids]
+    caller.show({"proposals": found}, "\n".join(f"{one.id} stays {one.status}" for one in found))
+
+
+def _decide(caller: Caller, ids: tuple[str, ...], accepted: bool) -> None:
+    with caller.memory() as memory:
+        chosen = [memory.proposals.get(one) for one in dict.fromkeys(ids)]
+        chosen.sort(key=lambda one: one.kind != "demotion")
+        decided = [memory.review_decide(one.id, accepted) for one in chosen]
+    lines = [f"{one.status} {one.id} ({one.kind})" for one in decided]
+    caller.show({"proposals": decided}, "\n".join(lines))
+
+
+def _proposal(one: Proposal) -> str:
+    source = f"\n  from: {one.source}" if one.source else ""
+    diff = "\n".join(f"    {line}" for line in one.diff.split("\n"))
+    return f"{one.id}  {one.kind}\n  why: {one.why}{source}\n{diff}"
+
+
+def _ask(memory: Memory, found: list[Proposal]) -> None:
+    """One proposal after the other; whatever is not decided stays open."""
+    for number, one in enumerate(found, 1):
+        click.echo(f"\n[{number}/{len(found)}] {_proposal(one)}")
+        choices = click.Choice(["a", "e", "r", "s", "q"])
+        answer = click.prompt("accept, edit, reject, skip, quit", type=choices, default="s")
+        if answer == "q":
+            return
+        if answer == "s":
+            continue
+        text = click.prompt("text", default=str(one.payload.get("text", ""))) if answer == "e" else ""
+        try:
+            decided = memory.review_decide(one.id, answer != "r", text)
+            click.echo(decided.status)
+        except NanoClawError as error:
+            click.echo(f"{error.message}\n  {error.hint}", err=True)

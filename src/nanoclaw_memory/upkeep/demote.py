@@ -1,0 +1,98 @@
+"""MEMORY.md stays small: what counts least is proposed for the archive when it would grow too large."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nanoclaw_memory.store.mentions import MentionTable
+from nanoclaw_memory.types import Proposal
+from nanoclaw_memory.upkeep import likeness, page
+from nanoclaw_memory.upkeep.house import House
+from nanoclaw_memory.upkeep.logbook import LogBlock
+from nanoclaw_memory.workspace.boot import MEMORY_MAX_LINES, SIZE_TARGETS
+
+MAX_BYTES = SIZE_TARGETS["MEMORY.md"]
+MAX_LINES = MEMORY_MAX_LINES
+A_PERSONS = 2.0  # what a person wrote goes last
+FRESHNESS = 0.3
+HALF_LIFE = 180
+A_USE = 0.05
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a page is, or would be."""
+
+    bytes: int
+    lines: int
+
+    @property
+    def fits(self) -> bool:
+        return self.bytes < MAX_BYTES and self.lines < MAX_LINES
+
+
+def size_of(text: str) -> Size:
+    """The size of a page."""
+    return Size(len(text.encode("utf-8", "surrogatepass")), text.count("\n"))
+
+
+def demote(house: House, text: str) -> int:
+    """Propose as many demotions as the open promotions need room; gives how many are new."""
+    if not house.has("entries"):
+        return 0
+    waiting = house.proposals.listed("open", "promotion")
+    leaving = {str(one.payload["text"]) for one in house.proposals.listed("open", "demotion")}
+    items = page.items(text)
+    after = _after(text, waiting, [item for item in items if page.says(item) in leaving])
+    offered = 0
+    for item, value in _cheapest(house, items):
+        if after.fits:
+            break
+        said = page.says(item)
+        if said in leaving:
+            continue
+        made = house.proposals.propose(
+            "demotion",
+            {"file": "MEMORY.md", "text": said},
+            why=f"MEMORY.md would have {after.bytes:,} bytes and {after.lines} lines; this counts least ({value:.2f})",
+            key=said,
+            moment=house.moment(),
+            source="MEMORY.md",
+            diff=f"- {said}",
+        )
+        if made is not None:
+            offered += 1
+            after = Size(after.bytes - _bytes(item), after.lines - len(item.lines))
+    return offered
+
+
+def _after(text: str, waiting: list[Proposal], leaving: list[LogBlock]) -> Size:
+    """The page's size when everything that is proposed has been accepted."""
+    now = size_of(text)
+    come = [one for one in waiting if not one.payload.get("replaces")]
+    more = sum(len(str(one.payload["text"]).encode()) + 3 for one in come)
+    less = sum(_bytes(item) for item in leaving)
+    lines = now.lines + len(come) - sum(len(item.lines) for item in leaving)
+    return Size(now.bytes + more - less, lines)
+
+
+def _bytes(item: LogBlock) -> int:
+    return len("".join(item.lines).encode("utf-8", "surrogatepass"))
+
+
+def _cheapest(house: House, items: list[LogBlock]) -> list[tuple[LogBlock, float]]:
+    """The items with what they are worth: importance, age, use; least first."""
+    accepted = house.proposals.listed("accepted", "promotion")
+    importance = {str(one.payload["text"]): float(one.payload["importance"]) for one in accepted}
+    uses = MentionTable(house.graph.db).uses() if house.has("facts") else {}
+    weighed = []
+    for item in items:
+        said = page.says(item)
+        dated = likeness.date_of(said)
+        asked = sum(uses.get(("MEMORY.md", item.start + 1 + n), 0) for n in range(len(item.lines)))
+        value = importance.get(said, A_PERSONS) + A_USE * min(asked, 4)
+        if dated:
+            age = max((house.today - dated).days, 0)
+            value += FRESHNESS * 2.0 ** (-age / HALF_LIFE)
+        weighed.append((item, value))
+    return sorted(weighed, key=lambda pair: (pair[1], pair[0].start))

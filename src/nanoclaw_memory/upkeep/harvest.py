@@ -1,0 +1,161 @@
+"""Log lines that are worth keeping for good: gathered over days, weighed, and named with their sources."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from nanoclaw_memory.errors import FileProblem
+from nanoclaw_memory.store.mentions import MentionTable
+from nanoclaw_memory.text import content_words, fingerprint, one_line
+from nanoclaw_memory.upkeep.house import House
+from nanoclaw_memory.upkeep.likeness import alike, sense
+from nanoclaw_memory.upkeep.logbook import UNTAGGED, archives, dated_blocks, logs
+from nanoclaw_memory.workspace import log
+from nanoclaw_memory.workspace.files import read_text
+
+WINDOW = 90  # days back that are looked at
+LEAST = 0.45  # importance below which nothing makes a line worth keeping
+CERTAIN = 0.8
+A_DAY_MORE = 0.08  # for each further day that says it in its own words, three at most
+A_USE = 0.04  # for each time that it answered a question, five at most
+LASTING = 0.05  # for coming up again after a week
+ROUTINE_DAYS = 3  # the same words on so many days are a habit of the log, no insight
+MAX_TEXT = 400
+# Open items are no wisdom, and what others wrote is never promoted by itself.
+_NEVER = frozenset("todo task question open idea web tool untrusted import".split())
+_QUESTION = re.compile(r"\?\s*$")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One log line with its place."""
+
+    day: date
+    path: str
+    number: int
+    text: str
+    tag: str
+    importance: float
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Lines that say the same, and how much that is worth."""
+
+    lines: tuple[Line, ...]  # the best wording first
+    score: float
+    uses: int
+    why: str
+
+    @property
+    def best(self) -> Line:
+        return self.lines[0]
+
+    @property
+    def text(self) -> str:
+        return self.best.text
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(f"{line.path}:{line.number}" for line in self.lines))
+
+
+def harvest(house: House) -> list[Candidate]:
+    """What the last months' logs hold that is worth keeping, best first; today has not settled yet."""
+    lines = list(_lines(house))
+    uses = MentionTable(house.graph.db).uses() if house.has("facts") else {}
+    routine = _routine(lines)
+    worth = [line for line in lines if line.importance >= LEAST and _sound(line, routine)]
+    found = [_weighed(group, uses) for group in _groups(worth)]
+    chosen = [one for one in found if one.score >= house.settings.upkeep.promote_score]
+    return sorted(chosen, key=lambda one: (-one.score, one.best.day, one.best.number))
+
+
+def _lines(house: House) -> Iterator[Line]:
+    oldest = house.today - timedelta(days=WINDOW)
+    months = {f"{oldest + timedelta(days=step):%Y-%m}" for step in range(0, WINDOW + 31, 28)}
+    files = [(None, path, file) for path, file in archives(house.workspace) if file.stem in months]
+    for day, path, file in [*logs(house.workspace), *files]:
+        if day is not None and not oldest <= day < house.today:
+            continue
+        try:
+            text = read_text(file)
+        except (FileProblem, FileNotFoundError):
+            continue  # ingest has named it
+        for own, block in dated_blocks(text, day):
+            entry = log.parse_line(block.lines[0].rstrip("\r\n"), block.start + 1)
+            if entry is not None and oldest <= own < house.today:
+                importance = UNTAGGED if entry.importance is None else entry.importance
+                yield Line(own, path, entry.line, one_line(entry.text), entry.tag.lower(), importance)
+
+
+def _routine(lines: Iterable[Line]) -> set[str]:
+    """The texts that stand in the log day after day in the same words."""
+    days: dict[str, set[date]] = defaultdict(set)
+    for line in lines:
+        days[line.text.casefold()].add(line.day)
+    return {text for text, on in days.items() if len(on) >= ROUTINE_DAYS}
+
+
+def _sound(line: Line, routine: set[str]) -> bool:
+    """Whether a line may be promoted at all."""
+    if line.tag in _NEVER or _QUESTION.search(line.text) or len(line.text) > MAX_TEXT:
+        return False
+    if line.importance < CERTAIN and (line.tag == "context" or line.text.casefold() in routine):
+        return False
+    return len(set(content_words(line.text))) >= 2
+
+
+def _groups(lines: list[Line]) -> list[list[Line]]:
+    """Lines that say the same in whatever words, together."""
+    senses = [sense(line.text) for line in lines]
+    holders: dict[str, list[int]] = defaultdict(list)
+    for number, one in enumerate(senses):
+        for word in one.stems:
+            holders[word].append(number)
+    group_of = list(range(len(lines)))
+    for number, one in enumerate(senses):
+        # A word in every other line tells nothing, and would make this quadratic.
+        telling = [word for word in one.stems if len(holders[word]) <= 60]
+        shared = Counter(other for word in telling for other in holders[word] if other > number)
+        for other, count in shared.items():
+            if count * 2 >= len(telling) and alike(one, senses[other]):
+                _join(group_of, number, other)
+    groups: dict[int, list[Line]] = defaultdict(list)
+    for number, line in enumerate(lines):
+        groups[_root(group_of, number)].append(line)
+    return list(groups.values())
+
+
+def _root(group_of: list[int], number: int) -> int:
+    while group_of[number] != number:
+        number = group_of[number]
+    return number
+
+
+def _join(group_of: list[int], one: int, other: int) -> None:
+    group_of[_root(group_of, other)] = _root(group_of, one)
+
+
+def _weighed(group: list[Line], uses: dict[tuple[str, int], int]) -> Candidate:
+    best = max(group, key=lambda line: (line.importance, line.day, line.number))
+    others = sorted((line for line in group if line is not best), key=lambda line: (line.day, line.number))
+    days = {line.day for line in group}
+    wordings = {fingerprint(line.text.casefold()) for line in group}
+    again = min(len(days), len(wordings)) - 1
+    asked = sum(uses.get((line.path, line.number), 0) for line in group)
+    lasting = (max(days) - min(days)).days >= 7
+    score = (
+        best.importance
+        + A_DAY_MORE * min(again, 3)
+        + A_USE * min(asked, 5)
+        + LASTING * (lasting and again > 0)
+    )
+    reasons = [f"importance {best.importance:g}"]
+    reasons += [f"said on {len(days)} days"] if len(days) > 1 else []
+    reasons += [f"answered {asked} questions" if asked > 1 else "answered a question"] if asked else []
+    return Candidate((best, *others), round(score, 3), asked, ", ".join(reasons))

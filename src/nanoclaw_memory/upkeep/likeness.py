@@ -1,0 +1,136 @@
+"""Whether two lines say the same, whether one says more, whether they disagree, whether a rewording lost anything."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+
+from nanoclaw_memory.text import content_words, words
+from nanoclaw_memory.workspace.log import archived_day
+
+SAME = 0.8
+SUBJECT = 0.6
+SHARED = 0.6  # of a rewording's words must come from what it rewords
+_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
+_DATE = re.compile(r"\s*\((\d{4}-\d{2}-\d{2})\)\s*$")
+_NEGATION = frozenset(
+    "not no never without none cannot don't doesn't didn't won't can't isn't aren't wasn't shouldn't stop stopped "
+    "avoid nicht kein keine keinen nie niemals ohne".split()
+)
+_GIVEN_UP = re.compile(
+    r"\b(?:instead of|rather than|no longer|away from|from|replac(?:es?|ed|ing)|dropp?(?:ed|ing)?|not|statt|nicht mehr)"
+    r"\s+(?:the |using |use )?(?P<what>[\w.+#-]+)",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"(?<=[\w,;:)] )[A-ZÀ-Þ][\w.+#-]*\w|\b\w+[A-Z]\w*\b")
+_EXACT = re.compile(r"`[^`]+`|\"[^\"]+\"|https?://\S+|[\w.-]*[/_][\w./-]+")
+
+
+@dataclass(frozen=True)
+class Sense:
+    """What of a line is compared: stems, numbers, whether it denies, and what it gives up."""
+
+    stems: frozenset[str]
+    numbers: frozenset[str]
+    denies: bool
+    given_up: frozenset[str]
+
+
+@lru_cache(maxsize=20_000)
+def sense(text: str) -> Sense:
+    """A line without its label and date, ready to be compared."""
+    plain = without_date(text)
+    numbers = frozenset(match.rstrip(".,") for match in _NUMBER.findall(plain))
+    stems = frozenset(stem(word) for word in content_words(plain) if not word.isdigit())
+    given_up = frozenset(stem(match["what"].casefold()) for match in _GIVEN_UP.finditer(plain))
+    return Sense(stems, numbers, bool(_NEGATION & set(words(plain))), given_up)
+
+
+def stem(word: str) -> str:
+    """A word without its usual endings; rough, and the same for both sides."""
+    for ending in ("ings", "ing", "edly", "ed", "ies", "es", "s", "ly"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word
+
+
+def without_date(text: str) -> str:
+    """A line of MEMORY.md without the date of its source."""
+    return _DATE.sub("", text)
+
+
+def date_of(text: str) -> date | None:
+    """The date of its source at the end of a line; None when there is none."""
+    match = _DATE.search(text)
+    return archived_day(match[1]) if match else None
+
+
+def within(one: Sense, other: Sense) -> float:
+    """The share of one's words that the other has."""
+    return len(one.stems & other.stems) / len(one.stems) if one.stems else 0.0
+
+
+def says_already(known: Sense, new: Sense) -> bool:
+    """Whether a known line says all that a new one does."""
+    return within(new, known) >= SAME and new.numbers <= known.numbers and new.denies == known.denies
+
+
+def alike(one: Sense, other: Sense) -> bool:
+    """Whether two lines say the same in other words."""
+    common = len(one.stems & other.stems)
+    every = len(one.stems | other.stems)
+    return (
+        bool(every)
+        and common / every >= SUBJECT
+        and one.numbers == other.numbers
+        and one.denies == other.denies
+    )
+
+
+def disagree(known: Sense, new: Sense) -> str:
+    """Why a new line cannot hold beside a known one; empty when it can."""
+    least = min(len(known.stems), len(new.stems))
+    common = len(known.stems & new.stems)
+    if least < 2 or common < 2:
+        return ""
+    if new.given_up & known.stems and common / least >= 0.3:
+        return "it gives up what that line says"
+    if common / least < SUBJECT:
+        return ""
+    if known.denies != new.denies:
+        return "one denies what the other says"
+    if known.numbers and new.numbers and known.numbers != new.numbers and common / least >= SAME:
+        return "the numbers differ"
+    return ""
+
+
+def extends(known: Sense, new: Sense) -> bool:
+    """Whether a new line says what a known one does, and more."""
+    more = len(new.stems - known.stems) >= 2
+    return within(known, new) >= SAME and more and known.numbers <= new.numbers and known.denies == new.denies
+
+
+def lost(sources: list[str], text: str) -> str:
+    """What a rewording of lines lost or made up; empty when it is faithful."""
+    if not text or "\n" in text:
+        return "it is no single line"
+    whole = " ".join(sources)
+    before, after = sense(whole), sense(text)
+    if missing := before.numbers - after.numbers:
+        return f"it lost {min(missing)}"
+    if added := after.numbers - before.numbers:
+        return f"it made up {min(added)}"
+    if before.denies != after.denies:
+        return "it turned a denial round"
+    folded = text.casefold()
+    for pattern in (_EXACT, _NAME):
+        for name in pattern.findall(whole):
+            if name.strip('`"').casefold() not in folded:
+                return f"it lost {name[:60]}"
+    if within(after, before) < SHARED:
+        return "it says something else"
+    if len(text) > 1.2 * len(whole) + 20:
+        return "it is longer than what it rewords"
+    return ""

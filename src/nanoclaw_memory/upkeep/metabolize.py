@@ -1,0 +1,70 @@
+"""Lessons that have proved themselves are proposed as principles of SOUL.md; a person decides."""
+
+from __future__ import annotations
+
+from nanoclaw_memory.entries.poison import suspicions
+from nanoclaw_memory.lessons.maturity import days, ripe
+from nanoclaw_memory.text import one_line
+from nanoclaw_memory.types import Lesson
+from nanoclaw_memory.upkeep import likeness, page
+from nanoclaw_memory.upkeep.house import Done, House
+from nanoclaw_memory.workspace.boot import SIZE_TARGETS
+from nanoclaw_memory.workspace.files import read_text
+
+PAGE = "SOUL.md"
+SECTION = "Core Principles"
+
+
+def metabolize(house: House, dry_run: bool = False) -> Done:
+    """Propose every ripe lesson once; one that SOUL.md says already is left out, one that was learnt badly is named."""
+    if not house.has("facts"):
+        return Done()
+    found = ripe(house.lessons.all(("active",)), house.clock.now())
+    try:
+        soul = read_text(house.workspace / PAGE)
+    except FileNotFoundError:
+        soul = ""
+    known = [likeness.sense(page.says(item)) for item in page.items(soul)]
+    proposed, notes = 0, []
+    for lesson in found:
+        said = _principle(lesson)
+        if reasons := suspicions(said):
+            notes.append(f"lesson {lesson.id} is not proposed: {', '.join(reasons)}")
+        elif any(likeness.says_already(other, likeness.sense(said)) for other in known):
+            notes.append(f"lesson {lesson.id} is not proposed: {PAGE} says it already")
+        elif dry_run:
+            proposed += house.proposals.find("lesson", _key(lesson)) is None
+        else:
+            proposed += _propose(house, lesson, said, len(soul.encode()))
+    return Done(proposed, tuple(notes))
+
+
+def _principle(lesson: Lesson) -> str:
+    principle = one_line(lesson.principle)
+    text = one_line(lesson.lesson)
+    return f"{principle}: {text}" if principle else text
+
+
+def _key(lesson: Lesson) -> str:
+    return f"{lesson.id}\n{lesson.lesson.casefold()}"
+
+
+def _propose(house: House, lesson: Lesson, said: str, size: int) -> bool:
+    why = (
+        f"learnt {days(lesson, house.clock.now())} days ago, injected {lesson.injections} times, "
+        f"effective in {lesson.effectiveness:.0%}"
+    )
+    if lesson.private:
+        why += "; it was learnt in private, and SOUL.md is read in shared chats too"
+    if (after := size + len(said.encode()) + 3) > SIZE_TARGETS[PAGE]:
+        why += f"; {PAGE} would have {after:,} bytes, over its target of {SIZE_TARGETS[PAGE]:,}"
+    made = house.proposals.propose(
+        "lesson",
+        {"file": PAGE, "section": SECTION, "text": said, "lesson": lesson.id},
+        why=why,
+        key=_key(lesson),
+        moment=house.moment(),
+        source=f"lesson {lesson.id}",
+        diff=f"## {SECTION}\n+ {said}",
+    )
+    return made is not None

@@ -1,0 +1,223 @@
+"""What the logs proved worth keeping is proposed for MEMORY.md; a person decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from nanoclaw_memory import secrets
+from nanoclaw_memory.entries.poison import suspicions
+from nanoclaw_memory.graph.extract import Manner, extract
+from nanoclaw_memory.store.names import fold
+from nanoclaw_memory.store.slots import slot_of
+from nanoclaw_memory.store.tombstones import TombstoneTable
+from nanoclaw_memory.text import fingerprint, plural
+from nanoclaw_memory.types import Proposal
+from nanoclaw_memory.upkeep import likeness, page
+from nanoclaw_memory.upkeep.demote import demote
+from nanoclaw_memory.upkeep.harvest import Candidate, harvest
+from nanoclaw_memory.upkeep.house import Done, House
+from nanoclaw_memory.upkeep.likeness import sense
+from nanoclaw_memory.upkeep.wording import phrased
+from nanoclaw_memory.workspace.files import read_text
+
+PAGE = "MEMORY.md"
+SECTIONS = {
+    "preference": "Preferences",
+    "project": "Active projects",
+    "milestone": "Active projects",
+    "person": "About the user",
+    "user": "About the user",
+    "family": "About the user",
+}
+OTHERWISE = "Decisions and lessons"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A promotion in the making: what it will say, out of which candidates."""
+
+    text: str
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def first(self) -> Candidate:
+        return self.candidates[0]
+
+
+def promote(house: House, dry_run: bool = False) -> Done:
+    """Propose lines for MEMORY.md, and what to demote when it would grow too large."""
+    text = memory_text(house)
+    past = _past(house)
+    fresh, notes = _fresh(house, text, harvest(house), past)
+    room = house.settings.upkeep.max_proposals - sum(one.status == "open" for one in past)
+    if dry_run:
+        return Done(len(fresh), tuple(f"would propose: {one.text[:100]} ({one.why})" for one in fresh[:50]))
+    withdrawn = _withdraw_settled(house, text, past)
+    chosen = fresh[: max(room + withdrawn, 0)]
+    if len(fresh) > len(chosen):
+        notes.append(f"{plural(len(fresh) - len(chosen), 'more line')} wait until others are reviewed")
+    drafts, said = _drafts(house, chosen)
+    proposed = sum(_propose(house, text, draft) for draft in drafts)
+    offered = demote(house, text)
+    return Done(proposed + offered, (*notes, *said))
+
+
+def memory_text(house: House) -> str:
+    """MEMORY.md as it is; empty when there is none."""
+    try:
+        return read_text(house.workspace / PAGE)
+    except FileNotFoundError:
+        return ""
+
+
+def _past(house: House) -> list[Proposal]:
+    """Every promotion ever proposed."""
+    if not house.has("entries"):
+        return []
+    kinds = ("open", "accepted", "rejected")
+    return [one for status in kinds for one in house.proposals.listed(status, "promotion")]
+
+
+def _fresh(
+    house: House, text: str, candidates: list[Candidate], past: list[Proposal]
+) -> tuple[list[Candidate], list[str]]:
+    """Candidates that are new: not in MEMORY.md, not proposed before, not given up since, not suspicious."""
+    known = [sense(page.says(item)) for item in page.items(text)]
+    notes_before = [str(note) for one in past for note in one.payload.get("notes", ())]
+    exact = {note.casefold() for note in notes_before}
+    offered = [sense(note) for note in notes_before]
+    notes: list[str] = []
+    fresh: list[Candidate] = []
+    for one in candidates:
+        own = sense(one.text)
+        if one.text.casefold() in exact or any(likeness.says_already(other, own) for other in known):
+            continue
+        if any(likeness.alike(other, own) for other in offered) or _forgotten(house, one):
+            continue
+        if reasons := suspicions(one.text):
+            notes.append(f"{one.sources[0]} is not proposed: {', '.join(reasons)}")
+            continue
+        if later := _given_up(one, candidates):
+            notes.append(f"{one.sources[0]} is not proposed: {later.sources[0]} is newer and disagrees")
+            continue
+        fresh.append(one)
+    return fresh, notes
+
+
+def _given_up(one: Candidate, others: list[Candidate]) -> Candidate | None:
+    """A newer candidate that cannot hold beside this one."""
+    for other in others:
+        if other.best.day > one.best.day and likeness.disagree(sense(one.text), sense(other.text)):
+            return other
+    return None
+
+
+def _forgotten(house: House, one: Candidate) -> bool:
+    if not house.has("facts"):
+        return False
+    tombstones = TombstoneTable(house.graph.db)
+    return any(tombstones.has_text(fingerprint(line.text)) for line in one.lines)
+
+
+def _drafts(house: House, chosen: list[Candidate]) -> tuple[list[Draft], list[str]]:
+    """The candidates in their own words, or in the writer's where it lost nothing."""
+    masked = [secrets.mask(one.text)[0] for one in chosen]
+    writer = house.open_writer() if chosen else None
+    if writer is None:
+        return [Draft(text, (one,)) for text, one in zip(masked, chosen, strict=True)], []
+    wordings, said = phrased(writer, masked)
+    drafts = [Draft(one.text, tuple(chosen[place] for place in one.places)) for one in wordings]
+    covered = {place for one in wordings for place in one.places}
+    rest = [Draft(masked[place], (one,)) for place, one in enumerate(chosen) if place not in covered]
+    return [*drafts, *rest], said
+
+
+def _propose(house: House, text: str, draft: Draft) -> bool:
+    candidates = draft.candidates
+    section = SECTIONS.get(draft.first.best.tag, OTHERWISE)
+    day = max(line.day for one in candidates for line in one.lines)
+    said = f"{draft.text} ({day.isoformat()})"
+    old, reason = _beside(text, draft.text)
+    why = "; ".join(dict.fromkeys(one.why for one in candidates))
+    if old:
+        why += f"; MEMORY.md says “{old[:200]}”: {reason}"
+    sources = list(dict.fromkeys(source for one in candidates for source in one.sources))
+    payload: dict[str, Any] = {
+        "file": PAGE,
+        "section": section,
+        "text": said,
+        "replaces": old,
+        "notes": [line.text for one in candidates for line in one.lines],
+        "sources": sources,
+        "score": max(one.score for one in candidates),
+        "importance": max(line.importance for one in candidates for line in one.lines),
+    }
+    made = house.proposals.propose(
+        "promotion",
+        payload,
+        why=why,
+        key="\n".join(sorted(one.text.casefold() for one in candidates)),
+        moment=house.moment(),
+        source=", ".join(sources[:10]),
+        diff=(f"- {old}\n" if old else f"## {section}\n") + f"+ {said}",
+    )
+    return made is not None
+
+
+def _beside(text: str, new: str) -> tuple[str, str]:
+    """The line of MEMORY.md that cannot stand beside a new one, and why; empty when all can."""
+    own, slots = sense(new), _slots(new)
+    for item in page.items(text):
+        said = page.says(item)
+        known = sense(said)
+        other = _slots(said)
+        for slot in slots.keys() & other.keys():
+            if slots[slot] != other[slot]:
+                return said, f"there it is {other[slot]}, here {slots[slot]}"
+        if reason := likeness.disagree(known, own):
+            return said, reason
+        if likeness.extends(known, own):
+            return said, "the new line says the same and more"
+    return "", ""
+
+
+def _slots(text: str) -> dict[tuple[str, str], str]:
+    """The facts that a line says plainly, by entity and key."""
+    return {
+        (fold(saying.a), slot_of(saying.b)): saying.c
+        for saying in extract(f"- {likeness.without_date(text)}", Manner())
+        if saying.kind == "fact" and not saying.several
+    }
+
+
+def _withdraw_settled(house: House, text: str, past: list[Proposal]) -> int:
+    """Close open promotions that MEMORY.md says by now, and take back those whose lines are gone everywhere."""
+    known = [sense(page.says(item)) for item in page.items(text)]
+    gone = 0
+    for one in past:
+        if one.status != "open":
+            continue
+        own = sense(str(one.payload["text"]))
+        if any(likeness.says_already(other, own) for other in known):
+            house.proposals.decide(one.id, True, house.moment())
+            gone += 1
+        elif not _still_logged(house, one):
+            gone += house.proposals.take_back(one.id)
+    return gone
+
+
+def _still_logged(house: House, proposal: Proposal) -> bool:
+    """Whether any line that a proposal was made from still stands in a log or its archive."""
+    notes = [str(note) for note in proposal.payload.get("notes", ())]
+    for source in proposal.payload.get("sources", ()):
+        path = str(source).rpartition(":")[0]
+        month = f"memory/archive/{path.rpartition('/')[2][:7]}.md"
+        for relative in (path, month):
+            try:
+                text = read_text(house.workspace / relative)
+            except FileNotFoundError:
+                continue
+            if any(note in text for note in notes):
+                return True
+    return False

@@ -1,0 +1,163 @@
+"""What a person decides on proposals: accepted ones change a page all or nothing, rejected ones never return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from nanoclaw_memory import secrets
+from nanoclaw_memory.entries import care
+from nanoclaw_memory.errors import FileProblem, InvalidValue, Refused, StoreBusy
+from nanoclaw_memory.text import one_line
+from nanoclaw_memory.types import Proposal
+from nanoclaw_memory.upkeep import page, versions
+from nanoclaw_memory.upkeep.demote import MAX_BYTES, MAX_LINES, size_of
+from nanoclaw_memory.upkeep.house import House
+from nanoclaw_memory.upkeep.retain import with_archived
+from nanoclaw_memory.workspace.files import locked, read_text, replace_text
+from nanoclaw_memory.workspace.paths import ARCHIVE, within
+
+LEFT = f"{ARCHIVE}/MEMORY.md"
+MAX_LINE = 500
+OWN_KINDS = ("promotion", "demotion", "lesson")
+PAGE_FILE = "proposals.md"
+
+
+def open_proposals(house: House) -> list[Proposal]:
+    """Everything that waits for a person; what makes room comes first."""
+    if not house.has("entries"):
+        return []
+    order = {"demotion": 0, "promotion": 1, "lesson": 2}
+    return sorted(house.proposals.listed("open"), key=lambda one: order.get(one.kind, 3))
+
+
+def decide(house: House, proposal_id: str, accept: bool, text: str = "") -> Proposal:
+    """Carry out a decision. Killed at any point, the same decision made again ends in the same state.
+
+    The page is written first and the proposal closed last: a line that is there already is not written twice.
+    """
+    house.entries.room.require_owner("decide on a proposal")
+    proposal = house.proposals.get(proposal_id)
+    if proposal.kind not in OWN_KINDS:
+        if text:
+            raise InvalidValue(f"a {proposal.kind} cannot be reworded", "accept or reject it")
+        return care.decide(house.entries, proposal_id, accept)
+    if proposal.status != "open":
+        raise InvalidValue(f"proposal {proposal_id} was {proposal.status} already", "see: ncm review")
+    if accept:
+        payload = _reworded(house, proposal, text) if text else proposal.payload
+        {"promotion": _promote, "demotion": _demote, "lesson": _metabolize}[proposal.kind](house, payload)
+    return house.proposals.decide(proposal_id, accept, house.moment())
+
+
+def _reworded(house: House, proposal: Proposal, text: str) -> Mapping[str, Any]:
+    """A person's own words for a proposal; kept before the page is written."""
+    if proposal.kind == "demotion":
+        raise InvalidValue("a demotion cannot be reworded", "accept or reject it")
+    line = secrets.mask(one_line(text).removeprefix("- "))[0]
+    if not line or len(line) > MAX_LINE:
+        raise InvalidValue(f"the text has {len(line)} characters", f"give one line of 1 to {MAX_LINE}")
+    payload = {**proposal.payload, "text": line}
+    house.proposals.reword(proposal.id, payload)
+    return payload
+
+
+def _promote(house: House, payload: Mapping[str, Any]) -> None:
+    said, old = str(payload["text"]), str(payload.get("replaces", ""))
+
+    def change(before: str) -> str:
+        if page.find(before, said):
+            return before
+        if old and page.find(before, old):
+            return page.replaced(before, old, said)
+        return page.added(before or "# Long-Term Memory\n", str(payload["section"]), said)
+
+    rewrite(house, str(payload["file"]), change, gone=old, limited=True)
+
+
+def _demote(house: House, payload: Mapping[str, Any]) -> None:
+    """Into the archive first, then out of MEMORY.md."""
+    said = str(payload["text"])
+    block = page.find(_read(house.workspace / "MEMORY.md"), said)
+    if block is None:
+        return  # taken out already
+    archive = house.workspace / LEFT
+    with locked(archive.parent):
+        before = _read(within(archive, house.workspace))
+        if f"\n{block.text}\n" not in before.replace("\r\n", "\n"):
+            start = before or "# What left MEMORY.md\n"
+            replace_text(archive, with_archived(start, house.today, [replace(block, day=None)]))
+    rewrite(house, "MEMORY.md", lambda text: page.removed(text, said), gone=said)
+
+
+def _metabolize(house: House, payload: Mapping[str, Any]) -> None:
+    """Into SOUL.md first, then the lesson stops being injected."""
+    said = str(payload["text"])
+
+    def change(before: str) -> str:
+        if page.find(before, said):
+            return before
+        return page.added(before or "# Soul\n", str(payload["section"]), said)
+
+    rewrite(house, str(payload["file"]), change)
+    house.lessons.update(int(payload["lesson"]), state="metabolized", is_metabolized=1)
+
+
+def rewrite(
+    house: House, relative: str, change: Callable[[str], str], gone: str = "", limited: bool = False
+) -> None:
+    """Change a page under the loss guard; the version before is kept, and an edit meanwhile is respected."""
+    path = within(house.workspace / relative, house.workspace)
+    with locked(path.parent):
+        before = _read(path)
+        after = change(before)
+        if after == before:
+            return
+        _guard(before, after, gone, limited)
+        if before:
+            versions.keep(house.data, relative, before, house.moment())
+        if _read(path) != before:
+            raise StoreBusy(f"{relative} was changed meanwhile", "decide again: nanoclaw-memory review")
+        replace_text(path, after)
+
+
+def _guard(before: str, after: str, gone: str, limited: bool) -> None:
+    """No item may get lost on the way, and a page may not grow over its limit."""
+    left = {page.says(item) for item in page.items(after)} | {gone}
+    lost = [page.says(item) for item in page.items(before) if page.says(item) not in left]
+    if lost:
+        raise FileProblem(
+            f"the page would lose “{lost[0][:80]}”", "nothing was changed; edit the page by hand"
+        )
+    size = size_of(after)
+    if limited and not size.fits and size.bytes > size_of(before).bytes:
+        raise Refused(
+            f"MEMORY.md would have {size.bytes:,} bytes and {size.lines} lines (limits {MAX_BYTES:,} and {MAX_LINES})",
+            "accept a demotion first: nanoclaw-memory upkeep promote, then nanoclaw-memory review",
+        )
+
+
+def _read(path: Path) -> str:
+    try:
+        return read_text(path)
+    except FileNotFoundError:
+        return ""
+
+
+def write_page(house: House) -> None:
+    """All open proposals as a page to read: data/proposals.md; gone when there are none."""
+    path = house.data / PAGE_FILE
+    found = open_proposals(house)
+    if not found:
+        path.unlink(missing_ok=True)
+        return
+    parts = ["# Proposals\n\nDecide with `ncm review`.\n"]
+    for one in found:
+        diff = "\n".join(f"    {line}" for line in one.diff.split("\n"))
+        source = f"From: {one.source}\n" if one.source else ""
+        parts.append(f"## {one.id} ({one.kind})\n\nWhy: {one.why}\n{source}\n{diff}\n")
+    text = "\n".join(parts)
+    if _read(path) != text:
+        replace_text(path, text, durable=False)
