@@ -24,16 +24,53 @@ def main() -> None:
     """Build the sample home, then show each command as a person would type it."""
     build_home()
     print(f"{BOLD}A sample memory lives in {HOME}{PLAIN}")
-    show("Read what an agent gets at session start (first lines)", "boot", head=14)
+    show(
+        "Fetch the local embedding model once (offline, search uses words and the graph)",
+        "models",
+        "install",
+        may_fail=True,
+    )
+    show("What an agent gets at session start (first lines)", "boot", head=12)
     show("Remember a decision", "write", "Webhooks move to the event bus", "--tag", "decision", "-i", "0.9")
-    show("Read today's log back", "log")
-    show("Read exact lines of the long-term memory", "get", "MEMORY.md", "--start", "11", "--end", "13")
+    show("Index the files", "index")
+    show("Ask in plain words", "search", "what did we decide about the database migration", "-k", "2")
+    show("Fill the knowledge graph from the files", "graph", "seed")
+    show("Ask for a fact", "graph", "search", "When is Ida's birthday?", head=2)
+    show(
+        "A fact changes: the old value is history",
+        "graph",
+        "add",
+        "Keystone",
+        "port",
+        "4000",
+        "--category",
+        "project",
+    )
+    show("… and never comes back as current", "graph", "search", "What port does Keystone run on?", head=2)
+    show(
+        "Store what the agent learns, as a typed entry",
+        "entries",
+        "store",
+        "Prefers tea before noon",
+        "--type",
+        "preference",
+    )
+    show("The next session starts with a brief", "brief")
+    earlier = (
+        "--user",
+        "How do partners verify our webhooks?",
+        "--agent",
+        "By an HMAC signature with their secret.",
+    )
+    show("Something is said in one session", "--session", "monday", "exchange", "add", *earlier)
+    show("What a later session gets before the model is called", "--session", "friday", "turn",
+         "What did we say about webhook signatures, and who owns Keystone?")  # fmt: skip
     show(
         "Would this plan break a rule we learned the hard way?", "policy", "check", "restart the gateway now"
     )
     show("In a group chat private memory stays hidden", "get", "MEMORY.md", "--shared", may_fail=True)
     show("How is the memory doing?", "status")
-    print(f"\n{BOLD}Yours:{PLAIN} .venv/bin/ncm init    then    .venv/bin/ncm --help")
+    print(f"\n{BOLD}Yours:{PLAIN} .venv/bin/ncm init    then    .venv/bin/ncm install claude-code")
 
 
 def build_home() -> None:
