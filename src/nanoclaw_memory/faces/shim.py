@@ -6,6 +6,8 @@ milliseconds. Whatever it does not understand, or a server does not answer, goes
 with the same arguments.
 """
 
+# ruff: noqa: PTH - pathlib alone would double what a hook costs
+
 from __future__ import annotations
 
 import os
@@ -35,11 +37,25 @@ class Request:
         self.kind = ""
         self.what = ""  # the hook's event, or the set of tools
 
+    def is_plain(self) -> bool:
+        """Whether it fits on the one line that a server reads first."""
+        told = self.what + self.group + self.session
+        return bool(self.what) and "\n" not in told and "\0" not in told
+
     def header(self) -> bytes:
         """The first line of a conversation: fields parted by NUL."""
         shared = "shared" if self.shared else ""
-        fields = (self.kind, self.what, self.group, self.session, shared, os.getcwd())
+        fields = (self.kind, self.what, self.group, self.session, shared, _folder())
         return "\0".join(fields).encode("utf-8", "surrogateescape") + b"\n"
+
+
+def _folder() -> str:
+    """Where we are called, for a project's settings; empty when that place is gone or cannot be told."""
+    try:
+        found = os.getcwd()
+    except OSError:
+        return ""
+    return "" if "\n" in found else found
 
 
 def parse(arguments: list[str]) -> Request | None:
@@ -63,8 +79,7 @@ def parse(arguments: list[str]) -> Request | None:
             return None
     if request.kind == "mcp" and not request.what:
         request.what = "core"
-    sound = request.what and "\n" not in request.what + request.group + request.session
-    return request if request.kind and sound else None
+    return request if request.kind and request.is_plain() else None
 
 
 def _take(request: Request, name: str, value: str) -> None:
@@ -111,7 +126,8 @@ def connect(home: str) -> socket | None:
 
 def _set_by_environment() -> bool:
     """Settings in this process's environment, which a server does not see."""
-    return any(name.startswith("NANOCLAW_") and name not in _KNOWN for name in os.environ)
+    ours = [name for name in os.environ if name.startswith("NANOCLAW_")]
+    return any(name not in _KNOWN and not name.startswith("NANOCLAW_TEST_") for name in ours)
 
 
 def ask(connection: socket, request: Request, raw: bytes) -> bytes | None:
@@ -193,7 +209,7 @@ def main(arguments: list[str]) -> None:
 
 def _become_the_command(arguments: list[str]) -> None:
     os.environ[NO_SERVER] = "1"  # it has just been asked
-    os.execv(sys.executable, [sys.executable, "-m", "nanoclaw_memory", *arguments])
+    os.execv(sys.executable, [sys.executable, "-m", "nanoclaw_memory", *arguments])  # noqa: S606
 
 
 def _put_back(raw: bytes) -> None:

@@ -102,9 +102,7 @@ async def _outcome(
     resident: Resident, endpoint: Endpoint, scope: Scope, arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
     if endpoint.lasting:
-        return await asyncio.to_thread(
-            resident.alone, scope, lambda memory: endpoint.call(memory, arguments)
-        )
+        return await asyncio.to_thread(resident.alone, scope, lambda memory: endpoint.call(memory, arguments))
     return await resident.answer(scope, lambda memory: endpoint.call(memory, arguments))
 
 

@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.datastructures import Headers, QueryParams
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
-from starlette.routing import Mount, Route
+from starlette.routing import Route
 
 from nanoclaw_memory import __version__
 from nanoclaw_memory.errors import InvalidValue, NanoClawError
@@ -50,7 +50,7 @@ def application(resident: Resident, servers: Mapping[str, MCPServer], token: str
         routes=[
             Route("/healthz", _healthz, methods=["GET"]),
             *api_routes(resident, TABLE),
-            Mount("/", app=_ForAsker(agents)),
+            Route("/mcp", _ForAsker(agents)),
         ],
         lifespan=lifespan,
         exception_handlers={HTTPException: _plain_error, 500: _bug},
@@ -70,8 +70,6 @@ class _ForAsker:
         self._agents = agents
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"].rstrip("/") != "/mcp":
-            raise HTTPException(404)
         query, headers = QueryParams(scope["query_string"]), Headers(scope=scope)
         tools = query.get("tools") or headers.get("x-nanoclaw-tools") or "core"
         try:
@@ -84,7 +82,7 @@ class _ForAsker:
             await told(error)(scope, receive, send)
             return
         ASKER.set((asker, None))
-        await self._agents[tools]({**scope, "path": "/mcp", "raw_path": b"/mcp", "root_path": ""}, receive, send)
+        await self._agents[tools](scope, receive, send)
 
 
 async def _healthz(request: Request) -> Response:
@@ -103,5 +101,9 @@ async def _plain_error(request: Request, error: Exception) -> Response:
 
 
 async def _bug(request: Request, error: Exception) -> Response:
-    body = {"type": "InternalError", "message": "something failed inside", "hint": "the server's log says more"}
+    body = {
+        "type": "InternalError",
+        "message": "something failed inside",
+        "hint": "the server's log says more",
+    }
     return JSONResponse({"ok": False, "error": body}, 500)

@@ -48,7 +48,7 @@ class Visitor:
             return None
         kind, what, group, session, shared, folder = fields
         scope = Scope(group, session[:200], not shared, "agent")
-        return cls(kind, what, scope, Path(folder) if os.path.isabs(folder) else None)
+        return cls(kind, what, scope, Path(folder) if folder else None)
 
 
 class Door:
@@ -112,9 +112,7 @@ class Door:
             )
 
         try:
-            said = await asyncio.wrap_future(
-                self._resident.enter(visitor.scope, answer, visitor.directory)
-            )
+            said = await asyncio.wrap_future(self._resident.enter(visitor.scope, answer, visitor.directory))
         except NanoClawError:
             said = ""  # a hook fails open
         body = said.encode("utf-8", "replace")

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from pydantic import TypeAdapter
-from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
-from pydantic.json_schema import PydanticInvalidForJsonSchema
+from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 
 from nanoclaw_memory import __version__
 
@@ -63,7 +62,10 @@ def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
         needed = [name for name in required if name in rest]
         if needed:
             body["required"] = needed
-        operation["requestBody"] = {"required": bool(needed), "content": {"application/json": {"schema": body}}}
+        operation["requestBody"] = {
+            "required": bool(needed),
+            "content": {"application/json": {"schema": body}},
+        }
     operation["parameters"] = parameters + _scope_parameters(set(fields))
     return operation
 

@@ -81,9 +81,7 @@ class Resident:
         """The same for the event loop."""
         return await asyncio.wrap_future(self.submit(scope, work))
 
-    def submit(
-        self, scope: Scope, work: Callable[[Memory], T], directory: Path | None = None
-    ) -> Future[T]:
+    def submit(self, scope: Scope, work: Callable[[Memory], T], directory: Path | None = None) -> Future[T]:
         """Queue some work on a scope's memory."""
         return self.enter(scope, lambda room: work(room.session(scope.session_id)), directory)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nanoclaw_memory.errors import NanoClawError, NotFound
 from nanoclaw_memory.faces.http import auth, door
@@ -96,7 +96,7 @@ async def _run(
     tools = servers(resident)
     entrance = door.Door(resident, tools)
     chores = Chores(resident, options.watch, options.upkeep)
-    waiting = {asyncio.create_task(stop.wait())}
+    waiting: set[asyncio.Task[Any]] = {asyncio.create_task(stop.wait())}
     server = None
     if web is not None:
         from nanoclaw_memory.faces.http.app import application
@@ -199,4 +199,3 @@ def _allow_files() -> None:
     wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-

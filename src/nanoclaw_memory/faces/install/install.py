@@ -34,9 +34,10 @@ class FileChange:
 
 
 def program() -> tuple[str, ...]:
-    """How to start this very installation from anywhere."""
-    script = Path(sys.executable).with_name("ncm")
-    return (str(script),) if script.exists() else (sys.executable, "-m", "nanoclaw_memory")
+    """How a client starts this very installation from anywhere: through a server in no time, else as usual."""
+    from nanoclaw_memory.faces import shim
+
+    return (sys.executable, "-I", "-S", str(Path(shim.__file__).resolve()))
 
 
 def plan(client: str, commands: Commands, project: Path | None = None) -> list[FileChange]:

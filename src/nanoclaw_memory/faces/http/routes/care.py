@@ -38,9 +38,7 @@ def audit(
 
 
 @route("POST", "/audit/fix", lasting=True)
-def audit_fix(
-    memory: Memory, part: Literal["all", "memory_md", "domains", "system_prompt"] = "all"
-) -> Audit:
+def audit_fix(memory: Memory, part: Literal["all", "memory_md", "domains", "system_prompt"] = "all") -> Audit:
     """Do the low-risk part of the advice, after a checkpoint."""
     return memory.audit(part, fix=True)
 

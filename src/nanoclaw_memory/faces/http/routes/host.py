@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
-
-from pydantic import Field
+from typing import Any, Literal
 
 from nanoclaw_memory.faces.http.table import route
 from nanoclaw_memory.memory import Memory

@@ -79,9 +79,7 @@ def shared_recall(
 
 
 @route("GET", "/lines")
-def lines(
-    memory: Memory, file: str, start_line: int | None = None, end_line: int | None = None
-) -> Lines:
+def lines(memory: Memory, file: str, start_line: int | None = None, end_line: int | None = None) -> Lines:
     """Exact lines of a memory file; a missing file is empty, with a note."""
     return memory.get(file, start_line, end_line)
 
