@@ -155,7 +155,8 @@ def _turns(lines: Sequence[_Line]) -> list[tuple[str, list[_Line]]]:
         return []
     turns: list[tuple[str, list[_Line]]] = []
     for line, speaker in zip(lines, speakers, strict=True):
-        if speaker or not turns:
+        new_day = line.opens and _DAY.search(line.text)
+        if speaker or new_day or not turns:
             turns.append((speaker, [line]))
         else:
             turns[-1][1].append(line)

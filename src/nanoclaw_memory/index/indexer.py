@@ -90,7 +90,7 @@ class Index:
         waiting = len(self.chunks.pending(chain.identity.key, SMALL_TEXTS + 1))
         if waiting <= SMALL_TEXTS:
             said: list[str] = []
-            self._embed(said, None)
+            self._embed(said, None, time.monotonic() + chain.timeout)
             return said
         unready = [member for member in chain.members if not getattr(member, "installed", True)]
         if unready:
@@ -128,7 +128,7 @@ class Index:
         new = prepared(seen.relative, self.cut(seen.relative, text, self.chunking))
         self.chunks.put_file(replace(row, fingerprint=print_), new)
 
-    def _embed(self, said: list[str], progress: Progress | None) -> int:
+    def _embed(self, said: list[str], progress: Progress | None, deadline: float | None = None) -> int:
         """Embed what has no vector yet, batch by batch; gives how many texts were embedded."""
         chain = self.embedder()
         if chain is None:
@@ -142,7 +142,7 @@ class Index:
             stored = self.chunks.load(chunk for _, chunk in batch)
             texts = [embedded_text(stored[chunk].chunk) for _, chunk in batch]
             try:
-                vectors = chain.embed_documents(texts).vectors
+                vectors = chain.members[0].embed_documents(texts, deadline)
             except ProviderError as error:
                 said.append(f"vectors: {error.message}" + (f"; {error.hint}" if error.hint else ""))
                 return start

@@ -83,12 +83,10 @@ class Candidates:
         # Ranking costs by the row: the rarest words come first, and common ones only while they are affordable.
         left = most = POSTINGS + self._index.chunks.last_id() // 70
         chosen: list[str] = []
-        for count, term in sorted(
-            found for term in terms for found in _known(self._index.chunks, term, most)
-        ):
+        for count, known in sorted(pair for term in terms for pair in _known(self._index.chunks, term, most)):
             if chosen and count > left:
                 break
-            chosen.append(term)
+            chosen.append(known)
             left -= count
         return chosen
 

@@ -134,11 +134,16 @@ def _confidence(question: Question, best: Candidate, pool: Pool) -> float:
 
 
 def _spread(ranked: Sequence[Candidate], limit: int) -> list[Candidate]:
-    """The best that also differ from each other."""
-    by_id = {candidate.stored.id: candidate for candidate in ranked[: limit * 4]}
+    """The best that also differ from each other; what is said twice word for word is given once."""
+    first = {candidate.stored.chunk.text: candidate for candidate in reversed(ranked[: limit * 8])}
+    by_id = {
+        candidate.stored.id: candidate
+        for candidate in ranked
+        if first.get(candidate.stored.chunk.text) is candidate
+    }
     scores = {key: candidate.score for key, candidate in by_id.items()}
     texts = {key: candidate.stored.chunk.text for key, candidate in by_id.items()}
-    return [by_id[key] for key in ranking.mmr(list(by_id), scores, texts, limit)]
+    return [by_id[key] for key in ranking.mmr(list(by_id)[: limit * 4], scores, texts, limit)]
 
 
 def _why(parts: dict[str, float]) -> str:

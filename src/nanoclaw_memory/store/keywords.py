@@ -11,8 +11,10 @@ LONG_WORD = 9
 MAX_TERMS = 64
 # Only what never tells one text from another: dropping all stop words loses answers ("used to", "before").
 _FUNCTION_WORDS = frozenset(
-    "a an and are at be by did do does for had has have he her his how i in is it its of on or our she that"
-    " the their they this to was we were what when where which who why with you your".split()
+    "a about am an and are as at be been but by can could did do does for from had has have he her him his"
+    " how i if in into is it its me my of on or our she should so than that the their them then there these"
+    " they this those to us was we were what when where which who whom whose why will with would you"
+    " your".split()
 )
 # Scripts written without spaces, and Hangul, whose particles hang on the word: each character is a word.
 _UNSPACED = (

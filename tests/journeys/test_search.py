@@ -1,0 +1,442 @@
+"""Searching memory: finds the right lines, stays fresh, keeps secrets, and says what is missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nanoclaw_memory.errors import InvalidValue, NotFound
+from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.providers.embedder import Chain
+from nanoclaw_memory.providers.fake import WordHashEmbedder
+
+
+@pytest.fixture
+def notes(memory: Memory) -> Memory:
+    """A memory with some notes and a deterministic embedder."""
+    memory.embedder = Chain((WordHashEmbedder(),))
+    write(
+        memory,
+        "MEMORY.md",
+        "# Memory\n\n## Projects\n\n- Keystone runs on port 3055\n\n## People\n\n- Ada likes tea\n",
+    )
+    write(
+        memory,
+        "memory/project-keystone.md",
+        "# Keystone\n\nThe migration to PostgreSQL was decided in March.\n",
+    )
+    memory.write("Chose SQLite for the index", "decision", 0.9)
+    return memory
+
+
+def write(memory: Memory, path: str, text: str | bytes) -> Path:
+    base = memory.home.root if path.startswith("shared/") else memory.home.workspace(memory.scope.group)
+    target = base / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return target
+
+
+def paths(found) -> list[str]:
+    return [hit.path for hit in found.hits]
+
+
+# ---- finding ----
+
+
+def test_a_question_finds_the_lines_with_path_and_range(notes: Memory):
+    hit = notes.search("Which port does Keystone run on?").hits[0]
+    assert (hit.path, hit.start_line, hit.end_line) == ("MEMORY.md", 1, 5)
+    assert "3055" in hit.text
+    assert notes.get(hit.path, hit.start_line, hit.end_line).text.rstrip("\n") == hit.text
+
+
+def test_words_are_found_in_any_form_and_none_need_match_all(notes: Memory):
+    assert paths(notes.search("what did we decide about migrating the databases", fast=True))[0] == (
+        "memory/project-keystone.md"
+    )
+
+
+def test_every_kind_of_memory_is_found(notes: Memory):
+    write(notes, "conversations/2026-02-20-tea.md", "# Tea\n\n**Ada**: I drink oolong\n\n**Agent**: Noted\n")
+    write(notes, "shared/project-lantern.md", "# Lantern\n\nIts codename was zephyr.\n")
+    assert paths(notes.search("oolong"))[0] == "conversations/2026-02-20-tea.md"
+    assert paths(notes.search("zephyr"))[0] == "shared/project-lantern.md"
+    assert paths(notes.search("Chose SQLite"))[0] == "memory/2026-02-23.md"
+
+
+def test_the_answer_to_a_question_in_a_conversation_is_found_by_the_words_of_the_question(notes: Memory):
+    talk = (
+        "**Ada**: Where did you spend the holidays?\n\n**Bob**: In Lisbon, it was lovely!\n\n**Ada**: Nice\n"
+    )
+    write(notes, "conversations/2026-01-05-trip.md", "# Trip\n\n" + talk)
+    hits = notes.search("where did Bob spend the holidays").hits
+    assert hits[0].path == "conversations/2026-01-05-trip.md"
+    assert any("Lisbon" in hit.text for hit in hits[:2])
+
+
+def test_text_without_spaces_is_found(notes: Memory):
+    write(notes, "memory/cjk.md", "# 笔记\n\n我们决定把数据库迁移到新服务器\n")
+    write(notes, "memory/jp.md", "# メモ\n\n明日は東京で会議があります\n")
+    assert paths(notes.search("数据库", fast=True)) == ["memory/cjk.md"]
+    assert paths(notes.search("東京の会議はいつ", fast=True))[0] == "memory/jp.md"
+
+
+def test_german_compounds_are_found_by_their_parts_and_parts_by_their_compound(notes: Memory):
+    write(notes, "memory/de.md", "# Technik\n\nDie Datenbankmigration ist fertig.\n")
+    write(notes, "memory/de2.md", "# Wohnung\n\nDie Küche hat ein neues Fenster.\n")
+    assert paths(notes.search("Migration der Datenbank", fast=True))[:1] != []
+    assert "memory/de.md" in paths(notes.search("Datenbank", fast=True))
+    assert "memory/de2.md" in paths(notes.search("Küchenfenster", fast=True))
+
+
+def test_query_syntax_is_only_text(notes: Memory):
+    for question in ('"', "a OR", "NEAR(", "port*", "body:port", "-port", "(((", "'; DROP TABLE chunks; --"):
+        notes.search(question, fast=True)
+    assert notes.search("port", fast=True).hits
+
+
+@pytest.mark.parametrize(("question", "limit"), [("   x" * 2_000, 5), ("port", 0), ("port", 10_000)])
+def test_a_question_or_limit_out_of_bounds_is_refused(notes: Memory, question: str, limit: int):
+    with pytest.raises(InvalidValue):
+        notes.search(question, limit)
+
+
+def test_old_log_lines_fade_and_important_ones_do_not(notes: Memory):
+    write(notes, "memory/2026-02-22.md", "# 2026-02-22\n\n- the gateway restarted\n")
+    write(notes, "memory/2025-02-22.md", "# 2025-02-22\n\n- the gateway restarted\n")
+    write(notes, "memory/2025-01-22.md", "# 2025-01-22\n\n- [decision|i=0.9] the gateway restarted\n")
+    hits = notes.search("gateway restarted", 3, explain=True).hits
+    ages = {hit.path: hit.parts["recency"] for hit in hits}
+    assert ages["memory/2025-02-22.md"] == 0.25 < ages["memory/2026-02-22.md"] < 1
+    assert ages["memory/2025-01-22.md"] == 1
+
+
+def test_explain_shows_every_component(notes: Memory):
+    hit = notes.search("Keystone port", explain=True).hits[0]
+    assert {"keyword", "cosine", "fused", "neighbours", "speaker", "recency"} <= hit.parts.keys()
+    assert "words" in hit.why
+    assert 0 <= hit.score <= 1
+
+
+def test_other_names_of_an_entity_are_looked_for(notes: Memory):
+    write(notes, "memory/project-db.md", "# Storage\n\nThe Blackbird cluster is upgraded on Fridays.\n")
+    assert notes.search("Nightjar?", fast=True).hits == ()
+    notes.fact_upsert("Nightjar", "kind", "database cluster")
+    notes.alias("Blackbird", "Nightjar")
+    assert paths(notes.search("Nightjar?", fast=True)) == ["memory/project-db.md"]
+
+
+def test_mmr_gives_hits_that_differ(notes: Memory):
+    for number in range(4):
+        write(notes, f"memory/same-{number}.md", "# Backup\n\nThe backup runs every night at two.\n")
+    plain = [hit.text for hit in notes.search("backup runs at night", 4).hits]
+    spread = [hit.text for hit in notes.search("backup runs at night", 4, mmr=True).hits]
+    assert len(set(plain)) == 1
+    assert len(set(spread)) == 4
+    assert spread[0] == plain[0]
+
+
+# ---- staying fresh ----
+
+
+def test_a_search_sees_what_was_just_written(notes: Memory):
+    notes.search("anything")
+    notes.write("The cat is called Miso")
+    assert "Miso" in notes.search("what is the cat called").hits[0].text
+
+
+def test_deleted_and_renamed_files_leave_no_ghosts(notes: Memory):
+    write(notes, "memory/tools-x.md", "# X\n\nA quokka sits here.\n")
+    assert paths(notes.search("quokka"))[0] == "memory/tools-x.md"
+    workspace = notes.home.workspace("main")
+    (workspace / "memory/tools-x.md").rename(workspace / "memory/tools-y.md")
+    found = [hit for hit in notes.search("quokka").hits if "quokka" in hit.text]
+    assert [hit.path for hit in found] == ["memory/tools-y.md"]
+    (workspace / "memory/tools-y.md").unlink()
+    assert not any("quokka" in hit.text for hit in notes.search("quokka").hits)
+    assert not notes.database("index").query("SELECT 1 FROM chunks_fts WHERE chunks_fts MATCH 'quokka'")
+
+
+def test_identical_text_is_embedded_once_and_survives_a_rebuild(notes: Memory):
+    for name in ("a", "b"):
+        write(notes, f"memory/{name}.md", "# Same\n\nExactly the same text in two files.\n")
+    first = notes.index()
+    again = notes.index(rebuild=True)
+    assert first.embedded < first.chunks
+    assert again.added == again.files
+    assert again.embedded == 0
+
+
+def test_an_unchanged_file_is_not_read_again(notes: Memory):
+    notes.index()
+    assert notes.index().added == 0
+
+
+def test_a_touched_file_with_the_same_content_keeps_its_chunks(notes: Memory):
+    notes.index()
+    before = notes.database("index").query("SELECT max(id) FROM chunks")
+    os.utime(notes.home.workspace("main") / "MEMORY.md", (1, 1))
+    notes.index()
+    assert notes.database("index").query("SELECT max(id) FROM chunks") == before
+
+
+def test_another_chunk_size_cuts_all_files_anew(notes: Memory, open_memory: Callable[..., Memory]):
+    write(notes, "memory/long.md", "# Long\n\n" + "\n".join(f"line {n} of a long file" for n in range(200)))
+    before = notes.index().chunks
+    other = open_memory(memory__chunkSize="100", memory__chunkOverlap="20")
+    other.embedder = Chain((WordHashEmbedder(),))
+    assert other.index().chunks > before
+
+
+def test_another_model_embeds_anew_and_never_mixes(notes: Memory):
+    notes.index()
+    notes.embedder = Chain((WordHashEmbedder(dimensions=32, model="other"),))
+    done = notes.index()
+    assert done.embedded == done.chunks
+    assert list(notes._search.index.chunks.identities()) == ["fake/other@32"]
+
+
+def test_vectors_of_another_model_are_not_used_and_it_is_said(notes: Memory):
+    for number in range(40):
+        write(
+            notes, f"memory/n{number}.md", f"# N{number}\n\nA note about subject {number} and nothing else.\n"
+        )
+    notes.index()
+    notes.embedder = Chain((WordHashEmbedder(dimensions=32, model="other"),))
+    found = notes.search("Keystone port")
+    assert found.hits[0].path == "MEMORY.md"
+    assert any("nanoclaw-memory index" in line for line in found.degraded)
+
+
+def test_many_changes_are_left_to_index_and_said(notes: Memory):
+    notes.index()
+    for number in range(80):
+        write(notes, f"memory/bulk-{number}.md", f"bulk {number}")
+    assert any("80 files changed" in line for line in notes.search("Keystone").degraded)
+    notes.index()
+    assert notes.search("Keystone").degraded == ()
+
+
+def test_a_deleted_or_damaged_index_is_built_anew(notes: Memory):
+    notes.index()
+    notes.close()
+    data = notes.home.data("main")
+    (data / "index.db").write_bytes(b"this is no database" * 500)
+    for name in ("index.db-wal", "index.db-shm"):
+        (data / name).unlink(missing_ok=True)
+    found = notes.search("Keystone port")
+    assert found.hits[0].path == "MEMORY.md"
+    assert any("damaged" in line for line in found.degraded)
+    notes.close()
+    (data / "index.db").unlink()
+    assert notes.search("Keystone port").hits[0].path == "MEMORY.md"
+
+
+def test_search_answers_while_another_process_indexes(notes: Memory):
+    import fcntl
+
+    notes.index()
+    notes.write("something new about otters")
+    with (notes.home.data("main") / "index.db-indexing").open("a") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        found = notes.search("Keystone port")
+        assert found.hits[0].path == "MEMORY.md"
+        assert any("another process is indexing" in line for line in found.degraded)
+        assert any("another process" in line for line in notes.index().degraded)
+    assert "otters" in notes.search("otters").hits[0].text
+
+
+# ---- who sees what ----
+
+
+def test_a_shared_scope_finds_only_shared_files(notes: Memory, open_memory: Callable[..., Memory]):
+    for number in range(
+        150
+    ):  # more private matches than any pool holds: the filter must come before the limit
+        write(notes, f"memory/private-{number}.md", "# P\n\nKeystone port port port Keystone secret\n")
+    notes.index()
+    shared = open_memory(private=False)
+    shared.embedder = notes.embedder
+    found = shared.search("Keystone port migration PostgreSQL", 50)
+    assert "memory/project-keystone.md" in paths(found)
+    assert "secret" not in "".join(hit.text for hit in found.hits)
+    assert "MEMORY.md" not in paths(found)
+
+
+def test_a_group_never_finds_another_groups_files(notes: Memory, open_memory: Callable[..., Memory]):
+    family = open_memory("family")
+    family.init()
+    family.embedder = notes.embedder
+    assert not any("3055" in hit.text for hit in family.search("Keystone port").hits)
+
+
+# ---- bad files ----
+
+
+def test_files_that_are_no_text_are_skipped_aloud_and_the_rest_is_found(notes: Memory):
+    write(notes, "memory/latin.md", "Grüße aus München\n".encode("latin-1"))
+    write(notes, "memory/binary.md", b"PNG\x00\x01\x02 binary")
+    big = write(notes, "memory/huge.md", b"x")
+    os.truncate(big, 200_000_000)
+    done = notes.index()
+    reasons = {skipped.path: skipped.reason for skipped in done.skipped}
+    assert "not UTF-8" in reasons["memory/latin.md"]
+    assert "binary" in reasons["memory/binary.md"]
+    assert "over the limit" in reasons["memory/huge.md"]
+    assert notes.search("Keystone port").hits[0].path == "MEMORY.md"
+
+
+def test_a_directory_loop_and_a_link_that_leaves_are_survived(notes: Memory, tmp_path: Path):
+    workspace = notes.home.workspace("main")
+    (workspace / "memory" / "loop").symlink_to(workspace / "memory")
+    (tmp_path / "outside.md").write_text("a wombat outside")
+    (workspace / "memory" / "link.md").symlink_to(tmp_path / "outside.md")
+    notes.index()
+    assert not any("wombat" in hit.text for hit in notes.search("wombat").hits)
+    assert notes.search("Keystone port").hits[0].path == "MEMORY.md"
+
+
+def test_a_file_that_vanishes_while_it_is_read_leaves_nothing(notes: Memory):
+    doomed = write(notes, "memory/doomed.md", "# D\n\nA narwhal.\n")
+    index = notes._search.index
+    reader = index.read
+
+    def vanishing(path: Path) -> str:
+        if path == doomed:
+            doomed.unlink(missing_ok=True)
+        return reader(path)
+
+    object.__setattr__(index, "read", vanishing)
+    notes.index()
+    assert not any("narwhal" in hit.text for hit in notes.search("narwhal").hits)
+    assert "memory/doomed.md" not in index.chunks.files()
+
+
+def test_a_killed_run_goes_on_where_it_stopped(notes: Memory):
+    for number in range(10):
+        write(notes, f"memory/k{number}.md", f"# K{number}\n\nNote number {number} about kelp.\n")
+    index = notes._search.index
+    reader = index.read
+
+    class Killed(BaseException):
+        pass
+
+    def dying(path: Path) -> str:
+        if path.name == "k5.md":
+            raise Killed
+        return reader(path)
+
+    object.__setattr__(index, "read", dying)
+    with pytest.raises(Killed):
+        notes.index()
+    object.__setattr__(index, "read", reader)
+    known = len(index.chunks.files())
+    done = notes.index()
+    assert known > 0
+    assert done.added == done.files - known
+    assert done.pending == 0
+
+
+# ---- without a model ----
+
+
+def test_without_an_installed_model_words_answer_and_it_is_said(memory: Memory):
+    write(memory, "MEMORY.md", "# Memory\n\n- Keystone runs on port 3055\n")
+    found = memory.search("Keystone port")
+    assert found.hits[0].path == "MEMORY.md"
+    assert any("nanoclaw-memory models install" in line for line in found.degraded)
+
+
+def test_fast_search_loads_no_model_and_no_numpy(notes: Memory, ncm_process: Callable[..., object]):
+    notes.index()
+    code = (
+        "import sys; from nanoclaw_memory.memory import Memory\n"
+        f"m = Memory.open({str(notes.home.root)!r}); r = m.search('Keystone port', fast=True)\n"
+        "assert r.hits[0].path == 'MEMORY.md' and r.degraded == (), r\n"
+        "print(sorted({'numpy', 'onnxruntime', 'httpx2'} & set(sys.modules)))"
+    )
+    import subprocess
+    import sys
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+# ---- corpora ----
+
+
+def test_a_corpus_is_searched_by_name_or_together_and_removed(notes: Memory, tmp_path: Path):
+    books = tmp_path / "books"
+    books.mkdir()
+    (books / "a.md").write_text("# Sailing\n\nA sheet is a rope that trims a sail.\n")
+    (books / "b.html").write_text(
+        "<h1>Knots</h1><p>The bowline makes a loop.</p><script>var bowline</script>"
+    )
+    (books / "c.txt").write_text("A halyard raises the mainsail.")
+    done = notes.corpora.add("sailing", [books])
+    assert (done.files, done.skipped) == (3, ())
+    hit = notes.search("which rope trims a sail", corpus="sailing").hits[0]
+    assert (hit.corpus, hit.path) == ("sailing", str(books / "a.md"))
+    assert notes.search("bowline", corpus="sailing").hits[0].text == "# Knots\nThe bowline makes a loop."
+    assert not any(hit.corpus for hit in notes.search("bowline").hits)
+    assert {"sailing", ""} == {
+        hit.corpus for hit in notes.search("rope sail Keystone port", corpus="all").hits
+    }
+    notes.corpora.remove("sailing")
+    assert notes.corpora.all() == ()
+    with pytest.raises(NotFound):
+        notes.search("bowline", corpus="sailing")
+
+
+def test_a_pdf_is_found_by_page_and_a_broken_one_is_skipped_aloud(notes: Memory, tmp_path: Path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/a.pdf").write_bytes(pdf("The heron nests in reeds"))
+    (tmp_path / "docs/b.pdf").write_bytes(b"%PDF-1.4 broken")
+    done = notes.corpora.add("birds", [tmp_path / "docs"])
+    assert [Path(skipped.path).name for skipped in done.skipped] == ["b.pdf"]
+    hit = notes.search("where does the heron nest", corpus="birds").hits[0]
+    assert hit.heading == "page 1"
+
+
+def test_a_corpus_stays_hidden_from_a_shared_scope(notes: Memory, open_memory, tmp_path: Path):
+    (tmp_path / "x.md").write_text("# X\n\nprivate papers\n")
+    notes.corpora.add("papers", [tmp_path / "x.md"])
+    shared = open_memory(private=False)
+    with pytest.raises(NotFound):
+        shared.search("papers", corpus="papers", fast=True)
+
+
+def test_a_changed_document_is_taken_in_and_a_deleted_one_leaves(notes: Memory, tmp_path: Path):
+    folder = tmp_path / "d"
+    folder.mkdir()
+    (folder / "a.md").write_text("# A\n\nold lorikeet\n")
+    notes.corpora.add("d", [folder])
+    (folder / "a.md").write_text("# A\n\nnew kookaburra\n")
+    assert notes.search("kookaburra", corpus="d").hits[0].text == "# A\n\nnew kookaburra"
+    shutil.rmtree(folder)
+    assert notes.corpora.reindex("d").removed == 1
+
+
+def pdf(text: str) -> bytes:
+    """A PDF of one page with one line of text."""
+    stream = f"BT /F1 24 Tf 72 700 Td ({text}) Tj ET".encode()
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R"
+        b" /Resources << /Font << /F1 5 0 R >> >> >>",
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    out, places = b"%PDF-1.4\n", []
+    for number, body in enumerate(objects, 1):
+        places.append(len(out))
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    trailer = b"trailer << /Size 6 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % len(out)
+    return out + b"xref\n0 6\n0000000000 65535 f \n" + table + trailer

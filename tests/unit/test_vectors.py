@@ -1,0 +1,104 @@
+"""Vectors in memory: near, filtered, and up to date."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nanoclaw_memory.store import vectors
+from nanoclaw_memory.store.chunks import Chunks, FileRow, NewChunk
+from nanoclaw_memory.store.sqlite import SqliteDatabase
+from nanoclaw_memory.types import Chunk
+
+
+@pytest.fixture
+def chunks(tmp_path: Path):
+    database = SqliteDatabase(tmp_path / "index.db", "index")
+    yield Chunks(database)
+    database.close()
+
+
+def put(chunks: Chunks, path: str, rows: np.ndarray) -> None:
+    prints = [f"{path}{n}".encode() for n in range(len(rows))]
+    new = [
+        NewChunk(Chunk(n + 1, n + 1, f"{path} {n}"), f"{path} {n}", "", "", p) for n, p in enumerate(prints)
+    ]
+    chunks.put_file(FileRow(0, path, 1, 1, path, "k", ""), new)
+    chunks.put_vectors("fake@32", vectors.coded(prints, rows))
+
+
+def unit(count: int, seed: int = 0, size: int = 32) -> np.ndarray:
+    rows = np.random.default_rng(seed).normal(size=(count, size)).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def test_eight_bits_keep_the_cosine(chunks: Chunks):
+    rows = unit(50)
+    put(chunks, "a.md", rows)
+    matrix = vectors.Matrix(chunks, "fake@32", 32)
+    matrix.refresh()
+    found, _ = matrix.nearest(rows[7], 50)
+    assert found[0][1] == pytest.approx(1.0, abs=0.01)
+    exact = sorted((rows @ rows[7]).tolist(), reverse=True)
+    assert np.allclose([score for _, score in found], exact, atol=0.01)
+
+
+def test_only_rows_of_the_given_files_are_near(chunks: Chunks):
+    rows = unit(20)
+    put(chunks, "a.md", rows[:10])
+    put(chunks, "b.md", rows[10:])
+    matrix = vectors.Matrix(chunks, "fake@32", 32)
+    matrix.refresh()
+    files = {path: number for number, path in chunks.paths()}
+    found, _ = matrix.nearest(rows[3], 10, [files["b.md"]])
+    stored = chunks.load(number for number, _ in found)
+    assert len(found) == 10
+    assert {chunk.path for chunk in stored.values()} == {"b.md"}
+
+
+def test_a_changed_and_a_removed_file_are_caught_up_with(chunks: Chunks):
+    put(chunks, "a.md", unit(5, 1))
+    put(chunks, "b.md", unit(5, 2))
+    matrix = vectors.Matrix(chunks, "fake@32", 32)
+    matrix.refresh()
+    put(chunks, "a.md", unit(3, 3))
+    chunks.remove_file("b.md")
+    matrix.refresh()
+    whole = vectors.Matrix(chunks, "fake@32", 32)
+    whole.refresh()
+    assert len(matrix.ids) == 3
+    assert matrix.ids.tolist() == whole.ids.tolist()
+    assert matrix.nearest(unit(1, 9)[0], 3)[0] == whole.nearest(unit(1, 9)[0], 3)[0]
+
+
+def test_the_sketch_finds_what_exact_search_finds(chunks: Chunks, monkeypatch: pytest.MonkeyPatch):
+    # Texts come in topics: vectors lie in clusters, as real ones do.
+    topics = unit(60, 1, 128)
+    rows = np.repeat(topics, 40, axis=0) + 0.5 * unit(2_400, 2, 128)
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    prints = [str(n).encode() for n in range(len(rows))]
+    new = [NewChunk(Chunk(n + 1, n + 1, str(n)), str(n), "", "", p) for n, p in enumerate(prints)]
+    chunks.put_file(FileRow(0, "a.md", 1, 1, "", "k", ""), new)
+    chunks.put_vectors("fake@128", vectors.coded(prints, rows))
+    matrix = vectors.Matrix(chunks, "fake@128", 128)
+    matrix.refresh()
+    exact = [set(dict(matrix.nearest(query, 10)[0])) for query in topics]
+    monkeypatch.setattr(vectors, "EXACT_ROWS", 100)
+    monkeypatch.setattr(vectors, "RESCORED", 200)
+    sketched = [set(dict(matrix.nearest(query, 10)[0])) for query in topics]
+    recall = np.mean([len(one & other) / 10 for one, other in zip(exact, sketched, strict=True)])
+    assert recall >= 0.97
+
+
+def test_filters_reach_into_the_sketch(chunks: Chunks, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(vectors, "EXACT_ROWS", 10)
+    rows = unit(200)
+    put(chunks, "a.md", rows[:195])
+    put(chunks, "b.md", rows[195:])
+    matrix = vectors.Matrix(chunks, "fake@32", 32)
+    matrix.refresh()
+    files = {path: number for number, path in chunks.paths()}
+    found, _ = matrix.nearest(rows[0], 10, [files["b.md"]])
+    assert len(found) == 5
