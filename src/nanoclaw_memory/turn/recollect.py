@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -58,12 +58,23 @@ class Evidence:
     covered: float  # share of the message's weight of words that the best exchange holds
     known_names: float  # share of the names in the message that were ever said; 1 when it holds none
     names: int
-    shared: int  # telling words that the best exchange shares
+    near: float  # the cosine from which this embedder's vectors count as near
 
     @property
     def enough(self) -> bool:
         """Whether to speak at all."""
-        return True
+        if self.names and not self.known_names:
+            return self.covered >= 0.6  # people and things nobody ever spoke of
+        if self.cosine:
+            return self.cosine >= self.near or self.covered >= 0.5 or (self.phrase and self.covered >= 0.2)
+        if self.phrase:
+            return self.covered >= 0.2
+        return self.covered >= (0.25 if self.names else 0.35)
+
+
+def near(identity: str) -> float:
+    """The cosine from which an exchange counts as near, by who made the vectors: their scales differ."""
+    return 0.82 if identity.startswith("local/e5-") else 0.5
 
 
 def is_noise(exchange: Exchange) -> bool:
@@ -84,7 +95,10 @@ class Recollector:
         self, message: str, sight: Sight, now: datetime, deadline: float, topic_words: Sequence[str] = ()
     ) -> tuple[list[Recollection], Evidence, str]:
         """Candidates best first, what speaks for them, and a note about what could not take part."""
-        by_words = self.exchanges.by_words(message, sight, CANDIDATES)
+        terms = terms_of(message)
+        total = max(self.exchanges.count(), 1)
+        spread = {term: self.exchanges.spread(term) for term in terms}
+        by_words = self.exchanges.by_words(_telling(spread, total), sight, CANDIDATES)
         cosines, note = self._by_vector(message, sight, deadline)
         scores = self._fused(by_words, cosines)
         found = self.exchanges.get(list(scores))
@@ -94,7 +108,8 @@ class Recollector:
             (Recollection(found[n], self._weighed(found[n], s, now, topic_words)) for n, s in lifted.items()),
             key=lambda one: (-one.score, -one.exchange.id),
         )
-        return ranked, self.evidence(message, ranked, cosines), note
+        weights = {term: _rarity(spread[term], total) for term in terms}
+        return ranked, self.evidence(message, weights, ranked, cosines), note
 
     def _by_vector(self, message: str, sight: Sight, deadline: float) -> tuple[dict[int, float], str]:
         try:
@@ -143,27 +158,34 @@ class Recollector:
 
     # ---- is there anything to remember? ----
 
-    def evidence(self, message: str, ranked: Sequence[Recollection], cosines: dict[int, float]) -> Evidence:
+    def evidence(
+        self,
+        message: str,
+        weights: Mapping[str, float],
+        ranked: Sequence[Recollection],
+        cosines: Mapping[int, float],
+    ) -> Evidence:
         """What speaks for having heard of this before, from the best candidates."""
-        terms = terms_of(message)
-        total = max(self.exchanges.count(), 1)
-        weights = {term: _rarity(self.exchanges.spread(term), total) for term in terms}
-        best = ranked[:5]
-        texts = [_folded(f"{one.exchange.user_message} {one.exchange.agent_response}") for one in best]
-        whole = sum(weights.values()) or 1.0
-        held = [[term for term in terms if _holds(text, term)] for text in texts]
-        covered = max((sum(weights[t] for t in own) / whole for own in held), default=0.0)
+        texts = [_folded(f"{one.exchange.user_message} {one.exchange.agent_response}") for one in ranked[:5]]
+        held = [sum(weight for term, weight in weights.items() if _holds(text, term)) for text in texts]
         names = {name.casefold().removesuffix("'s").removesuffix("’s") for name in _NAME.findall(message)}
         names = {name for name in names if len(name) > 2}
         known = sum(self.exchanges.spread(name, 1) > 0 for name in names)
+        chain = self.rooms.embedder
         return Evidence(
             phrase=bool(_PHRASE.search(message)),
             cosine=max(cosines.values(), default=0.0),
-            covered=covered,
+            covered=max(held, default=0.0) / (sum(weights.values()) or 1.0),
             known_names=known / len(names) if names else 1.0,
             names=len(names),
-            shared=max(map(len, held), default=0),
+            near=near(chain.identity.key) if chain is not None else 1.0,
         )
+
+
+def _telling(spread: Mapping[str, int], total: int) -> list[str]:
+    """The terms without those in over half of the exchanges, unless there are no others."""
+    most = max(total // 2, 20)
+    return [term for term, number in spread.items() if number <= most] or list(spread)
 
 
 def _rarity(spread: int, total: int) -> float:

@@ -146,7 +146,7 @@ class Stability(Plugin):
 
     def _candidates(self, claim: claims.Claim, exchange: Exchange) -> list[Exchange]:
         sight = Sight(private=exchange.private)
-        found = self.rooms.exchanges.by_words(" ".join(claim.words), sight, 20)
+        found = self.rooms.exchanges.by_words(claim.words, sight, 20)
         got = self.rooms.exchanges.get([number for number, _ in found if number != exchange.id])
         return list(got.values())
 
