@@ -11,56 +11,59 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from nanoclaw_memory.clock import Clock, SystemClock, day_of, moment_of
-from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused
-from nanoclaw_memory.types import (
-    MAIN_GROUP,
-    Archived,
-    Audit,
-    AuditVerdict,
-    Boot,
-    Brief,
-    BroughtIn,
-    Checkpoint,
-    Compared,
-    Created,
-    DatabaseCheck,
-    Deleted,
-    Entry,
-    EntryLife,
-    Finding,
-    Found,
-    GraphAnswer,
-    GraphHit,
-    Hit,
-    Indexed,
-    IndexStatus,
-    JobRun,
-    JobState,
-    Lines,
-    LogLine,
-    PluginNote,
-    Policy,
-    PolicyHit,
-    Project,
-    Proposal,
-    Recall,
-    Recorded,
-    Restored,
-    Runbook,
-    Scope,
-    Status,
-    Stored,
-    TaskRun,
-    ToolCall,
-    TranscriptFile,
-    Turn,
-    Upserted,
-    Written,
-)
+from nanoclaw_memory.errors import InvalidValue, NanoClawError, NotFound, PathRefused
+from nanoclaw_memory.types import MAIN_GROUP, Scope
 from nanoclaw_memory.workspace.paths import PENDING_RESTORE, Home, default_home, locate, log_path
 
 if TYPE_CHECKING:
     import threading
+    from nanoclaw_memory.types import (
+        Archived,
+        Audit,
+        AuditVerdict,
+        Boot,
+        Brief,
+        BroughtIn,
+        Checkpoint,
+        Compared,
+        Created,
+        DatabaseCheck,
+        Deleted,
+        Entry,
+        EntryLife,
+        Finding,
+        Flush,
+        Found,
+        GraphAnswer,
+        GraphHit,
+        HeartbeatItem,
+        Hit,
+        IndexStatus,
+        Indexed,
+        Installed,
+        JobRun,
+        JobState,
+        Lines,
+        LogLine,
+        PluginNote,
+        Policy,
+        PolicyHit,
+        Project,
+        Proposal,
+        Recall,
+        Recorded,
+        Refreshed,
+        Restored,
+        Runbook,
+        Status,
+        Stored,
+        TaskRun,
+        ToolCall,
+        TranscriptFile,
+        Turn,
+        Upserted,
+        Written,
+    )
 
     from nanoclaw_memory.entries.audit import TokenAudit
     from nanoclaw_memory.entries.entries import Entries
@@ -79,6 +82,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.store.sqlite import SqliteDatabase
     from nanoclaw_memory.telemetry import Telemetry
     from nanoclaw_memory.turn.conversation import Conversation
+    from nanoclaw_memory.turn.learning import Learning
     from nanoclaw_memory.turn.spool import Spool
     from nanoclaw_memory.upkeep.house import House
     from nanoclaw_memory.workspace.checkpoints import Checkpoints
@@ -533,6 +537,8 @@ class Memory:
         include_superseded: bool = False,
         fast: bool = False,
     ) -> Found:
+        from nanoclaw_memory.types import Found
+
         import time
 
         from nanoclaw_memory.search.entry_hits import entry_hits
@@ -574,6 +580,7 @@ class Memory:
     @cached_property
     def _conversation(self) -> Conversation:
         from nanoclaw_memory.turn.conversation import Conversation
+    from nanoclaw_memory.turn.learning import Learning
         from nanoclaw_memory.turn.rooms import Rooms
 
         self.require_group()
@@ -612,8 +619,44 @@ class Memory:
         return self._conversation.session_start()
 
     def session_end(self) -> tuple[PluginNote, ...]:
-        """Tell the plugins that the session is over; gives what failed."""
-        return self._conversation.session_end()
+        """Tell the plugins that the session is over, and refresh active-context.md; gives what failed."""
+        from nanoclaw_memory.types import PluginNote
+
+        notes = self._conversation.session_end()
+        if not self.scope.private:  # the page is private, and so is what stands on it
+            return notes
+        try:
+            self.refresh_active_context()
+        except NanoClawError as error:
+            notes = (*notes, PluginNote("active-context", error.message))
+        return notes
+
+    def sessions(self, limit: int = 50) -> list[Session]:
+        """The sessions that this scope may see, newest first."""
+        return self._conversation.sessions(limit)
+
+    def session(self, session_id: str) -> list[Exchange]:
+        """What was said in a session, oldest first."""
+        return self._conversation.exchanges(session_id)
+
+    def session_search(self, query: str, limit: int = 10) -> list[SessionHit]:
+        """Where something was said: exchanges, and lines of archived conversations."""
+        found = self._conversation.search(query, limit)
+        if self.scope.private:
+            files = self.search(query, limit * 3, fast=True).hits
+            found += [
+                SessionHit("", hit.day, hit.text, hit.score, path=hit.path, line=hit.start_line)
+                for hit in files
+                if hit.path.startswith("conversations/")
+            ]
+        return found[: limit * 2]
+
+    @cached_property
+    def lessons(self) -> Learning:
+        """What corrections taught: lessons, detail, outcomes, add, retire, feedback."""
+        from nanoclaw_memory.turn.learning import Learning
+
+        return Learning(self._conversation.rooms)
 
     def embed_exchanges(self, limit: int = 256) -> int:
         """Give vectors to exchanges that have none (loads the embedder); gives how many were done."""
@@ -622,9 +665,11 @@ class Memory:
     def before_compaction(self, transcript: str = "") -> Archived | None:
         """Archive a transcript before the host shortens the window; its exchanges may be recalled from now on."""
         from nanoclaw_memory.types import Transcript
+        from nanoclaw_memory.upkeep.flush import compacted
 
         written = self.archive(transcript) if transcript else None
         self._conversation.before_compaction(Transcript(self.scope.session_id, "archived", ()))
+        compacted(self.home.data(self.scope.group), self.scope.session_id)
         return written
 
     def note(self, kind: str, text: str) -> None:
@@ -696,6 +741,7 @@ class Memory:
 
     def get(self, file: str, start_line: int | None = None, end_line: int | None = None) -> Lines:
         """Exact lines of a memory file; a missing file or range is empty with a note, never an error."""
+        from nanoclaw_memory.types import Lines
         from nanoclaw_memory.workspace.files import read_text, split_lines
 
         start = 1 if start_line is None else start_line
@@ -715,6 +761,7 @@ class Memory:
 
     def write(self, content: str, tag: str = "", importance: float | None = None) -> Written:
         """Append one line to today's log; on disk when this returns."""
+        from nanoclaw_memory.types import Written
         from nanoclaw_memory.workspace import log
         from nanoclaw_memory.workspace.files import append_line
 
@@ -801,6 +848,30 @@ class Memory:
             write_page(self._house)
         self.telemetry.record("review", kind=decided.kind, accepted=accept)
         return decided
+
+    def flush_needed(self, context_tokens: int, transcript_bytes: int = 0) -> Flush:
+        """Whether to ask the agent now to write down what should last; true once per compaction cycle."""
+        from nanoclaw_memory.upkeep.flush import flush_needed
+
+        return flush_needed(self._house, context_tokens, transcript_bytes)
+
+    def refresh_active_context(self) -> Refreshed:
+        """Bring active-context.md up to date with this session and the latest log; hand-written lines stay."""
+        from nanoclaw_memory.upkeep.active_context import refresh
+
+        return refresh(self._house)
+
+    def heartbeat(self) -> list[HeartbeatItem]:
+        """HEARTBEAT.md's checklist, with the state of what can be known."""
+        from nanoclaw_memory.upkeep.heartbeat import heartbeat
+
+        return heartbeat(self._house)
+
+    def install_cron(self, remove: bool = False, systemd: bool = False) -> Installed:
+        """Ask the machine to run upkeep every hour, or no longer."""
+        from nanoclaw_memory.upkeep.crontab import install
+
+        return install(self.home.root.absolute(), remove, systemd)
 
     # ---- health ----
 

@@ -1,0 +1,265 @@
+"""Nouns of the entries: entry, brief, recall, proposal, audit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where an entry came from; written by us, never by whoever stores it."""
+
+    session_id: str
+    group: str
+    timestamp: str
+    origin: str  # owner, agent, tool, web, import
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One typed memory; `behavioral` and `provenance` are never given by the caller."""
+
+    id: str
+    type: str
+    content: str
+    priority: str
+    tags: tuple[str, ...]
+    behavioral: bool
+    provenance: Provenance
+    status: str  # active, held, superseded, archived, expired
+    token_cost: int
+    reason: str = ""
+    related_to: tuple[str, ...] = ()
+    supersedes: str | None = None
+    superseded_by: str | None = None
+    expires: str | None = None
+    suspicions: tuple[str, ...] = ()
+    reinforcements: int = 0
+    used_at: str = ""
+    updated_at: str = ""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What `store` did."""
+
+    id: str
+    type: str
+    category: str
+    stored: bool
+    deduplicated: bool
+    token_cost: int
+    redacted: int
+    status: str
+    superseded: str | None = None
+    suspicions: tuple[str, ...] = ()
+    similar: tuple[str, ...] = ()  # ids that a resident model calls alike; the caller decides what to do
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class EntryHit:
+    """An entry that a search found; `relevance_score` is 0 to 1."""
+
+    id: str
+    type: str
+    content: str
+    behavioral: bool
+    tags: tuple[str, ...]
+    created_at: str
+    relevance_score: float
+    priority: str
+    status: str
+    age_days: int
+    untrusted: bool
+    provenance: Provenance
+    importance: float
+    reason: str = ""
+    suspicions: tuple[str, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class EntriesFound:
+    """Entries that a search found, and aloud what could not take part."""
+
+    hits: tuple[EntryHit, ...]
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RecalledEntry:
+    """An entry, or lines of a file (type `file`), that recall packed into its budget."""
+
+    id: str
+    type: str
+    category: str
+    content: str
+    priority: str
+    score: float
+    stored_at: str
+    tags: tuple[str, ...]
+    origin: str
+    age_days: int | None
+    untrusted: bool = False
+    suspicions: tuple[str, ...] = ()
+    context: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Recall:
+    """What recall gives: entries, the fenced text of them, and what it cost."""
+
+    entries: tuple[RecalledEntry, ...]
+    text: str
+    token_count: int
+    budget_remaining: int
+    total_entries_matched: int
+    fallback: str = ""  # "files" when no entry matched
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class BriefEntry:
+    """One line of the brief."""
+
+    id: str
+    type: str
+    content: str
+    behavioral: bool
+    tags: tuple[str, ...]
+    age_days: int
+    provenance: Provenance | None = None
+
+
+@dataclass(frozen=True)
+class Brief:
+    """What matters, for a session's start."""
+
+    text: str
+    entries: tuple[BriefEntry, ...]
+    generated_at: str
+    entry_count: int
+    brief_count: int
+    tokens: int
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """What `delete` removed, and which entries came back because of it."""
+
+    id: str
+    deleted: bool
+    restored: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A change that only a person may make."""
+
+    id: str
+    kind: str  # promotion, demotion, lesson, held, archive, domain-edit
+    payload: Mapping[str, Any]
+    why: str
+    source: str
+    diff: str
+    status: str  # open, accepted, rejected
+    created_at: str
+    decided_at: str | None = None
+
+
+@dataclass(frozen=True)
+class AuditShare:
+    """What one source costs."""
+
+    source: str
+    tokens: int
+    percentage: float
+    category: str  # system_prompt, memory_md, domains, brief, on_demand
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    """Two places that say the same."""
+
+    content_a: str
+    content_b: str
+    similarity: float
+    sources: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class AuditAnalysis:
+    """Where the tokens go."""
+
+    total_tokens: int
+    breakdown: tuple[AuditShare, ...]
+    duplicates: tuple[Duplicate, ...]
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What would help, how much it saves, and what could go wrong."""
+
+    action: str
+    description: str
+    estimated_savings_tokens: int
+    risk: str  # low, medium, high
+    targets: tuple[str, ...] = ()
+    applied: bool = False
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What memory costs, and what to do about it."""
+
+    analysis: AuditAnalysis
+    recommendations: tuple[Recommendation, ...]
+    checkpoint: str = ""
+
+
+@dataclass(frozen=True)
+class IndexStatus:
+    """Health and statistics: the files, the entries, and what is always loaded."""
+
+    legacy: Mapping[str, Any]
+    progressive: Mapping[str, Any]
+    index: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class AuditVerdict:
+    """Whether the audit log is whole; problems name the line."""
+
+    ok: bool
+    records: int
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class EntryLife:
+    """Everything the audit log knows of an entry, and the entry as it is now."""
+
+    records: tuple[Mapping[str, Any], ...]
+    entry: Entry | None
+    wordings: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class BroughtIn:
+    """What a migration or import stored, knew already, held for review, and could not place."""
+
+    stored: int
+    known: int
+    held: int
+    relations: int
+    conversations: int
+    types: Mapping[str, int]
+    unplaced: tuple[str, ...]
+    dry_run: bool = False

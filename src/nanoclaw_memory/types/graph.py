@@ -1,0 +1,121 @@
+"""Nouns of the graph: fact, relation, alias, answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Entity, key and value, with how hot it is, since when it holds and who said so."""
+
+    id: int
+    entity: str
+    key: str
+    value: str
+    category: str = "fact"
+    source: str = ""
+    importance: float = 0.5
+    activation: float = 1.0
+    access_count: int = 0
+    last_accessed: str = ""
+    permanent: bool = False
+    created_at: str = ""
+    valid_from: str = ""
+    valid_to: str = ""
+    superseded_by: int | None = None
+
+    @property
+    def text(self) -> str:
+        return f"{self.entity}.{self.key} = {self.value}"
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Subject, predicate and object."""
+
+    id: int
+    subject: str
+    predicate: str
+    object: str
+    source: str = ""
+    activation: float = 1.0
+    access_count: int = 0
+    last_accessed: str = ""
+    created_at: str = ""
+    valid_from: str = ""
+    valid_to: str = ""
+    superseded_by: int | None = None
+
+    @property
+    def text(self) -> str:
+        return f"{self.subject} → {self.predicate} → {self.object}"
+
+
+@dataclass(frozen=True)
+class Alias:
+    """Another name of an entity."""
+
+    alias: str
+    entity: str
+
+
+@dataclass(frozen=True)
+class GraphHit:
+    """A fact or relation that answers, with its score, how hot it is, and why it came."""
+
+    item: Fact | Relation
+    score: int
+    phase: int
+    why: str
+    combined: float = 0.0
+    linked: bool = False
+    context: bool = False  # the rest of what is known about an entity whose answer stands above
+
+    @property
+    def kind(self) -> str:
+        return "fact" if isinstance(self.item, Fact) else "relation"
+
+    @property
+    def tier(self) -> str:
+        return tier(self.item.activation)
+
+    @property
+    def text(self) -> str:
+        return self.item.text
+
+
+def tier(activation: float) -> str:
+    """Hot above 2, Warm from 1, Cool below."""
+    return "Hot" if activation > 2.0 else "Warm" if activation >= 1.0 else "Cool"
+
+
+@dataclass(frozen=True)
+class GraphAnswer:
+    """What the graph knows about a question, best first; linked facts come last."""
+
+    hits: tuple[GraphHit, ...]
+    entities: tuple[str, ...] = ()
+    ambiguous: tuple[str, ...] = ()
+    took_ms: float = 0.0
+
+
+@dataclass(frozen=True)
+class Upserted:
+    """What a write to the graph did."""
+
+    id: int
+    retired: tuple[int, ...] = ()
+    created: bool = True
+    redacted: int = 0
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What reading a file changed in the graph; `skipped` were rejected before or refused."""
+
+    path: str
+    added: int = 0
+    kept: int = 0
+    retired: int = 0
+    skipped: int = 0

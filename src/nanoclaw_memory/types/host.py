@@ -1,0 +1,151 @@
+"""Nouns of the host: chats, messages, groups, tasks, transcripts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Chat:
+    """A conversation on some channel, as the host knows it; `is_group` is None while unknown."""
+
+    jid: str
+    name: str
+    last_message_time: str
+    channel: str = ""
+    is_group: bool | None = None
+
+
+@dataclass(frozen=True)
+class Message:
+    """One chat message; `arrival` is its place in the order of storing, which cursors count in."""
+
+    id: str
+    chat_jid: str
+    sender: str
+    sender_name: str
+    content: str
+    timestamp: str
+    is_from_me: bool = False
+    is_bot_message: bool = False
+    arrival: int = 0
+
+
+@dataclass(frozen=True)
+class Group:
+    """A chat that has an agent: its directory's name and what calls the agent."""
+
+    jid: str
+    name: str
+    folder: str
+    trigger_pattern: str
+    added_at: str
+    requires_trigger: bool = True
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What an agent has to answer: the messages that ask, and what was said before them since the last answer."""
+
+    group: Group
+    messages: tuple[Message, ...]
+    context: tuple[Message, ...] = ()
+    earlier: int = 0  # context messages left out because there are too many
+    session_id: str = ""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer on its way to the chat; the id stays the same however often it is sent."""
+
+    id: str
+    chat_jid: str
+    group: str
+    content: str
+    session_id: str
+    created_at: str
+
+
+@dataclass(frozen=True)
+class AgentPlace:
+    """Where a group's agent runs: its working directory, its HOME, its IPC directory and its environment."""
+
+    group: str
+    directory: Path
+    agent_home: Path
+    ipc: Path
+    environment: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A scheduled task of a group."""
+
+    id: str
+    group: str
+    chat_jid: str
+    prompt: str
+    schedule_type: str  # cron, interval, once
+    schedule_value: str
+    context_mode: str  # group, isolated
+    next_run: str
+    last_run: str
+    last_result: str
+    status: str  # active, paused, completed
+    created_at: str
+
+
+@dataclass(frozen=True)
+class TaskRun:
+    """One run of a task."""
+
+    id: int
+    task_id: str
+    run_at: str
+    duration_ms: int
+    status: str  # running, success, error, interrupted
+    result: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Said:
+    """One turn of a transcript: who, what, and when if it is known."""
+
+    speaker: str  # User, Agent
+    text: str
+    at: str = ""
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """A conversation read from a client's own file."""
+
+    session_id: str
+    source: str  # claude-code, codex, messages
+    said: tuple[Said, ...]
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class TranscriptFile:
+    """A raw transcript under a group's session directory."""
+
+    path: str
+    session_id: str
+    source: str
+    bytes: int
+    modified_at: str
+
+
+@dataclass(frozen=True)
+class Archived:
+    """A conversation in the workspace as Markdown."""
+
+    path: str
+    title: str
+    date: str
+    session_id: str
+    turns: int
+    redacted: int = 0

@@ -1,0 +1,102 @@
+"""Nouns of search: chunks, hits, corpora, what an indexing run did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Lines of a file that are found together, and what they stand under."""
+
+    start_line: int
+    end_line: int
+    text: str
+    grain: str = "section"  # section, turn (of a conversation), line (of a log)
+    heading: str = ""
+    day: str = ""
+    speaker: str = ""
+    importance: float | None = None
+
+
+@dataclass(frozen=True)
+class Hit:
+    """Something that search found: lines of a file, or an entry; `score` is 0 to 1."""
+
+    kind: str  # chunk, entry
+    path: str
+    start_line: int
+    end_line: int
+    text: str
+    score: float
+    why: str = ""
+    id: str = ""
+    heading: str = ""
+    day: str = ""
+    speaker: str = ""
+    corpus: str = ""
+    type: str = ""
+    tags: tuple[str, ...] = ()
+    parts: Mapping[str, float] = field(default_factory=dict)  # every component of the score, with explain
+    # Of entries only:
+    behavioral: bool = False
+    created_at: str = ""
+    origin: str = ""
+    untrusted: bool = False
+    suspicions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Found:
+    """What search gives: hits, best first, and aloud what could not take part."""
+
+    hits: tuple[Hit, ...]
+    degraded: tuple[str, ...] = ()
+    took_ms: float = 0.0
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A file that is not in the index, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Compared:
+    """How well one way of searching finds a chunk by one of its own sentences."""
+
+    name: str
+    recall_1: float
+    recall_5: float
+    mrr: float
+    query_ms: float
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A named collection of domain documents."""
+
+    name: str
+    sources: tuple[str, ...]
+    files: int
+    chunks: int
+    skipped: tuple[Skipped, ...] = ()
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """What an indexing run found and did."""
+
+    files: int
+    chunks: int
+    added: int
+    removed: int
+    embedded: int
+    pending: int = 0
+    skipped: tuple[Skipped, ...] = ()
+    degraded: tuple[str, ...] = ()
+    took_ms: float = 0.0

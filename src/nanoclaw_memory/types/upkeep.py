@@ -1,0 +1,76 @@
+"""Nouns of upkeep: jobs, reviews, what was forgotten."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class JobRun:
+    """One run of an upkeep job; `skipped` says why it did not run, `error` why it stopped."""
+
+    name: str
+    changed: int
+    took_ms: float
+    skipped: str = ""
+    error: str = ""
+    hint: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class JobState:
+    """An upkeep job: when it runs, when it last did, and when it last changed something."""
+
+    name: str
+    about: str
+    cron: str
+    last_run: str
+    changed: int
+    error: str
+    last_changed: str
+    last_change: int
+    next_run: str
+    due: bool
+
+
+@dataclass(frozen=True)
+class Flush:
+    """Whether an agent is to be asked to write down what should last, why, and with which hidden prompt."""
+
+    needed: bool
+    why: str
+    threshold: int
+    prompt: str = ""
+
+
+@dataclass(frozen=True)
+class Refreshed:
+    """What a refresh did to a page, and where the version before it is kept."""
+
+    path: str
+    changed: bool
+    bytes: int
+    previous: str = ""
+
+
+@dataclass(frozen=True)
+class HeartbeatItem:
+    """One line of HEARTBEAT.md and how it stands; `well` is None for what only a person can know."""
+
+    text: str
+    ticked: bool
+    well: bool | None
+    state: str
+    next: str = ""
+
+
+@dataclass(frozen=True)
+class Installed:
+    """Where the machine was asked to run upkeep, or was told not to any more."""
+
+    where: str
+    changed: bool
+    removed: bool
+    command: str
+    note: str = ""
