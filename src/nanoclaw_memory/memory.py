@@ -17,53 +17,6 @@ from nanoclaw_memory.workspace.paths import PENDING_RESTORE, Home, default_home,
 
 if TYPE_CHECKING:
     import threading
-    from nanoclaw_memory.types import (
-        Archived,
-        Audit,
-        AuditVerdict,
-        Boot,
-        Brief,
-        BroughtIn,
-        Checkpoint,
-        Compared,
-        Created,
-        DatabaseCheck,
-        Deleted,
-        Entry,
-        EntryLife,
-        Finding,
-        Flush,
-        Found,
-        GraphAnswer,
-        GraphHit,
-        HeartbeatItem,
-        Hit,
-        IndexStatus,
-        Indexed,
-        Installed,
-        JobRun,
-        JobState,
-        Lines,
-        LogLine,
-        PluginNote,
-        Policy,
-        PolicyHit,
-        Project,
-        Proposal,
-        Recall,
-        Recorded,
-        Refreshed,
-        Restored,
-        Runbook,
-        Status,
-        Stored,
-        TaskRun,
-        ToolCall,
-        TranscriptFile,
-        Turn,
-        Upserted,
-        Written,
-    )
 
     from nanoclaw_memory.entries.audit import TokenAudit
     from nanoclaw_memory.entries.entries import Entries
@@ -84,6 +37,56 @@ if TYPE_CHECKING:
     from nanoclaw_memory.turn.conversation import Conversation
     from nanoclaw_memory.turn.learning import Learning
     from nanoclaw_memory.turn.spool import Spool
+    from nanoclaw_memory.types import (
+        Archived,
+        Audit,
+        AuditVerdict,
+        Boot,
+        Brief,
+        BroughtIn,
+        Checkpoint,
+        Compared,
+        Created,
+        DatabaseCheck,
+        Deleted,
+        Entry,
+        EntryLife,
+        Exchange,
+        Finding,
+        Flush,
+        Found,
+        GraphAnswer,
+        GraphHit,
+        HeartbeatItem,
+        Hit,
+        Indexed,
+        IndexStatus,
+        Installed,
+        JobRun,
+        JobState,
+        Lines,
+        LogLine,
+        PluginNote,
+        Policy,
+        PolicyHit,
+        Project,
+        Proposal,
+        Recall,
+        Recorded,
+        Refreshed,
+        Restored,
+        Runbook,
+        Session,
+        SessionHit,
+        Status,
+        Stored,
+        TaskRun,
+        ToolCall,
+        TranscriptFile,
+        Turn,
+        Upserted,
+        Written,
+    )
     from nanoclaw_memory.upkeep.house import House
     from nanoclaw_memory.workspace.checkpoints import Checkpoints
     from nanoclaw_memory.workspace.notes import Notes
@@ -371,6 +374,8 @@ class Memory:
     def brief(self, include_provenance: bool = False) -> Brief:
         """What matters from the entries, within its limits; empty, and said, when it takes too long."""
         self.require_group()
+        if not self._has_entries():  # a session's start must not create a database
+            return Brief("", (), stamp(self.clock.now()), 0, 0, 0)
         return self.entries.brief(include_provenance)
 
     def _boot_brief(self) -> str:
@@ -537,11 +542,10 @@ class Memory:
         include_superseded: bool = False,
         fast: bool = False,
     ) -> Found:
-        from nanoclaw_memory.types import Found
-
         import time
 
         from nanoclaw_memory.search.entry_hits import entry_hits
+        from nanoclaw_memory.types import Found
 
         began = time.monotonic()
         known = self.entries.search(
@@ -580,7 +584,6 @@ class Memory:
     @cached_property
     def _conversation(self) -> Conversation:
         from nanoclaw_memory.turn.conversation import Conversation
-    from nanoclaw_memory.turn.learning import Learning
         from nanoclaw_memory.turn.rooms import Rooms
 
         self.require_group()
@@ -641,6 +644,8 @@ class Memory:
 
     def session_search(self, query: str, limit: int = 10) -> list[SessionHit]:
         """Where something was said: exchanges, and lines of archived conversations."""
+        from nanoclaw_memory.types import SessionHit
+
         found = self._conversation.search(query, limit)
         if self.scope.private:
             files = self.search(query, limit * 3, fast=True).hits
@@ -879,7 +884,20 @@ class Memory:
         """The check-up of home, settings, files and databases."""
         from nanoclaw_memory.upkeep.doctor import Patient, examine
 
-        return examine(Patient(self.home, self.scope, self.configuration, self._existing_databases()))
+        patient = Patient(self.home, self.scope, self.configuration, self._existing_databases())
+        return examine(patient, self._loops())
+
+    def _loops(self) -> Iterator[Finding]:
+        """The learning loops; none of a memory that is not there, or that this scope may not look into."""
+        from nanoclaw_memory.errors import StoreError
+        from nanoclaw_memory.upkeep.loops import findings
+
+        if not self.scope.private or not self.home.workspace(self.scope.group).is_dir():
+            return
+        try:
+            yield from findings(self._house)
+        except StoreError as error:
+            yield Finding("problem", error.message, error.hint)
 
     def status(self) -> Status:
         """What there is, at a glance; opens nothing."""

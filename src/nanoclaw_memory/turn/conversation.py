@@ -7,13 +7,25 @@ from datetime import datetime
 from functools import cached_property
 
 from nanoclaw_memory.clock import stamp
-from nanoclaw_memory.errors import InvalidValue
+from nanoclaw_memory.errors import InvalidValue, NotFound
+from nanoclaw_memory.store.exchanges import Sight
+from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.turns import Injection
 from nanoclaw_memory.telemetry import Telemetry
 from nanoclaw_memory.turn import archive, blocks, loading, topics
 from nanoclaw_memory.turn.pipeline import Pipeline
 from nanoclaw_memory.turn.rooms import Rooms
-from nanoclaw_memory.types import Exchange, PluginNote, Recorded, ToolCall, Transcript, Turn
+from nanoclaw_memory.turn.wording import excerpt
+from nanoclaw_memory.types import (
+    Exchange,
+    PluginNote,
+    Recorded,
+    Session,
+    SessionHit,
+    ToolCall,
+    Transcript,
+    Turn,
+)
 
 MAX_SIDE = 40_000  # characters of one side of an exchange that are kept
 MAX_SESSION = 200
@@ -69,8 +81,9 @@ class Conversation:
         notes = self.pipeline.after_turn(exchange, calls, scope, now)
         measured = self.rooms.turns.measures(scope.session_id, 1)
         entropy = measured[-1].entropy if measured and measured[-1].exchange_id == number else 0.0
+        taught = self.rooms.lessons.learnt_from(number) if entropy else ()
         self.telemetry.record("exchange", chars=len(user) + len(agent), redacted=hidden + more)
-        return Recorded(number, True, hidden + more, entropy, notes=notes)
+        return Recorded(number, True, hidden + more, entropy, taught, notes)
 
     def report_tools(self, calls: Sequence[ToolCall]) -> None:
         """Note tool calls as they happen, so that loops are seen before the answer is there."""
@@ -88,6 +101,37 @@ class Conversation:
     def session_end(self) -> tuple[PluginNote, ...]:
         """Tell the plugins that the session is over."""
         return self.pipeline.session_end(self.rooms.scope, self.rooms.clock.now())
+
+    # ---- what was said ----
+
+    def sessions(self, limit: int) -> list[Session]:
+        """The sessions, newest first."""
+        return self.rooms.exchanges.sessions(self.rooms.scope.private, limit)
+
+    def exchanges(self, session_id: str) -> list[Exchange]:
+        """What was said in a session, oldest first."""
+        found = self.rooms.exchanges.of_session(session_id, self.rooms.scope.private)
+        if not found:
+            raise NotFound(f"there is no session {session_id[:80]!r}", "see: ncm sessions list")
+        return found
+
+    def search(self, query: str, limit: int) -> list[SessionHit]:
+        """Exchanges that hold the words of a query, best first."""
+        room = self.rooms.exchanges
+        found = room.by_words(terms_of(query), Sight(self.rooms.scope.private), limit)
+        said = room.get([number for number, _ in found])
+        most = max((score for _, score in found), default=0.0) or 1.0
+        wanted = set(terms_of(query))
+        return [
+            SessionHit(
+                said[number].session_id,
+                said[number].timestamp,
+                _shown(said[number], wanted),
+                round(max(score, 0.0) / most, 3),
+                exchange_id=number,
+            )
+            for number, score in found
+        ]
 
     def embed_pending(self, limit: int) -> int:
         """Give vectors to exchanges that have none; gives how many."""
@@ -114,3 +158,10 @@ class Conversation:
                 "turn", plugin=one.plugin, ms=one.ms, hits=one.hits, tokens=one.tokens, reason=one.reason
             )
         self.rooms.turns.add_injections(session_id, stamp(self.rooms.clock.now()), injections)
+
+
+def _shown(exchange: Exchange, wanted: set[str]) -> str:
+    """An exchange in short, around the words that were looked for."""
+    user = excerpt(exchange.user_message, wanted, 300)
+    agent = excerpt(exchange.agent_response, wanted, 300)
+    return f"User: {user}" + (f"\nAgent: {agent}" if agent else "")

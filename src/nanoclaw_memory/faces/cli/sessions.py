@@ -1,4 +1,4 @@
-"""Commands on conversations: raw transcripts and their archives."""
+"""Commands on conversations: what was said, raw transcripts and their archives."""
 
 from __future__ import annotations
 
@@ -11,6 +11,62 @@ from nanoclaw_memory.text import plural
 @group("sessions")
 def sessions() -> None:
     """What was said: raw transcripts and archived conversations."""
+
+
+@sessions.command("list")
+@click.option(
+    "-n", "limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Most sessions."
+)
+@pass_caller
+def list_(caller: Caller, limit: int) -> None:
+    """List the sessions of which exchanges are kept, newest first.
+
+    \b
+    ncm sessions list
+    """
+    with caller.memory() as memory:
+        found = memory.sessions(limit)
+    lines = [
+        f"{one.last[:16]}  {plural(one.exchanges, 'exchange'):>13}  {one.session_id or '-':<20} {', '.join(one.topics)}"
+        for one in found
+    ]
+    caller.show({"sessions": found}, "\n".join(lines) or "Nothing was said yet.")
+
+
+@sessions.command("show")
+@click.argument("session_id", metavar="SESSION")
+@pass_caller
+def show(caller: Caller, session_id: str) -> None:
+    """Print what was said in a session, oldest first.
+
+    \b
+    ncm sessions show s1
+    """
+    with caller.memory() as memory:
+        found = memory.session(session_id)
+    lines = [
+        f"{one.timestamp[:16]}\nUser: {one.user_message}\nAgent: {one.agent_response}\n" for one in found
+    ]
+    caller.show({"exchanges": found}, "\n".join(lines))
+
+
+@sessions.command("search")
+@click.argument("query")
+@click.option("-k", "limit", type=click.IntRange(1, 100), default=10, show_default=True, help="Most hits.")
+@pass_caller
+def search(caller: Caller, query: str, limit: int) -> None:
+    """Find where something was said: in exchanges, and in archived conversations.
+
+    \b
+    ncm sessions search "deprecation notice"
+    """
+    with caller.memory() as memory:
+        found = memory.session_search(query, limit)
+    lines = [
+        f"{hit.timestamp[:16]}  {f'{hit.path}:{hit.line}' if hit.path else hit.session_id or '-'}\n{hit.text}\n"
+        for hit in found
+    ]
+    caller.show({"hits": found}, "\n".join(lines) or "Nobody said that.")
 
 
 @sessions.command("transcripts")
