@@ -133,6 +133,8 @@ def _stop(memory: Memory, event: Event) -> str:
 def _end(memory: Memory, event: Event) -> str:
     """Nothing essential: clients give a second, or none."""
     memory.drain(limit=5)
+    if memory.scope.private:
+        memory.refresh_active_context()
     return ""
 
 

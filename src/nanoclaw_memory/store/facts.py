@@ -182,6 +182,14 @@ class FactTable:
             {"id": fact_id, "source": source, "before": before},
         )
 
+    def use(self) -> tuple[int, int, str]:
+        """How many facts hold, how many of them ever answered a question, and when one last did."""
+        rows = self.db.query(
+            "SELECT count(*), coalesce(sum(access_count > 0), 0), coalesce(max(last_accessed), '')"
+            " FROM facts WHERE valid_to IS NULL"
+        )
+        return int(rows[0][0]), int(rows[0][1]), str(rows[0][2])
+
     def inherit(self, new: int, old: int) -> None:
         """The new value of a key is as hot as the old one was, and wired to the same facts."""
         params = {"new": new, "old": old}

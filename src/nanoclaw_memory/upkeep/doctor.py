@@ -33,14 +33,14 @@ class Patient:
         return self.home.workspace(self.scope.group)
 
 
-def examine(patient: Patient) -> list[Finding]:
-    """All findings; problems first, what is well last."""
+def examine(patient: Patient, more: Iterable[Finding] = ()) -> list[Finding]:
+    """All findings, with `more` that others made; problems first, what is well last."""
     if not patient.workspace.is_dir():
         where = "" if patient.scope.group == "main" else f" --group {patient.scope.group}"
         missing = f"there is no memory at {patient.workspace}"
         return [Finding("problem", missing, f"nanoclaw-memory init{where}")]
     checks = (check_home, check_settings, check_files, check_sizes, check_boot, check_databases, check_model)
-    found = [finding for check in checks for finding in check(patient)]
+    found = [*(finding for check in checks for finding in check(patient)), *more]
     order = {"problem": 0, "warning": 1, "note": 2, "ok": 3}
     return sorted(found, key=lambda finding: order[finding.level])
 

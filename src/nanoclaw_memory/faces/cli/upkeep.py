@@ -188,3 +188,40 @@ def _ask(memory: Memory, found: list[Proposal]) -> None:
             click.echo(decided.status)
         except NanoClawError as error:
             click.echo(f"{error.message}\n  {error.hint}", err=True)
+
+
+@command("heartbeat")
+@pass_caller
+def heartbeat(caller: Caller) -> None:
+    """Print HEARTBEAT.md's checklist with the state of each item that can be known.
+
+    \b
+    ncm heartbeat
+    """
+    with caller.memory() as memory:
+        items = memory.heartbeat()
+    signs = {True: "✓", False: "!", None: "?"}
+    lines = [
+        f"{signs[item.well]} {item.text}: {item.state}" + (f"\n    {item.next}" if item.next else "")
+        for item in items
+    ]
+    caller.show({"items": items}, "\n".join(lines) or "HEARTBEAT.md has no items.")
+
+
+@command("install-cron")
+@click.option("--remove", is_flag=True, help="Take it out again.")
+@click.option("--systemd", is_flag=True, help="A systemd user timer instead of a crontab line.")
+@pass_caller
+def install_cron(caller: Caller, remove: bool, systemd: bool) -> None:
+    """Ask this machine to run the upkeep that is due every hour, for all groups of the home.
+
+    \b
+    ncm install-cron
+    ncm install-cron --systemd
+    ncm install-cron --remove
+    """
+    with caller.memory() as memory:
+        done = memory.install_cron(remove, systemd)
+    verb = "removed from" if remove else "written to"
+    text = f"{verb} {done.where}" if done.changed else f"{done.where} is as it should be"
+    caller.show(done, "\n".join(part for part in (text, done.note) if part))

@@ -1,0 +1,126 @@
+"""active-context.md after a session: what it was about, what was decided lately, what is still open."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+
+from nanoclaw_memory import secrets
+from nanoclaw_memory.entries.poison import suspicions
+from nanoclaw_memory.errors import FileProblem
+from nanoclaw_memory.text import one_line
+from nanoclaw_memory.types import LogLine, Refreshed
+from nanoclaw_memory.upkeep import journal, likeness, page, versions
+from nanoclaw_memory.upkeep.house import House
+from nanoclaw_memory.upkeep.likeness import Sense, sense
+from nanoclaw_memory.upkeep.logbook import logs
+from nanoclaw_memory.workspace import log
+from nanoclaw_memory.workspace.boot import ACTIVE_CONTEXT
+from nanoclaw_memory.workspace.files import locked, read_text, replace_text
+from nanoclaw_memory.workspace.paths import within
+
+FOCUS, DECIDED, OPEN = "Current Focus", "Recent Decisions", "Open Questions"
+EMPTY = f"# Active Context\n\n## {FOCUS}\n\n## {DECIDED}\n\n## {OPEN}\n"
+DECISION_DAYS = 7
+QUESTION_DAYS = 14
+MOST = {FOCUS: 3, DECIDED: 6, OPEN: 6}
+MAX_LINE = 200
+_DECIDES = frozenset({"decision", "milestone", "lesson"})
+_ASKS = frozenset({"question", "open", "todo", "task"})
+_BOX = re.compile(r"\s*[-*+]\s+\[ \]\s+\S")
+_NOTE = "active_context"
+
+
+def refresh(house: House) -> Refreshed:
+    """Write the page anew: lines that somebody else wrote stay, ours of the last time give way to new ones."""
+    path = within(house.workspace / ACTIVE_CONTEXT, house.workspace)
+    with locked(path.parent):
+        try:
+            before = read_text(path)
+        except FileNotFoundError:
+            before = ""
+        ours = journal.read(house.data).notes.get(_NOTE, [])
+        text, lines = _written(house, before, [str(line) for line in ours])
+        journal.note(house.data, _NOTE, lines)
+        if text == before:
+            return Refreshed(ACTIVE_CONTEXT, False, len(before.encode()))
+        kept = versions.keep(house.data, ACTIVE_CONTEXT, before, house.moment()) if before else None
+        replace_text(path, text)
+    return Refreshed(ACTIVE_CONTEXT, True, len(text.encode()), str(kept or ""))
+
+
+def _written(house: House, before: str, ours: list[str]) -> tuple[str, list[str]]:
+    """The new page, and which of its lines are ours; nothing new to say leaves it as it is."""
+    fresh = {FOCUS: _focus(house), DECIDED: list(_decisions(house)), OPEN: list(_questions(house))}
+    if not any(fresh.values()):
+        return before, ours
+    text = before or EMPTY
+    for line in ours:
+        text = page.removed(text, line)
+    theirs = [sense(page.says(item)) for item in page.items(text)]
+    lines: list[str] = []
+    limit = house.settings.upkeep.active_context_bytes
+    for section, said in fresh.items():
+        kept = [
+            line for line in said if not any(likeness.says_already(other, sense(line)) for other in theirs)
+        ]
+        for line in kept[: MOST[section]]:
+            longer = page.added(text, section, line)
+            if len(longer.encode()) <= limit and line not in lines:
+                text = longer
+                lines.append(line)
+    return text, lines
+
+
+def _focus(house: House) -> list[str]:
+    """What the session was about, the latest first; its last question when it had no topic."""
+    if not house.has("continuity"):
+        return []
+    said = house.exchanges.of_session(house.scope.session_id, limit=20)
+    topics = [one.topic for one in reversed(said) if len(one.topic.split()) > 1]
+    asked = [one.user_message.split("\n")[0] for one in reversed(said[-1:])]
+    return list(_clean(dict.fromkeys(topics or asked)))
+
+
+def _decisions(house: House) -> Iterator[str]:
+    """What was decided in the last days, the latest first."""
+    for _, entry in _lately(house, DECISION_DAYS):
+        if entry.tag.lower() in _DECIDES or (entry.importance or 0.0) >= 0.8:
+            yield from _clean([entry.text])
+
+
+def _questions(house: House) -> Iterator[str]:
+    """Questions and to-dos of the last weeks that no later decision takes up."""
+    settled: list[Sense] = []
+    for raw, entry in _lately(house, QUESTION_DAYS):
+        if entry.tag.lower() in _ASKS or entry.text.endswith("?") or _BOX.match(raw):
+            own = sense(entry.text)
+            if not any(likeness.within(own, other) >= 0.5 for other in settled):
+                yield from _clean([entry.text])
+        else:
+            settled.append(sense(entry.text))
+
+
+def _lately(house: House, days: int) -> Iterator[tuple[str, LogLine]]:
+    """The log lines of the last days, the latest first."""
+    since = house.today - timedelta(days=days)
+    for day, _, path in reversed(logs(house.workspace)):
+        if not since <= day <= house.today:
+            continue
+        try:
+            text = read_text(path)
+        except (FileProblem, FileNotFoundError):
+            continue
+        raw = text.split("\n")
+        for entry in reversed(log.parse(text)):
+            yield raw[entry.line - 1], entry
+
+
+def _clean(texts: Iterator[str] | dict[str, None] | list[str]) -> Iterator[str]:
+    """Lines fit for a page that every session reads: short, without credentials, no instructions in disguise."""
+    for text in texts:
+        line = secrets.mask(one_line(text))[0]
+        if not line or suspicions(line):
+            continue
+        yield line if len(line) <= MAX_LINE else line[: MAX_LINE - 1].rstrip() + "…"

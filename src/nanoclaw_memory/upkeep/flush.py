@@ -1,0 +1,112 @@
+"""The flush: shortly before the host compacts a session, the agent is asked once to write down what should last."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from nanoclaw_memory.clock import stamp
+from nanoclaw_memory.errors import FileProblem, InvalidValue
+from nanoclaw_memory.types import Flush
+from nanoclaw_memory.upkeep.house import House
+from nanoclaw_memory.workspace.files import locked, read_text, replace_text
+from nanoclaw_memory.workspace.paths import log_path
+
+NO_REPLY = "NO_REPLY"
+FILE = "sessions.json"
+MOST_SESSIONS = 500
+SHRUNK = 0.7  # a window this much smaller than at the last flush has been compacted meanwhile
+_PROMPT = """This session will be compacted soon, and what only stands in it will be gone. Write down now what
+should last: decisions with their reasons, lessons, facts about people and projects, open questions. Append one line
+for each to {log} with memory_write; change nothing that stands there. The person does not see this exchange.
+If there is nothing to keep, answer exactly {silent}."""
+
+
+def flush_needed(house: House, context_tokens: int, transcript_bytes: int = 0) -> Flush:
+    """Whether the agent is to be asked now. Saying yes counts: it is said once per compaction cycle."""
+    own = house.settings.flush
+    if context_tokens < 0 or transcript_bytes < 0:
+        raise InvalidValue("a window cannot hold less than nothing", "give the tokens that the session uses")
+    threshold = max(own.context_window - own.reserve_tokens_floor - own.soft_threshold_tokens, 1)
+    full = context_tokens >= threshold
+    long = 0 < own.transcript_bytes <= transcript_bytes
+    if not own.enabled:
+        return Flush(False, "flush.enabled is false", threshold)
+    if not full and not long:
+        return Flush(False, f"{context_tokens:,} of {threshold:,} tokens", threshold)
+    if not _writable(house.workspace / "memory"):
+        return Flush(False, "the workspace is read-only", threshold)
+    if not _claim(house, context_tokens, transcript_bytes):
+        return Flush(False, "asked already since the last compaction", threshold)
+    why = (
+        f"{context_tokens:,} tokens reach {threshold:,}"
+        if full
+        else f"the transcript has {transcript_bytes:,} bytes"
+    )
+    prompt = _PROMPT.format(log=log_path(house.today), silent=NO_REPLY)
+    return Flush(True, why, threshold, prompt)
+
+
+def compacted(data: Path, session: str) -> None:
+    """A compaction has happened: the session's next cycle begins."""
+    if not (data / FILE).exists():
+        return
+    with locked(data):
+        known = _read(data)
+        if known.pop(session, None) is not None:
+            _write(data, known)
+
+
+def is_silent(reply: str) -> bool:
+    """Whether an agent's answer says that there is nothing to keep, so that nobody needs to see it."""
+    return reply.strip().strip("`\"'.") == NO_REPLY
+
+
+def _claim(house: House, tokens: int, size: int) -> bool:
+    """Take this cycle's one flush; False when it was taken."""
+    session = house.scope.session_id
+    with locked(house.data):
+        known = _read(house.data)
+        before = known.get(session)
+        if before is not None and not _smaller(before, tokens, size):
+            return False
+        known.pop(session, None)
+        known[session] = {"flushed_at": stamp(house.clock.now()), "tokens": tokens, "bytes": size}
+        _write(house.data, known)
+    return True
+
+
+def _smaller(before: dict[str, Any], tokens: int, size: int) -> bool:
+    """Whether the window is clearly smaller than it was: a host that never tells of compactions did one."""
+    if tokens and before["tokens"]:
+        return bool(tokens < SHRUNK * before["tokens"])
+    return bool(size < SHRUNK * before["bytes"])
+
+
+def _writable(folder: Path) -> bool:
+    if not folder.is_dir() or os.statvfs(folder).f_flag & os.ST_RDONLY:
+        return False
+    return os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _read(data: Path) -> dict[str, Any]:
+    try:
+        tree = json.loads(read_text(data / FILE))
+        sessions = tree["sessions"]
+        return {
+            str(name): {
+                "flushed_at": str(row["flushed_at"]),
+                "tokens": int(row["tokens"]),
+                "bytes": int(row["bytes"]),
+            }
+            for name, row in sessions.items()
+        }
+    except (FileNotFoundError, FileProblem, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _write(data: Path, sessions: dict[str, Any]) -> None:
+    newest = dict(list(sessions.items())[-MOST_SESSIONS:])
+    replace_text(data / FILE, json.dumps({"sessions": newest}, ensure_ascii=False) + "\n")

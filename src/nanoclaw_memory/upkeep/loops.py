@@ -1,0 +1,135 @@
+"""Every learning loop: when it last fired, and what it changed; a loop that is silently dead is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nanoclaw_memory.clock import moment_of
+from nanoclaw_memory.store.facts import FactTable
+from nanoclaw_memory.text import plural
+from nanoclaw_memory.types import Finding
+from nanoclaw_memory.upkeep import journal
+from nanoclaw_memory.upkeep.house import House
+from nanoclaw_memory.upkeep.jobs import JOBS, Job
+from nanoclaw_memory.upkeep.journal import Ran
+from nanoclaw_memory.upkeep.scheduler import not_due
+
+OVERDUE_HOURS = 48
+_RUN = "nanoclaw-memory upkeep"
+
+
+def findings(house: House) -> Iterator[Finding]:
+    """The state of upkeep and of each loop."""
+    yield from _jobs(house)
+    yield from _facts(house)
+    yield from _proposals(house)
+    yield from _lessons(house)
+    yield from _exchanges(house)
+
+
+def _jobs(house: House) -> Iterator[Finding]:
+    """Runs that failed or are overdue."""
+    ran = journal.read(house.data).jobs
+    if not ran:
+        yield Finding(
+            "warning",
+            "upkeep never ran: no facts are read, nothing cools",
+            f"{_RUN}; nanoclaw-memory install-cron",
+        )
+        return
+    for name, own in ran.items():
+        if own.error:
+            yield Finding("warning", f"{name} failed on {own.at[:10]}: {own.error}", f"{_RUN} {name}")
+    if late := [job.name for job in JOBS if _overdue(house, job, ran.get(job.name))]:
+        yield Finding("warning", f"overdue: {', '.join(late)}", f"{_RUN}; nanoclaw-memory install-cron")
+    last = max(own.at for own in ran.values())
+    changed = [
+        f"{name} {own.last_change:,} on {own.changed_at[:10]}" for name, own in ran.items() if own.changed_at
+    ]
+    what = f"; last changes: {', '.join(changed)}" if changed else "; it has changed nothing yet"
+    yield Finding("ok", f"upkeep last ran on {last[:16].replace('T', ' ')}{what}", f"{_RUN} status")
+
+
+def _overdue(house: House, job: Job, ran: Ran | None) -> bool:
+    """Whether a job should have run well two days ago and did not."""
+    if not job.cron(house.settings).strip() or not_due(job, house):
+        return False
+    if ran is None or not ran.well_at:
+        return True
+    return (house.clock.now() - moment_of(ran.well_at)).total_seconds() > OVERDUE_HOURS * 3600
+
+
+def _facts(house: House) -> Iterator[Finding]:
+    """Ingestion, activation and cooling."""
+    if not house.has("facts"):
+        yield Finding("note", "the graph holds nothing yet", "nanoclaw-memory graph seed")
+        return
+    total, used, last = FactTable(house.graph.db).use()
+    cooled = house.graph.activation.cooled_on()
+    if not total:
+        yield Finding("note", "no fact was read from any file yet", f"{_RUN} ingest")
+    elif not used:
+        yield Finding(
+            "note",
+            f"activation never fired: none of {plural(total, 'fact')} was asked for",
+            "nanoclaw-memory turn MESSAGE",
+        )
+    else:
+        yield Finding(
+            "ok",
+            f"activation last fired on {last[:10]}: {used:,} of {plural(total, 'fact')} were asked for",
+            "nanoclaw-memory graph top",
+        )
+    if total:
+        level, when = ("ok", f"on {cooled}") if cooled else ("note", "never")
+        yield Finding(level, f"facts last cooled {when}", f"{_RUN} cool")
+
+
+def _proposals(house: House) -> Iterator[Finding]:
+    """What upkeep proposed, and what became of it."""
+    found = {
+        status: house.proposals.listed(status) if house.has("entries") else []
+        for status in ("open", "accepted", "rejected")
+    }
+    every = [one for rows in found.values() for one in rows]
+    if not every:
+        yield Finding("note", "upkeep has proposed nothing yet", f"{_RUN} promote")
+        return
+    counts = ", ".join(f"{len(rows)} {status}" for status, rows in found.items())
+    decided = max((one.decided_at or "" for one in every), default="")
+    level = "warning" if found["open"] and not decided and len(found["open"]) >= 10 else "ok"
+    when = f", last decided on {decided[:10]}" if decided else ", none was ever decided"
+    last = max(one.created_at for one in every)
+    yield Finding(level, f"proposals: {counts}; last made on {last[:10]}{when}", "nanoclaw-memory review")
+
+
+def _lessons(house: House) -> Iterator[Finding]:
+    """Corrections that became lessons, and whether outcomes come back."""
+    lessons = house.lessons.all() if house.has("facts") else []
+    if not lessons:
+        yield Finding("note", "no lesson was learnt yet", "nanoclaw-memory exchange add")
+        return
+    last = house.lessons.last_outcome()
+    injected = sum(lesson.injections for lesson in lessons)
+    if injected and not last:
+        message = f"lessons were injected {injected} times and no outcome ever came back"
+        yield Finding("warning", message, "nanoclaw-memory exchange add")
+        return
+    when = f"last outcome on {last[:10]}" if last else "none was injected yet"
+    yield Finding("ok", f"{plural(len(lessons), 'lesson')}, {when}", f"{_RUN} metabolize")
+
+
+def _exchanges(house: House) -> Iterator[Finding]:
+    """What was said, and whether it is still being archived."""
+    last = house.exchanges.recent(limit=1) if house.has("continuity") else []
+    if last:
+        count = plural(house.exchanges.count(), "exchange")
+        yield Finding(
+            "ok", f"{count} archived, the last on {last[0].timestamp[:10]}", "nanoclaw-memory status"
+        )
+    else:
+        yield Finding(
+            "note",
+            "no exchange was archived yet: continuity has nothing to recall",
+            "nanoclaw-memory exchange add",
+        )
