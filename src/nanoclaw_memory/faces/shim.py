@@ -6,7 +6,8 @@ milliseconds. Whatever it does not understand, or a server does not answer, goes
 with the same arguments.
 """
 
-# ruff: noqa: PTH - pathlib alone would double what a hook costs
+# pathlib alone would double what a hook costs:
+# ruff: noqa: PTH108, PTH109, PTH111, PTH116, PTH118, PTH120
 
 from __future__ import annotations
 
