@@ -375,6 +375,9 @@ class Memory:
         """What matters from the entries, within its limits; empty, and said, when it takes too long."""
         self.require_group()
         if not self._has_entries():  # a session's start must not create a database
+            from nanoclaw_memory.clock import stamp
+            from nanoclaw_memory.types import Brief
+
             return Brief("", (), stamp(self.clock.now()), 0, 0, 0)
         return self.entries.brief(include_provenance)
 

@@ -326,6 +326,19 @@ def test_reinforcing_and_recalling_keep_an_entry_from_fading(memory: Memory, clo
     assert memory.entries.get(faded.id).status == "active"  # offered, never silently dropped
 
 
+def test_what_is_recalled_stays_in_use(memory: Memory, clock: FixedClock) -> None:
+    from nanoclaw_memory.entries import care
+
+    stored = memory.store("The lift was out of order", "fact", priority="low")
+    for _ in range(4):
+        clock.moment += timedelta(days=25)
+        assert memory.recall("lift", fast=True).entries[0].id == stored.id
+    assert memory.index_status().progressive["last_recall"] == memory.entries.get(stored.id).used_at
+    assert care.stale(memory.entries) == []
+    clock.moment += timedelta(days=70)
+    assert [entry.id for entry in care.stale(memory.entries)] == [stored.id]
+
+
 def test_an_archived_proposal_is_carried_out_and_a_rejected_one_never_comes_back(
     memory: Memory, clock: FixedClock
 ) -> None:
@@ -497,6 +510,12 @@ def test_the_brief_is_the_same_to_the_byte_until_something_changes(stored: Memor
     stored.store("One more fact to know", "fact")
     after = stored.brief().text
     assert after.startswith(first[: first.index("\n\n10 of")])
+
+
+def test_asking_for_the_brief_creates_nothing(home: Path, clock: FixedClock) -> None:
+    with Memory.open(home, clock=clock) as memory:
+        assert memory.brief().text == ""
+    assert not home.exists()
 
 
 def test_a_group_that_was_never_made_is_not_made_by_asking(

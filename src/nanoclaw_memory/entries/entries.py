@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from nanoclaw_memory.clock import Clock
+from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.entries import rules
 from nanoclaw_memory.entries.admission import Admission
 from nanoclaw_memory.entries.brief import BriefLimits, within_time, write_brief
@@ -178,14 +179,15 @@ class Entries:
             entry = self.room.entry(entry_id)
             if entry.status != "active":
                 raise InvalidValue(f"id: {entry.id} is {entry.status}", "only current entries are reinforced")
-            self.room.table.touch([entry.id], self.room.moment(), strengthen=True)
+            self.room.table.reinforce(entry.id, self.room.moment())
             self.room.audit("reinforce", entry.id)
         return self.get(entry_id)
 
     def note_use(self, ids: Iterable[str]) -> None:
-        """Recall brought these entries: they are in use."""
+        """Recall brought these entries: they are in use. Noted to the hour."""
+        an_hour_ago = stamp(self.room.clock.now() - timedelta(hours=1))
         with self.room.db.transaction():
-            self.room.table.touch(ids, self.room.moment())
+            self.room.table.touch(ids, self.room.moment(), an_hour_ago)
 
     def approve(self, entry_id: str) -> Entry:
         """A person lets a held entry in; what it replaces is retired now."""

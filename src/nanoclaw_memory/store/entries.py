@@ -270,23 +270,27 @@ class EntryTable:
     def delete(self, entry_id: str) -> None:
         """Remove the row, its words, vectors, old wordings, and every mention by id."""
         ((number,),) = self.db.query("SELECT number FROM entries WHERE id = :id", {"id": entry_id})
-        mention = {"id": entry_id, "line": f"\n{entry_id}\n", "like": f"%\n{entry_id}\n%"}
+        mention = {"id": entry_id, "line": f"\n{entry_id}\n", "like": f"%\n{entry_id}\n%", "newline": "\n"}
         self.db.execute("DELETE FROM entries_fts WHERE rowid = :number", {"number": number})
         self.db.execute("DELETE FROM entry_vectors WHERE number = :number", {"number": number})
         self.db.execute("DELETE FROM merges WHERE entry_id = :id", mention)
         self.db.execute("DELETE FROM entries WHERE id = :id", mention)
         self.db.execute("UPDATE entries SET supersedes = NULL WHERE supersedes = :id", mention)
         self.db.execute(
-            "UPDATE entries SET related_to = replace(related_to, :line, char(10)) "
+            "UPDATE entries SET related_to = replace(related_to, :line, :newline) "
             "WHERE related_to LIKE :like",
             mention,
         )
 
-    def touch(self, ids: Iterable[str], moment: str, strengthen: bool = False) -> None:
-        """Note that entries were used; `strengthen` counts it as a reinforcement."""
-        more = ", reinforcements = reinforcements + 1" if strengthen else ""
-        sql = f"UPDATE entries SET used_at = :moment{more} WHERE id = :id"  # noqa: S608
-        self.db.execute_many(sql, [{"id": entry_id, "moment": moment} for entry_id in ids])
+    def reinforce(self, entry_id: str, moment: str) -> None:
+        sql = "UPDATE entries SET used_at = :moment, reinforcements = reinforcements + 1 WHERE id = :id"
+        self.db.execute(sql, {"id": entry_id, "moment": moment})
+
+    def touch(self, ids: Iterable[str], moment: str, unless_since: str) -> None:
+        """Note that entries were used, unless that was noted since: most recalls then write nothing."""
+        sql = "UPDATE entries SET used_at = :moment WHERE id = :id AND used_at < :since"
+        given = [{"id": entry_id, "moment": moment, "since": unless_since} for entry_id in ids]
+        self.db.execute_many(sql, given)
 
     # ---- inside ----
 
