@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from nanoclaw_memory import secrets, tokens
 from nanoclaw_memory.entries import rules
+from nanoclaw_memory.entries.lines import safe_line
 from nanoclaw_memory.entries.poison import suspicions
 from nanoclaw_memory.entries.room import Room, held_key
 from nanoclaw_memory.entries.rules import ORIGINS, UNTRUSTED, Draft
@@ -168,7 +169,7 @@ class Admission:
                 key=held_key(entry.type, entry.content),
                 moment=by.timestamp,
                 source=f"session {by.session_id or 'none'}, {by.origin}",
-                diff=f"+ [{entry.type}] {entry.content}",
+                diff=f"+ [{entry.type}] {safe_line(entry.content)}",
             )
         self._room.audit(
             "store",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from nanoclaw_memory.faces.cli.face import Caller, group, pass_caller
+from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Recommendation
 
 
@@ -75,7 +76,7 @@ def trace(caller: Caller, entry_id: str) -> None:
         for record in life.records
     ]
     if life.entry is not None:
-        lines.append(f"now {life.entry.status}: {life.entry.content}")
+        lines.append(f"now {life.entry.status}: {one_line(life.entry.content)}")
     caller.show(life, "\n".join(lines) or f"The audit log does not know {entry_id}.")
 
 
