@@ -243,11 +243,11 @@ class Memory:
 
     def _other_names(self, question: str) -> list[str]:
         """Aliases and former names of whom the question names, when there is a graph."""
+        if not (self.home.data(self.scope.group) / "facts.db").exists():
+            return []
         from nanoclaw_memory.errors import StoreError
         from nanoclaw_memory.search.expansion import other_names
 
-        if not (self.home.data(self.scope.group) / "facts.db").exists():
-            return []
         try:
             return other_names(self.graph, question)
         except StoreError:  # a damaged graph is doctor's to report; search goes on without it
