@@ -83,7 +83,9 @@ def choice(field: str, value: Any, allowed: tuple[str, ...]) -> str:
 def whole(field: str, value: Any, low: int, high: int) -> int:
     """A whole number within bounds."""
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise InvalidValue(f"{field}: {_shown(value)} is not a whole number from {low:,} to {high:,}", "")
+        raise InvalidValue(
+            f"{field}: {_shown(value)} is no whole number", f"give one from {low:,} to {high:,}"
+        )
     return value
 
 
