@@ -11,11 +11,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.types import Scope
+
+# Time belongs in bench/: a busy machine must not fail a test.
+hypothesis.settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("patient")
 
 NOON = datetime(2026, 2, 23, 12, 0, tzinfo=UTC)
 
