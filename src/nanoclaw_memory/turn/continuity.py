@@ -20,6 +20,7 @@ EMBED_AT_ONCE = 16
 RECENT, MID = timedelta(days=7), timedelta(days=60)
 SHARES = (0.5, 0.3, 0.2)  # of the budget: recent, mid, old; what one tier leaves goes to the next
 SHOWN_ANCHORS = 3
+FLOOR = 0.4  # share of the best recollection's score below which another is not worth its tokens
 
 
 class Continuity(Plugin):
@@ -48,7 +49,8 @@ class Continuity(Plugin):
             return Silence("nothing that was said before matches", notes)
         if not self.own.always and not evidence.enough:
             return Silence("what was said before is about something else", notes)
-        chosen = ranked[: self.own.max_recollections]
+        best = ranked[0].score
+        chosen = [one for one in ranked[: self.own.max_recollections] if one.score >= FLOOR * best]
         lines, used = self._lines(chosen, set(terms_of(message)), moment)
         lines += self._closing(now_topics, moment)
         return Draft(blocks.CONTINUITY, tuple(lines), hits=used, notes=notes)
@@ -70,24 +72,32 @@ class Continuity(Plugin):
         kept.sort(key=lambda one: one.exchange.id)
         lines: list[str] = []
         today = moment.now.date()
-        day_before: tuple[str, date] | None = None
+        before: tuple[str, date] | None = None
+        topic = ""
         for one in kept:
             exchange = one.exchange
             day = moment_of(exchange.timestamp).astimezone(moment.now.tzinfo).date()
-            if day_before != (exchange.session_id, day):
-                text = f"{exchange.user_message}\n{exchange.agent_response}"
-                lines.append(wording.discussing(exchange.topic, text, day, today))
-                day_before = (exchange.session_id, day)
-            lines += self._told(exchange, wanted)
+            if before != (exchange.session_id, day):
+                text = self._around(exchange)
+                topic = topics.phrase(text)
+                lines.append(wording.discussing(topic, text, day, today))
+                before = (exchange.session_id, day)
+            lines += self._told(exchange, wanted, topic)
         return lines, len(kept)
 
+    def _around(self, exchange: Exchange) -> str:
+        """What was said about when an exchange was made: the topic of a talk is seldom in one sentence of it."""
+        near = self.rooms.exchanges.get(range(max(exchange.id - 3, 1), exchange.id + 4))
+        same = [one for one in near.values() if one.session_id == exchange.session_id]
+        return "\n".join(f"{one.user_message[:1_000]}\n{one.agent_response[:1_000]}" for one in same)
+
     @staticmethod
-    def _told(exchange: Exchange, wanted: set[str]) -> list[str]:
+    def _told(exchange: Exchange, wanted: set[str], topic: str = "") -> list[str]:
         both = len(exchange.user_message) + len(exchange.agent_response)
         fits = both <= MOST_CHARS
         half = MOST_CHARS // 2
         told = []
-        if exchange.user_message:
+        if exchange.user_message and not topics.is_only(exchange.user_message, topic):
             user = exchange.user_message if fits else wording.excerpt(exchange.user_message, wanted, half)
             told.append(wording.user_mentioned(user))
         if exchange.agent_response:

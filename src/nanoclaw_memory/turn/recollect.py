@@ -20,6 +20,7 @@ NEXT, SECOND_NEXT = 0.3, 0.15  # what a neighbour in the same session lends of i
 SAME_TOPIC = 1.5
 RECENCY_DAYS = 90.0
 RECENCY = 0.1
+YOUNG = 50
 _PHRASE = re.compile(
     r"\b(?:remember|recall|remind me|last (?:time|week|month|night|\w+day)|yesterday|the other day|earlier|previously|"
     r"(?:did|had|have) (?:we|i|you)\b|we (?:said|discussed|talked|decided|agreed|spoke)|i (?:said|told|mentioned)|"
@@ -108,7 +109,8 @@ class Recollector:
             (Recollection(found[n], self._weighed(found[n], s, now, topic_words)) for n, s in lifted.items()),
             key=lambda one: (-one.score, -one.exchange.id),
         )
-        weights = {term: _rarity(spread[term], total) for term in terms}
+        # A young archive knows few words: there, never having heard one says little.
+        weights = {term: _rarity(spread[term], total + YOUNG) for term in terms}
         return ranked, self.evidence(message, weights, ranked, cosines), note
 
     def _by_vector(self, message: str, sight: Sight, deadline: float) -> tuple[dict[int, float], str]:

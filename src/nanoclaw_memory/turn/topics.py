@@ -36,6 +36,12 @@ def phrase(text: str, limit: int = 4) -> str:
     return " ".join(best[:limit])
 
 
+def is_only(text: str, topic: str) -> bool:
+    """Whether a text names a topic and says nothing about it."""
+    said = {word.casefold() for run in _runs(text) for word in run}
+    return bool(topic) and said <= {word.casefold() for word in topic.split()} and len(text) < 200
+
+
 def track(texts: Sequence[str]) -> list[Topic]:
     """The topics of the last exchanges, given oldest first; the liveliest first."""
     window = [set(_labels(text)) for text in texts[-WINDOW:]]
