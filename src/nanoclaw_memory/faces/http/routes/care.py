@@ -6,7 +6,17 @@ from typing import Any, Literal
 
 from nanoclaw_memory.faces.http.table import route
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.types import Audit, AuditVerdict, DatabaseCheck, Finding, Status
+from nanoclaw_memory.types import (
+    Audit,
+    AuditVerdict,
+    DatabaseCheck,
+    Finding,
+    HeartbeatItem,
+    JobState,
+    Proposal,
+    Refreshed,
+    Status,
+)
 
 
 @route("GET", "/status")
@@ -49,10 +59,40 @@ def audit_verify(memory: Memory) -> AuditVerdict:
     return memory.audit_verify()
 
 
-@route("GET", "/review", listed=True)
-def review(memory: Memory, status: Literal["open", "accepted", "rejected"] = "open") -> list[Any]:
-    """Changes that wait for a person."""
-    return memory.proposals.listed(status)
+@route("GET", "/review", listed=True, lasting=True)
+def review(memory: Memory) -> list[Proposal]:
+    """Changes that wait for a person: what makes room first, then the oldest."""
+    return memory.review()
+
+
+@route("POST", "/review/{id}", lasting=True)
+def review_decide(memory: Memory, id: str, accept: bool, text: str = "") -> Proposal:
+    """Accept a proposal, in other words if `text` gives them, or reject it for good."""
+    return memory.review_decide(id, accept, text)
+
+
+@route("GET", "/upkeep", listed=True)
+def upkeep_status(memory: Memory) -> list[JobState]:
+    """Every job: its schedule, its last run, and whether it is due."""
+    return memory.upkeep_status()
+
+
+@route("POST", "/upkeep", lasting=True)
+def upkeep(memory: Memory, job: str = "", dry_run: bool = False, due: bool = False) -> dict[str, Any]:
+    """Run all jobs, or one; `due` only those whose time has come; `dry_run` says what they would do."""
+    return {"jobs": memory.upkeep(job, dry_run, due)}
+
+
+@route("GET", "/heartbeat", listed=True, lasting=True)
+def heartbeat(memory: Memory) -> list[HeartbeatItem]:
+    """HEARTBEAT.md's checklist, with the state of what can be known."""
+    return memory.heartbeat()
+
+
+@route("POST", "/active-context", lasting=True)
+def refresh_active_context(memory: Memory) -> Refreshed:
+    """Bring active-context.md up to date with this session and the latest log."""
+    return memory.refresh_active_context()
 
 
 @route("GET", "/models", listed=True, lasting=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from nanoclaw_memory.faces.http.table import route
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.types import Deleted, Entry, EntryLife, Stored
+from nanoclaw_memory.types import BroughtIn, Deleted, Entry, EntryLife, Stored
 
 MOST_LISTED = 10_000
 
@@ -95,3 +96,15 @@ def render(memory: Memory) -> dict[str, Any]:
     """Write the domain files anew."""
     written, left = memory.entries.render()
     return {"written": written, "left": left}
+
+
+@route("POST", "/entries/migrate", lasting=True)
+def entries_migrate(memory: Memory, dry_run: bool = False) -> BroughtIn:
+    """MEMORY.md and memory/*.md into typed entries; the files stay as they are."""
+    return memory.entries_migrate(dry_run)
+
+
+@route("POST", "/entries/import", lasting=True)
+def import_export(memory: Memory, kind: str, path: str, dry_run: bool = False) -> BroughtIn:
+    """What another memory exported, from a file on this machine, with the origin `import`."""
+    return memory.import_export(kind, Path(path), dry_run)

@@ -10,7 +10,7 @@ from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.faces.http.table import route
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.types import Recorded, ToolCall, Turn
+from nanoclaw_memory.types import Exchange, Flush, Recorded, Session, SessionHit, ToolCall, Turn
 
 Message = Annotated[str, Field(max_length=4_000_000)]
 
@@ -68,6 +68,40 @@ def session_end(memory: Memory) -> dict[str, Any]:
 def before_compaction(memory: Memory, transcript: str = "") -> dict[str, Any]:
     """Archive a transcript before the host shortens the window."""
     return {"archived": memory.before_compaction(transcript)}
+
+
+@route("POST", "/sessions/flush")
+def flush_needed(
+    memory: Memory,
+    context_tokens: Annotated[int, Field(ge=0)],
+    transcript_bytes: Annotated[int, Field(ge=0)] = 0,
+) -> Flush:
+    """Whether to ask the agent now to write down what should last."""
+    return memory.flush_needed(context_tokens, transcript_bytes)
+
+
+@route("GET", "/sessions", listed=True)
+def sessions(memory: Memory) -> list[Session]:
+    """The sessions that this scope may see, newest first."""
+    return memory.sessions(10_000)
+
+
+@route("GET", "/sessions/search", listed=True)
+def session_search(memory: Memory, query: Annotated[str, Field(max_length=10_000)]) -> list[SessionHit]:
+    """Where something was said: exchanges, and lines of archived conversations."""
+    return memory.session_search(query, 50)
+
+
+@route("GET", "/sessions/{id}", listed=True)
+def session(memory: Memory, id: str) -> list[Exchange]:
+    """What was said in a session, oldest first."""
+    return memory.session(id)
+
+
+@route("POST", "/sessions/embed", lasting=True)
+def embed_exchanges(memory: Memory, limit: Annotated[int, Field(ge=1, le=10_000)] = 256) -> dict[str, Any]:
+    """Give vectors to exchanges that have none."""
+    return {"embedded": memory.embed_exchanges(limit)}
 
 
 @route("POST", "/spool")
