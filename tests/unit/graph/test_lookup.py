@@ -78,6 +78,7 @@ def test_who_am_i_gives_the_users_own_facts(known: Memory) -> None:
 
 
 def test_my_partners_birthday_is_not_mine(known: Memory) -> None:
+    known.graph.reinforce(known.graph_search("When is my birthday?").hits)
     hits = known.graph_search("When is my partner's birthday?").hits
     assert hits[0].text == "Partner Boyd.birthday = July 7, 1976"
 
@@ -166,6 +167,14 @@ def test_what_is_said_of_an_alias_belongs_to_the_entity(known: Memory) -> None:
     done = known.fact_upsert("mama", "phone", "+1-555-0199")
     assert len(done.retired) == 1
     assert first(known, "Heidi's phone") == ("Heidi.phone = +1-555-0199", 95)
+
+
+def test_what_was_said_of_a_name_before_it_became_an_alias_is_found_and_replaced(memory: Memory) -> None:
+    memory.fact_upsert("Mama", "phone", "1")
+    memory.alias("Mama", "Heidi")
+    assert first(memory, "Heidi's phone") == ("Mama.phone = 1", 95)
+    memory.fact_upsert("Heidi", "phone", "2")
+    assert [hit.text for hit in memory.graph_search("Mama's phone").hits] == ["Heidi.phone = 2"]
 
 
 @pytest.mark.parametrize("name", ["Ümit", "李雷", "Ольга", "O'Brien", "Jean-Luc", "C++", "node.js", "🚀"])
