@@ -153,7 +153,7 @@ def build(memory: Memory, world: World) -> None:
         )
 
 
-# ---- the design document's SQL on the standard library ----
+# ---- plain SQL on the standard library ----
 
 NAIVE = """
 CREATE TABLE facts (id INTEGER PRIMARY KEY AUTOINCREMENT, entity TEXT NOT NULL,
