@@ -34,3 +34,10 @@ def _next(group: str, database: SqliteDatabase) -> str:
     if database.name == _DERIVED:  # everything in it comes from files
         return f"delete {database.path}, then: nanoclaw-memory index --group {group}"
     return f"keep a copy, then restore: nanoclaw-memory checkpoint list --group {group}"
+
+
+def engine() -> tuple[str, bool]:
+    """The version of SQLite, and whether it has full-text search."""
+    import apsw
+
+    return apsw.sqlite_lib_version(), "ENABLE_FTS5" in apsw.compile_options

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.settings import Configuration
+from nanoclaw_memory.store.integrity import engine
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.types import Finding, Scope
 from nanoclaw_memory.workspace.boot import MEMORY_MAX_LINES, SIZE_TARGETS, memory_mode
@@ -162,12 +163,9 @@ def check_model(patient: Patient) -> Iterator[Finding]:
 
 
 def _engine() -> Iterator[Finding]:
-    import apsw
-
-    if "ENABLE_FTS5" in apsw.compile_options:
-        yield Finding(
-            "ok", f"SQLite {apsw.sqlite_lib_version()} with full-text search", "nanoclaw-memory db check"
-        )
+    version, searches = engine()
+    if searches:
+        yield Finding("ok", f"SQLite {version} with full-text search", "nanoclaw-memory db check")
     else:
         yield Finding("problem", "this SQLite has no full-text search", "pip install --force-reinstall apsw")
 
