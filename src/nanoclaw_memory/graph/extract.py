@@ -26,7 +26,7 @@ _BOLD = re.compile(r"\*\*(?P<key>[^*]{1,60}?):?\*\*\s*:?\s*(?:—|–)?\s*(?P<va
 _DOTTED = re.compile(r"^(?P<entity>[\w][\w .'-]{0,60}?)\.(?P<key>[a-z_][\w]{0,40})\s*=\s*(?P<value>\S.*)$")
 _ARROWS = re.compile(r"\s*(?:→|->|-->|⟶)\s*")
 _MARKUP = re.compile(r"(\*\*|__|`)(.+?)\1")
-_LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
+_LINK = re.compile(r"\[([^\[\]]+)\]\([^()]*\)")
 _JUNK_VALUE = re.compile(
     r"^(?:tbd|todo|n/?a|none|unknown|-+|\?+|\.+|…|<[^>]*>|\[redacted[^\]]*\])$", re.IGNORECASE
 )
