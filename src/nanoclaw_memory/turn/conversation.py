@@ -10,6 +10,7 @@ from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.store.exchanges import Sight
 from nanoclaw_memory.store.keywords import terms_of
+from nanoclaw_memory.store.tombstones import TombstoneTable
 from nanoclaw_memory.store.turns import Injection
 from nanoclaw_memory.telemetry import Telemetry
 from nanoclaw_memory.turn import archive, blocks, loading, topics
@@ -67,6 +68,9 @@ class Conversation:
         agent, more = self._kept(agent)
         if not user and not agent:
             raise InvalidValue("the exchange is empty", "give what was asked and what was answered")
+        if TombstoneTable(self.rooms.database("facts")).forgets(user, agent):
+            said = PluginNote("continuity", "holds what a person asked to forget, so it was not archived")
+            return Recorded(0, False, hidden + more, notes=(said,))
         scope = self.rooms.scope
         topic = topics.phrase(f"{user}\n{agent}")
         calls = [ToolCall(call.tool, call.target, call.output) for call in tool_calls[-MAX_TOOL_CALLS:]]

@@ -55,8 +55,9 @@ _PLAN = re.compile(
     re.IGNORECASE,
 )
 _DONE = re.compile(
-    r"\b(?:since|now that|after|great that|glad|because|as)\b,? (?:you|we)(?:'ve| have|'d)?(?: already)? \w+(?:ed|t|n|"
-    r"de|ne)\b(?P<one>[^.!?\n]{0,160})|\b(?:you|we)(?:'ve| have) already (?P<two>[^.!?\n]{3,160})|"
+    r"\b(?:since|now that|after|great that|glad|because|as)\b,? (?:you|we)(?:'ve| have|'d)?(?: already)? "
+    r"(?!want|need|plan|intend|don|can|might|must|won|didn|haven|aren|just|mention)\w+(?:d|t|n|de|ne)\b"
+    r"(?P<one>[^.!?\n]{0,160})|\b(?:you|we)(?:'ve| have) already (?P<two>[^.!?\n]{3,160})|"
     r"\b(?:nachdem|da|weil) (?:du|wir)\b(?P<three>[^.!?\n]{3,160}\b(?:hast|haben|bist|sind))\b",
     re.IGNORECASE,
 )
