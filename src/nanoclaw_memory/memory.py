@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from nanoclaw_memory.clock import Clock, SystemClock, day_of, moment_of
-from nanoclaw_memory.errors import InvalidValue, NanoClawError, NotFound, PathRefused
+from nanoclaw_memory.errors import InvalidValue, NanoClawError, NotFound, PathRefused, Refused
 from nanoclaw_memory.types import MAIN_GROUP, Scope
 from nanoclaw_memory.workspace.paths import PENDING_RESTORE, Home, default_home, locate, log_path
 
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
         Exchange,
         Finding,
         Flush,
+        Forgotten,
+        ForgottenPage,
         Found,
         GraphAnswer,
         GraphHit,
@@ -87,6 +89,7 @@ if TYPE_CHECKING:
         Upserted,
         Written,
     )
+    from nanoclaw_memory.upkeep.forget import Premises
     from nanoclaw_memory.upkeep.house import House
     from nanoclaw_memory.workspace.checkpoints import Checkpoints
     from nanoclaw_memory.workspace.notes import Notes
@@ -398,7 +401,7 @@ class Memory:
             local = self.settings.embeddings.provider == "local"
             return self.embedder if local and "embedder" in self.__dict__ else None
 
-        return Entries(
+        made = Entries(
             self.database("entries"),
             self.home,
             self.scope,
@@ -409,6 +412,8 @@ class Memory:
             embedder=lambda: self.embedder,
             resident=resident,
         )
+        made.room.forgotten = self.forgets
+        return made
 
     def _open_entries(self) -> SqliteDatabase:
         """A second way in, for a thread that must not keep this one's connections."""
@@ -723,8 +728,84 @@ class Memory:
         scope = replace(self.scope, origin="import")
         with Memory(self.home.root, scope, self._given_clock, self._overrides, self._directory) as own:
             return import_export(
-                kind, path, own.entries, own.graph, self.home, self.scope.group, self.clock, dry_run
+                kind,
+                path,
+                own.entries,
+                own.graph,
+                self.home,
+                self.scope.group,
+                self.clock,
+                dry_run,
+                self.forgets,
             )
+
+    # ---- forgetting ----
+
+    def forget(
+        self,
+        *,
+        id: str = "",
+        entity: str = "",
+        session: str = "",
+        text: str = "",
+        dry_run: bool = False,
+        agreed: Callable[[Sequence[ForgottenPage]], bool] | None = None,
+        checkpoints: bool = False,
+    ) -> Forgotten:
+        """Remove something for good, from every store and file, and keep it away from now on.
+
+        `agreed` is shown what would leave Markdown pages; without its consent they stay as they are.
+        """
+        from nanoclaw_memory.upkeep.forget import Asked, Forgetting
+
+        self._require_owner("forget")
+        work = Forgetting(self._premises(), Asked(id, entity, session, text))
+        if dry_run:
+            return work.preview()
+        done = work.carry_out(agreed or (lambda pages: False), checkpoints)
+        self.telemetry.record("forget", removed=sum(done.removed.values()), pages=len(done.pages))
+        return done
+
+    def forget_allow(self, text: str) -> int:
+        """Let a forgotten text come back in; gives how many tombstones were lifted."""
+        from nanoclaw_memory.store.phrases import Phrases
+        from nanoclaw_memory.store.tombstones import TombstoneTable
+
+        self._require_owner("lift a tombstone")
+        db = self.database("facts")
+        with db.transaction():
+            return TombstoneTable(db).allow(Phrases.asked(text) | Phrases.met([text]))
+
+    def forgets(self, text: str) -> bool:
+        """Whether a text is, or holds, one that a person asked to forget."""
+        if not (self.home.data(self.scope.group) / "facts.db").exists():
+            return False
+        from nanoclaw_memory.store.tombstones import TombstoneTable
+
+        return TombstoneTable(self.database("facts")).forgets(text)
+
+    def _premises(self) -> Premises:
+        from nanoclaw_memory.upkeep.forget import Premises
+        from nanoclaw_memory.upkeep.forget_files import Files
+
+        group, store = self.scope.group, self.home.root / "store"
+        house = self._house
+        corpora = self._search.corpora
+        for name in corpora.names():
+            corpora.index(name)
+        return Premises(
+            house,
+            Files(self.home, group, self.entries.room.domains),
+            self.database,
+            self._opened_host.database if (store / "messages.db").exists() else None,
+            self._published(group) if (store / "published" / f"{group}.db").exists() else None,
+            corpora.opened,
+        )
+
+    def _require_owner(self, what: str) -> None:
+        self._require_private(what)
+        if self.scope.origin != "owner":
+            raise Refused(f"only a person may {what}", "run it at the command line: ncm forget")
 
     # ---- agents built with other SDKs ----
 
@@ -774,6 +855,10 @@ class Memory:
         from nanoclaw_memory.workspace.files import append_line
 
         self.require_group()
+        if self.forgets(content):
+            raise Refused(
+                "a person asked to forget this", 'if it may come back: ncm forget --text "…" --allow'
+            )
         text, redacted = self._masked(content)
         line = log.format_line(text, tag, importance)
         today = self.today()
@@ -1080,7 +1165,7 @@ class Memory:
         from nanoclaw_memory.host.sessions import archive_file
 
         self.require_group()
-        return archive_file(self.home, self.scope.group, transcript, self.clock)
+        return archive_file(self.home, self.scope.group, transcript, self.clock, self.forgets)
 
     # ---- settings ----
 

@@ -150,6 +150,7 @@ def _reword(entries: Entries, entry: Entry, content: str) -> Entry:
     room = entries.room
     by = room.provenance(domain_path(entry.type))
     draft = rules.draft({"content": content, "type": entry.type}, room.clock.now())
+    room.refuse_forgotten(draft.content)
     room.table.keep_wording(entry, by)
     provenance = replace(entry.provenance, origin=by.origin, source=by.source)
     changed = replace(entry, content=draft.content, provenance=provenance, updated_at=by.timestamp)

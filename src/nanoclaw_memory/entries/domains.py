@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,11 +41,19 @@ class Page:
 class Domains:
     """The domain files of one group."""
 
-    def __init__(self, table: EntryTable, proposals: Proposals, workspace: Path, clock: Clock) -> None:
+    def __init__(
+        self,
+        table: EntryTable,
+        proposals: Proposals,
+        workspace: Path,
+        clock: Clock,
+        forgotten: Callable[[str], bool] = lambda text: False,
+    ) -> None:
         self._table = table
         self._proposals = proposals
         self._workspace = workspace
         self._clock = clock
+        self._forgotten = forgotten
 
     def update(self, entry_type: str, gone: Iterable[str] = (), come: Sequence[Entry] = ()) -> str:
         """Bring a file up to date after a change; gives a note when a person's edits stand in the way."""
@@ -123,6 +131,8 @@ class Domains:
         return f"{domain_path(entry_type)} holds edits by hand and was left as it is{told}; see: ncm review"
 
     def _propose(self, entry_type: str, entry: Entry | None, text: str) -> int:
+        if text and self._forgotten(text):
+            return 0
         before = [f"- {_text(entry)}"] if entry else []
         after = [f"+ {safe_line(text)}"] if text else []
         proposal = self._proposals.propose(

@@ -32,7 +32,11 @@ class Room:
         self.db = db
         self.table = EntryTable(db)
         self.proposals = Proposals(db)
-        self.domains = Domains(self.table, self.proposals, home.workspace(scope.group), clock)
+        # Set by whoever knows the tombstones: they stand in another room.
+        self.forgotten: Callable[[str], bool] = lambda text: False
+        self.domains = Domains(
+            self.table, self.proposals, home.workspace(scope.group), clock, lambda text: self.forgotten(text)
+        )
         self.home = home
         # A session's name comes from outside: one line of bounded length.
         self.scope = replace(scope, session_id=one_line(scope.session_id)[:MAX_SESSION])
@@ -78,6 +82,14 @@ class Room:
         """Refuse what only a person may do."""
         if self.scope.origin != "owner":
             raise Refused(f"only a person may {what}", "run it at the command line: ncm review")
+
+    def refuse_forgotten(self, *texts: str) -> None:
+        """Refuse what a person asked to forget."""
+        if any(self.forgotten(text) for text in texts if text):
+            raise Refused(
+                "content: a person asked to forget this",
+                'if it may come back: ncm forget --text "…" --allow',
+            )
 
     def spend(self, kind: str) -> None:
         """Count one more act of this session, or refuse it."""

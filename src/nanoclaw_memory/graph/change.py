@@ -106,6 +106,7 @@ class Change:
                     f"{row['entity']}.{row['key']} = {row['value'][:80]} was rejected before",
                     "if it is right after all: nanoclaw-memory graph reject ENTITY KEY VALUE --undo",
                 )
+            self._refuse_forgotten(row["entity"], row["key"], row["value"])
             line = self.facts.line(names, row["slot"])
             seen = [entry.fact for entry in line if origin.sees_all or entry.shared]
             same = self._same(line, digest(row["value"]), start)
@@ -203,6 +204,7 @@ class Change:
                     f"{row['subject']} → {row['predicate']} → {row['object']} was rejected before",
                     "if it is right after all: nanoclaw-memory graph reject ENTITY KEY VALUE --undo",
                 )
+            self._refuse_forgotten(row["subject"], row["predicate"], row["object"])
             line = self.relations.line(names, row["slot"])
             seen = [entry.relation for entry in line if origin.sees_all or entry.shared]
             where = place(seen, start) if one else Place(())
@@ -241,6 +243,7 @@ class Change:
         if fold(other) == fold(target):
             raise InvalidValue(f"{alias!r} is the entity's own name", "give another name of it")
         with self.db.transaction():
+            self._refuse_forgotten(other, target)
             return self.names.add_alias(other, target, origin.source)
 
     # ---- taking back ----
@@ -273,6 +276,12 @@ class Change:
         with self.db.transaction():
             names, _ = self._entity(named(entity, "entity"))
             return self.tombstones.remove(names, slot_of(named(key, "key")), digest(said(value)))
+
+    def _refuse_forgotten(self, *parts: str) -> None:
+        if self.tombstones.forgets(*parts, " ".join(parts)):
+            raise Refused(
+                "a person asked to forget this", 'if it may come back: ncm forget --text "…" --allow'
+            )
 
     def _entity(self, label: str) -> tuple[tuple[str, ...], str]:
         """All names of the entity, and the one it is kept under: an alias of one entity gives way to it."""

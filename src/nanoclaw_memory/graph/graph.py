@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -191,6 +191,10 @@ class KnowledgeGraph:
         `path` is the path in the workspace; a daily log's facts hold from its day, others from `moment`.
         """
         return self._ingest.file(path, text, moment)
+
+    def said_on(self, path: str, text: str, lines: Collection[int]) -> dict[str, set[int]]:
+        """Ids of the facts and relations that a file says on these lines, counted from 0."""
+        return self._ingest.items_on(path, text, lines)
 
     def seed(self, home: Home) -> list[Ingested]:
         """Read USER.md, IDENTITY.md, MEMORY.md, project and tool files."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -20,6 +22,8 @@ from nanoclaw_memory.text import fingerprint, one_line
 from nanoclaw_memory.types import Ingested, Scope, Upserted
 from nanoclaw_memory.workspace.log import archived_day
 from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path, visible
+
+_PROMOTED = re.compile(r"\s*\((\d{4}-\d{2}-\d{2})\)\s*$")
 
 
 def manner_of(path: str, text: str, settings: Settings) -> Manner:
@@ -63,9 +67,12 @@ class Ingest:
         now = self.change.clock.now()
         # A file from the future (a wrong clock) holds now already.
         start = start_of(day.isoformat(), now) if day else min(moment, stamp(now))
+        text = self.change.tombstones.without_forgotten(text)
         starts = self._archived_starts(path, text)
+        text, promoted = self._promoted_starts(path, text)
+        starts |= promoted
         open_to_all = visible(Scope(private=False), path, self.settings.privacy.shared_files)
-        sayings = [self._masked(s) for s in extract(text, manner_of(path, text, self.settings))]
+        sayings = self.sayings(path, text)
         done = Ingested(path)
         with self.change.db.transaction():
             before = self.mentions.of(path)
@@ -73,7 +80,7 @@ class Ingest:
             self.change.relations.reshare(path, open_to_all)
             seen: set[str] = set()
             for saying in sayings:
-                mark = _mark(saying)
+                mark = mark_of(saying)
                 seen.add(mark)
                 origin = Origin(f"{path}:{saying.line}", open_to_all)
                 if mark in before:
@@ -84,6 +91,20 @@ class Ingest:
             for mark in before.keys() - seen:
                 done = self._gone(path, mark, before[mark], done)
         return done
+
+    def sayings(self, path: str, text: str) -> list[Saying]:
+        """What a file says, as it would be taken in."""
+        return [self._masked(s) for s in extract(text, manner_of(path, text, self.settings))]
+
+    def items_on(self, path: str, text: str, lines: Collection[int]) -> dict[str, set[int]]:
+        """Ids of the facts and relations that a file says on these lines, counted from 0."""
+        known = self.mentions.of(path)
+        found: dict[str, set[int]] = {"fact": set(), "relation": set()}
+        for saying in self.sayings(path, text):
+            said = known.get(mark_of(saying))
+            if said is not None and said.item and saying.line - 1 in lines:
+                found[said.kind].add(said.item)
+        return found
 
     def _archived_starts(self, path: str, text: str) -> dict[int, str]:
         """For each line of an archive of logs the first moment of the day it stands under."""
@@ -97,6 +118,17 @@ class Ingest:
             if start:
                 starts[number] = start
         return starts
+
+    def _promoted_starts(self, path: str, text: str) -> tuple[str, dict[int, str]]:
+        """MEMORY.md without the dates that promotion puts after its lines, and for each line its first moment."""
+        if PurePosixPath(path).name != "MEMORY.md":
+            return text, {}
+        lines, starts = text.split("\n"), {}
+        for number, line in enumerate(lines, 1):
+            if (match := _PROMOTED.search(line)) and (day := archived_day(match[1])):
+                lines[number - 1] = line[: match.start()]
+                starts[number] = start_of(day.isoformat(), self.change.clock.now())
+        return "\n".join(lines), starts
 
     def _masked(self, saying: Saying) -> Saying:
         if not self.settings.privacy.redact_secrets:
@@ -178,7 +210,7 @@ class Ingest:
         return replace(done, retired=done.retired + 1)
 
 
-def _mark(saying: Saying) -> str:
+def mark_of(saying: Saying) -> str:
     """Identifies what is said, wherever it stands."""
     said = "\n".join((saying.kind, fold(saying.a), slot_of(saying.b), one_line(saying.c).casefold()))
     return fingerprint(said)[:24]

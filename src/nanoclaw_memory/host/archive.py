@@ -18,7 +18,7 @@ heading or as another turn are escaped with a backslash, so that `said_in` gives
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -43,15 +43,22 @@ _BLOCK = re.compile(r"\s*(?:[`~#>|=<\\]|[-*+] |\*\*|-+\s*\Z|\d+[.)] )")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
-def archive(home: Home, group: str, transcript: Transcript, clock: Clock) -> Archived | None:
+def archive(
+    home: Home,
+    group: str,
+    transcript: Transcript,
+    clock: Clock,
+    forgotten: Callable[[str], bool] = lambda text: False,
+) -> Archived | None:
     """Write what no archive of the session holds yet; None, and no directory made, when that is nothing."""
     key = one_line(transcript.session_id)[:128] or fingerprint(repr(transcript.said[:1]))[:16]
-    masked, redacted = _masked(transcript.said)
+    masked, redacted = _masked([turn for turn in transcript.said if not forgotten(turn.text)])
     parts = [found for found in archives(home, group) if found.session_id == key]
     fresh = _after(_joined(said_in(read_text(home.workspace(group) / part.path)) for part in parts), masked)
     if not fresh:
         return None
-    title = one_line(secrets.mask(transcript.title)[0])[:120] or title_of(fresh)
+    given = "" if forgotten(transcript.title) else transcript.title
+    title = one_line(secrets.mask(given)[0])[:120] or title_of(fresh)
     written = []
     for number, piece in enumerate(_pieces(fresh), len(parts) + 1):
         moments = [moment for turn in piece if (moment := _moment(turn.at, clock))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,7 +28,13 @@ def transcripts(home: Home, group: str) -> list[TranscriptFile]:
     return sorted(found, key=lambda one: (one.modified_at, one.path), reverse=True)
 
 
-def archive_file(home: Home, group: str, transcript: str, clock: Clock) -> Archived | None:
+def archive_file(
+    home: Home,
+    group: str,
+    transcript: str,
+    clock: Clock,
+    forgotten: Callable[[str], bool] = lambda text: False,
+) -> Archived | None:
     """Archive a transcript: a file, or the id of a session of this group's agent."""
     path = Path(transcript).expanduser()
     if not path.is_file():
@@ -36,7 +43,7 @@ def archive_file(home: Home, group: str, transcript: str, clock: Clock) -> Archi
             raise NotFound(f"there is no transcript {transcript[:80]!r}", "see: ncm sessions transcripts")
         path = agent_home(home, group) / named[0].path
     _refuse_other_groups(home, group, path)
-    return archive(home, group, read_transcript(path), clock)
+    return archive(home, group, read_transcript(path), clock, forgotten)
 
 
 def _refuse_other_groups(home: Home, group: str, path: Path) -> None:

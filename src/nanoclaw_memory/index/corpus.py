@@ -39,6 +39,7 @@ class Corpora:
     chunking: Chunking
     embedder: Callable[[], Chain | None]
     opened: dict[str, SqliteDatabase]
+    forget: Callable[[str], str] = lambda text: text
 
     def names(self) -> list[str]:
         """All corpora, in order."""
@@ -104,6 +105,7 @@ class Corpora:
             self.embedder,
             read_document,
             section_chunks,
+            self.forget,
         )
 
     def _known(self, name: str) -> str:

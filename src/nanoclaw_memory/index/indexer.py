@@ -49,6 +49,7 @@ class Index:
     embedder: Callable[[], Chain | None]  # asked only when vectors are wanted
     read: Reader = read_markdown
     cut: Cutter = field(default=chunks_of)
+    forget: Callable[[str], str] = lambda text: text  # takes forgotten lines out, and keeps their places
 
     def scan(self) -> Scan:
         """What changed on disk since the last run; only looks."""
@@ -125,7 +126,7 @@ class Index:
         if known and known.fingerprint == print_ and known.chunking == self.chunking.key:
             self.chunks.touch_file(known, seen.size, seen.mtime_ns)
             return
-        new = prepared(seen.relative, self.cut(seen.relative, text, self.chunking))
+        new = prepared(seen.relative, self.cut(seen.relative, self.forget(text), self.chunking))
         self.chunks.put_file(replace(row, fingerprint=print_), new)
 
     def _embed(self, said: list[str], progress: Progress | None, deadline: float | None = None) -> int:

@@ -75,7 +75,10 @@ class SearchFront:
     def index(self) -> Index:
         """The index of the group's Markdown."""
         lock = self.home.data(self.scope.group) / "index.db-indexing"
-        return Index(Chunks(self.database("index")), lock, self._files, self._chunking(), self.embedder)
+        chunks = Chunks(self.database("index"))
+        return Index(
+            chunks, lock, self._files, self._chunking(), self.embedder, forget=self._without_forgotten
+        )
 
     @cached_property
     def corpora(self) -> Corpora:
@@ -83,7 +86,7 @@ class SearchFront:
         from nanoclaw_memory.index.corpus import Corpora
 
         folder = self.home.data(self.scope.group) / "corpora"
-        return Corpora(folder, self._chunking(), self.embedder, {})
+        return Corpora(folder, self._chunking(), self.embedder, {}, self._without_forgotten)
 
     @cached_property
     def searcher(self) -> Searcher:
@@ -130,6 +133,14 @@ class SearchFront:
     def _files(self) -> Iterator[tuple[str, Path]]:
         """All Markdown of the group: the index is the group's, what a scope sees is decided in the query."""
         return memory_files(self.home, Scope(self.scope.group, private=True), ())
+
+    def _without_forgotten(self, text: str) -> str:
+        """A file's text without the lines that a person asked to forget."""
+        if not (self.home.data(self.scope.group) / "facts.db").exists():
+            return text
+        from nanoclaw_memory.store.tombstones import TombstoneTable
+
+        return TombstoneTable(self.database("facts")).without_forgotten(text)
 
     def _weights(self) -> tuple[float, float] | None:
         """The weights that somebody set; otherwise the embedder's own serve."""

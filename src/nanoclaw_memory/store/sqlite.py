@@ -116,6 +116,26 @@ class SqliteDatabase:
             f"{table}: row {rowid} points to a missing {parent}" for table, rowid, parent, _ in broken
         ]
 
+    def scrub(self, wait_ms: int = BUSY_MS) -> bool:
+        """Leave nothing of deleted rows in the file: keyword segments, free pages and WAL are written anew.
+
+        False when another process still reads an older state: then its pages stay until it has finished.
+        """
+        if not self.path.exists():
+            return True
+        sql = "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%USING fts5%'"
+        with self._write_lock(), self._translated():
+            connection = self._connection()
+            for (table,) in connection.execute(sql).fetchall():
+                connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")  # noqa: S608
+            connection.execute("VACUUM").fetchall()
+            connection.set_busy_timeout(wait_ms)
+            try:
+                ((busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                connection.set_busy_timeout(BUSY_MS)
+        return not busy
+
     def copy_to(self, target: Path) -> None:
         """A consistent copy while others read and write."""
         self.query("SELECT 1")
@@ -301,3 +321,23 @@ class SqliteDatabase:
 def any_of(terms: Sequence[str]) -> str:
     """An FTS5 query for any of the terms; each is quoted, so no user text is ever syntax."""
     return " OR ".join('"' + term.replace("\x00", " ").replace('"', '""') + '"' for term in terms)
+
+
+def texts_of(path: Path) -> Iterator[tuple[str, str]]:
+    """Every text in a database file that nobody writes to, with its column; the file is not touched."""
+    import apsw
+
+    try:
+        connection = apsw.Connection(
+            f"file:{path}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        )
+        tables = connection.execute("SELECT name FROM pragma_table_list WHERE type = 'table'").fetchall()
+        for (table,) in tables:
+            quoted = str(table).replace('"', '""')
+            cursor = connection.execute(f'SELECT * FROM "{quoted}"')  # noqa: S608 (a name from the schema)
+            for row in cursor:
+                for (column, *_), value in zip(cursor.description, row, strict=True):
+                    if isinstance(value, str):
+                        yield column, value
+    except apsw.Error as error:
+        raise CorruptDatabase(f"{path.name} cannot be read: {error}", "remove it by hand") from error

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.names import placeholders
+from nanoclaw_memory.store.phrases import Marks, Phrases, holds, lines_holding
+from nanoclaw_memory.text import fingerprint
 
 
 class TombstoneTable:
@@ -30,6 +32,39 @@ class TombstoneTable:
             {"fingerprint": fingerprint},
         )
         return bool(rows)
+
+    def forgets(self, *texts: str) -> bool:
+        """Whether any of the texts is, or holds, one that was forgotten."""
+        marks = self.marks()
+        return bool(marks.kept) and any(
+            fingerprint(text) in marks.kept or holds(marks, text) for text in texts
+        )
+
+    def marks(self) -> Marks:
+        """The fingerprints of all texts that were forgotten."""
+        sql = "SELECT text_fingerprint FROM tombstones WHERE text_fingerprint <> ''"
+        return Marks(frozenset(str(mark) for (mark,) in self.db.query(sql)))
+
+    def without_forgotten(self, text: str) -> str:
+        """A file's text with empty lines in the place of forgotten ones, so that line numbers stay."""
+        marks = self.marks()
+        if not marks.kept:
+            return text
+        lines = text.split("\n")
+        gone = lines_holding(lines, marks)
+        return "\n".join("" if number in gone else line for number, line in enumerate(lines))
+
+    def forget(self, phrases: Phrases, reason: str, moment: str) -> None:
+        """Keep texts away, and whatever holds them."""
+        for mark in phrases.marks():
+            self.add_text(mark, reason, moment)
+
+    def allow(self, phrases: Phrases) -> int:
+        """Let forgotten texts come back; gives how many were kept away."""
+        return sum(
+            self.db.execute("DELETE FROM tombstones WHERE text_fingerprint = :mark", {"mark": mark})
+            for mark in phrases.marks()
+        )
 
     def add(self, name: str, slot: str, digest: str, reason: str, moment: str) -> None:
         """Keep a value away."""

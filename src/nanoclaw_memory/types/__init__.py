@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from nanoclaw_memory.types.entries import Entry as Entry
     from nanoclaw_memory.types.entries import EntryHit as EntryHit
     from nanoclaw_memory.types.entries import EntryLife as EntryLife
+    from nanoclaw_memory.types.entries import Forgotten as Forgotten
+    from nanoclaw_memory.types.entries import ForgottenPage as ForgottenPage
     from nanoclaw_memory.types.entries import IndexStatus as IndexStatus
     from nanoclaw_memory.types.entries import Proposal as Proposal
     from nanoclaw_memory.types.entries import Provenance as Provenance
@@ -96,8 +98,8 @@ if TYPE_CHECKING:
 _ROOMS = {
     "entries": (
         "Audit AuditAnalysis AuditShare AuditVerdict Brief BriefEntry BroughtIn Deleted Duplicate "
-        "EntriesFound Entry EntryHit EntryLife IndexStatus Proposal Provenance Recall RecalledEntry "
-        "Recommendation Stored"
+        "EntriesFound Entry EntryHit EntryLife Forgotten ForgottenPage IndexStatus Proposal Provenance Recall "
+        "RecalledEntry Recommendation Stored"
     ),
     "graph": "Alias Fact GraphAnswer GraphHit Ingested Relation Upserted tier",
     "health": "Finding Status",

@@ -263,3 +263,25 @@ class BroughtIn:
     types: Mapping[str, int]
     unplaced: tuple[str, ...]
     dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class ForgottenPage:
+    """What leaves, or would leave, one page; `removed` is False when nobody agreed to it."""
+
+    path: str
+    lines: int
+    diff: str
+    removed: bool = False
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What was forgotten, store by store, and what could not be: nothing is left out of this."""
+
+    removed: Mapping[str, int]
+    pages: tuple[ForgottenPage, ...] = ()
+    checkpoints: tuple[str, ...] = ()  # hold it and were kept
+    left: tuple[str, ...] = ()  # places that nobody but their owner may change
+    unfinished: tuple[str, ...] = ()  # files that another process still reads
+    dry_run: bool = False

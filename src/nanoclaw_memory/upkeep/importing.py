@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,6 +64,7 @@ def import_export(
     group: str,
     clock: Clock,
     dry_run: bool,
+    forgotten: Callable[[str], bool] = lambda text: False,
 ) -> BroughtIn:
     """An export of another memory; everything carries the origin `import` and its source."""
     found: Imports = bring(kind, path)
@@ -84,7 +85,7 @@ def import_export(
         except Refused as error:
             unplaced.append(f"{source}: {error.message}")
     for transcript in found.conversations:
-        conversations += 1 if dry_run else int(archive(home, group, transcript, clock) is not None)
+        conversations += 1 if dry_run else int(archive(home, group, transcript, clock, forgotten) is not None)
     return BroughtIn(
         counts.stored, counts.known, counts.held, relations, conversations, types, tuple(unplaced), dry_run
     )

@@ -11,7 +11,7 @@ from nanoclaw_memory.graph.extract import Manner, extract
 from nanoclaw_memory.store.names import fold
 from nanoclaw_memory.store.slots import slot_of
 from nanoclaw_memory.store.tombstones import TombstoneTable
-from nanoclaw_memory.text import fingerprint, plural
+from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Proposal
 from nanoclaw_memory.upkeep import likeness, page
 from nanoclaw_memory.upkeep.demote import demote
@@ -117,7 +117,7 @@ def _forgotten(house: House, one: Candidate) -> bool:
     if not house.has("facts"):
         return False
     tombstones = TombstoneTable(house.graph.db)
-    return any(tombstones.has_text(fingerprint(line.text)) for line in one.lines)
+    return tombstones.forgets(*(line.text for line in one.lines))
 
 
 def _drafts(house: House, chosen: list[Candidate]) -> tuple[list[Draft], list[str]]:

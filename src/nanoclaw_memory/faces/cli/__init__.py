@@ -42,6 +42,7 @@ COMMANDS = {
     "groups": ("groups", "Chats that have an agent of their own: add, list, remove."),
     "tasks": ("tasks", "Scheduled tasks: add, list, pause, resume, remove, logs, run."),
     "sessions": ("sessions", "Conversations: list, show, search, transcripts, archives, archive."),
+    "forget": ("forget", "Remove something for good, from everywhere."),
     "import": ("importing", "Bring in what another memory exported."),
     "install": ("install", "Put memory into Claude Code, Codex, Cursor, …"),
     "uninstall": ("install", "Take it out again."),

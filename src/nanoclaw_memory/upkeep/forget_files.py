@@ -1,0 +1,272 @@
+"""Forgetting in files: pages as a diff that a person agrees to; our own notes, queues and logs at once."""
+
+from __future__ import annotations
+
+import difflib
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from nanoclaw_memory.entries.domains import FOLDER as DOMAINS
+from nanoclaw_memory.entries.domains import Domains
+from nanoclaw_memory.errors import CorruptDatabase, FileProblem
+from nanoclaw_memory.host.groups import agent_home, ipc_directory
+from nanoclaw_memory.store.erasure import Wanted
+from nanoclaw_memory.store.phrases import holds, texts_in
+from nanoclaw_memory.store.sqlite import texts_of
+from nanoclaw_memory.text import fingerprint
+from nanoclaw_memory.types import MAIN_GROUP
+from nanoclaw_memory.upkeep.forgotten_lines import removed_lines, tells_in_its_name, without
+from nanoclaw_memory.workspace.checkpoints import FOLDER as CHECKPOINTS
+from nanoclaw_memory.workspace.files import locked, read_text, replace_text, split_lines, sync_folder
+from nanoclaw_memory.workspace.paths import Home
+
+_DATABASE = (".db", ".db-wal", ".db-shm", ".db-lock", ".db-indexing", ".lock", ".onnx", ".sock")
+_NEVER = ("audit.jsonl", "audit.head")
+
+
+@dataclass(frozen=True)
+class PageChange:
+    """What leaves one page."""
+
+    relative: str
+    path: Path
+    before: str
+    after: str  # empty: the file itself goes
+    gone: frozenset[int]
+    diff: str
+    renamed: bool = False
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines that leave."""
+        return [line for number, line in enumerate(split_lines(self.before)) if number in self.gone]
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files of one group that may hold its texts."""
+
+    home: Home
+    group: str
+    domains: Domains
+
+    @property
+    def workspace(self) -> Path:
+        return self.home.workspace(self.group)
+
+    # ---- pages: what people write and read ----
+
+    def page_changes(self, wanted: Wanted) -> list[PageChange]:
+        """Every page with what would leave it; changes nothing."""
+        changes = []
+        for relative, path in self._pages():
+            change = self._page_change(relative, path, wanted)
+            if change is not None:
+                changes.append(change)
+        return changes
+
+    def apply(self, change: PageChange, wanted: Wanted) -> None:
+        """Take the lines out of the page as it is now; all or nothing."""
+        with locked(change.path.parent):
+            now = self._page_change(change.relative, change.path, wanted)
+            if now is None:
+                return
+            if now.after:
+                replace_text(now.path, now.after)
+            if now.renamed and now.after:
+                mark = fingerprint(now.relative)[:8]
+                now.path.rename(now.path.with_name(f"{now.path.name[:10]}-conversation-{mark}.md"))
+            if not now.after:
+                now.path.unlink(missing_ok=True)
+            sync_folder(now.path.parent)
+
+    def names_left(self, wanted: Wanted) -> list[str]:
+        """Pages whose very name holds the text; only their owner may rename them."""
+        return [
+            relative
+            for relative, path in self._pages()
+            if holds(wanted.matcher, path.stem) and not relative.startswith("conversations/")
+        ]
+
+    def _page_change(self, relative: str, path: Path, wanted: Wanted) -> PageChange | None:
+        try:
+            before = read_text(path)
+        except (FileNotFoundError, FileProblem):
+            return None
+        gone = removed_lines(relative, before, wanted)
+        if not gone:
+            return None
+        after = without(relative, before, gone)
+        diff = "".join(
+            line if line.endswith("\n") else f"{line}\n"
+            for line in difflib.unified_diff(
+                split_lines(before), split_lines(after), f"a/{relative}", f"b/{relative}", n=1
+            )
+        )
+        renamed = tells_in_its_name(relative, before, gone)
+        return PageChange(relative, path, before, after, frozenset(gone), diff, renamed)
+
+    def _pages(self) -> Iterator[tuple[str, Path]]:
+        for relative, path in _below(self.workspace):
+            if relative.startswith(f"{CHECKPOINTS}/") or path.suffix == ".tmp":
+                continue
+            if relative.startswith(f"{DOMAINS}/") and not self._edited(path):
+                continue  # written anew from the entries
+            yield relative, path
+        own = self.home.group_root(self.group) / "CLAUDE.md"
+        if own.is_file():
+            yield "CLAUDE.md", own
+        if self.group == MAIN_GROUP:
+            for relative, path in _below(self.home.shared):
+                yield f"shared/{relative}", path
+        for relative, path in _below(agent_home(self.home, self.group)):
+            if path.suffix in (".md", ".txt"):
+                yield f"agent/{relative}", path
+
+    def _edited(self, path: Path) -> bool:
+        try:
+            page = self.domains.read(path.stem)
+        except FileProblem:
+            return True
+        return page is not None and page.edited
+
+    # ---- what the machine keeps for itself ----
+
+    def machine_files(self, wanted: Wanted) -> list[tuple[str, Path, int]]:
+        """Our own files that hold it: where it counts, the file, and how many records."""
+        found = []
+        for kind, path in self._machine():
+            count = self._held(kind, path, wanted)
+            if count:
+                found.append((kind, path, count))
+        return found
+
+    def clean(self, kind: str, path: Path, wanted: Wanted) -> None:
+        """Take records out of a queue or log; delete what is derived."""
+        if kind in ("spooled", "log_lines", "transcripts") and path.suffix == ".jsonl":
+            self._without_records(path, wanted)
+        elif kind == "versions":
+            text = read_text(path)
+            kept = without(path.name, text, removed_lines(path.name, text, wanted))
+            replace_text(path, kept) if kept else path.unlink()
+        else:
+            path.unlink(missing_ok=True)
+
+    def logs_left(self, wanted: Wanted) -> list[str]:
+        """Files that hold it and that nobody but their owner may change: the audit log, the settings."""
+        fixed = (self.home.logs / "audit.jsonl", self.home.settings_file)
+        return [path.name for path in fixed if path.is_file() and _text_holds(path, wanted)]
+
+    def _machine(self) -> Iterator[tuple[str, Path]]:
+        data = self.home.data(self.group)
+        for relative, path in _below(data):
+            top = relative.partition("/")[0]
+            if top in ("sessions", "ipc", "models") or path.name.endswith(_DATABASE):
+                continue
+            kinds = {"spool": "spooled", "versions": "versions"}
+            yield ("leftovers" if path.suffix == ".tmp" else kinds.get(top, "notes")), path
+        for _, path in _below(ipc_directory(self.home, self.group)):
+            yield "queued", path
+        for _, path in _below(agent_home(self.home, self.group)):
+            if path.suffix in (".jsonl", ".tmp"):
+                yield "transcripts", path
+        for path in sorted(self.home.logs.glob("*.jsonl")) if self.home.logs.is_dir() else ():
+            if path.name not in _NEVER:
+                yield "log_lines", path
+        for _, path in _below(self.workspace):
+            if path.suffix == ".tmp":
+                yield "leftovers", path
+
+    def _held(self, kind: str, path: Path, wanted: Wanted) -> int:
+        if kind == "transcripts" and wanted.session and wanted.session in path.stem:
+            return 1
+        if path.suffix == ".jsonl":
+            with path.open("rb") as stream:
+                return sum(_record_holds(line, wanted) for line in stream)
+        return int(_text_holds(path, wanted))
+
+    def _without_records(self, path: Path, wanted: Wanted) -> None:
+        if wanted.session and wanted.session in path.stem:
+            path.unlink(missing_ok=True)
+            return
+        with ExitStack() as stack:
+            if path.parent.name == "spool":
+                drain = stack.enter_context((path.parent / "drain.lock").open("a"))
+                fcntl.flock(drain, fcntl.LOCK_EX)
+            if not path.exists():
+                return
+            stream = stack.enter_context(path.open("r+b"))
+            fcntl.flock(stream, fcntl.LOCK_EX)  # a hook that waits for it finds the new file afterwards
+            fresh = path.with_name(f"{path.name}.tmp")
+            with fresh.open("wb") as target:
+                target.writelines(line for line in stream if not _record_holds(line, wanted))
+                target.flush()
+                os.fsync(target.fileno())
+            fresh.chmod(0o600)
+            fresh.replace(path)
+
+    # ---- checkpoints: copies of everything ----
+
+    def checkpoints(self, wanted: Wanted) -> tuple[list[str], list[str]]:
+        """The checkpoints that hold it, and those that cannot be read."""
+        held, unreadable = [], []
+        folder = self.workspace / CHECKPOINTS
+        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            if not path.is_dir():
+                continue
+            try:
+                if any(_copy_holds(relative, file, wanted) for relative, file in _below(path)):
+                    held.append(path.name)
+            except CorruptDatabase:
+                unreadable.append(path.name)
+        return held, unreadable
+
+    def remove_checkpoint(self, name: str) -> None:
+        """Remove a checkpoint whole: part of it could not be restored."""
+        with locked(self.workspace / CHECKPOINTS):
+            shutil.rmtree(self.workspace / CHECKPOINTS / name, ignore_errors=True)
+
+
+def _below(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Every regular file below a folder; links are not followed."""
+    if not folder.is_dir() or folder.is_symlink():
+        return
+    for where, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            path = Path(where, name)
+            if path.is_file() and not path.is_symlink():
+                yield path.relative_to(folder).as_posix(), path
+
+
+def _record_holds(line: bytes, wanted: Wanted) -> bool:
+    text = line.decode("utf-8", "replace")
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError):
+        return holds(wanted.matcher, text)
+    if wanted.session and isinstance(record, dict) and record.get("session") == wanted.session:
+        return True
+    return any(holds(wanted.matcher, part) for part in texts_in(record))
+
+
+def _text_holds(path: Path, wanted: Wanted) -> bool:
+    text = path.read_bytes().decode("utf-8", "replace")
+    return any(holds(wanted.matcher, part) for part in texts_in(text))
+
+
+def _copy_holds(relative: str, path: Path, wanted: Wanted) -> bool:
+    if path.suffix == ".db":
+        return any(
+            any(holds(wanted.matcher, part) for part in texts_in(text))
+            or (wanted.session != "" and column == "session_id" and text == wanted.session)
+            for column, text in texts_of(path)
+        )
+    text = path.read_bytes().decode("utf-8", "replace")
+    return bool(removed_lines(relative.removeprefix("workspace/"), text, wanted))
