@@ -15,6 +15,8 @@ from mcp import Client, StdioServerParameters
 from serving import SHIM, context, prompt, serving, through_shim
 
 from nanoclaw_memory.faces import shim
+from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.types import Scope
 
 
 @pytest.fixture
@@ -22,16 +24,30 @@ def anyio_backend():
     return "asyncio"
 
 
-@pytest.fixture
-def stocked(home, ncm_process):
-    """A home with something in every layer that hooks read, without a model."""
-    ncm_process("init")
-    ncm_process("graph", "add", "Keystone", "port", "3000", "--category", "project")
-    ncm_process("entries", "store", "Prefers tea", "--type", "preference")
-    ncm_process("write", "Chose SQLite", "--tag", "decision", "-i", "0.9")
-    ncm_process("--group", "work", "init")
-    ncm_process("--group", "work", "graph", "add", "Vault", "opens_with", "plum blossom")
+def stock(home):
+    """Something in every layer that hooks read, without a model."""
+    with Memory.open(home) as memory:
+        memory.init()
+        memory.fact_upsert("Keystone", "port", "3000", "project")
+        memory.store("Prefers tea", "preference")
+        memory.write("Chose SQLite", "decision", 0.9)
+    with Memory.open(home, Scope("work")) as work:
+        work.init()
+        work.fact_upsert("Vault", "opens_with", "plum blossom")
     return home
+
+
+@pytest.fixture
+def stocked(home):
+    """A home without a server."""
+    return stock(home)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """The same with one."""
+    with serving(stock(tmp_path_factory.mktemp("shim") / "home"), "--no-http", "--no-upkeep") as found:
+        yield found.home
 
 
 EVENTS = [
@@ -59,25 +75,23 @@ def unmarked(answer):
     return re.sub(r"(\[/[A-Z ]+) [0-9a-f]{8}\]", r"\1]", answer)
 
 
-def test_hooks_give_the_same_answers_with_and_without_a_server(stocked):
-    def ask_all(session):
+def test_hooks_give_the_same_answers_with_and_without_a_server(stocked, served):
+    def ask_all(home):
         return [
             unmarked(
                 through_shim(
-                    stocked,
+                    home,
                     *options,
                     "hook",
                     name,
-                    stdin=json.dumps({"session_id": session, "hook_event_name": name, **fields}),
+                    stdin=json.dumps({"session_id": "same", "hook_event_name": name, **fields}),
                 )
             )
             for options in ((), ("--shared",), ("--group", "work"))
             for name, fields in EVENTS
         ]
 
-    cold = ask_all("cold")
-    with serving(stocked, "--no-upkeep"):
-        warm = ask_all("warm")
+    cold, warm = ask_all(stocked), ask_all(served)
     assert [json.loads(answer) if answer else {} for answer in warm] == [
         json.loads(answer) if answer else {} for answer in cold
     ]
@@ -85,43 +99,38 @@ def test_hooks_give_the_same_answers_with_and_without_a_server(stocked):
 
 
 @pytest.mark.parametrize("stdin", ["", "not json", "[]", "null", "{" * 5000, "\x00", '{"session_id": ["x"]}'])
-def test_malformed_input_is_met_with_silence_through_the_server_too(stocked, stdin):
-    with serving(stocked, "--no-http"):
-        assert through_shim(stocked, "hook", "no-such-event", stdin=stdin) == ""
-        assert through_shim(stocked, "hook", "user-prompt-submit", stdin=stdin) == ""
+def test_malformed_input_is_met_with_silence_through_the_server_too(served, stdin):
+    assert through_shim(served, "hook", "no-such-event", stdin=stdin) == ""
+    assert through_shim(served, "hook", "user-prompt-submit", stdin=stdin) == ""
 
 
-def test_a_prompt_of_five_megabytes_passes_and_one_of_nine_is_met_with_silence(stocked):
-    with serving(stocked, "--no-http"):
-        asked = prompt("What port does Keystone run on? " + "x " * 2_500_000)
-        assert "Keystone" in context(through_shim(stocked, "hook", "user-prompt-submit", stdin=asked))
-        assert through_shim(stocked, "hook", "user-prompt-submit", stdin=prompt("x" * 9_000_000)) == ""
-        assert "# Soul" in context(through_shim(stocked, "hook", "session-start", stdin="{}"))
+def test_a_prompt_of_five_megabytes_passes_and_one_of_nine_is_met_with_silence(served):
+    asked = prompt("What port does Keystone run on? " + "x " * 2_500_000)
+    assert "Keystone" in context(through_shim(served, "hook", "user-prompt-submit", stdin=asked))
+    assert through_shim(served, "hook", "user-prompt-submit", stdin=prompt("x" * 9_000_000)) == ""
+    assert "# Soul" in context(through_shim(served, "hook", "session-start", stdin="{}"))
 
 
-def test_a_hook_sees_the_group_it_was_installed_for_and_no_other(stocked):
+def test_a_hook_sees_the_group_it_was_installed_for_and_no_other(served):
     asked = prompt("What does the Vault open with?")
-    with serving(stocked, "--no-http"):
-        own = through_shim(stocked, "--group", "work", "hook", "user-prompt-submit", stdin=asked)
-        assert "plum blossom" in own
-        for options in ((), ("--group", "../work"), ("--group", "../groups/work"), ("--group", "nowhere")):
-            assert "plum" not in through_shim(stocked, *options, "hook", "user-prompt-submit", stdin=asked)
-        # The payload cannot choose: only the command that a person installed names the group.
-        forged = json.dumps({**json.loads(asked), "group": "work", "scope": {"group": "work"}})
-        assert "plum" not in through_shim(stocked, "hook", "user-prompt-submit", stdin=forged)
+    own = through_shim(served, "--group", "work", "hook", "user-prompt-submit", stdin=asked)
+    assert "plum blossom" in own
+    for options in ((), ("--group", "../work"), ("--group", "../groups/work"), ("--group", "nowhere")):
+        assert "plum" not in through_shim(served, *options, "hook", "user-prompt-submit", stdin=asked)
+    # The payload cannot choose: only the command that a person installed names the group.
+    forged = json.dumps({**json.loads(asked), "group": "work", "scope": {"group": "work"}})
+    assert "plum" not in through_shim(served, "hook", "user-prompt-submit", stdin=forged)
 
 
-def test_our_own_child_agents_are_not_answered(stocked):
-    with serving(stocked, "--no-http"):
-        asked = prompt("What port does Keystone run on?")
-        assert through_shim(stocked, "hook", "user-prompt-submit", stdin=asked, NANOCLAW_NO_HOOKS="1") == ""
-
-
-def test_settings_in_the_environment_go_round_the_server(stocked):
+def test_our_own_child_agents_are_not_answered(served):
     asked = prompt("What port does Keystone run on?")
-    with serving(stocked, "--no-http"):
-        name = "NANOCLAW_PLUGINS_ENTRIES_GRAPH_MEMORY_ENABLED"
-        silent = through_shim(stocked, "hook", "user-prompt-submit", stdin=asked, **{name: "false"})
+    assert through_shim(served, "hook", "user-prompt-submit", stdin=asked, NANOCLAW_NO_HOOKS="1") == ""
+
+
+def test_settings_in_the_environment_go_round_the_server(served):
+    asked = prompt("What port does Keystone run on?")
+    name = "NANOCLAW_PLUGINS_ENTRIES_GRAPH_MEMORY_ENABLED"
+    silent = through_shim(served, "hook", "user-prompt-submit", stdin=asked, **{name: "false"})
     assert "GRAPH MEMORY" not in silent
 
 
@@ -234,9 +243,11 @@ def parameters(home, *options):
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("with_server", [True, False])
-async def test_an_mcp_client_gets_the_same_with_and_without_a_server(stocked, mode, with_server):
+async def test_an_mcp_client_gets_the_same_with_and_without_a_server(stocked, served, mode, with_server):
+    home = served if with_server else stocked
+
     async def ask():
-        async with Client(parameters(stocked, "mcp", "--tools", "all"), mode=mode) as client:
+        async with Client(parameters(home, "mcp", "--tools", "all"), mode=mode) as client:
             names = [tool.name for tool in (await client.list_tools()).tools]
             fact = await client.call_tool("graph_search", {"query": "What port does Keystone run on?"})
             refused = await client.call_tool("memory_get", {"file": "../../etc/passwd"})
@@ -248,11 +259,7 @@ async def test_an_mcp_client_gets_the_same_with_and_without_a_server(stocked, mo
             assert {hit["origin"] for hit in found.structured_content["hits"]} == {"agent"}
             return names, fact.content[0].text, refused.content[0].text, missing.content[0].text, soul
 
-    if with_server:
-        with serving(stocked, "--no-http"):
-            names, fact, refused, missing, soul = await ask()
-    else:
-        names, fact, refused, missing, soul = await ask()
+    names, fact, refused, missing, soul = await ask()
     assert len(names) == 14
     assert "Keystone.port = 3000" in fact
     assert "outside the memory" in refused
@@ -261,17 +268,16 @@ async def test_an_mcp_client_gets_the_same_with_and_without_a_server(stocked, mo
 
 
 @pytest.mark.anyio
-async def test_fifty_calls_at_once_through_the_shim_all_answer(stocked):
+async def test_fifty_calls_at_once_through_the_shim_all_answer(served):
     import anyio
 
-    with serving(stocked, "--no-http"):
-        async with Client(parameters(stocked, "mcp")) as client:
-            results = []
+    async with Client(parameters(served, "mcp")) as client:
+        results = []
 
-            async def one(number):
-                results.append(await client.call_tool("memory_write", {"content": f"line {number}"}))
+        async def one(number):
+            results.append(await client.call_tool("memory_write", {"content": f"line {number}"}))
 
-            async with anyio.create_task_group() as group:
-                for number in range(50):
-                    group.start_soon(one, number)
+        async with anyio.create_task_group() as group:
+            for number in range(50):
+                group.start_soon(one, number)
     assert sum(not result.is_error for result in results) == 50
