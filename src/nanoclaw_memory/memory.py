@@ -784,6 +784,25 @@ class Memory:
 
         return TombstoneTable(self.database("facts")).forgets(text)
 
+    def _tombstones(self) -> list[tuple[Any, ...]]:
+        if not (self.home.data(self.scope.group) / "facts.db").exists():
+            return []
+        from nanoclaw_memory.store.tombstones import TombstoneTable
+
+        return TombstoneTable(self.database("facts")).all()
+
+    def _forget_again(self, tombstones: list[tuple[Any, ...]]) -> None:
+        """A restored database knows less: put the tombstones up again, and take out what they keep away."""
+        if not tombstones:
+            return
+        from nanoclaw_memory.store.tombstones import TombstoneTable
+        from nanoclaw_memory.upkeep.forget import Asked, Forgetting
+
+        db = self.database("facts")
+        with db.transaction():
+            TombstoneTable(db).carry(tombstones)
+        Forgetting(self._premises(), Asked(again=True)).carry_out(lambda pages: False, checkpoints=False)
+
     def _premises(self) -> Premises:
         from nanoclaw_memory.upkeep.forget import Premises
         from nanoclaw_memory.upkeep.forget_files import Files
@@ -978,6 +997,7 @@ class Memory:
     def _loops(self) -> Iterator[Finding]:
         """The learning loops; none of a memory that is not there, or that this scope may not look into."""
         from nanoclaw_memory.errors import StoreError
+        from nanoclaw_memory.types import Finding
         from nanoclaw_memory.upkeep.loops import findings
 
         if not self.scope.private or not self.home.workspace(self.scope.group).is_dir():
@@ -1093,7 +1113,9 @@ class Memory:
         """Bring back a checkpoint, all or nothing; the present state is saved as another one first."""
         from nanoclaw_memory.workspace.restore import restore
 
+        forgotten = self._tombstones()
         done = restore(self.checkpoints, name)
+        self._forget_again(forgotten)
         self.telemetry.record("restore", files=done.replaced, removed=done.removed)
         return done
 
