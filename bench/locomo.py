@@ -1,9 +1,10 @@
 """LoCoMo through the public path: each session is an archived conversation, each question a `Memory.search`.
 
-    python bench/locomo.py DATA [--models DIR] [--keep DIR] [--rerank] [--modes keyword,vector,hybrid]
+    python bench/locomo.py DATA [--models DIR] [--keep DIR] [--rerank] [--ablate] [--modes keyword,vector,hybrid]
 
-DATA is a file of the LoCoMo shape (not shipped: its licence is CC BY-NC). One memory per conversation; the unit is
-the dialog turn; the query is the question alone. Prints Markdown tables; `--json FILE` writes all figures.
+DATA is a file of the LoCoMo shape (not shipped: its licence is CC BY-NC). One memory per conversation; the unit
+is the dialog turn; the query is the question alone. Prints Markdown tables; `--json FILE` writes all figures;
+`--ablate` takes the steps of hybrid search away one by one.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.search import ranking
 from nanoclaw_memory.types import Hit
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
@@ -33,6 +35,7 @@ MODES: dict[str, dict[str, str]] = {
     "hybrid + cross-encoder": {"rerank.provider": "local", "rerank.timeoutMs": "60000"},
 }
 DEPTH = 100
+DATA = Path(__file__).parent.parent.parent / "shared" / "data" / "locomo" / "locomo_dev.json"
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,8 @@ def main() -> None:
         for conversation in conversations:
             _write(root / conversation.name, conversation, options.models)
         results = {name: _measure(root, conversations, MODES[name]) for name in chosen}
+        if options.ablate:
+            results |= _ablated(root, conversations)
     _print(results)
     if options.json:
         options.json.write_text(json.dumps(_plain(results), indent=2), encoding="utf-8")
@@ -82,13 +87,14 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("data", type=Path)
+    parser.add_argument("data", type=Path, nargs="?", default=DATA)
     parser.add_argument("--models", type=Path, default=Path("~/.nanoclaw/models").expanduser())
     parser.add_argument(
         "--keep", type=Path, help="keep the memories here, so that a second run embeds nothing"
     )
     parser.add_argument("--modes", default="keyword,vector,hybrid")
     parser.add_argument("--rerank", action="store_true", help="the cross-encoder too: minutes of CPU")
+    parser.add_argument("--ablate", action="store_true", help="hybrid with one step left out at a time")
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
 
@@ -174,6 +180,34 @@ def _measure(root: Path, conversations: list[Conversation], overrides: dict[str,
                 wanted = {one.split(":")[0] for one in asked.evidence}
                 session_level[asked.category].rows.append(_figures(sessions, wanted))
     return {"turn": turn_level, "session": session_level, "latency": sorted(latency)}
+
+
+def _ablated(root: Path, conversations: list[Conversation]) -> dict[str, dict[str, Any]]:
+    """Hybrid search without each of its steps, and without all of them."""
+    results = {}
+    lent, speaker = dict(ranking._LENT), ranking.SPEAKER
+    fields = "bm25(1.0, 0.4, 0.5)"
+    for name, lending, bonus, weights in (
+        ("no score from turns beside", {}, speaker, fields),
+        ("no words of turns beside", lent, speaker, "bm25(1.0, 0.0, 0.5)"),
+        ("no bonus for the speaker named", lent, 0.0, fields),
+        ("no speaker, heading and day in the words", lent, speaker, "bm25(1.0, 0.4, 0.0)"),
+        ("none of these", {}, 0.0, "bm25(1.0, 0.0, 0.0)"),
+    ):
+        ranking._LENT, ranking.SPEAKER = lending, bonus
+        _set_fields(root, conversations, weights)
+        results[f"hybrid, {name}"] = _measure(root, conversations, {})
+    ranking._LENT, ranking.SPEAKER = lent, speaker
+    _set_fields(root, conversations, fields)
+    return results
+
+
+def _set_fields(root: Path, conversations: list[Conversation], weights: str) -> None:
+    for conversation in conversations:
+        with Memory.open(root / conversation.name) as memory, memory.database("index").transaction():
+            memory.database("index").execute(
+                "INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('rank', :weights)", {"weights": weights}
+            )
 
 
 def _turns_of(conversation: Conversation, hits: tuple[Hit, ...]) -> list[str]:

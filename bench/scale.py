@@ -13,7 +13,8 @@ import argparse
 import ast
 import itertools
 import random
-import resource
+import subprocess
+import sys
 import sysconfig
 import tempfile
 import time
@@ -64,8 +65,14 @@ def main() -> None:
     random.Random(1).shuffle(texts)
     model = LocalEmbedder(options.models / "e5-small-v2")
     began = time.process_time()
-    real = model.embed_documents(texts[:REAL])
-    print(f"embedding: {REAL / (time.process_time() - began):.0f} texts a second of CPU\n")
+    kept = options.keep / "real.npy" if options.keep else None
+    if kept and kept.exists():
+        real = np.load(kept)
+    else:
+        real = model.embed_documents(texts[:REAL])
+        print(f"embedding: {REAL / (time.process_time() - began):.0f} texts a second of CPU\n")
+        if kept:
+            np.save(kept, real)
     questions = questions_of(texts[REAL : REAL + QUESTIONS])
     known = {question: model.embed_query(question) for question in questions}
     chain = Chain((Prepared(model.identity, known),))
@@ -73,7 +80,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         for size in map(int, options.sizes.split(",")):
             folder = (options.keep or Path(scratch)) / str(size)
-            rows.append(measure(folder, size, texts, real, chain, questions, options.baseline))
+            rows.append(measure(folder, size, texts, real, chain, questions, options))
     head = ["chunks", "index /s", "DB MB", "load s", "RSS MB", "keyword p50", "vector p50", "hybrid p50", "hybrid p95",
             "plain FTS5", "sqlite-vec"]  # fmt: skip
     table(head, rows)
@@ -157,12 +164,18 @@ def chunk_of(number: int, texts: list[str]) -> NewChunk:
 
 
 def measure(
-    folder: Path, size: int, texts: list[str], real: Any, chain: Chain, questions: list[str], baseline: bool
+    folder: Path,
+    size: int,
+    texts: list[str],
+    real: Any,
+    chain: Chain,
+    questions: list[str],
+    options: argparse.Namespace,
 ) -> list[object]:
     folder.mkdir(parents=True, exist_ok=True)
     chunks, rate = build(folder, size, texts, real, chain.identity.key)
     index = Index(chunks, folder / "lock", lambda: (), Chunking(), lambda: chain)
-    searcher = Searcher(_still(index), 30)
+    searcher = Searcher(still(index), 30)
     candidates = Candidates(index, None, None, None)
     began = time.process_time()
     candidates.pool(questions[0], fast=False)
@@ -173,15 +186,35 @@ def measure(
     vector = timed(lambda question: matrix.nearest(chain.embed_query(question).vector, 100), questions)
     hybrid = timed(lambda question: searcher.search(Question(question, 10, date(2026, 1, 1))), questions)
     disk = sum(path.stat().st_size for path in folder.iterdir()) / 1e6
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    memory = resident(folder, options.models, questions[0])
     plain, brute = (
-        baselines(folder, chunks, matrix, chain, questions) if baseline else (float("nan"), float("nan"))
+        baselines(folder, chunks, matrix, chain, questions)
+        if options.baseline
+        else (float("nan"), float("nan"))
     )
     chunks.database.close()
     return [f"{size:,}", rate, disk, load, memory, keyword[0], vector[0], *hybrid, plain, brute]
 
 
-def _still(index: Index) -> Index:
+def resident(folder: Path, models: Path, question: str) -> float:
+    """Megabytes of a process of its own that has loaded the model and the index, and searched."""
+    code = (
+        "import sys, resource; sys.path.insert(0, 'bench'); from scale import *\n"
+        "folder, models, question = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]\n"
+        "chain = Chain((LocalEmbedder(models / 'e5-small-v2'),))\n"
+        "chunks = Chunks(SqliteDatabase(folder / 'index.db', 'index'))\n"
+        "index = Index(chunks, folder / 'lock', lambda: (), Chunking(), lambda: chain)\n"
+        "Searcher(still(index), 30).search(Question(question, 10, date(2026, 1, 1)))\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)"
+    )
+    command = [sys.executable, "-c", code, str(folder), str(models), question]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, cwd=Path(__file__).parent.parent
+    )
+    return float(done.stdout)
+
+
+def still(index: Index) -> Index:
     """The index without a look at the disk: there are no files here."""
 
     class Still(Index):

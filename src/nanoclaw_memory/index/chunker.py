@@ -12,7 +12,7 @@ from nanoclaw_memory.types import Chunk
 from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path
 
-VERSION = 2
+VERSION = 3
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _DAY = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
@@ -160,7 +160,11 @@ def _turns(lines: Sequence[_Line]) -> list[tuple[str, list[_Line]]]:
             turns.append((speaker, [line]))
         else:
             turns[-1][1].append(line)
-    return [(who, said) for who, said in turns if any(line.text.strip() for line in said)]
+    return [
+        (who, said)
+        for who, said in turns
+        if any(line.text.strip() and (who or not line.opens) for line in said)
+    ]
 
 
 def _speakers(lines: Sequence[_Line]) -> list[str]:
