@@ -12,6 +12,7 @@ SAME = 0.6  # share of words from which two lessons are one
 KEY_WORDS = 3
 _WEAK = frozenset(
     "use using write writing answer answers please always never next time check make want need like put give"
+    " must shall ought told asked already prefer rather keep stop quit avoid future forward going straight"
     " say show tell thing way good wrong right first again now on don't dont doesn't shouldn't instead before"
     " benutze verwende schreib schreibe bitte immer nie mal nicht kein keine mehr machen das die der ein eine und"
     " mit ist du ich es zu auf".split()

@@ -1,0 +1,157 @@
+"""Corrections are told from quotes, code, tasks and small talk, and become lessons."""
+
+from __future__ import annotations
+
+import importlib.util
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nanoclaw_memory.lessons import corrections, extraction, matching, maturity
+from nanoclaw_memory.types import Lesson
+
+BENCH = Path(__file__).parents[3] / "bench" / "corrections.py"
+
+
+def labelled():
+    spec = importlib.util.spec_from_file_location("bench_corrections", BENCH)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_precision_and_recall_stay_above_nine_in_ten_on_both_halves():
+    bench = labelled()
+    everything = bench.messages()
+    assert len(everything) >= 300
+    for half in (everything[0::2], everything[1::2]):
+        _, _, precision, recall = bench.score(half, show=False)
+        assert precision >= 0.9
+        assert recall >= 0.9
+
+
+@pytest.mark.parametrize(
+    ("message", "kind", "weight"),
+    [
+        ("No, wrong. It's Friday.", "wrong", 1.0),
+        ("Stop doing that please", "stop", 1.0),
+        ("Don't use tabs", "dont", 0.9),
+        ("You should ask first", "should", 0.8),
+        ("Next time add a test", "future", 0.8),
+        ("That's not what I wanted", "wrong", 0.8),
+        ("Please always cite sources", "always", 0.7),
+        ("I prefer short answers", "prefer", 0.7),
+        ("That's too verbose", "length", 0.6),
+        ("Hör auf, mir das zu erklären", "stop", 1.0),
+        ("Du solltest vorher fragen", "should", 0.8),
+    ],
+)
+def test_patterns_carry_their_weights(message, kind, weight):
+    found = corrections.find(message)
+    assert (found[0].kind, found[0].weight) == (kind, weight)
+
+
+def test_the_same_words_in_quotes_code_or_a_citation_are_no_correction():
+    said = "Stop doing that"
+    assert corrections.find(said)
+    for hidden in (
+        f'She shouted "{said}"',
+        f"`{said}`",
+        f"```\n{said}\n```",
+        f"> {said}\nWhat does it mean?",
+    ):
+        assert corrections.find(hidden) == []
+
+
+def test_praise_is_not_a_correction_and_a_correction_no_praise():
+    assert corrections.is_praise("Perfect, exactly what I wanted!")
+    assert corrections.is_praise("Genau so, danke!")
+    assert not corrections.is_praise("Perfect would be without emojis. Stop using them.")
+
+
+@given(st.text(max_size=3_000))
+def test_no_text_whatever_breaks_detection(text):
+    corrections.find(text)
+
+
+def test_a_megabyte_is_read_in_part():
+    assert corrections.find("Don't push to main. " + "x" * 1_000_000)
+
+
+def test_a_lesson_says_when_what_and_why():
+    message = "Thanks, but don't push straight to main, open a pull request."
+    lesson = extraction.extract(corrections.find(message), message, "Fix the login bug")
+    assert lesson == extraction.Extracted(
+        "Fix the login bug", "Don't push straight to main, open a pull request.", "consent", False
+    )
+
+
+def test_a_contradiction_keeps_the_sentence_that_says_what_is_right():
+    message = "No, that's wrong. Anna works at Siemens."
+    lesson = extraction.extract(corrections.find(message), message, "")
+    assert lesson.lesson == "No, that's wrong. Anna works at Siemens."
+
+
+def test_how_to_answer_is_general_and_what_to_do_is_not():
+    for message, general in (("Stop using emojis in answers", True), ("Never delete a branch", False)):
+        assert extraction.extract(corrections.find(message), message, "").general is general
+
+
+def lesson(number=1, text="Don't push straight to main", trigger="Fix the login bug", **more):
+    values = {"principle": "consent", "effectiveness": 1.0, "injections": 0, "state": "active", **more}
+    return Lesson(number, trigger, text, **values)
+
+
+def test_a_lesson_applies_by_its_own_words_by_its_trigger_or_by_meaning():
+    one = lesson()
+    assert matching.match("Please push it", [one], {}, 0.8, 3)[0].why == "words: push"
+    assert matching.match("Fix the login bug again", [one], {}, 0.8, 3)
+    assert matching.match("Ship that", [one], {}, 0.8, 3) == []
+    assert matching.match("Ship that", [one], {1: 0.9}, 0.8, 3)[0].why == "meaning: 0.90"
+    assert matching.match("Ship that", [one], {1: 0.7}, 0.8, 3) == []
+
+
+def test_at_most_three_lessons_and_general_ones_last():
+    general = lesson(9, "Answer briefly", general=True)
+    found = matching.match("push it", [general, *(lesson(n) for n in range(1, 6))], {}, 0.8, 3)
+    assert [one.lesson.id for one in found] == [1, 2, 3]
+    found = matching.match("push it", [general, lesson(1)], {}, 0.8, 3)
+    assert [one.lesson.id for one in found] == [1, 9]
+
+
+def test_effectiveness_starts_at_one_and_follows_what_happened():
+    assert maturity.effectiveness(0, 0) == 1.0
+    assert maturity.effectiveness(4, 4) == 1.0
+    assert maturity.effectiveness(3, 0) == 0.25
+
+
+@given(st.integers(0, 1000), st.integers(0, 1000))
+def test_effectiveness_is_a_share(known, helped):
+    assert 0 < maturity.effectiveness(known, min(known, helped)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("created", "effectiveness", "injections", "state", "ripe"),
+    [
+        ("2026-01-20T00:00:00Z", 0.9, 5, "active", True),
+        ("2026-02-10T00:00:00Z", 0.9, 5, "active", False),
+        ("2026-01-20T00:00:00Z", 0.8, 5, "active", False),
+        ("2026-01-20T00:00:00Z", 0.9, 4, "active", False),
+        ("2026-01-20T00:00:00Z", 0.9, 5, "metabolized", False),
+    ],
+)
+def test_a_lesson_is_ripe_after_thirty_days_five_injections_and_real_effect(
+    created, effectiveness, injections, state, ripe
+):
+    one = lesson(effectiveness=effectiveness, injections=injections, state=state, created_at=created)
+    assert maturity.is_ripe(one, datetime(2026, 2, 23, tzinfo=UTC)) is ripe
+
+
+def test_twenty_injections_without_effect_retire_a_lesson():
+    assert maturity.without_effect(20, 9)
+    assert not maturity.without_effect(20, 10)
+    assert not maturity.without_effect(19, 0)
