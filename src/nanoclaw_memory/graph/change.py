@@ -109,16 +109,21 @@ class Change:
             self._refuse_forgotten(row["entity"], row["key"], row["value"])
             line = self.facts.line(names, row["slot"])
             seen = [entry.fact for entry in line if origin.sees_all or entry.shared]
-            same = self._same(line, digest(row["value"]), start)
+            same = self._same(line, digest(row["value"]), start, several)
             where = Place(()) if several else place(seen, start)
             if same:
                 return self._confirmed(same, where, start, row, permanent)
             return self._inserted(row, where, start, now)
 
-    def _same(self, line: list[FactRow], wanted: str, start: str) -> FactRow | None:
-        """The entry of the line with this value that holds at `start`, or is the next to hold."""
+    def _same(self, line: list[FactRow], wanted: str, start: str, several: bool) -> FactRow | None:
+        """The entry of the line with this value that holds at `start`, or is the next to hold.
+
+        Of several values none follows another: the one that holds now is the same from an earlier day on.
+        """
         equal = [entry for entry in line if digest(entry.fact.value) == wanted]
         holds = [e for e in equal if not e.fact.valid_to or e.fact.valid_to > start]
+        if several:
+            return holds[0] if holds else None
         following = place([entry.fact for entry in line], start).followed_by
         return next((e for e in holds if e.fact.valid_from <= start or e.fact.id == following), None)
 

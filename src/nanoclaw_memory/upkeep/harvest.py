@@ -25,6 +25,10 @@ A_USE = 0.04  # for each time that it answered a question, five at most
 LASTING = 0.05  # for coming up again after a week
 ROUTINE_DAYS = 3  # the same words on so many days are a habit of the log, no insight
 MAX_TEXT = 400
+# Without one of these, or a question that it answered, saying a thing often makes it no wisdom.
+_TELLING = frozenset(
+    "decision lesson milestone preference project person user family correction insight".split()
+)
 # Open items are no wisdom, and what others wrote is never promoted by itself.
 _NEVER = frozenset("todo task question open idea web tool untrusted import".split())
 _QUESTION = re.compile(r"\?\s*$")
@@ -149,6 +153,8 @@ def _weighed(group: list[Line], uses: dict[tuple[str, int], int]) -> Candidate:
     again = min(len(days), len(wordings)) - 1
     asked = sum(uses.get((line.path, line.number), 0) for line in group)
     lasting = (max(days) - min(days)).days >= 7
+    if best.importance < CERTAIN and not asked and not any(line.tag in _TELLING for line in group):
+        again, lasting = 0, False
     score = (
         best.importance
         + A_DAY_MORE * min(again, 3)

@@ -25,14 +25,17 @@ _GIVEN_UP = re.compile(
     re.IGNORECASE,
 )
 _NAME = re.compile(r"(?<=[\w,;:)] )[A-ZÀ-Þ][\w.+#-]*\w|\b\w+[A-Z]\w*\b")
+_REASON = re.compile(r"\s(?:because|since|so that|weil|damit)\s", re.IGNORECASE)
 _EXACT = re.compile(r"`[^`]+`|\"[^\"]+\"|https?://\S+|[\w.-]*[/_][\w./-]+")
 
 
 @dataclass(frozen=True)
 class Sense:
-    """What of a line is compared: stems, numbers, whether it denies, and what it gives up."""
+    """What of a line is compared: stems, those before the reason, names, numbers, denial, and what it gives up."""
 
     stems: frozenset[str]
+    core: frozenset[str]
+    names: frozenset[str]
     numbers: frozenset[str]
     denies: bool
     given_up: frozenset[str]
@@ -43,9 +46,14 @@ def sense(text: str) -> Sense:
     """A line without its label and date, ready to be compared."""
     plain = without_date(text)
     numbers = frozenset(match.rstrip(".,") for match in _NUMBER.findall(plain))
-    stems = frozenset(stem(word) for word in content_words(plain) if not word.isdigit())
+    names = frozenset(stem(word) for name in _NAME.findall(plain) for word in content_words(name))
     given_up = frozenset(stem(match["what"].casefold()) for match in _GIVEN_UP.finditer(plain))
-    return Sense(stems, numbers, bool(_NEGATION & set(words(plain))), given_up)
+    core = _stems(_REASON.split(plain)[0])
+    return Sense(_stems(plain), core, names, numbers, bool(_NEGATION & set(words(plain))), given_up)
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in content_words(text) if not word.isdigit())
 
 
 def stem(word: str) -> str:
@@ -74,7 +82,12 @@ def within(one: Sense, other: Sense) -> float:
 
 def says_already(known: Sense, new: Sense) -> bool:
     """Whether a known line says all that a new one does."""
-    return within(new, known) >= SAME and new.numbers <= known.numbers and new.denies == known.denies
+    return (
+        within(new, known) >= SAME
+        and new.names <= known.stems
+        and new.numbers <= known.numbers
+        and new.denies == known.denies
+    )
 
 
 def alike(one: Sense, other: Sense) -> bool:
@@ -84,20 +97,26 @@ def alike(one: Sense, other: Sense) -> bool:
     return (
         bool(every)
         and common / every >= SUBJECT
+        and not _of_others(one, other)
         and one.numbers == other.numbers
         and one.denies == other.denies
     )
 
 
+def _of_others(one: Sense, other: Sense) -> bool:
+    """Whether each names somebody or something that the other does not."""
+    return bool(one.names - other.stems and other.names - one.stems)
+
+
 def disagree(known: Sense, new: Sense) -> str:
     """Why a new line cannot hold beside a known one; empty when it can."""
-    least = min(len(known.stems), len(new.stems))
-    common = len(known.stems & new.stems)
+    least = min(len(known.core), len(new.core))
+    common = len(known.core & new.core)
     if least < 2 or common < 2:
         return ""
-    if new.given_up & known.stems and common / least >= 0.3:
+    if new.given_up & known.core and common / least >= 0.5 and known.names - new.given_up <= new.stems:
         return "it gives up what that line says"
-    if common / least < SUBJECT:
+    if common / least < SUBJECT or _of_others(known, new):
         return ""
     if known.denies != new.denies:
         return "one denies what the other says"
@@ -109,7 +128,8 @@ def disagree(known: Sense, new: Sense) -> str:
 def extends(known: Sense, new: Sense) -> bool:
     """Whether a new line says what a known one does, and more."""
     more = len(new.stems - known.stems) >= 2
-    return within(known, new) >= SAME and more and known.numbers <= new.numbers and known.denies == new.denies
+    same = known.names <= new.stems and known.numbers <= new.numbers and known.denies == new.denies
+    return within(known, new) >= SAME and more and same
 
 
 def lost(sources: list[str], text: str) -> str:
