@@ -352,7 +352,7 @@ def main() -> None:
     parser.add_argument("--no-histories", action="store_true")
     given = parser.parse_args()
     rows = [row for size in given.sizes.split(",") for row in measure(int(size))]
-    table(["facts", "what", "ours, CPU ms p50 / p95", "000's SQL"], rows)
+    table(["facts", "what", "ours, CPU ms p50 / p95", "plain SQL"], rows)
     if not given.no_histories:
         print("\n200 facts that changed 2 to 6 times\n")
         table(["question", "share"], histories())
