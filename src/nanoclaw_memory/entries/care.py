@@ -53,8 +53,6 @@ def purge(entries: Entries) -> int:
     with room.db.transaction():
         gone = purgeable(entries)
         for entry in gone:
-            if entry.superseded_by:
-                room.table.relink(entry.id, entry.superseded_by)
             room.table.delete(entry.id)
             room.audit("purge", entry.id, type=entry.type, text=fingerprint(entry.content))
     return len(gone)
