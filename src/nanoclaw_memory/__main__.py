@@ -1,5 +1,15 @@
-"""`python -m nanoclaw_memory` is the command line."""
+"""`python -m nanoclaw_memory` is the command line; a plain hook goes a shorter way."""
 
-from nanoclaw_memory.faces.cli import main
+import sys
 
-main()
+from nanoclaw_memory.faces import shim
+
+request = shim.parse(sys.argv[1:])
+if request is not None and request.kind == "hook":
+    from nanoclaw_memory.faces.cold import hook
+
+    hook(request)
+else:
+    from nanoclaw_memory.faces.cli import main
+
+    main()
