@@ -93,7 +93,11 @@ def corpus() -> None:
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @pass_caller
 def corpus_add(caller: Caller, name: str, paths: tuple[Path, ...]) -> None:
-    """Index files or folders as NAME; the documents stay where they are."""
+    """Index files or folders as NAME; the documents stay where they are.
+
+    \b
+    ncm corpus add books ~/Documents/books
+    """
     with caller.memory() as memory:
         done = memory.corpora.add(name, paths, lambda stage, at, of: bar(at, of, stage))
     _show_run(caller, done)
@@ -102,7 +106,11 @@ def corpus_add(caller: Caller, name: str, paths: tuple[Path, ...]) -> None:
 @corpus.command("list")
 @pass_caller
 def corpus_list(caller: Caller) -> None:
-    """Every corpus with its sources and size."""
+    """Every corpus with its sources and size.
+
+    \b
+    ncm corpus list
+    """
     with caller.memory() as memory:
         found = memory.corpora.all()
     lines = [
@@ -117,7 +125,11 @@ def corpus_list(caller: Caller) -> None:
 @click.option("--rebuild", is_flag=True, help="Read every document again.")
 @pass_caller
 def corpus_reindex(caller: Caller, name: str, rebuild: bool) -> None:
-    """Bring NAME, or all corpora, up to date with their documents."""
+    """Bring NAME, or all corpora, up to date with their documents.
+
+    \b
+    ncm corpus reindex books
+    """
     with caller.memory() as memory:
         done = memory.corpora.reindex(name, rebuild, lambda stage, at, of: bar(at, of, stage))
     _show_run(caller, done)
@@ -127,7 +139,11 @@ def corpus_reindex(caller: Caller, name: str, rebuild: bool) -> None:
 @click.argument("name")
 @pass_caller
 def corpus_remove(caller: Caller, name: str) -> None:
-    """Forget NAME; its documents are not touched."""
+    """Forget NAME; its documents are not touched.
+
+    \b
+    ncm corpus remove books
+    """
     with caller.memory() as memory:
         memory.corpora.remove(name)
     caller.show({"removed": name}, f"removed {name}; its documents are untouched")
