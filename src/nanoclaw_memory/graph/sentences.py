@@ -32,7 +32,7 @@ _SAYS = (
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _PHONE = re.compile(r"(?<![\w.])\+?\d[\d ()/-]{6,18}\d(?!\w|\.\w)")
 _BASED = re.compile(r"\b(?:based|lives|located) in (?P<c>[^.;,]{2,40})", re.I)
-_DETAIL = re.compile(r"^(?P<key>[a-z][\w ]{1,24}?):? (?P<value>[^.;,]{1,60})$")
+_DETAIL = re.compile(r"^(?P<key>[a-z][\w ]{1,24}?):? (?P<value>(?:[^.;,]|, (?=\d)){1,60})$")
 _DETAIL_KEYS = frozenset("phone email birthday born port host role address url stack status owner".split())
 _NO_NAMES = STOP_WORDS | frozenset(
     "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
@@ -116,7 +116,7 @@ def portrait(name: str, text: str, category: str) -> Iterator[Saying]:
         yield Saying("fact", entity, "phone", phone.group().strip(), category)
     if based := _BASED.search(text):
         yield Saying("fact", entity, "location", based["c"].strip(), category)
-    for part in re.split(r"[.;,] ", text):
+    for part in re.split(r"[.;] |, (?!\d)", text):  # a date's year belongs to its day: March 15, 2016
         detail = _DETAIL.match(part.strip())
         if detail and detail["key"].casefold() in _DETAIL_KEYS:
             yield Saying("fact", entity, detail["key"], detail["value"].strip(), category)

@@ -115,3 +115,9 @@ def test_the_first_name_of_a_sentence_is_not_its_verb() -> None:
     assert first_name("Payment API reached alpha") == "Payment API"
     assert first_name("moved to Payment API") == "Payment API"
     assert first_name("Nothing special today") == ""
+
+
+def test_a_dates_year_stays_with_its_day():
+    text = "## Family\n- Ida: birthday March 15, 2016, phone 555 0142\n"
+    found = {(saying.a, saying.b): saying.c for saying in extract(text, Manner())}
+    assert found["Ida", "birthday"] == "March 15, 2016"

@@ -133,7 +133,7 @@ def relate(caller: Caller, subject: str, predicate: str, object: str, replace: b
 
 
 def _done(done: Upserted) -> str:
-    parts = ["kept" if done.created else "was known"]
+    parts = ["stored" if done.created else "was known"]
     if done.retired:
         parts.append(f"{plural(len(done.retired), 'old value')} retired")
     if done.redacted:
