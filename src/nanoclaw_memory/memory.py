@@ -787,9 +787,13 @@ class Memory:
     def _tombstones(self) -> list[tuple[Any, ...]]:
         if not (self.home.data(self.scope.group) / "facts.db").exists():
             return []
+        from nanoclaw_memory.errors import StoreError
         from nanoclaw_memory.store.tombstones import TombstoneTable
 
-        return TombstoneTable(self.database("facts")).all()
+        try:
+            return TombstoneTable(self.database("facts")).all()
+        except StoreError:  # damaged: a restore is what helps
+            return []
 
     def _forget_again(self, tombstones: list[tuple[Any, ...]]) -> None:
         """A restored database knows less: put the tombstones up again, and take out what they keep away."""

@@ -101,12 +101,12 @@ class Change:
         with self.db.transaction():
             names, row["entity"] = self._entity(row["entity"])
             row["name"] = fold(row["entity"])
+            self._refuse_forgotten(row["entity"], row["key"], row["value"])
             if self.tombstones.has(names, row["slot"], digest(row["value"])):
                 raise Refused(
                     f"{row['entity']}.{row['key']} = {row['value'][:80]} was rejected before",
                     "if it is right after all: nanoclaw-memory graph reject ENTITY KEY VALUE --undo",
                 )
-            self._refuse_forgotten(row["entity"], row["key"], row["value"])
             line = self.facts.line(names, row["slot"])
             seen = [entry.fact for entry in line if origin.sees_all or entry.shared]
             same = self._same(line, digest(row["value"]), start, several)
@@ -204,12 +204,12 @@ class Change:
             names, row["subject"] = self._entity(row["subject"])
             objects, row["object"] = self._entity(row["object"])
             row |= {"subject_name": fold(row["subject"]), "object_name": fold(row["object"])}
+            self._refuse_forgotten(row["subject"], row["predicate"], row["object"])
             if self.tombstones.has(names, row["slot"], digest(row["object"])):
                 raise Refused(
                     f"{row['subject']} → {row['predicate']} → {row['object']} was rejected before",
                     "if it is right after all: nanoclaw-memory graph reject ENTITY KEY VALUE --undo",
                 )
-            self._refuse_forgotten(row["subject"], row["predicate"], row["object"])
             line = self.relations.line(names, row["slot"])
             seen = [entry.relation for entry in line if origin.sees_all or entry.shared]
             where = place(seen, start) if one else Place(())

@@ -61,14 +61,14 @@ class Index:
         said: list[str] = []
         with self._alone() as alone:
             if not alone:
-                return self._report(Scan((), (), 0), 0, [_BUSY], began)
+                return self._report(Scan((), (), {}), 0, [_BUSY], began)
             if rebuild:
                 self.chunks.mark_stale()
             found = self.scan()
             self._store(found, progress)
             embedded = self._embed(said, progress)
             chain = self.embedder()
-            if chain and not said:
+            if chain and not said and (found.stale or embedded):
                 self.chunks.prune_vectors(chain.identity.key)
         return self._report(found, embedded, said, began)
 
@@ -106,11 +106,11 @@ class Index:
         for path in found.removed:
             self.chunks.remove_file(path)
         for done, seen in enumerate(found.changed, 1):
-            self._take(seen)
+            self._take(seen, found.known.get(seen.relative))
             if progress:
                 progress("files", done, len(found.changed))
 
-    def _take(self, seen: Seen) -> None:
+    def _take(self, seen: Seen, known: FileRow | None) -> None:
         """Read one file and store its chunks, or the reason why it has none."""
         row = FileRow(0, seen.relative, seen.size, seen.mtime_ns, "", self.chunking.key, "")
         try:
@@ -122,7 +122,6 @@ class Index:
             self.chunks.put_file(replace(row, skipped=problem.message), ())
             return
         print_ = fingerprint(text)
-        known = self.chunks.files().get(seen.relative)
         if known and known.fingerprint == print_ and known.chunking == self.chunking.key:
             self.chunks.touch_file(known, seen.size, seen.mtime_ns)
             return
@@ -132,7 +131,7 @@ class Index:
     def _embed(self, said: list[str], progress: Progress | None, deadline: float | None = None) -> int:
         """Embed what has no vector yet, batch by batch; gives how many texts were embedded."""
         chain = self.embedder()
-        if chain is None:
+        if chain is None or self._complete(chain):
             return 0
         from nanoclaw_memory.store.vectors import coded
 
@@ -156,7 +155,8 @@ class Index:
     def _report(self, found: Scan, embedded: int, said: list[str], began: float) -> Indexed:
         files, chunks = self.chunks.count()
         chain = self.embedder()
-        pending = len(self.chunks.pending(chain.identity.key)) if chain else 0
+        whole = chain is None or self._complete(chain)
+        pending = 0 if chain is None or whole else len(self.chunks.pending(chain.identity.key))
         return Indexed(
             files,
             chunks,

@@ -14,6 +14,7 @@ from nanoclaw_memory.store.facts import digest
 from nanoclaw_memory.store.keywords import long_words
 from nanoclaw_memory.store.names import NameTable
 from nanoclaw_memory.store.phrases import Matcher, Phrases, holds, texts_in
+from nanoclaw_memory.store.tombstones import TombstoneTable, veiled
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ def graph_rows(db: Database, wanted: Wanted) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {}
     names = {"names": json.dumps(sorted(wanted.names)), "source": f"session {wanted.session}"}
     named = "IN (SELECT value FROM json_each(:names))"
-    kept_away = set(db.query("SELECT name, slot, digest FROM tombstones WHERE digest <> ''"))
+    kept_away = TombstoneTable(db).forgotten_values()
     marks = {"facts": "name, slot", "relations": "subject_name, slot", "aliases": "name, ''"}
     conditions = {
         "facts": f"name {named} OR source = :source",
@@ -166,7 +167,7 @@ def graph_rows(db: Database, wanted: Wanted) -> dict[str, list[Row]]:
         chosen = {row.key: row for row in rows_of(db, place, wanted)}
         columns = ", ".join([place.key, conditions[place.table], marks[place.table], *place.columns])
         for key, asked, name, slot, *texts in db.rows(f"SELECT {columns} FROM {place.table}", names):  # noqa: S608
-            if asked or (name, slot, digest(texts[-1])) in kept_away:
+            if asked or (kept_away and (veiled(name), veiled(slot), digest(texts[-1])) in kept_away):
                 chosen[key] = Row(key, tuple(texts))
         found[place.table] = list(chosen.values())
     return found

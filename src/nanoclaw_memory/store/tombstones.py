@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nanoclaw_memory.store.database import Database
+from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.store.names import placeholders
 from nanoclaw_memory.store.phrases import Marks, Phrases, holds, lines_holding
 from nanoclaw_memory.text import fingerprint
@@ -18,10 +18,11 @@ class TombstoneTable:
 
     def has(self, names: Sequence[str], slot: str, digest: str) -> bool:
         """Whether this value of an entity's key was rejected, under any of the entity's names."""
-        marks, params = placeholders("n", names)
+        marks, params = placeholders("n", [*names, *map(veiled, names)])
         rows = self.db.query(
-            f"SELECT 1 FROM tombstones WHERE name IN ({marks}) AND slot = :slot AND digest = :digest",  # noqa: S608
-            {**params, "slot": slot, "digest": digest},
+            f"SELECT 1 FROM tombstones WHERE name IN ({marks}) AND slot IN (:slot, :veiled)"  # noqa: S608
+            " AND digest = :digest",
+            {**params, "slot": slot, "veiled": veiled(slot), "digest": digest},
         )
         return bool(rows)
 
@@ -70,17 +71,38 @@ class TombstoneTable:
         """Keep a value away."""
         self._insert({"name": name, "slot": slot, "digest": digest, "text": ""}, reason, moment)
 
+    def forget_value(self, name: str, slot: str, digest: str, reason: str, moment: str) -> None:
+        """Keep a value away without telling of whom or what."""
+        self.add(veiled(name), veiled(slot), digest, reason, moment)
+
+    def forgotten_values(self) -> set[tuple[str, str, str]]:
+        """The values that `forget_value` keeps away."""
+        sql = "SELECT name, slot, digest FROM tombstones WHERE digest <> '' AND name LIKE '#%'"
+        return {(str(name), str(slot), str(digest)) for name, slot, digest in self.db.query(sql)}
+
+    def all(self) -> list[Row]:
+        """Every tombstone, to be carried over a restore."""
+        return self.db.query(
+            "SELECT name, slot, digest, text_fingerprint, reason, created_at FROM tombstones"
+        )
+
+    def carry(self, rows: Sequence[Row]) -> None:
+        """Put up tombstones that an older state of the database did not know."""
+        for name, slot, digest, text, reason, moment in rows:
+            self._insert({"name": name, "slot": slot, "digest": digest, "text": text}, reason, moment)
+
     def add_text(self, fingerprint: str, reason: str, moment: str) -> None:
         """Keep a text away."""
         self._insert({"name": "", "slot": "", "digest": "", "text": fingerprint}, reason, moment)
 
     def remove(self, names: Sequence[str], slot: str, digest: str) -> bool:
         """Let a value come back; False when it was not kept away."""
-        marks, params = placeholders("n", names)
+        marks, params = placeholders("n", [*names, *map(veiled, names)])
         return bool(
             self.db.execute(
-                f"DELETE FROM tombstones WHERE name IN ({marks}) AND slot = :slot AND digest = :digest",  # noqa: S608
-                {**params, "slot": slot, "digest": digest},
+                f"DELETE FROM tombstones WHERE name IN ({marks}) AND slot IN (:slot, :veiled)"  # noqa: S608
+                " AND digest = :digest",
+                {**params, "slot": slot, "veiled": veiled(slot), "digest": digest},
             )
         )
 
@@ -90,3 +112,8 @@ class TombstoneTable:
             " VALUES (:name, :slot, :digest, :text, :reason, :moment) ON CONFLICT DO NOTHING",
             {**key, "reason": reason, "moment": moment},
         )
+
+
+def veiled(name: str) -> str:
+    """A name as a fingerprint: what was forgotten must not be told by its tombstone."""
+    return f"#{fingerprint(name)[:24]}"

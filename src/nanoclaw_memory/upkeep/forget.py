@@ -27,19 +27,21 @@ from nanoclaw_memory.workspace.files import replace_text
 
 PENDING = "forget.pending"
 MAX_TEXT = 20_000
-LAST = {"id": "entries", "entity": "graph", "session": "continuity", "text": "entries"}
+# The store by which a request is found; "again" is what tombstones keep away.
+LAST = {"id": "entries", "entity": "graph", "session": "continuity", "text": "entries", "again": "entries"}
 
 Consent = Callable[[Sequence[ForgottenPage]], bool]
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a person wants forgotten; exactly one of them."""
+    """What a person wants forgotten; exactly one of them. `again`: all that was forgotten before."""
 
     id: str = ""
     entity: str = ""
     session: str = ""
     text: str = ""
+    again: bool = False
 
     @property
     def by(self) -> str:
@@ -128,6 +130,9 @@ class Forgetting:
             raise InvalidValue("the text holds no words", "give the words that are to be forgotten")
         return Wanted(phrases), phrases
 
+    def _by_again(self) -> tuple[Wanted, Phrases]:
+        return Wanted(TombstoneTable(self.at.database("facts")).marks()), Phrases()
+
     def _by_id(self) -> tuple[Wanted, Phrases]:
         texts = self._texts_of_entry() if self.house.has("entries") else []
         if not texts and not self.pending.exists():
@@ -196,7 +201,8 @@ class Forgetting:
             for _, row in self._found(name, places, wanted):
                 yield from row.texts
         for change in self.at.files.page_changes(wanted):
-            yield from (line.lstrip("-*+> \t") for line in change.lines)
+            # A heading may be a mere name, of which something new may be said one day.
+            yield from (line.lstrip("-*+> \t") for line in change.lines if not line.startswith("#"))
 
     def _exchanges(self) -> list[Row]:
         return [row for _, row in self._found("continuity", erasure.CONTINUITY[:1])]
@@ -305,7 +311,7 @@ class Forgetting:
         with db.transaction():
             table.forget(self.kept, f"forgotten by {self.by}", moment)
             for name, slot, digest in list(erasure.graph_marks(db, self._graph())):
-                table.add(name, slot, digest, f"forgotten by {self.by}", moment)
+                table.forget_value(name, slot, digest, f"forgotten by {self.by}", moment)
 
     def _erase(self, changes: Sequence[PageChange]) -> None:
         """Every store in its turn; the one that the request is found by goes last."""

@@ -1,0 +1,350 @@
+"""Forget is real: afterwards no byte is left, nothing brings it back, and a killed one completes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+import pytest
+from dying_forget import SESSION, TEXT, WORDS, furnish, open_memory, traces
+
+from nanoclaw_memory import Memory, Scope
+from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused, Refused
+
+
+def yes(pages) -> bool:
+    return True
+
+
+@pytest.fixture(scope="module")
+def furnished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A home full of the text, made once; tests work on copies."""
+    root = tmp_path_factory.mktemp("furnished")
+    return root, furnish(root / "home", root / "documents")
+
+
+@pytest.fixture
+def full(furnished: tuple[Path, str], home: Path) -> tuple[Path, str]:
+    shutil.copytree(furnished[0] / "home", home)
+    return home, furnished[1]
+
+
+def test_the_scene_holds_the_text_in_every_store(full: tuple[Path, str]) -> None:
+    files = {trace.split(":")[0].split("/")[-1] for trace in traces(full[0])}
+    expected = {
+        *("facts.db", "entries.db", "continuity.db", "index.db", "sdk.db", "main.db", "messages.db"),
+        *("reports.db", "spool.jsonl", "telemetry.jsonl", f"{SESSION}.jsonl", "MEMORY.md", "2026-02-23.md"),
+        *("fact.md", "plan.txt", "old.md", ".MEMORY.md.x1.tmp"),
+    }
+    assert expected <= files
+
+
+@pytest.mark.parametrize("by", ["text", "id"])
+def test_afterwards_no_byte_of_the_text_is_left_in_the_home(full: tuple[Path, str], by: str) -> None:
+    home, entry_id = full
+    with open_memory(home, session="") as memory:
+        memory.checkpoint("before")
+        done = memory.forget(**{by: TEXT if by == "text" else entry_id}, agreed=yes, checkpoints=True)
+        assert done.unfinished == done.left == done.checkpoints == ()
+        assert traces(home) == []  # while the process still has everything open, too
+    assert traces(home) == []
+    told = {name for name, number in done.removed.items() if number}
+    assert told >= {
+        *("entries", "wordings", "published", "facts", "relations", "aliases", "lessons", "exchanges"),
+        *("sdk_items", "messages", "chunks", "spooled", "transcripts", "log_lines", "lines", "checkpoints"),
+    }
+
+
+def test_what_has_nothing_to_do_with_it_stays(full: tuple[Path, str]) -> None:
+    home, _ = full
+    with open_memory(home, session="") as memory:
+        memory.forget(text=TEXT, agreed=yes)
+        assert "Bert lives in Bergen" in (home / "workspace/MEMORY.md").read_text()
+        assert "as she said" not in (home / "workspace/MEMORY.md").read_text()
+        assert "The office moved to Oslo" in (home / "workspace/memory/2026-02-23.md").read_text()
+        assert (home / "workspace/memory/notes/plan.txt").read_text() == "one\ntwo\n"
+        assert "keep me" in (home / "data/versions/MEMORY/old.md").read_text()
+        assert "something harmless" in (home / "data/spool/spool.jsonl").read_text()
+        assert [fact.value for fact in memory.graph.history("Diary", "colour")] == ["green"]
+        assert memory.database("continuity").query("SELECT user_message FROM exchanges") == [
+            ("Tell me about towers",)
+        ]
+        assert [m.id for m in memory.host().new_messages_since(0)[0]] == ["m2"]
+        (archive,) = (home / "workspace/conversations").glob("*.md")
+        assert "And the weather?" in archive.read_text()
+        assert memory.search("other things", corpus="reports", fast=True).hits
+        assert all(not check.problems for check in memory.db_check())
+
+
+def test_a_dry_run_shows_what_would_go_and_changes_nothing(full: tuple[Path, str]) -> None:
+    home, _ = full
+    with open_memory(home, session="") as memory:
+        memory.checkpoint("before")
+        before = traces(home)
+        preview = memory.forget(text=TEXT, dry_run=True)
+        assert traces(home) == before
+        assert preview.checkpoints == ("before",)
+        assert not any(page.removed for page in preview.pages)
+        assert any(f"-- [fact|i=0.9] {TEXT}\n" in page.diff for page in preview.pages)
+        done = memory.forget(text=TEXT, agreed=yes)
+    gone = {name: number for name, number in done.removed.items() if number}
+    assert gone == {name: number for name, number in preview.removed.items() if number}
+    assert [page.path for page in done.pages] == [page.path for page in preview.pages]
+
+
+def test_without_consent_pages_stay_and_are_named_but_nothing_finds_their_lines(
+    full: tuple[Path, str],
+) -> None:
+    home, _ = full
+    with open_memory(home, session="") as memory:
+        done = memory.forget(text=TEXT)
+        assert {page.path for page in done.pages} >= {"MEMORY.md", "memory/2026-02-23.md"}
+        assert not any(page.removed for page in done.pages)
+        assert TEXT in (home / "workspace/memory/2026-02-23.md").read_text()
+        memory.upkeep("ingest")
+        memory.index()
+        assert not [
+            hit for hit in memory.search("Quastenflosser tower", fast=True).hits if "uasten" in hit.text
+        ]
+    left = {trace.split(":")[0] for trace in traces(home)}
+    assert not [path for path in left if path.endswith((".db", "-wal")) and "index" not in path]
+
+
+def test_a_session_goes_with_all_it_said_and_stored(full: tuple[Path, str]) -> None:
+    home, _ = full
+    with open_memory(home, session="other") as memory:
+        memory.after_turn("Which day is it in Reykjavik?", "Monday.")
+        done = memory.forget(session=SESSION, agreed=yes)
+        assert done.removed["exchanges"] == 3 and done.removed["spooled"] == 2
+        rows = memory.database("continuity").query("SELECT user_message FROM exchanges")
+        assert rows == [("Which day is it in Reykjavik?",)]
+        assert memory.entries.listed(status="all") == []
+        assert memory.sdk_items.history(SESSION) == []
+        assert not list((home / "workspace/conversations").glob("*.md"))
+        assert not list((home / "data/sessions").rglob("*.jsonl"))
+        assert memory.after_turn(TEXT, "again").id == 0
+
+
+def test_an_entity_goes_with_its_aliases_its_section_and_whatever_names_it(home: Path) -> None:
+    with open_memory(home) as memory:
+        memory.init()
+        page = home / "workspace" / "MEMORY.md"
+        page.write_text("# Memory\n\n## Zebulon Quist\n\n- Phone: 0171 5550199\n\n## Bert\n\n- likes tea\n")
+        memory.fact_upsert("Zebulon Quist", "phone", "0171 5550199")
+        memory.relate("Bert", "works with", "Zebulon Quist")
+        memory.relate("Bert", "works with", "Carla")
+        memory.alias("Zeb", "Zebulon Quist")
+        memory.store("Zeb prefers mornings", "person")
+        memory.after_turn("I met Zebulon Quist's sister", "How nice.")
+        memory.after_turn("Bert called", "When?")
+        memory.upkeep("ingest")
+        memory.index()
+        done = memory.forget(entity="zeb", agreed=yes)
+        assert done.removed["aliases"] == 1 and done.removed["entries"] == 1
+        assert page.read_text() == "# Memory\n\n## Bert\n\n- likes tea\n"
+        assert [row.relation.object for row in memory.graph.relations.every(True)] == ["Carla"]
+        with pytest.raises(Refused):
+            memory.fact_upsert("Zebulon Quist", "phone", "0171 5550199")
+        memory.fact_upsert("Zebulon Quist", "car", "a new one")  # only what was forgotten stays away
+        memory.forget(entity="Zebulon Quist", agreed=yes)
+    assert traces(home, ("zebulon", "quist", "5550199")) == []
+
+
+def test_no_way_in_brings_it_back(full: tuple[Path, str], tmp_path: Path) -> None:
+    home, _ = full
+    with open_memory(home, session="later") as memory:
+        memory.forget(text=TEXT, agreed=yes, checkpoints=True)
+        for tell in (
+            lambda: memory.store(f"By the way, {TEXT.lower()}!", "fact"),
+            lambda: memory.store("Something else", "fact", reason=TEXT),
+            lambda: memory.write(f"note: {TEXT}"),
+            lambda: memory.fact_upsert("Diary", "note", TEXT),
+            lambda: memory.relate("Diary", "says", TEXT),
+            lambda: memory.alias(TEXT, "Diary"),
+        ):
+            with pytest.raises(Refused, match="asked to forget"):
+                tell()
+        said = memory.after_turn(f"I repeat: {TEXT}", "Yes.")
+        assert (said.id, said.new) == (0, False) and "forget" in said.notes[0].reason
+        memory.note("prompt", TEXT)
+        memory.note("answer", "noted")
+        assert memory.drain() == 1
+        memory.archive(str(_transcript(tmp_path)))
+        _put_back_into_files(memory, home, tmp_path)
+    left = {trace.split(":")[0] for trace in traces(home)}
+    assert left <= {
+        "workspace/MEMORY.md",
+        "workspace/memory/2026-02-22.md",
+        "workspace/memory/domains/fact.md",
+    }
+
+
+def _transcript(folder: Path) -> Path:
+    path = folder / "again.jsonl"
+    lines = [{"role": "user", "content": TEXT}, {"role": "assistant", "content": "Good."}]
+    path.write_text("\n".join(json.dumps(line) for line in lines))
+    return path
+
+
+def _put_back_into_files(memory: Memory, home: Path, folder: Path) -> None:
+    """A person restores old files, or imports an old export; upkeep runs as every day."""
+    page = home / "workspace" / "MEMORY.md"
+    page.write_text(f"{page.read_text()}\n- {TEXT}\n")
+    (home / "workspace/memory/2026-02-22.md").write_text(f"- [decision|i=0.9] {TEXT}\n")
+    domain = home / "workspace/memory/domains/fact.md"
+    domain.write_text(f"{domain.read_text()}- {TEXT}\n")
+    rows = folder / "rows.jsonl"
+    rows.write_text(json.dumps({"type": "fact", "entity": "Diary", "key": "note", "value": TEXT}) + "\n")
+    assert memory.graph.import_file(rows).facts == 0
+    export = folder / "mem0.json"
+    export.write_text(json.dumps([{"id": "1", "memory": TEXT}]))
+    assert memory.import_export("mem0", export).stored == 0
+    assert memory.entries_migrate().stored >= 0
+    memory.entries.render()
+    runs = {run.name: run.error for run in memory.upkeep()}
+    assert not any(runs.values())
+    memory.review()
+    memory.index()
+    assert all("uastenflosser" not in hit.text for hit in memory.search("Quastenflosser", fast=True).hits)
+
+
+def test_what_was_forgotten_may_be_allowed_again(full: tuple[Path, str]) -> None:
+    with open_memory(full[0], session="later") as memory:
+        memory.forget(text=TEXT, agreed=yes)
+        assert memory.forget_allow(TEXT) == 1
+        assert memory.forget_allow(TEXT) == 0
+        assert memory.store(TEXT, "fact").stored
+
+
+def test_forgetting_brings_no_older_wording_back(memory: Memory) -> None:
+    first = memory.store("The office is in Oslo", "fact").id
+    second = memory.store("The office is in Bergen, Kaigaten 7", "fact", supersedes=first).id
+    memory.fact_upsert("Office", "street", "Karl Johan")
+    memory.fact_upsert("Office", "street", "Kaigaten 7")
+    memory.forget(text="Kaigaten 7")
+    assert memory.entries.listed() == []
+    assert memory.entries.get(first).status == "superseded"
+    assert not memory.graph_search("Which street is the office in?").hits
+    with pytest.raises(NotFound):
+        memory.entries.get(second)
+
+
+def test_an_id_takes_the_wordings_it_replaced_along(memory: Memory) -> None:
+    first = memory.store("The office is in Oslo", "fact").id
+    second = memory.store("The office is in Bergen", "fact", supersedes=first).id
+    assert memory.forget(id=second).removed["entries"] == 2
+    assert memory.entries.listed(status="all") == []
+    with pytest.raises(NotFound):
+        memory.forget(id=second)
+
+
+def test_the_audit_log_stays_whole_records_it_and_never_held_the_text(full: tuple[Path, str]) -> None:
+    home, _ = full
+    log = home / "logs" / "audit.jsonl"
+    assert not any(word in log.read_text().lower() for word in WORDS)
+    with open_memory(home, session="") as memory:
+        memory.forget(text=TEXT, agreed=yes)
+        verdict = memory.audit_verify()
+    assert verdict.ok, verdict.problems
+    last = json.loads(log.read_text().splitlines()[-1])
+    assert last["event"] == "forget" and last["by"] == "text" and last["removed"]["entries"] == 3
+
+
+def test_checkpoints_are_named_and_kept_unless_asked_and_a_restore_cannot_revive_rows(
+    full: tuple[Path, str],
+) -> None:
+    home, _ = full
+    with open_memory(home, session="") as memory:
+        memory.checkpoint("old")
+        done = memory.forget(text=TEXT, agreed=yes)
+        assert done.checkpoints == ("old",) and "checkpoints" not in done.removed
+        memory.checkpoint_restore("old")
+        assert memory.forgets(TEXT)
+        assert "uastenflosser" not in str(memory.entries.listed(status="all"))
+        again = memory.forget(text=TEXT, agreed=yes, checkpoints=True)
+        assert again.removed["entries"] == 0 and again.removed["checkpoints"] == 1
+        assert {page.path for page in again.pages} >= {"MEMORY.md"}
+    assert traces(home) == []
+
+
+def test_another_group_keeps_what_it_knows(full: tuple[Path, str]) -> None:
+    home, _ = full
+    with open_memory(home, group="family") as other:
+        other.init()
+        other.write(TEXT)
+        other.store(TEXT, "fact")
+    with open_memory(home, session="") as memory:
+        memory.forget(text=TEXT, agreed=yes)
+    with open_memory(home, group="family") as other:
+        assert [entry.content for entry in other.entries.listed()] == [TEXT]
+        assert not other.forgets(TEXT)
+        assert other.forget(text=TEXT, agreed=yes).removed["entries"] == 1
+    assert traces(home) == []
+
+
+def test_only_a_person_in_private_may_forget(home: Path, memory: Memory) -> None:
+    with Memory.open(home, Scope(private=False)) as shared, pytest.raises(PathRefused):
+        shared.forget(text="anything at all")
+    with Memory.open(home, Scope(origin="agent")) as agent, pytest.raises(Refused):
+        agent.forget(text="anything at all")
+
+
+@pytest.mark.parametrize(
+    "wrong", [{}, {"text": "?!"}, {"entity": "  "}, {"text": "a", "id": "b"}, {"text": "x " * 11_000}]
+)
+def test_a_request_that_names_nothing_is_refused_and_changes_nothing(
+    memory: Memory, home: Path, wrong: dict[str, str]
+) -> None:
+    with pytest.raises(InvalidValue):
+        memory.forget(**wrong)
+    assert not (home / "data" / "forget.pending").exists()
+
+
+def test_a_reader_that_holds_an_old_state_makes_it_say_so(
+    full: tuple[Path, str], ncm: Callable[..., object]
+) -> None:
+    home, _ = full
+    reader = apsw.Connection(str(home / "data" / "entries.db"))
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM entries").fetchall()
+    with open_memory(home, session="") as memory:
+        done = _forget_within(memory, 50)
+        assert done.unfinished == ("data/entries.db",)
+        assert any("entries.db" in trace for trace in traces(home))
+    reader.execute("COMMIT")
+    reader.close()
+    ran = ncm("forget", "--text", TEXT, "--yes", "--json")
+    assert ran.code == 0 and ran.json["unfinished"] == []
+    assert traces(home) == []
+
+
+def _forget_within(memory: Memory, wait_ms: int):
+    from dataclasses import replace
+
+    from nanoclaw_memory.upkeep.forget import Asked, Forgetting
+
+    premises = replace(memory._premises(), wait_ms=wait_ms)
+    return Forgetting(premises, Asked(text=TEXT)).carry_out(yes, checkpoints=False)
+
+
+@pytest.mark.parametrize("by", ["text", "id"])
+def test_killed_at_any_step_the_same_command_completes_it(
+    furnished: tuple[Path, str], tmp_path: Path, by: str
+) -> None:
+    value = TEXT if by == "text" else furnished[1]
+    script = Path(__file__).with_name("dying_forget.py")
+    done = subprocess.run(
+        [sys.executable, str(script), str(furnished[0] / "home"), str(tmp_path), by, value],
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stderr
+    lives = json.loads(done.stdout)
+    assert len(lives) > 20
+    assert {step: left for step, left in lives.items() if left} == {}
