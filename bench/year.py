@@ -22,6 +22,7 @@ from pathlib import Path
 from measure import table
 from nanoclaw_memory import tokens
 from nanoclaw_memory.clock import FixedClock
+from nanoclaw_memory.errors import Refused
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.types import Scope
 
@@ -208,9 +209,13 @@ def review(memory: Memory, truth: dict[str, bool]) -> list[bool]:
     found = []
     labels = {line.partition("] ")[2] or line[2:]: important for line, important in truth.items()}
     for proposal in memory.review():
+        try:
+            memory.review_decide(proposal.id, True)
+        except Refused as refused:  # no room: it waits
+            print(refused.message, file=sys.stderr)
+            continue
         if proposal.kind == "promotion":
             found.append(any(labels.get(note, False) for note in proposal.payload["notes"]))
-        memory.review_decide(proposal.id, True)
     return found
 
 

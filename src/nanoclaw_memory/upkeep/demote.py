@@ -42,6 +42,9 @@ def demote(house: House, text: str) -> int:
         return 0
     waiting = house.proposals.listed("open", "promotion")
     leaving = {str(one.payload["text"]) for one in house.proposals.listed("open", "demotion")}
+    replaced = {
+        str(one.payload.get("replaces", "")) for one in waiting
+    }  # gone already when they are accepted
     items = page.items(text)
     after = _after(text, waiting, [item for item in items if page.says(item) in leaving])
     offered = 0
@@ -49,7 +52,7 @@ def demote(house: House, text: str) -> int:
         if after.fits:
             break
         said = page.says(item)
-        if said in leaving:
+        if said in leaving or said in replaced:
             continue
         made = house.proposals.propose(
             "demotion",
@@ -70,7 +73,8 @@ def _after(text: str, waiting: list[Proposal], leaving: list[LogBlock]) -> Size:
     """The page's size when everything that is proposed has been accepted."""
     now = size_of(text)
     come = [one for one in waiting if not one.payload.get("replaces")]
-    more = sum(len(str(one.payload["text"]).encode()) + 3 for one in come)
+    more = sum(len(str(one.payload["text"]).encode()) + 4 for one in waiting)
+    more -= sum(len(str(one.payload["replaces"]).encode()) for one in waiting if one not in come)
     less = sum(_bytes(item) for item in leaving)
     lines = now.lines + len(come) - sum(len(item.lines) for item in leaving)
     return Size(now.bytes + more - less, lines)
@@ -91,8 +95,7 @@ def _cheapest(house: House, items: list[LogBlock]) -> list[tuple[LogBlock, float
         dated = likeness.date_of(said)
         asked = sum(uses.get(("MEMORY.md", item.start + 1 + n), 0) for n in range(len(item.lines)))
         value = importance.get(said, A_PERSONS) + A_USE * min(asked, 4)
-        if dated:
-            age = max((house.today - dated).days, 0)
-            value += FRESHNESS * 2.0 ** (-age / HALF_LIFE)
+        age = max((house.today - dated).days, 0) if dated else 0
+        value += FRESHNESS * 2.0 ** (-age / HALF_LIFE)
         weighed.append((item, value))
     return sorted(weighed, key=lambda pair: (pair[1], pair[0].start))
