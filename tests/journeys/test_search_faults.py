@@ -54,13 +54,16 @@ def status(code: int) -> Callable[[Request], Response]:
 
 
 @pytest.fixture
-def served(httpserver: HTTPServer, open_memory: Callable[..., Memory]) -> Memory:
+def served(
+    httpserver: HTTPServer, open_memory: Callable[..., Memory], request: pytest.FixtureRequest
+) -> Memory:
+    slow = "never answers" in request.node.name
     memory = open_memory(
         embeddings__provider="openai",
         embeddings__endpoint=httpserver.url_for("/v1"),
         embeddings__model="test-model",
         embeddings__dimensions="8",
-        embeddings__timeoutMs="700",
+        embeddings__timeoutMs="700" if slow else "20000",
     )
     memory.init()
     path = memory.home.workspace("main") / "MEMORY.md"

@@ -27,7 +27,7 @@ class Scan:
 
     changed: tuple[Seen, ...]
     removed: tuple[str, ...]
-    total: int
+    known: Mapping[str, FileRow]
 
     @property
     def stale(self) -> bool:
@@ -55,4 +55,4 @@ def scan(files: Iterable[tuple[str, Path]], known: Mapping[str, FileRow], chunki
         ):
             changed.append(Seen(relative, path, found.st_size, found.st_mtime_ns))
     removed = tuple(path for path in known if path not in present)
-    return Scan(tuple(changed), removed, len(present))
+    return Scan(tuple(changed), removed, known)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.store.vectors import Matrix
 
 POOL = 100
-POSTINGS = 3_000  # rows ranked by words, at least; more in a large index
+POSTINGS = 2_500  # rows ranked by words, at least; more in a large index
 REACH = 2  # turns before and after that lend a turn their score
 _SHORTEST_PART = 5
 
@@ -81,7 +81,7 @@ class Candidates:
         names = self._expand(question) if self._expand else []
         terms = list(dict.fromkeys(term for text in (question, *names) for term in terms_of(text)))
         # Ranking costs by the row: the rarest words come first, and common ones only while they are affordable.
-        left = most = POSTINGS + self._index.chunks.last_id() // 70
+        left = most = POSTINGS + self._index.chunks.last_id() // 100
         chosen: list[str] = []
         for count, known in sorted(pair for term in terms for pair in _known(self._index.chunks, term, most)):
             if chosen and count > left:

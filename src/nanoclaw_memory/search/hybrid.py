@@ -67,7 +67,11 @@ class Searcher:
             self._hit(question, candidate, sure * candidate.score / top if top > 0 else 0.0)
             for candidate in ranked[: question.limit]
         ]
-        return hits, degraded + pool.degraded
+        # Why there are no vectors is said once: by the embedding that failed, if one did.
+        known = any(line.startswith("vectors:") for line in degraded)
+        return hits, degraded + [
+            line for line in pool.degraded if not (known and line.startswith("vectors:"))
+        ]
 
     def _ranked(self, question: Question, pool: Pool) -> list[Candidate]:
         fused = ranking.fused(pool.keyword, pool.vector, pool.weights)

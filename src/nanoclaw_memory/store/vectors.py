@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import itertools
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from nanoclaw_memory.store.chunks import Chunks, Coded
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Floats: TypeAlias = npt.NDArray[np.float32]
+    _Rows: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Floats, npt.NDArray[np.int8]]
 
 EXACT_ROWS = 20_000
 RESCORED = 2_000
@@ -53,25 +55,38 @@ class Matrix:
         now = self._chunks.generation()
         if now == self._generation:
             return
-        first = self._generation < 0
-        rows = list(self._chunks.vectors(self._identity, self._generation))
-        keep = slice(None)
-        if not first:
-            gone = np.asarray(self._chunks.changed_files(self._generation), dtype=np.int64)
-            keep = ~np.isin(self.files, gone)  # type: ignore[assignment]
-        ids = np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))
-        files = np.fromiter((row[1] for row in rows), dtype=np.int64, count=len(rows))
-        scales = np.fromiter((row[2] for row in rows), dtype=np.float32, count=len(rows))
-        codes = np.frombuffer(b"".join(row[3] for row in rows), dtype=np.int8)
-        codes = codes.reshape(len(rows), self._codes.shape[1])
-        order = np.argsort(joined := np.concatenate([self.ids[keep], ids]), kind="stable")
-        self.ids = joined[order]
-        self.files = np.concatenate([self.files[keep], files])[order]
-        self._scales = np.concatenate([self._scales[keep], scales])[order]
-        self._codes = np.concatenate([self._codes[keep], codes])[order]
+        parts = [*self._kept(), *self._batches()]
+        ids = np.concatenate([part[0] for part in parts])
+        order = np.argsort(ids, kind="stable") if np.any(np.diff(ids) < 0) else slice(None)
+        self.ids = ids[order]
+        self.files = np.concatenate([part[1] for part in parts])[order]
+        self._scales = np.concatenate([part[2] for part in parts])[order]
+        self._codes = np.concatenate([part[3] for part in parts])[order]
         self._exact = self._sketch = None
         self._mean = _mean(self._codes, self._scales)
         self._generation = now
+
+    def _kept(self) -> Iterator[_Rows]:
+        """The rows of files that have not changed."""
+        import numpy as np
+
+        gone = self._chunks.changed_files(self._generation) if self._generation >= 0 else []
+        keep = ~np.isin(self.files, np.asarray(gone, dtype=np.int64))
+        yield self.ids[keep], self.files[keep], self._scales[keep], self._codes[keep]
+
+    def _batches(self) -> Iterator[_Rows]:
+        """The rows of files that have changed; in pieces, for Python's objects take more than the numbers."""
+        import numpy as np
+
+        rows = self._chunks.vectors(self._identity, self._generation)
+        while batch := list(itertools.islice(rows, 4_096)):
+            ids, files, scales, codes = zip(*batch, strict=True)
+            yield (
+                np.array(ids, dtype=np.int64),
+                np.array(files, dtype=np.int64),
+                np.array(scales, dtype=np.float32),
+                np.frombuffer(b"".join(codes), dtype=np.int8).reshape(len(batch), -1),
+            )
 
     def similarities(self, vector: Floats, rows: npt.NDArray[np.int64]) -> Floats:
         """The cosine of these rows with the vector."""
