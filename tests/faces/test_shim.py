@@ -281,3 +281,41 @@ async def test_fifty_calls_at_once_through_the_shim_all_answer(served):
             for number in range(50):
                 group.start_soon(one, number)
     assert sum(not result.is_error for result in results) == 50
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_conversation_goes_on_when_its_server_is_killed(stocked, mode):
+    with serving(stocked, "--no-http", "--no-upkeep") as running:
+        async with Client(parameters(stocked, "mcp"), mode=mode) as client:
+            before = await client.call_tool("graph_search", {"query": "Keystone port"})
+            running.stop(signal.SIGKILL)
+            after = await client.call_tool("graph_search", {"query": "Keystone port"})
+            written = await client.call_tool("memory_write", {"content": "written without it"})
+    assert after.content[0].text == before.content[0].text
+    assert not written.is_error
+
+
+def test_calls_that_a_killed_server_took_are_answered_with_an_error(stocked):
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(stocked / "ncm.sock"))
+    listening.listen()
+    with subprocess.Popen(
+        [*SHIM, "--home", str(stocked), "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        visitor = listening.accept()[0]
+        call = {"jsonrpc": "2.0", "id": 'a"7', "method": "tools/call", "params": {"name": "memory_write"}}
+        process.stdin.write(json.dumps(call).encode() + b"\n")
+        process.stdin.flush()
+        while b"memory_write" not in visitor.recv(65536):
+            pass
+        visitor.sendall(b'{"jsonrpc": "2.0", "id": "half an ans')
+        listening.close()
+        visitor.close()
+        answer = json.loads(process.stdout.readline())
+        process.stdin.close()
+        assert process.wait(30) == 0
+    assert answer["id"] == 'a"7'
+    assert "stopped" in answer["error"]["message"]

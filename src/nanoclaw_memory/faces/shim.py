@@ -17,6 +17,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _socket import socket
+    from collections.abc import Callable, Iterator
 
 LONGEST_PATH = 100  # bytes; Unix sockets take about 104
 PATIENCE = 2.5  # seconds for a hook; clients give five
@@ -149,28 +150,174 @@ def ask(connection: socket, request: Request, raw: bytes) -> bytes | None:
     return answer if newline and length.isdigit() and int(length) == len(answer) else None
 
 
-def bridge(connection: socket, request: Request) -> None:
-    """Carry an MCP conversation between standard input and output and the server, until either ends it."""
-    import _socket
-    import _thread
+class Conversation:
+    """An MCP client's conversation: with the server, and when that dies with a process of our own.
 
-    connection.settimeout(None)
-    connection.sendall(request.header())
+    What opened the conversation is kept to be said again; calls that the server took and did not answer are
+    answered with an error, for they may have been done.
+    """
 
-    def upwards() -> None:
+    def __init__(self, connection: socket, request: Request, command: list[str]) -> None:
+        import _thread
+
+        self._server: socket | None = connection
+        self._request = request
+        self._command = command
+        self._child = -1  # what our own process reads
+        self._opening: list[bytes] = []
+        self._open_calls: dict[object, bytes] = {}
+        self._unsent: list[bytes] = []
+        self._ended = False
+        self._lock = _thread.allocate_lock()
+        self._parse = _json_reader()
+
+    def run(self) -> None:
+        """Carry lines both ways until the client has no more."""
+        import _thread
+
+        server = self._server
+        assert server is not None
+        server.settimeout(None)
+        server.sendall(self._request.header())
+        _thread.start_new_thread(self._upwards, ())
+        self._down(lambda: server.recv(65536))
+        if self._ended:
+            return
+        answers = self._go_on_alone()
+        self._down(lambda: os.read(answers, 65536))
+
+    def _upwards(self) -> None:
+        for line in _lines(lambda: os.read(0, 65536)):
+            with self._lock:
+                self._note(line)
+                self._send(line)
+        with self._lock:
+            self._ended = True
+            self._close_upwards()
+
+    def _down(self, read: Callable[[], bytes]) -> None:
+        for line in _lines(read):
+            told = self._parse(line)
+            if "id" in told and "method" not in told:
+                with self._lock:
+                    self._open_calls.pop(told["id"], None)
+            write_all(line)
+
+    def _note(self, line: bytes) -> None:
+        told = self._parse(line)
+        if told.get("method") in ("initialize", "notifications/initialized"):
+            self._opening.append(line)
+        if "id" in told and "method" in told:
+            self._open_calls[told["id"]] = line
+
+    def _send(self, line: bytes) -> None:
         try:
-            while part := os.read(0, 65536):
-                connection.sendall(part)
-            connection.shutdown(_socket.SHUT_WR)
+            if self._child >= 0:
+                _write(self._child, line)
+            elif self._server is not None:
+                self._server.sendall(line)
+            else:
+                self._unsent.append(line)
         except OSError:
-            return  # the server is gone; the other direction ends too
+            self._unsent.append(line)  # it was not taken, so it may be given to another
 
-    _thread.start_new_thread(upwards, ())
-    try:
-        while part := connection.recv(65536):
-            write_all(part)
-    except OSError:
-        return
+    def _close_upwards(self) -> None:
+        import _socket
+
+        try:
+            if self._child >= 0:
+                os.close(self._child)
+            elif self._server is not None:
+                self._server.shutdown(_socket.SHUT_WR)
+        except OSError:
+            return  # it is gone already
+
+    def _go_on_alone(self) -> int:
+        """Start our own process in the server's place; gives what its answers are read from."""
+        reading, self_writes = os.pipe()
+        answers, child_writes = os.pipe()
+        moves = [(os.POSIX_SPAWN_DUP2, reading, 0), (os.POSIX_SPAWN_DUP2, child_writes, 1)]
+        environment = {**os.environ, NO_SERVER: "1"}
+        os.posix_spawn(self._command[0], self._command, environment, file_actions=moves)
+        os.close(reading)
+        os.close(child_writes)
+        with self._lock:
+            self._server = None
+            unsent = [line for line in self._unsent if line not in self._opening]
+            lost = {key: line for key, line in self._open_calls.items() if line not in self._unsent}
+            for line in self._opening:
+                _write(self_writes, line)
+            if self._opening and self._parse(self._opening[0]).get("id") not in self._open_calls:
+                next(_lines(lambda: os.read(answers, 1)), b"")  # the client has had this answer
+            for key, line in lost.items():
+                if line not in self._opening:
+                    write_all(_stopped(key))
+                    self._open_calls.pop(key)
+            for line in unsent:
+                _write(self_writes, line)
+            self._child, self._unsent = self_writes, []
+            if self._ended:
+                os.close(self_writes)
+        return answers
+
+
+def _json_reader() -> Callable[[bytes], dict[str, object]]:
+    """A reader of JSON objects by the interpreter's C scanner alone: the json package would cost as much as all."""
+    from _json import make_scanner
+
+    class Plain:
+        strict = False
+        object_hook = object_pairs_hook = None
+        parse_float = float
+        parse_int = int
+        parse_constant = float
+        memo: dict[str, str] = {}  # noqa: RUF012 - the scanner's own, emptied by it
+
+    scan = make_scanner(Plain())  # type: ignore[arg-type]
+
+    def read(line: bytes) -> dict[str, object]:
+        try:
+            told = scan(line.decode("utf-8", "replace").strip(), 0)[0]
+        except (ValueError, StopIteration, RecursionError):
+            return {}
+        return told if isinstance(told, dict) else {}
+
+    return read
+
+
+def _stopped(key: object) -> bytes:
+    """The answer to a call that the server took with it."""
+    shown = (
+        str(key) if isinstance(key, int) else '"' + str(key).replace("\\", "\\\\").replace('"', '\\"') + '"'
+    )
+    told = "the memory server stopped before it answered; look whether it was done, then ask again"
+    return f'{{"jsonrpc":"2.0","id":{shown},"error":{{"code":-32000,"message":"{told}"}}}}\n'.encode()
+
+
+def _lines(read: Callable[[], bytes]) -> Iterator[bytes]:
+    """Whole lines of what is read, until there is no more; half a line at the end is dropped."""
+    rest = b""
+    while True:
+        try:
+            part = read()
+        except OSError:
+            return
+        if not part:
+            return
+        rest += part
+        *whole, rest = rest.split(b"\n")
+        for line in whole:
+            yield line + b"\n"
+
+
+def _write(handle: int, raw: bytes) -> None:
+    while raw:
+        raw = raw[os.write(handle, raw) :]
+
+
+def bridge(connection: socket, request: Request, arguments: list[str]) -> None:
+    """Carry an MCP conversation between standard input and output and the server."""
+    Conversation(connection, request, [sys.executable, "-m", "nanoclaw_memory", *arguments]).run()
 
 
 def read_all(limit: int = MAX_INPUT) -> bytes:
@@ -184,8 +331,7 @@ def read_all(limit: int = MAX_INPUT) -> bytes:
 
 def write_all(raw: bytes) -> None:
     """Everything to standard output."""
-    while raw:
-        raw = raw[os.write(1, raw) :]
+    _write(1, raw)
 
 
 def main(arguments: list[str]) -> None:
@@ -197,7 +343,7 @@ def main(arguments: list[str]) -> None:
     if request is None or connection is None:
         _become_the_command(arguments)
     elif request.kind == "mcp":
-        bridge(connection, request)
+        bridge(connection, request, arguments)
     else:
         raw = read_all()
         answer = ask(connection, request, raw)

@@ -47,6 +47,12 @@ class Caller:
 
         return Memory.open(self.home, scope, overrides=self.overrides, directory=Path.cwd())
 
+    def options(self) -> list[str]:
+        """The options that name this home and scope to another process."""
+        named = {"--home": self.home, "--group": self.group, "--session": self.session}
+        words = [word for name, value in named.items() if value for word in (name, value)]
+        return [*words, "--shared"] if self.shared else words
+
     def served(self, kind: str, what: str) -> tuple[socket, Request] | None:
         """A connection to the home's resident server and what is asked of it; None when there is none."""
         from nanoclaw_memory.faces import shim

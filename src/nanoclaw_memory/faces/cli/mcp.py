@@ -21,7 +21,7 @@ def mcp(caller: Caller, tools: str) -> None:
     if served is not None:
         from nanoclaw_memory.faces import shim
 
-        shim.bridge(*served)
+        shim.bridge(*served, [*caller.options(), "mcp", "--tools", tools])
         return
     from nanoclaw_memory.faces.mcp import serve_stdio
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MOST_ROOMS = 16
-MOST_SESSIONS = 16  # a room, each with its plugins
+MOST_ROOMS = 8
+MOST_SESSIONS = 64  # a room; each has its plugins, their thread and its connections
 
 
 class Room:
