@@ -278,7 +278,7 @@ def recall(real: Any, known: dict[str, Any]) -> None:
         codes = np.stack([np.frombuffer(one.codes, dtype=np.int8) for one in coded])
         scales = np.array([one.scale for one in coded], dtype=np.float32)
         sketch = vectors.Sketch(codes, scales, vectors._mean(codes, scales))
-        for depth in (200, 500, 1_000):
+        for depth in (500, 1_000, 2_000):
             shares = []
             for query in known.values():
                 exact = np.argsort(-(matrix @ query))
