@@ -50,7 +50,9 @@ def said(turn: dict[str, str]) -> str:
     return f'{turn["speaker"]} said, "{turn["text"]}"{shared}'
 
 
-def feed(home: Path, sample: dict[str, Any], models: Path, cold: bool) -> tuple[Memory, dict[str, str]]:
+def feed(
+    home: Path, sample: dict[str, Any], models: Path, cold: bool, always: bool = False
+) -> tuple[Memory, dict[str, str]]:
     """A memory that heard the whole conversation, opened a month later; and each turn's text."""
     clock = FixedClock(datetime(2023, 1, 1, tzinfo=UTC))
     overrides = {
@@ -59,6 +61,7 @@ def feed(home: Path, sample: dict[str, Any], models: Path, cold: bool) -> tuple[
         "embeddings.modelPath": str(models / "e5-small-v2"),
         "plugins.timeoutMs": "60000",
         "plugins.entries.continuity.timeoutMs": "60000",
+        "plugins.entries.continuity.always": str(always).lower(),
     }
     texts = {}
     for name, at, turns in sessions(sample["conversation"]):
@@ -109,10 +112,8 @@ def run(arguments: argparse.Namespace) -> None:
     times: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         for place, sample in enumerate(samples):
-            memory, texts = feed(Path(folder, str(place)), sample, arguments.models, arguments.cold)
-            if arguments.always:
-                memory._overrides["plugins.entries.continuity.always"] = "true"
-                memory.__dict__.pop("configuration", None)
+            folder_of = Path(folder, str(place))
+            memory, texts = feed(folder_of, sample, arguments.models, arguments.cold, arguments.always)
             for question in sample["qa"][: arguments.limit]:
                 wanted = evidence_of(question, texts)
                 if not wanted:

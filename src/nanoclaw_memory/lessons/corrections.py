@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,13 +72,13 @@ def is_praise(message: str) -> bool:
     if find(message):
         return False
     plain = " ".join(plain for _, plain in _sentences(message))
-    return any(language.praise.search(plain) for language in _languages())
+    return any(_language(name).praise.search(plain) for name in _languages())
 
 
 def _matches(said: str, plain: str) -> list[Correction]:
     asked = plain.rstrip("\"' ").endswith("?")
     found = []
-    for language in _languages():
+    for language in _spoken(plain):
         if any(unless.search(plain) for unless in language.unless):
             continue
         found += [
@@ -128,19 +129,29 @@ def _openings() -> re.Pattern[str]:
     return re.compile(rf"^(?:(?:{said})\b[,.!:;]*\s+)+")
 
 
+def _spoken(plain: str) -> Iterator[_Language]:
+    """The languages of which a sentence holds a common word; the others need not even be compiled."""
+    said = set(plain.replace(",", " ").replace(".", " ").replace("!", " ").replace("?", " ").split())
+    for name, known_by in _languages().items():
+        if not said.isdisjoint(known_by):
+            yield _language(name)
+
+
 @functools.lru_cache(maxsize=1)
-def _languages() -> tuple[_Language, ...]:
+def _languages() -> dict[str, frozenset[str]]:
     languages = _data()["languages"]
     assert isinstance(languages, dict)
-    return tuple(
-        _Language(
-            name,
-            tuple(
-                _Rule(rule["kind"], rule["weight"], re.compile(rule["regex"]), rule.get("question", False))
-                for rule in own["rules"]
-            ),
-            tuple(re.compile(pattern) for pattern in own["unless"]),
-            re.compile(own["praise"]),
-        )
-        for name, own in languages.items()
+    return {name: frozenset(own["known_by"].split()) for name, own in languages.items()}
+
+
+@functools.cache
+def _language(name: str) -> _Language:
+    languages = _data()["languages"]
+    assert isinstance(languages, dict)
+    own = languages[name]
+    rules = (
+        _Rule(rule["kind"], rule["weight"], re.compile(rule["regex"]), rule.get("question", False))
+        for rule in own["rules"]
     )
+    unless = (re.compile(pattern) for pattern in own["unless"])
+    return _Language(name, tuple(rules), tuple(unless), re.compile(own["praise"]))

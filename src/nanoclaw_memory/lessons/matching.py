@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -36,11 +37,11 @@ def stem(word: str) -> str:
     return word
 
 
-def telling(text: str) -> list[str]:
+@functools.lru_cache(maxsize=512)
+def telling(text: str) -> tuple[str, ...]:
     """The stems by which texts are compared, in order, each once."""
-    return list(
-        dict.fromkeys(stem(word) for word in content_words(text) if word not in _WEAK and len(word) > 1)
-    )
+    telling = (word for word in content_words(text) if word not in _WEAK and len(word) > 1)
+    return tuple(dict.fromkeys(map(stem, telling)))
 
 
 def match(

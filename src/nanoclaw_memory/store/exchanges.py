@@ -253,6 +253,9 @@ class _Matrix:
         self.state = state
         self.ids = ids
         self.sessions = sessions
+        self.places: dict[str, list[int]] = {}  # rows by session
+        for row, name in enumerate(sessions):
+            self.places.setdefault(name, []).append(row)
         self.private = private
         self.vectors = vectors
 
@@ -288,12 +291,13 @@ class _Matrix:
         """The best side of each exchange that `sight` may see."""
         import numpy as np
 
-        scores = self.vectors @ vector
+        # Not `@`: BLAS starts threads for this, which cost more than they save when the cores are busy.
+        scores = np.einsum("ij,j->i", self.vectors, vector)
         if not sight.private:
             scores = np.where(self.private, -2.0, scores)
         if sight.session:
-            own = np.array([name == sight.session for name in self.sessions]) & (self.ids > sight.after)
-            scores = np.where(own, -2.0, scores)
+            own = np.fromiter(self.places.get(sight.session, ()), dtype=np.int64)
+            scores[own[self.ids[own] > sight.after]] = -2.0
         best: dict[int, float] = {}
         wanted = min(limit * 2, len(scores))
         for row in np.argpartition(-scores, wanted - 1)[:wanted] if wanted else ():

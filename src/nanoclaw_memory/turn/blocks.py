@@ -42,22 +42,28 @@ def render(label: str, fence: str, lines: Iterable[str], budget: int) -> tuple[B
     kept: list[str] = []
     left_out = 0
     room = MAX_CHARS
+    spent = tokens.estimate(_text(label, fence, []))
     source = iter(lines)
     for line in itertools.islice(source, MAX_LINES):
         plain = marks.sub(r"(\1)", one_line(line[: MAX_LINE * 4]))
         if len(plain) > MAX_LINE:
             plain, left_out = plain[:MAX_LINE] + "…", left_out + 1
-        if len(plain) > room or _cost(label, fence, [*kept, plain]) > budget:
+        spent += tokens.estimate(plain + "\n")
+        if len(plain) > room or spent > budget:
             left_out += 1
             break
         if plain:
             kept.append(plain)
             room -= len(plain)
     left_out += sum(1 for _ in source)
-    if not kept:
-        return None, left_out
-    text = _text(label, fence, kept)
-    return Block(label, text, tokens.estimate(text)), left_out
+    while kept:
+        text = _text(label, fence, kept)
+        cost = tokens.estimate(text)
+        if cost <= budget:
+            return Block(label, text, cost), left_out
+        kept.pop()  # the whole may cost a little more than its lines
+        left_out += 1
+    return None, left_out
 
 
 def strip(text: str) -> str:
@@ -77,10 +83,6 @@ def strip(text: str) -> str:
         return text
     rest = [*pieces, text[position:]]
     return "\n".join(piece.strip("\r\n") for piece in rest if piece.strip())
-
-
-def _cost(label: str, fence: str, lines: list[str]) -> int:
-    return tokens.estimate(_text(label, fence, lines))
 
 
 def _text(label: str, fence: str, lines: list[str]) -> str:

@@ -52,7 +52,7 @@ def memories(answer: str) -> Iterator[Claim]:
             words = telling(sentence[: said.start()] + " " + sentence[said.end() :])
             if len(words) >= 2:
                 number += 1
-                yield Claim(sentence.strip()[:200], tuple(words))
+                yield Claim(sentence.strip()[:200], words)
 
 
 def dated(answer: str, today: date) -> Iterator[Claim]:
@@ -65,7 +65,7 @@ def dated(answer: str, today: date) -> Iterator[Claim]:
             words = telling(sentence[: said.start()] + " " + sentence[said.end() :])
             if span and span[1] <= today and len(words) >= 2:
                 number += 1
-                yield Claim(sentence.strip()[:200], tuple(words), *span)
+                yield Claim(sentence.strip()[:200], words, *span)
 
 
 def supported(claim: Claim, texts: Sequence[str]) -> bool:

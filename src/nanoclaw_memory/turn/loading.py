@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -65,6 +64,8 @@ def _factory(name: str, extensions: Path) -> Callable[[Rooms], Any]:
 
 
 def _from_file(name: str, path: Path) -> Callable[[Rooms], Any]:
+    import importlib.util
+
     spec = importlib.util.spec_from_file_location(f"nanoclaw_extension_{name.replace('-', '_')}", path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path.name} cannot be imported")

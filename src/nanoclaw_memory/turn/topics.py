@@ -32,7 +32,7 @@ def phrase(text: str, limit: int = 4) -> str:
     if not runs:
         return ""
     counts = Counter(word for run in runs for word in {w.casefold() for w in run})
-    best = max(runs, key=lambda run: (_weight(run[:limit], counts), -runs.index(run)))
+    best = max(runs, key=lambda run: _weight(run[:limit], counts))  # of equals the first
     return " ".join(best[:limit])
 
 
