@@ -17,6 +17,7 @@ ROOT = "/memories"
 MAX_FILE = 1_000_000
 MAX_VIEW = 100_000
 MAX_LINES = 999_999
+_KINDS: dict[str, type] = {"insert_line": int, "view_range": list}
 
 
 class NotesError(Refused):
@@ -48,6 +49,9 @@ class Notes:
         if missing:
             raise NotesError(f"Missing parameter: {', '.join(missing)}")
         given = {field: command[field] for field in (*needed, *optional) if command.get(field) is not None}
+        wrong = [field for field, value in given.items() if not isinstance(value, _KINDS.get(field, str))]
+        if wrong:
+            raise NotesError(f"Wrong type of parameter: {', '.join(wrong)}")
         return work(**given)  # type: ignore[operator, no-any-return]
 
     def view(self, path: str, view_range: list[int] | None = None) -> str:
@@ -94,7 +98,7 @@ class Notes:
         with locked(target.parent):
             lines = self._text(path, target).split("\n")
             count = len(lines) - 1 if lines[-1] == "" else len(lines)
-            if not isinstance(insert_line, int) or not 0 <= insert_line <= count:
+            if not 0 <= insert_line <= count:
                 raise NotesError(
                     f"Error: Invalid `insert_line` parameter: {insert_line}. It should be within the range of "
                     f"lines of the file: [0, {count}]"

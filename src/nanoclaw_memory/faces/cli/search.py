@@ -188,7 +188,8 @@ def _show_run(caller: Caller, done: Indexed) -> None:
 def _shown(hit: Hit) -> str:
     lines = f"{hit.start_line}" if hit.start_line == hit.end_line else f"{hit.start_line}-{hit.end_line}"
     where = f"{hit.path}:{lines}" if hit.start_line else f"{hit.type} {hit.id}"
-    head = f"{where}  {hit.score:.2f}  ({hit.why})"
+    trust = f", untrusted: {hit.origin}" if hit.untrusted else ""
+    head = f"{where}  {hit.score:.2f}  ({hit.why}{trust})"
     parts = "".join(f"\n    {name} {value:g}" for name, value in hit.parts.items())
     return f"{head}{parts}\n" + "\n".join(f"  {line}" for line in hit.text.split("\n"))
 
