@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from nanoclaw_memory.clock import stamp
-from nanoclaw_memory.entries.migrate import read, statements, type_of
-from nanoclaw_memory.entries.rules import MAX_CONTENT
+from nanoclaw_memory.entries.migrate import parts, read, type_of
+from nanoclaw_memory.entries.rules import MAX_CONTENT, MAX_TAG, MAX_TAGS
 from nanoclaw_memory.errors import FileProblem, InvalidValue
-from nanoclaw_memory.text import one_line
+from nanoclaw_memory.text import fingerprint, one_line
 from nanoclaw_memory.types import Said, Transcript
+from nanoclaw_memory.workspace.files import read_text
 
 MAX_BYTES = 500_000_000
+MAX_FILES = 20_000
+MAX_SAID = 100_000  # characters of one turn; an archive must stay a file that can be read
 
 
 @dataclass(frozen=True)
@@ -31,29 +34,43 @@ class ImportedEntry:
     tags: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class ImportedRelation:
+    """A relation to be, with the file and line it comes from."""
+
+    subject: str
+    predicate: str
+    object: str
+    source: str
+
+
 @dataclass
 class Imports:
     """Everything that a file or folder holds."""
 
     entries: list[ImportedEntry] = field(default_factory=list)
-    relations: list[tuple[str, str, str, str]] = field(
-        default_factory=list
-    )  # subject, predicate, object, source
+    relations: list[ImportedRelation] = field(default_factory=list)
     conversations: list[Transcript] = field(default_factory=list)
     unplaced: list[str] = field(default_factory=list)
 
 
 def bring(kind: str, path: Path) -> Imports:
-    """Read an export; an error names the file and what was expected."""
+    """Read an export whole; an error names the file and what was expected."""
     if kind not in KINDS:
-        raise InvalidValue(f"{kind!r} is no format we read", "one of: " + ", ".join(KINDS))
+        raise InvalidValue(f"{kind[:40]!r} is no format we read", "one of: " + ", ".join(KINDS))
+    path = path.expanduser()
     if not path.exists():
         raise InvalidValue(f"there is no {path}", "give the export's file or folder")
     try:
         return KINDS[kind](path)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError, zipfile.BadZipFile) as error:
         raise FileProblem(
-            f"{path.name} is not a {kind} export: {error}", "nothing was imported; see: ncm import --help"
+            f"{path.name} is not a {kind} export: {one_line(str(error))[:200]}",
+            "nothing was imported; see: ncm import --help",
+        ) from error
+    except OSError as error:
+        raise FileProblem(
+            f"{path.name} cannot be read: {error.strerror or error}", "nothing was imported"
         ) from error
 
 
@@ -62,131 +79,169 @@ def bring(kind: str, path: Path) -> Imports:
 
 def _claude(path: Path) -> Imports:
     found = Imports()
-    for chat in _json(path, "conversations.json"):
+    for chat in _rows(path):
         said = [
-            Said("User" if turn["sender"] == "human" else "Agent", text, _moment(turn.get("created_at")))
-            for turn in chat.get("chat_messages", [])
+            _said("User" if turn["sender"] == "human" else "Agent", text, _moment(turn.get("created_at")))
+            for turn in chat["chat_messages"] or []
             if (text := _claude_text(turn))
         ]
         if said:
-            found.conversations.append(
-                Transcript(str(chat["uuid"]), "messages", tuple(said), chat.get("name") or "")
-            )
+            name = f"import-claude-{chat['uuid']}"
+            found.conversations.append(Transcript(name, "import", tuple(said), chat.get("name") or ""))
     return found
 
 
 def _claude_text(turn: Mapping[str, Any]) -> str:
-    parts = [
+    told = [
         part["text"] for part in turn.get("content") or [] if part.get("type") == "text" and part.get("text")
     ]
     files = [part.get("extracted_content") or "" for part in turn.get("attachments") or []]
-    return "\n\n".join(filter(None, [*(parts or [turn.get("text") or ""]), *files])).strip()
+    return "\n\n".join(filter(None, [*(told or [turn.get("text") or ""]), *files])).strip()
 
 
 def _chatgpt(path: Path) -> Imports:
     found = Imports()
-    for chat in _json(path, "conversations.json"):
-        said = [turn for node in _walk(chat["mapping"]) if (turn := _chatgpt_turn(node.get("message") or {}))]
+    for chat in _rows(path):
+        began = chat.get("create_time")
+        branch = _branch(chat["mapping"], chat.get("current_node"))
+        said = [turn for node in branch if (turn := _chatgpt_turn(node.get("message") or {}, began))]
         if said:
-            name = str(
-                chat.get("conversation_id") or chat.get("id") or chat.get("create_time") or chat["title"]
-            )
-            found.conversations.append(Transcript(name, "messages", tuple(said), chat.get("title") or ""))
+            known = chat.get("conversation_id") or chat.get("id")
+            name = f"import-chatgpt-{known or fingerprint(repr((began, said[0])))[:16]}"
+            found.conversations.append(Transcript(name, "import", tuple(said), chat.get("title") or ""))
     return found
 
 
-def _walk(mapping: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The newest branch of a conversation tree, from its root."""
-    node = next((one for one in mapping.values() if one.get("parent") is None), None)
+def _branch(mapping: Mapping[str, Any], current: Any) -> list[Mapping[str, Any]]:
+    """The branch of a conversation tree that was last shown, from its root."""
+    if current in mapping:
+        way = list(_walk(mapping, current, lambda node: node.get("parent")))
+        return way[::-1]
+    root = next((name for name, node in mapping.items() if node.get("parent") is None), None)
+    return list(_walk(mapping, root, lambda node: (node.get("children") or [None])[-1]))
+
+
+def _walk(
+    mapping: Mapping[str, Any], name: Any, following: Callable[[Mapping[str, Any]], Any]
+) -> Iterator[Mapping[str, Any]]:
     seen: set[str] = set()
-    while node is not None and node["id"] not in seen:
-        seen.add(node["id"])
-        yield node
-        children = node.get("children") or []
-        node = mapping.get(children[-1]) if children else None
+    while name in mapping and name not in seen:
+        seen.add(name)
+        yield mapping[name]
+        name = following(mapping[name])
 
 
-def _chatgpt_turn(message: Mapping[str, Any]) -> Said | None:
+def _chatgpt_turn(message: Mapping[str, Any], began: Any) -> Said | None:
     role = (message.get("author") or {}).get("role")
-    if role not in ("user", "assistant") or (message.get("metadata") or {}).get(
-        "is_visually_hidden_from_conversation"
-    ):
+    hidden = (message.get("metadata") or {}).get("is_visually_hidden_from_conversation")
+    if role not in ("user", "assistant") or hidden:
         return None
     content = message.get("content") or {}
-    parts = [part for part in content.get("parts") or [content.get("text")] if isinstance(part, str)]
-    text = "\n".join(parts).strip()
-    at = message.get("create_time")
-    moment = stamp(datetime.fromtimestamp(at, UTC)) if isinstance(at, int | float) else ""
-    return Said("User" if role == "user" else "Agent", text, moment) if text else None
+    told = [part for part in content.get("parts") or [content.get("text")] if isinstance(part, str)]
+    text = "\n".join(told).strip()
+    speaker = "User" if role == "user" else "Agent"
+    return _said(speaker, text, _seconds(message.get("create_time") or began)) if text else None
+
+
+def _said(speaker: str, text: str, at: str) -> Said:
+    cut = f"{text[:MAX_SAID].rstrip()}\n[cut: {MAX_SAID:,} of {len(text):,} characters]"
+    return Said(speaker, cut if len(text) > MAX_SAID else text, at)
+
+
+def _rows(path: Path) -> list[Any]:
+    """The conversations of an export: its file, the folder or zip with it, split or whole."""
+    rows: list[Any] = []
+    for tree in _json_files(path, r"(?:.*/)?conversations(?:[-_]?\d+)?\.json"):
+        if not isinstance(tree, list):
+            raise ValueError("a list of conversations was expected")
+        rows += tree
+    return rows
 
 
 # ---- memories ----
 
+_CLAUDE_CODE = {"user": "person", "feedback": "correction", "project": "project", "reference": "fact"}
+_INDEXED = re.compile(r"\[[^\]]*\]\((?P<file>[^)\s]+\.md)\)")
+
 
 def _claude_code(path: Path) -> Imports:
-    """The auto-memory folder: a file per memory, its type in the front matter."""
-    kinds = {"user": "person", "feedback": "correction", "project": "project", "reference": "fact"}
+    """The auto-memory folder: a file per memory, its type in the front matter; MEMORY.md lists them."""
     found = Imports()
-    for file in _markdown(path):
-        if file.name == "MEMORY.md" and path.is_dir():
-            continue  # an index of the other files
-        front, body, offset = _front_matter(file.read_text(encoding="utf-8"))
-        kind = kinds.get(front.get("type", "").strip())
+    for name, text in _pages(path, found):
+        front = _front_matter(text)
+        kind = _CLAUDE_CODE.get(front.get("type", "").strip())
         if kind is None:
-            _pages(found, file, body, offset)
+            _page(found, name, text, path if path.is_dir() else None)
             continue
-        for number, text in statements(body):
-            if not text.startswith("#"):
-                _add(found, kind, text, f"{file.name}:{number + offset}", ("claude-code",))
+        told = [part for part in parts(text) if part.kind == "statement"]
+        whole = one_line(" ".join(part.text for part in told)) or front.get("description", "")
+        if len(whole) <= MAX_CONTENT:
+            _add(found, kind, whole, f"{name}:{told[0].line if told else 1}", ("claude-code",))
+            continue
+        for part in told:
+            _add(found, kind, part.text, f"{name}:{part.line}", ("claude-code",))
     return found
 
 
 def _codex(path: Path) -> Imports:
     found = Imports()
-    for file in _markdown(path):
-        _pages(found, file, file.read_text(encoding="utf-8"), 0)
+    for name, text in _pages(path, found):
+        _page(found, name, text)
     return found
+
+
+def _page(found: Imports, name: str, text: str, index_of: Path | None = None) -> None:
+    """A page without a format of its own; of an index, the lines that do not merely point to a file."""
+    placed, left = read(name, text)
+    for one in placed:
+        link = _INDEXED.search(one.content)
+        if not (link and index_of and (index_of / link["file"]).is_file()):
+            _add(found, one.type, one.content, f"{name}:{one.line}", one.tags)
+    found.unplaced += [
+        f"{name}:{one.line}: {one.why}" for one in left if not (index_of and _INDEXED.search(one.text))
+    ]
 
 
 def _mem0(path: Path) -> Imports:
-    tree = _json(path)
-    rows = tree.get("results") or tree.get("memories") if isinstance(tree, dict) else tree
     found = Imports()
-    for number, row in enumerate(rows, 1):
-        text = one_line(str(row.get("memory") or row.get("text") or row.get("data") or ""))
-        categories = row.get("categories") or []
-        tags = tuple(str(tag)[:50] for tag in categories)[:10]
-        _add(
-            found,
-            type_of(text, list(categories)) or "fact",
-            text,
-            f"{path.name}:{row.get('id', number)}",
-            tags,
-        )
+    for tree in _json_files(path, r".*\.json"):
+        rows = tree
+        if isinstance(tree, dict):
+            rows = tree["results"] if "results" in tree else tree["memories"]
+        for number, row in enumerate(rows, 1):
+            told = [row[name] for name in ("memory", "text", "data") if name in row]
+            if not told:
+                raise ValueError(f"row {number} holds no memory")
+            text = str(told[0] or "")
+            about = [str(one) for one in row.get("categories") or []]
+            kind = type_of(one_line(text), about) or "fact"
+            _add(found, kind, text, f"{path.name}:{row.get('id') or number}", about)
     return found
 
 
-_OBSERVATION = re.compile(r"^\[(?P<category>[^\]]+)\]\s*(?P<text>.*?)(?:\s*\((?P<context>[^)]*)\))?$")
-_LINK = re.compile(r"^(?P<predicate>[\w -]+?)\s*\[\[(?P<target>[^\]|]+)(?:\|[^\]]*)?\]\]")
+_OBSERVATION = re.compile(r"\[(?P<category>[^\[\]]+)\]\s+(?P<text>.*?)(?:\s*\((?P<context>[^()]*)\))?\Z")
+_LINK = re.compile(r"(?P<predicate>[\w' -]*?)\s*\[\[(?P<target>[^\]|]+)(?:\|[^\]]*)?\]\]")
 
 
 def _basic_memory(path: Path) -> Imports:
     found = Imports()
-    for file in _markdown(path):
-        front, body, offset = _front_matter(file.read_text(encoding="utf-8"))
-        title = front.get("title") or file.stem
-        for number, text in statements(body):
-            source = f"{file.name}:{number + offset}"
-            link, observation = _LINK.match(text), _OBSERVATION.match(text)
-            if link:
-                found.relations.append((title, link["predicate"].strip(), link["target"].strip(), source))
-            elif observation:
-                tags = tuple(re.findall(r"#([\w-]{1,50})", observation["text"]))[:10]
+    for name, text in _pages(path, found):
+        title = _front_matter(text).get("title") or Path(name).stem
+        for part in parts(text):
+            source = f"{name}:{part.line}"
+            link, observation = _LINK.match(part.text), _OBSERVATION.match(part.text)
+            if part.kind == "heading":
+                continue
+            if part.kind == "statement" and link:
+                predicate = link["predicate"].replace("_", " ").strip() or "links to"
+                found.relations.append(ImportedRelation(title, predicate, link["target"].strip(), source))
+            elif part.kind == "statement" and observation:
                 plain = re.sub(r"\s*#[\w-]+", "", observation["text"])
                 kind = type_of(plain, [observation["category"]]) or "fact"
-                _add(found, kind, f"{title}: {plain}", source, tags)
-            elif not text.startswith("#"):
-                found.unplaced.append(f"{source}: {text[:80]}")
+                tags = re.findall(r"#([\w-]+)", observation["text"])
+                _add(found, kind, f"{title}: {plain}", source, [observation["category"], *tags])
+            else:
+                found.unplaced.append(f"{source}: neither an observation nor a relation")
     return found
 
 
@@ -200,52 +255,89 @@ KINDS: Mapping[str, Callable[[Path], Imports]] = {
 }
 
 
-def _pages(found: Imports, file: Path, text: str, offset: int) -> None:
-    placed, left = read(file.name, text)
-    for one in placed:
-        _add(found, one.type, one.content, f"{file.name}:{one.line + offset}", one.tags)
-    found.unplaced += [f"{file.name}:{one.line + offset}: {one.why}" for one in left]
-
-
-def _add(found: Imports, kind: str, text: str, source: str, tags: tuple[str, ...] = ()) -> None:
+def _add(found: Imports, kind: str, text: str, source: str, tags: Iterable[str] = ()) -> None:
     plain = one_line(text)
     if not plain or len(plain) > MAX_CONTENT:
         found.unplaced.append(f"{source}: {'empty' if not plain else f'over {MAX_CONTENT:,} characters'}")
         return
-    found.entries.append(ImportedEntry(kind, plain, source, tags))
+    named = dict.fromkeys(one_line(tag)[:MAX_TAG].strip() for tag in tags)
+    kept = tuple(tag for tag in named if tag)[:MAX_TAGS]
+    found.entries.append(ImportedEntry(kind, plain, one_line(source)[:300], kept))
 
 
-def _json(path: Path, member: str = "") -> Any:
-    """The JSON of a file, of a member in a zip, or of that file in a folder."""
+# ---- files ----
+
+
+def _json_files(path: Path, wanted: str) -> Iterator[Any]:
+    """The JSON of a file, or of the members of a folder or zip whose names match."""
     if path.is_dir():
-        path = path / member
-    if path.stat().st_size > MAX_BYTES:
-        raise ValueError(f"it has over {MAX_BYTES:,} bytes")
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            name = next(name for name in archive.namelist() if name.endswith(member))
-            if archive.getinfo(name).file_size > MAX_BYTES:
-                raise ValueError(f"{name} has over {MAX_BYTES:,} bytes")
-            return json.loads(archive.read(name))
-    return json.loads(path.read_text(encoding="utf-8"))
+        files = sorted(one for one in path.iterdir() if one.is_file() and re.fullmatch(wanted, one.name))
+        if not files:
+            raise ValueError("the folder holds no such file")
+        for file in files:
+            yield from _json_files(file, wanted)
+        return
+    _check_size(path.name, path.stat().st_size)
+    if not zipfile.is_zipfile(path):
+        yield json.loads(path.read_text(encoding="utf-8-sig"))
+        return
+    with zipfile.ZipFile(path) as archive:
+        names = sorted(name for name in archive.namelist() if re.fullmatch(wanted, name))
+        if not names:
+            raise ValueError("the zip holds no such file")
+        for name in names:
+            _check_size(name, archive.getinfo(name).file_size)
+            yield json.loads(archive.read(name).decode("utf-8-sig"))
 
 
-def _markdown(path: Path) -> list[Path]:
-    return sorted(path.rglob("*.md")) if path.is_dir() else [path]
+def _check_size(name: str, size: int) -> None:
+    if size > MAX_BYTES:
+        raise ValueError(f"{name} has {size:,} bytes, over the limit of {MAX_BYTES:,}")
 
 
-def _front_matter(text: str) -> tuple[dict[str, str], str, int]:
-    """The simple `key: value` lines at the top, the rest, and how many lines were taken."""
-    match = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
-    if not match:
-        return {}, text, 0
-    pairs = (line.partition(":") for line in match.group(1).splitlines() if not line.startswith((" ", "-")))
-    front = {key.strip(): value.strip().strip("\"'") for key, _, value in pairs}
-    return front, text[match.end() :], text[: match.end()].count("\n")
+def _pages(path: Path, found: Imports) -> Iterator[tuple[str, str]]:
+    """Name and text of each Markdown page; one that cannot be read is said, and the others come in."""
+    if path.is_file():
+        if path.suffix.lower() not in (".md", ".markdown", ".txt"):
+            raise ValueError("Markdown was expected")
+        yield path.name, read_text(path)
+        return
+    names = [one.relative_to(path) for one in path.rglob("*.md") if one.is_file() and not one.is_symlink()]
+    seen = sorted(one for one in names if not any(part.startswith(".") for part in one.parts))
+    if not seen:
+        raise ValueError("the folder holds no Markdown")
+    if len(seen) > MAX_FILES:
+        raise ValueError(f"the folder holds {len(seen):,} pages, over the limit of {MAX_FILES:,}")
+    for name in seen:
+        try:
+            yield name.as_posix(), read_text(path / name)
+        except FileProblem as problem:
+            found.unplaced.append(f"{name}: {problem.message}")
+
+
+def _front_matter(text: str) -> dict[str, str]:
+    """The simple `key: value` lines at the top, of whatever depth; the outermost wins."""
+    match = re.match(
+        r"---\n(.*?)\n(?:---|\.\.\.)\n", text.replace("\r\n", "\n").removeprefix("\ufeff"), re.DOTALL
+    )
+    front: dict[str, str] = {}
+    lines = match[1].splitlines() if match else []
+    for line in sorted(lines, key=lambda line: line[:1].isspace()):
+        key, colon, value = line.strip().partition(":")
+        if colon:
+            front.setdefault(key.strip(), value.strip().strip("\"'"))
+    return front
 
 
 def _moment(text: Any) -> str:
     try:
         return stamp(datetime.fromisoformat(str(text)))
-    except ValueError:
+    except (ValueError, OverflowError):
+        return ""
+
+
+def _seconds(moment: Any) -> str:
+    try:
+        return stamp(datetime.fromtimestamp(float(moment), UTC))
+    except (TypeError, ValueError, OverflowError, OSError):
         return ""

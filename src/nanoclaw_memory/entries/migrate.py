@@ -1,10 +1,10 @@
-"""Markdown to typed entries: headings and wording decide the type; what cannot be placed is said, nothing is changed."""
+"""Markdown to typed entries: headings and wording decide the type; what cannot be placed is said."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nanoclaw_memory.entries.rules import MAX_CONTENT
 from nanoclaw_memory.text import one_line, slug, words
@@ -54,7 +54,19 @@ _SKIPPED_FILES = {
 }
 _BULLET = re.compile(r"^(\s*)(?:[-*+•]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*)$")
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
+_FENCE = re.compile(r"\s*(```+|~~~+)")
+_RULE = re.compile(r"\s{0,3}([-*_])\s*(?:\1\s*){2,}$")
+_FRONT_MATTER = re.compile(r"---\n.*?\n(?:---|\.\.\.)\n", re.DOTALL)
 _DAILY = re.compile(r"memory/\d{4}-\d{2}-\d{2}\.md\Z")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A heading, a statement (a bullet or paragraph on one line), or what is neither: code, a table."""
+
+    line: int
+    kind: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -116,68 +128,117 @@ def _of_log(text: str) -> Iterator[Candidate | Unplaced]:
 
 def _of_page(text: str, project: str) -> Iterator[Candidate | Unplaced]:
     headings: list[str] = []
-    for number, content in statements(text):
-        heading = _HEADING.match(content)
-        if heading:
-            depth = len(heading.group(1))
-            headings = [*headings[: depth - 1], heading.group(2)]
+    ours = _starter_lines()
+    for part in parts(text):
+        if part.kind == "heading":
+            depth = len(part.text) - len(part.text.lstrip("#"))
+            headings = [*headings[: depth - 1], part.text.strip("# ")]
+        elif part.kind != "statement":
+            yield Unplaced(part.line, part.text, f"{part.kind} stays in its file")
+        elif part.text in ours:
             continue
-        if problem := _problem(content):
-            yield Unplaced(number, content, problem)
-            continue
-        kind = "project" if project else type_of(content, headings)
-        if kind is None:
-            yield Unplaced(number, content, "neither its heading nor its wording tells a type")
-            continue
-        section = [slug(headings[-1], 40)] if len(headings) > 1 else []
-        yield Candidate(
-            kind, content, number, tuple(dict.fromkeys([*([project] if project else []), *section]))
-        )
+        elif problem := _problem(part.text):
+            yield Unplaced(part.line, part.text, problem)
+        elif kind := "project" if project else type_of(part.text, headings):
+            section = [slug(headings[-1], 40)] if len(headings) > 1 else []
+            tags = tuple(dict.fromkeys([*([project[:50]] if project else []), *section]))
+            yield Candidate(kind, part.text, part.line, tags)
+        else:
+            yield Unplaced(part.line, part.text, "neither its heading nor its wording tells a type")
+
+
+def _starter_lines() -> set[str]:
+    """What `init` wrote is no memory."""
+    from nanoclaw_memory.workspace.projects import STARTER
+    from nanoclaw_memory.workspace.starter import STARTERS
+
+    texts = (*STARTERS.values(), STARTER)
+    return {part.text for text in texts for part in parts(text) if part.kind == "statement"}
 
 
 def statements(text: str) -> Iterator[tuple[int, str]]:
-    """Headings, bullets with their continuation lines, and paragraphs, each on one line with its number."""
-    number, parts, bulleted, fenced = 0, [""], False, False
-    start = 0
+    """Bullets with what is wrapped below them, and paragraphs: each on one line, with its line number."""
+    return ((part.line, part.text) for part in parts(text) if part.kind == "statement")
 
-    def whole() -> str:
-        return one_line(" ".join(parts))
 
-    for number, raw in enumerate([*text.splitlines(), ""], 1):
-        line = raw.rstrip()
-        if line.lstrip().startswith(("```", "~~~")):
-            fenced = not fenced
-            continue
-        if fenced or line.lstrip().startswith(("<!--", "|", "---", "***")):
-            continue
-        bullet = _BULLET.match(line)
-        breaks = not line.strip() or bullet or _HEADING.match(line)
-        if breaks and whole():
-            yield start, whole()
-            parts = []
-        if _HEADING.match(line):
-            yield number, line.strip()
-            parts = []
+def parts(text: str) -> Iterator[Part]:
+    """Everything in a page, in order; a bullet below one that ends with a colon is told with it."""
+    reader = _Reader()
+    plain = text.replace("\r\n", "\n").removeprefix("\ufeff")
+    front = _FRONT_MATTER.match(plain)
+    skipped = plain[: front.end()].count("\n") if front else 0
+    for number, line in enumerate([*plain.split("\n")[skipped:], ""], skipped + 1):
+        yield from reader.read(number, line.rstrip())
+    yield from reader.rest()
+
+
+@dataclass
+class _Reader:
+    """Reads a page line by line."""
+
+    start: int = 0
+    words: list[str] = field(default_factory=list)
+    lead: str = ""  # of the bullets above that end with a colon
+    above: list[tuple[int, str]] = field(default_factory=list)
+    inside: str = ""  # the end of what is being skipped: a code block or a comment
+    table: bool = False
+
+    def read(self, number: int, line: str) -> Iterator[Part]:
+        if self.inside:
+            if self.inside in line:
+                self.inside = ""
+            return
+        fence, heading, bullet = _FENCE.match(line), _HEADING.match(line), _BULLET.match(line)
+        comment, table = line.lstrip().startswith("<!--"), line.lstrip().startswith("|")
+        if not line.strip() or fence or heading or bullet or comment or table or _RULE.match(line):
+            yield from self.rest()
+        if table and not self.table:
+            yield Part(number, "a table", one_line(line))
+        self.table = table
+        if fence:
+            self.inside = fence[1]
+            yield Part(number, "a code block", one_line(line))
+        elif comment:
+            self.inside = "" if "-->" in line else "-->"
+        elif heading:
+            self.above = []
+            yield Part(number, "heading", line.strip())
+        elif table or _RULE.match(line) or not line.strip():
+            return
         elif bullet:
-            parts, start, bulleted = [bullet.group(2)], number, True
-        elif line.strip():
-            start = start if whole() else number
-            parts.append(line.lstrip("> ").strip())
+            self._begin(number, len(bullet[1].expandtabs(4)), bullet[2])
         else:
-            parts, bulleted = [], False
+            if not self.words:
+                self.start, self.lead = number, ""
+                self.above = self.above if line[:1].isspace() else []
+            self.words.append(line.lstrip("> ").strip())
+
+    def _begin(self, number: int, indent: int, text: str) -> None:
+        self.above = [(depth, said) for depth, said in self.above if depth < indent]
+        self.lead = " ".join(said for _, said in self.above)
+        self.start, self.words = number, [text]
+        if text.endswith(":") and len(text) <= 100:
+            self.above.append((indent, text))
+
+    def rest(self) -> Iterator[Part]:
+        """What was begun, whole."""
+        whole = one_line(" ".join(self.words))
+        if whole:
+            yield Part(self.start, "statement", f"{self.lead} {whole}".strip())
+        self.words = []
 
 
 def type_of(content: str, headings: list[str]) -> str | None:
     """The type that wording or headings suggest; plain words of command win over any heading."""
     lowered = content.casefold()
-    for kind, pattern in _BY_WORDING[:3]:
+    for kind, pattern in _BY_WORDING[:2]:
         if re.search(pattern, lowered):
             return kind
     for heading in reversed(headings):
         for kind, pattern in _BY_HEADING:
             if re.search(pattern, heading.casefold()):
                 return kind
-    return next((kind for kind, pattern in _BY_WORDING[3:] if re.search(pattern, lowered)), None)
+    return next((kind for kind, pattern in _BY_WORDING[2:] if re.search(pattern, lowered)), None)
 
 
 def _problem(content: str) -> str:

@@ -18,7 +18,7 @@ heading or as another turn are escaped with a backslash, so that `said_in` gives
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -49,12 +49,16 @@ def archive(
     transcript: Transcript,
     clock: Clock,
     forgotten: Callable[[str], bool] = lambda text: False,
+    known: Mapping[str, Sequence[Archived]] | None = None,
 ) -> Archived | None:
-    """Write what no archive of the session holds yet; None, and no directory made, when that is nothing."""
-    key = one_line(transcript.session_id)[:128] or fingerprint(repr(transcript.said[:1]))[:16]
+    """Write what no archive of the session holds yet; None, and no directory made, when that is nothing.
+
+    `known` are the archives by session, for those who archive many at a time.
+    """
+    key = _key(transcript)
     masked, redacted = _masked([turn for turn in transcript.said if not forgotten(turn.text)])
-    parts = [found for found in archives(home, group) if found.session_id == key]
-    fresh = _after(_joined(said_in(read_text(home.workspace(group) / part.path)) for part in parts), masked)
+    parts = _parts(home, group, key, known)
+    fresh = _after(_held(home, group, parts), masked)
     if not fresh:
         return None
     given = "" if forgotten(transcript.title) else transcript.title
@@ -67,6 +71,36 @@ def archive(
         path = _write_new(home, group, f"{day}-{slug(title)}", header + render(piece, day, clock))
         written.append(Archived(f"{FOLDER}/{path.name}", title, day, key, len(fresh), redacted))
     return written[0]
+
+
+def unarchived(
+    home: Home,
+    group: str,
+    transcript: Transcript,
+    clock: Clock,
+    forgotten: Callable[[str], bool] = lambda text: False,
+    known: Mapping[str, Sequence[Archived]] | None = None,
+) -> bool:
+    """Whether `archive` would write anything."""
+    masked, _ = _masked([turn for turn in transcript.said if not forgotten(turn.text)])
+    return bool(_after(_held(home, group, _parts(home, group, _key(transcript), known)), masked))
+
+
+def _key(transcript: Transcript) -> str:
+    return one_line(transcript.session_id)[:128] or fingerprint(repr(transcript.said[:1]))[:16]
+
+
+def _parts(
+    home: Home, group: str, key: str, known: Mapping[str, Sequence[Archived]] | None
+) -> Sequence[Archived]:
+    if known is not None:
+        return known.get(key, ())
+    return [found for found in archives(home, group) if found.session_id == key]
+
+
+def _held(home: Home, group: str, parts: Sequence[Archived]) -> list[Said]:
+    """What the archives of a session hold."""
+    return _joined(said_in(read_text(home.workspace(group) / part.path)) for part in parts)
 
 
 def _pieces(said: Sequence[Said]) -> Iterator[list[Said]]:

@@ -1,58 +1,129 @@
-"""Bring in what files and other memories hold: as entries with their source, relations, archived conversations."""
+"""Bring in what files and other memories hold: entries with their source, relations, conversations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from nanoclaw_memory import secrets
 from nanoclaw_memory.clock import Clock
 from nanoclaw_memory.entries import migrate, rules
 from nanoclaw_memory.entries.entries import Entries
-from nanoclaw_memory.entries.importers import Imports, bring
+from nanoclaw_memory.entries.importers import ImportedEntry, ImportedRelation, bring
 from nanoclaw_memory.errors import NanoClawError, Refused
+from nanoclaw_memory.graph.change import Origin
 from nanoclaw_memory.graph.graph import KnowledgeGraph
-from nanoclaw_memory.host.archive import archive
-from nanoclaw_memory.types import BroughtIn
+from nanoclaw_memory.host.archive import archive, archives, unarchived
+from nanoclaw_memory.store.names import fold
+from nanoclaw_memory.store.slots import slot_of
+from nanoclaw_memory.text import fingerprint
+from nanoclaw_memory.types import Archived, BroughtIn, Transcript
 from nanoclaw_memory.workspace.files import read_text
 from nanoclaw_memory.workspace.paths import Home
 
+FINAL = ("delete", "purge")  # what left by these must not come back by itself
+
 
 @dataclass
-class _Counts:
+class Intake:
+    """Lets entries in, each text once for all time."""
+
+    entries: Entries
+    dry_run: bool
     stored: int = 0
     known: int = 0
     held: int = 0
+    types: dict[str, int] = field(default_factory=dict)
+    unplaced: list[str] = field(default_factory=list)
+    _before: set[tuple[str, str]] = field(default_factory=set)
+    _gone: set[tuple[str, str]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        room = self.entries.room
+        # Wordings that a merge replaced, and texts that were deleted: the log knows their fingerprints.
+        wordings = "SELECT e.type, m.content FROM merges m JOIN entries e ON e.id = m.entry_id"
+        self._before = {(kind, rules.text_key(text)) for kind, text in room.db.query(wordings)}
+        self._gone = {
+            (str(record.get("type")), str(record.get("text")))
+            for record in room.audit_log.records()
+            if record.get("event") in FINAL and record.get("group") == room.scope.group
+        }
+
+    def admit(self, one: ImportedEntry, priority: str = "medium") -> None:
+        """Let one text in, unless it was ever stored: what became of it since stands."""
+        room = self.entries.room
+        self.types[one.type] = self.types.get(one.type, 0) + 1
+        fields = {"content": one.content, "type": one.type, "tags": list(one.tags), "priority": priority}
+        try:
+            draft = rules.draft(fields, room.clock.now())
+        except Refused as error:
+            self.unplaced.append(f"{one.source}: {error.message}")
+            return
+        text = secrets.mask(draft.content)[0] if room.settings.privacy.redact_secrets else draft.content
+        key = (one.type, rules.text_key(text))
+        if (
+            key in self._before
+            or (one.type, fingerprint(text)) in self._gone
+            or self.entries.knows(one.type, text)
+        ):
+            self.known += 1
+            return
+        if self.dry_run:
+            self._before.add(key)
+            self.stored += 1
+            return
+        try:
+            done = self.entries.admit(draft, source=one.source, limited=False)
+        except Refused:  # rejected in review, or forgotten
+            self.known += 1
+            return
+        self.held += done.status == "held"
+        self.known += done.deduplicated
+        self.stored += not done.deduplicated
+
+    def report(self, source: str, relations: int = 0, conversations: int = 0) -> BroughtIn:
+        """What came in; the audit log gets one line for the whole."""
+        if not self.dry_run and (self.stored or relations or conversations):
+            room = self.entries.room
+            with room.db.transaction():
+                counts = {"entries": self.stored, "relations": relations, "conversations": conversations}
+                room.audit("import", "", source=source, counts=counts)
+        return BroughtIn(
+            self.stored,
+            self.known,
+            self.held,
+            relations,
+            conversations,
+            self.types,
+            tuple(self.unplaced),
+            self.dry_run,
+        )
 
 
 def migrate_files(entries: Entries, files: Iterable[tuple[str, Path]], dry_run: bool) -> BroughtIn:
     """MEMORY.md and memory/*.md into typed entries; the files are never changed, a second run adds nothing."""
-    counts = _Counts()
-    unplaced: list[str] = []
-    types: dict[str, int] = {}
+    intake = Intake(entries, dry_run)
     for relative, path in files:
-        parts = relative.split("/")
-        if relative != "MEMORY.md" and not (len(parts) == 2 and parts[0] in ("memory", "shared")):
+        if not _is_memory(relative):
             continue
         try:
             placed, left = migrate.read(relative, read_text(path))
-        except NanoClawError as error:
-            unplaced.append(f"{relative}: {error.message}")
+        except (NanoClawError, FileNotFoundError) as error:
+            intake.unplaced.append(f"{relative}: {getattr(error, 'message', 'it is gone')}")
             continue
         for one in placed:
-            _admit(
-                entries,
-                one.type,
-                one.content,
-                f"{relative}:{one.line}",
-                one.tags,
-                one.priority,
-                counts,
-                dry_run,
-            )
-            types[one.type] = types.get(one.type, 0) + 1
-        unplaced += [f"{relative}:{one.line}: {one.why}" for one in left]
-    return BroughtIn(counts.stored, counts.known, counts.held, 0, 0, types, tuple(unplaced), dry_run)
+            source = f"{relative}:{one.line}"
+            intake.admit(ImportedEntry(one.type, one.content, source, one.tags), one.priority)
+        intake.unplaced += [f"{relative}:{one.line}: {one.why}" for one in left]
+    return intake.report("memory files")
+
+
+def _is_memory(relative: str) -> bool:
+    folder, _, name = relative.rpartition("/")
+    return (
+        relative == "MEMORY.md" or folder == "memory" or (folder == "shared" and name.startswith("project-"))
+    )
 
 
 def import_export(
@@ -67,54 +138,38 @@ def import_export(
     forgotten: Callable[[str], bool] = lambda text: False,
 ) -> BroughtIn:
     """An export of another memory; everything carries the origin `import` and its source."""
-    found: Imports = bring(kind, path)
-    counts = _Counts()
-    types: dict[str, int] = {}
-    unplaced = list(found.unplaced)
+    found = bring(kind, path)  # read whole: a file that breaks off half-way brings nothing in
+    intake = Intake(entries, dry_run, unplaced=list(found.unplaced))
     for one in found.entries:
-        _admit(entries, one.type, one.content, one.source, one.tags, "medium", counts, dry_run)
-        types[one.type] = types.get(one.type, 0) + 1
-    relations = conversations = 0
-    for subject, predicate, target, source in found.relations:
-        try:
-            relations += (
-                1
-                if dry_run
-                else int(graph.relate(subject, predicate, target, source=f"import {source}").created)
-            )
-        except Refused as error:
-            unplaced.append(f"{source}: {error.message}")
-    for transcript in found.conversations:
-        conversations += 1 if dry_run else int(archive(home, group, transcript, clock, forgotten) is not None)
-    return BroughtIn(
-        counts.stored, counts.known, counts.held, relations, conversations, types, tuple(unplaced), dry_run
-    )
+        intake.admit(one)
+    relations = sum(_relate(graph, one, intake) for one in found.relations)
+    conversations = _archive_all(found.conversations, home, group, clock, dry_run, forgotten)
+    return intake.report(f"{kind}: {path.name}", relations, conversations)
 
 
-def _admit(
-    entries: Entries,
-    kind: str,
-    content: str,
-    source: str,
-    tags: tuple[str, ...],
-    priority: str,
-    counts: _Counts,
-    dry_run: bool,
-) -> None:
-    """Let one text in, unless it was ever stored: what was superseded or archived since must not come back."""
-    if entries.knows(kind, content):
-        counts.known += 1
-        return
-    if dry_run:
-        counts.stored += 1
-        return
+def _relate(graph: KnowledgeGraph, one: ImportedRelation, intake: Intake) -> bool:
+    """Say a relation; gives whether it is new."""
+    if intake.dry_run:
+        known = graph.relations.line([fold(one.subject)], slot_of(one.predicate))
+        return not any(row.object == fold(one.object) and not row.relation.valid_to for row in known)
     try:
-        stored = entries.admit(
-            rules.Draft(content, kind, rules.tags_of(list(tags)), priority), source=source, limited=False
-        )
-    except Refused:  # rejected in review, or forgotten
-        counts.known += 1
-        return
-    counts.held += stored.status == "held"
-    counts.known += stored.deduplicated
-    counts.stored += not stored.deduplicated
+        origin = Origin(f"import {one.source}")
+        return graph.change.relate(one.subject, one.predicate, one.object, origin).created
+    except Refused as error:
+        intake.unplaced.append(f"{one.source}: {error.message}")
+        return False
+
+
+def _archive_all(
+    conversations: Iterable[Transcript],
+    home: Home,
+    group: str,
+    clock: Clock,
+    dry_run: bool,
+    forgotten: Callable[[str], bool],
+) -> int:
+    known: dict[str, list[Archived]] = {}
+    for part in archives(home, group):  # looked for once: an export may hold thousands
+        known.setdefault(part.session_id, []).append(part)
+    act = unarchived if dry_run else archive
+    return sum(bool(act(home, group, one, clock, forgotten, known)) for one in conversations)

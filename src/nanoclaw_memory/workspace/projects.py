@@ -14,7 +14,7 @@ from nanoclaw_memory.workspace.paths import Home, check_slug
 
 MAX_TITLE = 200
 _PROJECT = re.compile(r"(?:memory|shared)/project-([a-z0-9][a-z0-9._-]{0,63})\.md\Z")
-_STARTER = """# {title}
+STARTER = """# {title}
 
 What every agent on this project must know. Not for the state of the sprint (the task tracker has it), daily
 notes (they go to the log) or anything personal (MEMORY.md).
@@ -49,7 +49,7 @@ def new_project(home: Home, slug: str, title: str = "") -> Project:
     plain = one_line(title) or slug
     if len(plain) > MAX_TITLE:
         raise InvalidValue(f"the title has {len(plain):,} characters, over {MAX_TITLE}", "say it shorter")
-    text = _STARTER.format(title=plain)
+    text = STARTER.format(title=plain)
     path = home.shared / f"project-{slug}.md"
     if not create_text(path, text):
         raise InvalidValue(

@@ -1,0 +1,67 @@
+"""Texts found again by their words: in clear and by fingerprints alike."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nanoclaw_memory.store.phrases import Marks, Phrases, holds, lines_holding, texts_in, words_of
+
+WORDS = st.lists(
+    st.sampled_from(["anna", "lives", "in", "Oslo", "生日", "0171", "x"]), min_size=1, max_size=6
+)
+
+
+@given(before=WORDS, text=WORDS, after=WORDS)
+def test_a_text_is_found_wherever_it_stands(before: list[str], text: list[str], after: list[str]) -> None:
+    wanted = Phrases.asked(" ".join(text))
+    for whole in (" ".join(text), f"{' '.join(before)}, {' '.join(text).upper()}! {' '.join(after)}"):
+        assert holds(wanted, whole)
+        assert holds(Marks(frozenset(wanted.marks())), whole)
+
+
+@given(texts=st.lists(WORDS.map(" ".join), max_size=4), said=WORDS.map(" ".join))
+def test_fingerprints_find_what_the_clear_text_finds(texts: list[str], said: str) -> None:
+    for wanted in (Phrases.asked(*texts), Phrases.met(texts)):
+        marks = Marks(frozenset(wanted.marks()))
+        words = words_of(said)
+        assert sorted(wanted.spans(words)) == sorted(marks.spans(words))
+        assert wanted.is_whole(words) == marks.is_whole(words)
+
+
+def test_fingerprints_tell_nothing() -> None:
+    marks = Phrases.asked("Anna lives in Oslo").marks()
+    assert len(marks) == 1 and marks[0].startswith("4:") and "anna" not in marks[0]
+
+
+def test_a_name_is_a_word_not_a_piece_of_one() -> None:
+    wanted = Phrases.asked("Ann")
+    assert holds(wanted, "Ann's phone") and holds(wanted, "(ann)")
+    assert not holds(wanted, "annual report of Anna")
+
+
+def test_scripts_without_spaces_are_found_inside_a_run() -> None:
+    assert holds(Phrases.asked("生日"), "我的生日是五月")
+    assert not holds(Phrases.asked("生日"), "生活日记")
+
+
+def test_what_something_held_is_found_inside_others_only_when_it_tells() -> None:
+    wanted = Phrases.met(["yes please", "the office is in Oslo", "word " * 40])
+    assert not holds(wanted, "yes please do")
+    assert holds(wanted, "Yes, please!")
+    assert holds(wanted, "He says the office is in Oslo now")
+    assert not holds(wanted, "word " * 41) and holds(wanted, "word " * 40)
+
+
+def test_a_text_that_runs_over_lines_marks_all_of_them() -> None:
+    lines = ["# Title", "- Anna lives", "  in Oslo", "- Bert does not"]
+    assert lines_holding(lines, Phrases.asked("Anna lives in Oslo")) == {1, 2}
+
+
+def test_texts_in_json_are_seen_without_their_escapes() -> None:
+    payload = json.dumps({"note": "first\nAnna lives\tin Oslo", "more": [["x"], {"deep": "y"}]})
+    assert set(texts_in(payload)) >= {"first\nAnna lives\tin Oslo", "x", "y"}
+    assert any(holds(Phrases.asked("Anna lives in Oslo"), text) for text in texts_in(payload))
+    assert list(texts_in("{no json")) == ["{no json"]
