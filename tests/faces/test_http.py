@@ -92,6 +92,11 @@ GIVEN = {
     "review_decide": None,  # needs a proposal, see the journeys of upkeep
     "import_export": None,  # needs a file
     "session": {"id": "s1"},
+    "forget": {"text": "a text that nobody said", "dry_run": True},
+    "forget_allow": {"text": "a text that nobody said"},
+    "forgets": {"text": "a text that nobody said"},
+    "add_lesson": {"lesson": "Answer in one sentence when asked for a number"},
+    "lesson_feedback": None,  # needs a lesson that was injected
     "session_search": {"query": "tea"},
     "flush_needed": {"context_tokens": 1000},
     "models_install": None,  # goes to the network
@@ -152,10 +157,15 @@ def made(served):
         runbook.write_text("# Deploy\n\nPush the button.\n")
         api.post(f"{API}/checkpoints", json={"name": "made"}).raise_for_status()
         task = {"prompt": "Water the plants", "kind": "interval", "value": "3600000"}
+        lessons = [
+            api.post(f"{API}/lessons", json={"lesson": text}).json()["id"]
+            for text in ("Say the year with every date", "Never shorten people's names")
+        ]
         tasks = [api.post(f"{API}/tasks", json=task).json()["id"] for _ in range(4)]
     return {
         "delete": stored[0], "reinforce": stored[1], "archive_entry": stored[2], "entry": stored[3],
         "audit_trace": stored[3], "approve": holding[0]["id"], "reject": holding[1]["id"],
+        "lesson_detail": lessons[0], "lesson_feedback": lessons[0], "retire_lesson": lessons[1],
         "remove_task": tasks[0], "pause_task": tasks[1], "resume_task": tasks[1], "task_runs": tasks[2],
     }  # fmt: skip
 

@@ -67,6 +67,7 @@ class Guard:
             await _refuse(send, 408, "Timeout", f"the body did not come within {BODY_SECONDS} s")
             return
         if body is None:
+            await _swallow(receive)
             await _refuse(send, 413, "TooLarge", f"the body is over {MAX_BODY:,} bytes")
             return
         await self.app(scope, _replayed(body, receive), send)
@@ -100,6 +101,20 @@ async def _body(receive: Receive, headers: dict[bytes, bytes]) -> bytes | None:
             return None
         more = message.get("more_body", False)
     return b"".join(parts)
+
+
+async def _swallow(receive: Receive) -> None:
+    """Take some more of a body that is too large: whoever is still sending would not hear the refusal."""
+    size = 0
+    try:
+        async with asyncio.timeout(BODY_SECONDS / 6):
+            while size < 4 * MAX_BODY:
+                message = await receive()
+                size += len(message.get("body", b""))
+                if not message.get("more_body", False):
+                    return
+    except TimeoutError:
+        return
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

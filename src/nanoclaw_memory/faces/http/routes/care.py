@@ -11,6 +11,7 @@ from nanoclaw_memory.types import (
     AuditVerdict,
     DatabaseCheck,
     Finding,
+    Forgotten,
     HeartbeatItem,
     JobState,
     Proposal,
@@ -124,3 +125,38 @@ def config_get(memory: Memory, key: str) -> dict[str, Any]:
 def config_set(memory: Memory, key: str, value: str) -> dict[str, Any]:
     """Change one setting in the home's file."""
     return {"key": key, "value": memory.config_set(key, value)}
+
+
+@route("POST", "/forget", lasting=True)
+def forget(
+    memory: Memory,
+    id: str = "",
+    entity: str = "",
+    session: str = "",
+    text: str = "",
+    dry_run: bool = False,
+    pages: bool = False,
+    checkpoints: bool = False,
+) -> Forgotten:
+    """Remove something for good and keep it away; with `pages` from Markdown pages too. See `dry_run` first."""
+    return memory.forget(
+        id=id,
+        entity=entity,
+        session=session,
+        text=text,
+        dry_run=dry_run,
+        agreed=lambda shown: pages,
+        checkpoints=checkpoints,
+    )
+
+
+@route("POST", "/forget/allow", lasting=True)
+def forget_allow(memory: Memory, text: str) -> dict[str, Any]:
+    """Let a forgotten text come back in."""
+    return {"lifted": memory.forget_allow(text)}
+
+
+@route("POST", "/forget/check")
+def forgets(memory: Memory, text: str) -> dict[str, Any]:
+    """Whether a text is, or holds, one that a person asked to forget."""
+    return {"forgotten": memory.forgets(text)}
