@@ -81,8 +81,8 @@ def _allow(caller: Caller, text: str) -> None:
 def told(done: Forgotten) -> str:
     """What went, what stayed, and what to do about it."""
     verb = "would remove" if done.dry_run else "removed"
-    counts = [f"{number:,} {name.replace('_', ' ')}" for name, number in done.removed.items() if number]
-    lines = [f"{verb} {', '.join(counts)}" if counts else "nothing holds it"]
+    counts = [f"{name.replace('_', ' ')} {number:,}" for name, number in done.removed.items() if number]
+    lines = [f"{verb}: {', '.join(counts)}" if counts else "nothing holds it"]
     lines += [page.diff.rstrip("\n") for page in done.pages if done.dry_run]
     kept = [page.path for page in done.pages if not page.removed]
     if kept and not done.dry_run:
