@@ -450,6 +450,25 @@ def test_upkeep_of_one_group_touches_no_other(open_memory: Callable[..., Memory]
     assert "canary" in (home / "groups/alpha/workspace/memory/archive/2026-03.md").read_text()
 
 
+def test_links_to_another_groups_memory_are_not_followed(
+    open_memory: Callable[..., Memory], upkept: Memory, home: Path
+):
+    secret = put_log(home, "2026-04-20", "- [decision|i=0.9] The CANARY decision of the main group")
+    open_memory("alpha").init()
+    mine = home / "groups/alpha/workspace"
+    (mine / "memory/2026-04-20.md").symlink_to(secret)
+    (mine / "memory/archive").symlink_to(home / "workspace/memory")
+    (mine / "memory/2026-03-01.md").write_text("# 2026-03-01\n\n- [context|i=0.1] old and small\n")
+    other = open_memory("alpha", embeddings__provider="none")
+    before = workspace_of(home)
+    runs = {run.name: run for run in other.upkeep()}
+    other.refresh_active_context()
+    assert "leaves the workspace" in " ".join(runs["retain"].notes)
+    assert other.review() == [] and other.graph.search("CANARY").hits == ()
+    assert "CANARY" not in (mine / "memory/active-context.md").read_text()
+    assert workspace_of(home) == before
+
+
 def test_a_shared_scope_runs_no_upkeep(open_memory: Callable[..., Memory], upkept: Memory):
     from nanoclaw_memory.errors import PathRefused
 

@@ -17,7 +17,6 @@ from nanoclaw_memory.upkeep.house import House
 from nanoclaw_memory.upkeep.jobs import JOBS
 from nanoclaw_memory.upkeep.review import open_proposals
 from nanoclaw_memory.workspace.boot import ACTIVE_CONTEXT
-from nanoclaw_memory.workspace.files import read_text
 
 _ITEM = re.compile(r"^\s*[-*+]\s+(?:\[(?P<box>[ xX])\]\s+)?(?P<text>\S.*?)\s*$")
 STALE_DAYS = 7
@@ -32,12 +31,8 @@ class _State:
 
 def heartbeat(house: House) -> list[HeartbeatItem]:
     """The items in the file's order; what we cannot know says so."""
-    try:
-        text = read_text(house.workspace / "HEARTBEAT.md")
-    except FileNotFoundError:
-        return []
     found = []
-    for line in text.split("\n"):
+    for line in house.page("HEARTBEAT.md").split("\n"):
         match = _ITEM.match(line.rstrip("\r"))
         if match is None:
             continue
@@ -63,8 +58,7 @@ def _proposals(house: House) -> _State:
 
 
 def _memory(house: House) -> _State:
-    path = house.workspace / "MEMORY.md"
-    size = size_of(read_text(path)) if path.is_file() else size_of("")
+    size = size_of(house.page("MEMORY.md"))
     says = f"{size.lines} of {MAX_LINES} lines, {size.bytes:,} of {MAX_BYTES:,} bytes"
     return _State(size.fits, says, "" if size.fits else "nanoclaw-memory upkeep promote")
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.types import Indexed, Scope
-from nanoclaw_memory.workspace.paths import Home
+from nanoclaw_memory.workspace.files import read_text
+from nanoclaw_memory.workspace.paths import Home, within
 
 if TYPE_CHECKING:
     from nanoclaw_memory.entries.entries import Entries
@@ -76,6 +77,13 @@ class House:
     @property
     def today(self) -> date:
         return self.clock.now().date()
+
+    def page(self, relative: str) -> str:
+        """A page of the workspace; empty when there is none, refused when it is a link that leads out."""
+        try:
+            return read_text(within(self.workspace / relative, self.workspace))
+        except FileNotFoundError:
+            return ""
 
     def moment(self) -> str:
         """Now, as stored."""

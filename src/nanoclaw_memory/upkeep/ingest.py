@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from nanoclaw_memory.errors import FileProblem, PathRefused
+from nanoclaw_memory.errors import FileProblem
 from nanoclaw_memory.store.mentions import MentionTable
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.upkeep.house import Done, House
 from nanoclaw_memory.upkeep.logbook import archives, logs
 from nanoclaw_memory.workspace.files import read_text
-from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path, within
+from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path
 
 VERSION = 1  # of the extraction: a new one reads every file again
 
@@ -26,12 +26,11 @@ def ingest(house: House, dry_run: bool = False) -> Done:
     for path, file in files:
         seen.add(path)
         try:
-            within(file, house.workspace)
             text = read_text(file)
         except FileNotFoundError:  # removed since we looked
             seen.discard(path)
             continue
-        except (FileProblem, PathRefused) as problem:
+        except FileProblem as problem:
             notes.append(f"{path} was not read: {problem.message}")
             continue
         mark = fingerprint(f"{VERSION}\n{text}")

@@ -69,4 +69,5 @@ def note(data: Path, name: str, value: Any) -> None:
 def _write(data: Path, journal: Journal) -> None:
     jobs = {name: asdict(ran) for name, ran in journal.jobs.items()}
     tree = {"jobs": jobs, "notes": journal.notes}
-    replace_text(data / FILE, json.dumps(tree, ensure_ascii=False, indent=1) + "\n")
+    # Not worth waiting for the disk: a run that was forgotten is run again, and does nothing.
+    replace_text(data / FILE, json.dumps(tree, ensure_ascii=False, indent=1) + "\n", durable=False)

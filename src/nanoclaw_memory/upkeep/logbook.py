@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
+from nanoclaw_memory.errors import PathRefused
 from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.files import split_lines
 from nanoclaw_memory.workspace.log import archived_day
-from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path
+from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path, within
 
 UNTAGGED = 0.5
 _FENCE = re.compile(r"\s*(?:```|~~~)")
@@ -44,7 +45,7 @@ def logs(workspace: Path) -> list[tuple[date, str, Path]]:
     for path in (workspace / "memory").glob("[0-9]*.md"):
         relative = f"memory/{path.name}"
         day = day_in_path(relative)
-        if day is not None and path.is_file():
+        if day is not None and _own(path, workspace):
             found.append((day, relative, path))
     return sorted(found)
 
@@ -52,7 +53,17 @@ def logs(workspace: Path) -> list[tuple[date, str, Path]]:
 def archives(workspace: Path) -> list[tuple[str, Path]]:
     """Every archive, a month's and that of MEMORY.md, as (workspace path, file)."""
     folder = workspace / ARCHIVE
-    return sorted((f"{ARCHIVE}/{path.name}", path) for path in folder.glob("[!.]*.md") if path.is_file())
+    return sorted(
+        (f"{ARCHIVE}/{path.name}", path) for path in folder.glob("[!.]*.md") if _own(path, workspace)
+    )
+
+
+def _own(path: Path, workspace: Path) -> bool:
+    """Whether a file is the workspace's own: a link may lead to another group's memory."""
+    try:
+        return within(path, workspace).is_file()
+    except PathRefused:
+        return False
 
 
 def blocks(text: str) -> list[LogBlock]:

@@ -9,7 +9,6 @@ from nanoclaw_memory.types import Lesson
 from nanoclaw_memory.upkeep import likeness, page
 from nanoclaw_memory.upkeep.house import Done, House
 from nanoclaw_memory.workspace.boot import SIZE_TARGETS
-from nanoclaw_memory.workspace.files import read_text
 
 PAGE = "SOUL.md"
 SECTION = "Core Principles"
@@ -20,10 +19,7 @@ def metabolize(house: House, dry_run: bool = False) -> Done:
     if not house.has("facts"):
         return Done()
     found = ripe(house.lessons.all(("active",)), house.clock.now())
-    try:
-        soul = read_text(house.workspace / PAGE)
-    except FileNotFoundError:
-        soul = ""
+    soul = house.page(PAGE)
     known = [likeness.sense(page.says(item)) for item in page.items(soul)]
     proposed, notes = 0, []
     for lesson in found:

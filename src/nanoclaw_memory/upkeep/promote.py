@@ -19,7 +19,6 @@ from nanoclaw_memory.upkeep.harvest import Candidate, harvest
 from nanoclaw_memory.upkeep.house import Done, House
 from nanoclaw_memory.upkeep.likeness import sense
 from nanoclaw_memory.upkeep.wording import phrased
-from nanoclaw_memory.workspace.files import read_text
 
 PAGE = "MEMORY.md"
 SECTIONS = {
@@ -47,7 +46,7 @@ class Draft:
 
 def promote(house: House, dry_run: bool = False) -> Done:
     """Propose lines for MEMORY.md, and what to demote when it would grow too large."""
-    text = memory_text(house)
+    text = house.page(PAGE)
     past = _past(house)
     fresh, notes = _fresh(house, text, harvest(house), past)
     room = house.settings.upkeep.max_proposals - sum(one.status == "open" for one in past)
@@ -61,14 +60,6 @@ def promote(house: House, dry_run: bool = False) -> Done:
     proposed = sum(_propose(house, text, draft) for draft in drafts)
     offered = demote(house, text)
     return Done(proposed + offered, (*notes, *said))
-
-
-def memory_text(house: House) -> str:
-    """MEMORY.md as it is; empty when there is none."""
-    try:
-        return read_text(house.workspace / PAGE)
-    except FileNotFoundError:
-        return ""
 
 
 def _past(house: House) -> list[Proposal]:
@@ -214,10 +205,7 @@ def _still_logged(house: House, proposal: Proposal) -> bool:
         path = str(source).rpartition(":")[0]
         month = f"memory/archive/{path.rpartition('/')[2][:7]}.md"
         for relative in (path, month):
-            try:
-                text = read_text(house.workspace / relative)
-            except FileNotFoundError:
-                continue
+            text = house.page(relative)
             if any(note in text for note in notes):
                 return True
     return False

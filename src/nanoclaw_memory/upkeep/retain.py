@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from nanoclaw_memory.errors import FileProblem
+from nanoclaw_memory.errors import FileProblem, PathRefused
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.upkeep.house import Done, House
@@ -36,14 +36,15 @@ def retain(house: House, dry_run: bool = False) -> Done:
     moved, notes = 0, []
     for day, relative, path in logs(house.workspace):
         try:
-            within(path, house.workspace)
             move = expired(day, path, house.today, house.settings)
             if move is None:
                 continue
             if not dry_run and not _carry_out(house.workspace, move):
                 notes.append(f"{relative} was changed meanwhile; it waits for the next run")
                 continue
-        except FileProblem as problem:
+        except FileNotFoundError:  # removed since it was listed
+            continue
+        except (FileProblem, PathRefused) as problem:
             notes.append(f"{relative} stays as it is: {problem.message}")
             continue
         moved += len(move.gone)
@@ -79,7 +80,7 @@ def _carry_out(workspace: Path, move: _Move) -> bool:
 
     Killed between the two, the next run finds the lines in the archive already and only takes them out.
     """
-    archive = workspace / archive_path(move.day)
+    archive = within(workspace / archive_path(move.day), workspace)
     with locked(move.path.parent):
         if read_text(move.path) != move.text:
             return False

@@ -80,12 +80,12 @@ def _promote(house: House, payload: Mapping[str, Any]) -> None:
 def _demote(house: House, payload: Mapping[str, Any]) -> None:
     """Into the archive first, then out of MEMORY.md."""
     said = str(payload["text"])
-    block = page.find(_read(house.workspace / "MEMORY.md"), said)
+    block = page.find(house.page("MEMORY.md"), said)
     if block is None:
         return  # taken out already
-    archive = house.workspace / LEFT
+    archive = within(house.workspace / LEFT, house.workspace)
     with locked(archive.parent):
-        before = _read(within(archive, house.workspace))
+        before = _read(archive)
         if f"\n{block.text}\n" not in before.replace("\r\n", "\n"):
             start = before or "# What left MEMORY.md\n"
             replace_text(archive, with_archived(start, house.today, [replace(block, day=None)]))
