@@ -49,6 +49,10 @@ def _move(connection: Any, found: list[str]) -> None:
         _aliases(connection)
     if "co_occurrences" in kept:
         _links(connection, moved)
+    if "growth_vectors" in kept:
+        _lessons(connection)
+    if "vector_outcomes" in kept:
+        _outcomes(connection)
 
 
 def _facts(connection: Any) -> dict[int, int]:
@@ -166,6 +170,41 @@ def _links(connection: Any, moved: dict[int, int]) -> None:
                 "wired": row.get("last_wired"),
             },
         )
+
+
+def _lessons(connection: Any) -> None:
+    """Move the lessons; their vectors are left behind, because nobody says who made them."""
+    for row in _rows(connection, "growth_vectors"):
+        trigger, lesson = (str(row.get(name) or "").strip() for name in ("trigger_pattern", "lesson_text"))
+        if not (trigger or lesson):
+            continue
+        metabolized = bool(row.get("is_metabolized"))
+        new = {
+            "id": row["rowid"],
+            "trigger_pattern": trigger or lesson,
+            "lesson_text": lesson or trigger,
+            "principle": row.get("principle"),
+            "effectiveness_score": _number(row.get("effectiveness_score"), 1.0),
+            "injection_count": int(_number(row.get("injection_count"), 0)),
+            "maturity_days": int(_number(row.get("maturity_days"), 0)),
+            "is_metabolized": int(metabolized),
+            "activation": _number(row.get("activation"), 1.0),
+            "created_at": _moment(row.get("created_at")),
+            "state": "metabolized" if metabolized else "active",
+            "origin": "import",
+        }
+        _insert(connection, "growth_vectors", new)
+
+
+def _outcomes(connection: Any) -> None:
+    known = {row[0] for row in connection.execute("SELECT id FROM growth_vectors").fetchall()}
+    for row in _rows(connection, "vector_outcomes"):
+        if row.get("vector_id") in known:
+            columns = ("vector_id", "query_text", "pre_entropy", "post_entropy", "user_feedback", "helped")
+            new = {name: row.get(name) for name in columns}
+            new["user_feedback"] = new["user_feedback"] or "neutral"
+            new["injection_time"] = _moment(row.get("injection_time"))
+            _insert(connection, "vector_outcomes", new)
 
 
 def _fact_id(said: Any, moved: dict[int, int], named: dict[str, int]) -> int | None:
