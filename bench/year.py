@@ -270,12 +270,16 @@ def ask(memory: Memory, other: Memory, world: World, home: Path, plain: Path) ->
         return "\n".join(hit.text for hit in one.search(question, k, fast=True).hits)
 
     ways: dict[str, Callable[[str], str]] = {
-        "all logs whole (does not fit a window)": lambda question: whole,
+        "all logs whole": lambda question: whole,
         "newest logs up to the boot cap": lambda question: newest,
         "plain logs, search, 5 hits": lambda question: searched(other, question, 5),
+        "plain logs, search, 50 hits": lambda question: searched(other, question, 50),
         "MEMORY.md alone": lambda question: page,
         "after upkeep, search, 5 hits": lambda question: searched(memory, question, 5),
+        "after upkeep, search, 50 hits": lambda question: searched(memory, question, 50),
         "MEMORY.md and search, 5 hits": lambda question: page + searched(memory, question, 5),
+        "MEMORY.md and search, 20 hits": lambda question: page + searched(memory, question, 20),
+        "MEMORY.md and search, 50 hits": lambda question: page + searched(memory, question, 50),
     }
     rows = []
     for name, way in ways.items():
