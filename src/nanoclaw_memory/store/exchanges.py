@@ -47,6 +47,8 @@ class Exchanges:
     def __init__(self, database: Database) -> None:
         self.database = database
         self._matrices: dict[str, _Matrix] = {}
+        self._checked: dict[str, tuple[int, int]] = {}
+        self._written = 0
 
     # ---- writing ----
 
@@ -85,11 +87,13 @@ class Exchanges:
 
     def remove(self, ids: Iterable[int]) -> None:
         """Delete exchanges with their words, vectors, measures and signs."""
+        self._written += 1
         with self.database.transaction():
             self.database.execute_many("DELETE FROM exchanges WHERE id = :id", ({"id": n} for n in ids))
 
     def put_vectors(self, identity: str, vectors: Iterable[tuple[int, int, bytes]]) -> None:
         """Keep vectors as (exchange, side, float32 bytes)."""
+        self._written += 1
         with self.database.transaction():
             self.database.execute_many(
                 "INSERT INTO exchange_vectors (exchange_id, side, identity, vector)"
@@ -125,7 +129,7 @@ class Exchanges:
         """The last exchanges of all sessions, oldest first."""
         sql = (
             f"SELECT {_COLUMNS} FROM exchanges WHERE timestamp >= :since AND (:all OR private = 0)"  # noqa: S608
-            " ORDER BY id DESC LIMIT :limit"
+            " ORDER BY timestamp DESC, id DESC LIMIT :limit"
         )
         rows = self.database.query(sql, {"since": since, "all": private, "limit": limit})
         return [_exchange(row) for row in reversed(rows)]
@@ -215,6 +219,13 @@ class Exchanges:
         return {row[0] for row in self.database.query("SELECT DISTINCT identity FROM exchange_vectors")}
 
     def _matrix(self, identity: str) -> _Matrix:
+        seen = (
+            self.database.version(),
+            self._written,
+        )  # counting rows costs more than asking whether any changed
+        if identity in self._matrices and self._checked.get(identity) == seen:
+            return self._matrices[identity]
+        self._checked[identity] = seen
         state = self.database.query(
             "SELECT count(*), coalesce(max(id), 0) FROM exchange_vectors WHERE identity = :identity",
             {"identity": identity},

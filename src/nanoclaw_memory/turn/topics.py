@@ -14,6 +14,7 @@ from nanoclaw_memory.text import STOP_WORDS
 
 WINDOW = 6
 MOST_SHOWN = 4
+MOST_READ = 1_500  # characters that tell what a text is about
 _TOKEN = re.compile(r"[^\W_][\w'’-]*|[.!?;:,()\n\"“”`]", re.UNICODE)
 
 
@@ -28,7 +29,7 @@ class Topic:
 
 def phrase(text: str, limit: int = 4) -> str:
     """What a text is about, in its own words: its weightiest run of telling words; empty when it has none."""
-    runs = _runs(text[:4_000])
+    runs = _runs(text[:MOST_READ])
     if not runs:
         return ""
     counts = Counter(word for run in runs for word in {w.casefold() for w in run})
