@@ -234,10 +234,10 @@ class KnowledgeGraph:
         if not 0 <= depth <= MAX_DEPTH:
             raise InvalidValue(f"depth {depth} is outside 0 to {MAX_DEPTH}", "for example --depth 2")
         names = self._meanings(entity)
-        known = [name for name in names if name in self.names.known(names)]
+        known = [name for name in names if name in self._known(names)]
         if not known:
             raise NotFound(f"nothing is known of {entity!r}", "look: nanoclaw-memory graph search")
-        own = self.names.meanings(known[:1])[known[0]].ends[0]
+        own = self.names.meanings(known[:1])[known[0]].ends[0] if self.scope.private else known[0]
         start = [own, *(name for name in names if name != own)]
         return neighbourhood(self.facts, self.relations, self.names, start, depth, self.view())
 
@@ -267,6 +267,14 @@ class KnowledgeGraph:
         """Provenance comes from the scope, never from arguments."""
         source = f"session {self.scope.session_id}" if self.scope.session_id else "direct"
         return Origin(source, shared=not self.scope.private, sees_all=self.scope.private)
+
+    def _known(self, names: list[str]) -> set[str]:
+        """The names that are known; to a shared scope those of which it sees something."""
+        if self.scope.private:
+            return set(self.names.known(names))
+        view = self.view()
+        seen = {row.name for row in self.facts.of(names, view)}
+        return seen.union(*(row.names for row in self.relations.of(names, view)))
 
     def _meanings(self, entity: str) -> list[str]:
         """The folded names that an entity's name or alias stands for."""

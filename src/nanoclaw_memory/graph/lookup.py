@@ -102,11 +102,13 @@ class Lookup:
         if not found and question.named:
             _merge(found, _known_of(question, reading))
         hits = self._ranked(found, top_k)
-        labels = self.names.labels(question.entities) if question.named else {}
+        named = question.named if view.all else _seen(question.named, found.values())
+        entities = Question(question.words, named).entities
+        labels = self.names.labels(entities) if entities else {}
         return GraphAnswer(
             hits=tuple(hits + self._linked(hits, view)),
-            entities=tuple(labels.get(name, name) for name in question.entities),
-            ambiguous=tuple(name.said for name in question.named if name.ambiguous),
+            entities=tuple(labels.get(name, name) for name in entities),
+            ambiguous=tuple(name.said for name in named if name.ambiguous),
         )
 
     # ---- phases 1 and 2 ----
@@ -240,6 +242,20 @@ def _known_of(question: Question, reading: Reading, context: bool = False) -> li
             cover = _cover(terms, relation.relation.text)
             found.append(Candidate(relation, ENTITY_RELATION, 2, why, 3, cover, context))
     return found
+
+
+def _seen(named: Iterable[Named], found: Iterable[Candidate]) -> tuple[Named, ...]:
+    """The names as a shared scope may know them: only entities of which it sees something.
+
+    Names are not marked as private or shared; without this, asking for Mama would tell who she is.
+    """
+    seen = {name for candidate in found for name in candidate.row.names}
+    kept = ((name, tuple(entity for entity in name.entities if entity in seen)) for name in named)
+    return tuple(
+        replace(name, entities=entities, ambiguous=name.ambiguous and len(entities) > 1)
+        for name, entities in kept
+        if entities
+    )
 
 
 def _merge(found: dict[tuple[str, int], Candidate], more: Iterable[Candidate]) -> None:

@@ -42,6 +42,10 @@ class FactRow:
     slot: str
     shared: bool
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.name,)
+
 
 def digest(value: str) -> str:
     """Equal for values that differ only in case and spacing."""

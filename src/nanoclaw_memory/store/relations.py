@@ -28,6 +28,10 @@ class RelationRow:
     object: str
     shared: bool
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.subject, self.object
+
 
 class RelationTable:
     """The relations of one database. Writing needs an open transaction."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from nanoclaw_memory.errors import NotFound
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.types import Fact
 
@@ -255,6 +256,22 @@ def test_what_is_told_in_private_stays_hidden_in_a_shared_scope(
     assert list(shared.graph.export()) == []
     shared.fact_upsert("Lunch", "place", "canteen")
     assert shared.graph_search("Lunch place").hits[0].text == "Lunch.place = canteen"
+
+
+def test_a_shared_scope_does_not_learn_who_is_known(
+    known: Memory, open_memory: Callable[..., Memory]
+) -> None:
+    known.alias("Mama", "Partner Boyd")
+    shared = open_memory(private=False)
+    for query in ("mama", "Partner", "Boyd", "Heidy", "who am I"):
+        answer = shared.graph_search(query)
+        assert (answer.entities, answer.ambiguous) == ((), ())
+    for name in ("Mama", "Heidi", "Dana"):
+        with pytest.raises(NotFound):
+            shared.graph.show(name)
+    shared.fact_upsert("Keystone", "status", "live")
+    assert shared.graph_search("Keystone").entities == ("Keystone",)
+    assert shared.graph.drawn("Keystone")["text"] == "Keystone\n└─ status = live"
 
 
 def test_another_group_sees_nothing(known: Memory, open_memory: Callable[..., Memory]) -> None:
