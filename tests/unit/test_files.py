@@ -130,6 +130,14 @@ def test_a_file_over_the_limit_is_refused_with_its_size(tmp_path: Path):
     assert path.stat().st_size == 50_000_000
 
 
+def test_a_pipe_between_the_files_is_refused_and_never_waited_for(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe.md")
+    with pytest.raises(FileProblem, match="no regular file"):
+        read_text(tmp_path / "pipe.md")
+    with pytest.raises(FileProblem):
+        append_line(tmp_path / "pipe.md", "- x")
+
+
 def test_half_a_character_is_refused_before_a_file_is_made(tmp_path: Path):
     for write in (append_line, replace_text):
         with pytest.raises(InvalidValue, match="half a character"):

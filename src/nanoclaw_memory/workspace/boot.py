@@ -84,6 +84,8 @@ def memory_mode(home: Home, scope: Scope, settings: Settings) -> str:
     if settings.memory.boot != "auto":
         return settings.memory.boot
     path = home.workspace(scope.group) / "MEMORY.md"
+    if not path.is_file():
+        return "full"
     try:
         raw = path.read_bytes() if path.stat().st_size <= SIZE_TARGETS["MEMORY.md"] else None
     except OSError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +17,12 @@ MAX_BYTES = 10_000_000
 def read_text(path: Path, limit: int = MAX_BYTES) -> str:
     """The whole text, line ends as they are; a file too large or not UTF-8 is refused aloud."""
     try:
-        with path.open("rb") as handle:
-            size = os.fstat(handle.fileno()).st_size
+        # Without waiting: nobody may ever write to a pipe that lies between the files.
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as handle:
+            found = os.fstat(handle.fileno())
+            size = found.st_size
+            if not stat.S_ISREG(found.st_mode):
+                raise FileProblem(f"{path.name} is no regular file", f"look at it: ls -l {path}")
             if size > limit:
                 raise FileProblem(
                     f"{path.name} has {size:,} bytes, over the limit of {limit:,}",
