@@ -1125,7 +1125,7 @@ class Memory:
 
     def db_check(self, all_groups: bool = False) -> list[DatabaseCheck]:
         """The integrity of every database there is, of this group or of all; creates none."""
-        from nanoclaw_memory.store.integrity import check
+        from nanoclaw_memory.store.integrity import check, of_all_groups
 
         groups = self.home.groups() if all_groups else [self.scope.group]
         if all_groups and self.scope.group != MAIN_GROUP:
@@ -1134,6 +1134,8 @@ class Memory:
         for group in groups:
             with Memory(self.home.root, replace(self.scope, group=group), self.clock) as other:
                 found += check(self.home.root, group, other._existing_databases())
+        if self.scope.group == MAIN_GROUP:  # it administers what is of all groups
+            found += check(self.home.root, MAIN_GROUP, of_all_groups(self.home.root))
         return found
 
     # ---- the host ----

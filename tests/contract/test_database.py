@@ -302,6 +302,17 @@ class TestDatabase:
         careless.close()
         assert database.check() == ["tags: row 1 points to a missing notes"]
 
+    def test_a_check_leaves_an_older_file_as_it_is(self, path: Path, open_database: Open):
+        import apsw
+
+        path.parent.mkdir()
+        older = apsw.Connection(str(path))
+        older.execute("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)")
+        older.close()
+        before = path.read_bytes()
+        assert open_database().check() == []
+        assert path.read_bytes() == before
+
     # ---- copies ----
 
     def test_a_copy_taken_while_another_writes_is_whole(

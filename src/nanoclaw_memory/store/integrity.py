@@ -17,6 +17,14 @@ def check(home: Path, group: str, databases: Iterable[SqliteDatabase]) -> list[D
     return [_checked(home, group, database) for database in databases]
 
 
+def of_all_groups(home: Path) -> list[SqliteDatabase]:
+    """The databases below `store/` that exist: the host's messages, and what groups have published."""
+    messages = home / "store" / "messages.db"
+    found = [SqliteDatabase(messages, "messages")] if messages.exists() else []
+    published = sorted((home / "store" / "published").glob("*.db"))
+    return found + [SqliteDatabase(path, "entries") for path in published]
+
+
 def _checked(home: Path, group: str, database: SqliteDatabase) -> DatabaseCheck:
     path = database.path.relative_to(home).as_posix()
     try:
@@ -33,6 +41,8 @@ def _checked(home: Path, group: str, database: SqliteDatabase) -> DatabaseCheck:
 def _next(group: str, database: SqliteDatabase) -> str:
     if database.name == _DERIVED:  # everything in it comes from files
         return f"delete {database.path}, then: nanoclaw-memory index --group {group}"
+    if database.path.parts[-2:] == ("store", "messages.db"):  # no checkpoint of a group holds it
+        return f"stop the bot, keep a copy, then: sqlite3 {database.path} .recover | sqlite3 recovered.db"
     return f"keep a copy, then restore: nanoclaw-memory checkpoint list --group {group}"
 
 

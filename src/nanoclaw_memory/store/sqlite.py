@@ -107,10 +107,18 @@ class SqliteDatabase:
     # ---- whole file ----
 
     def check(self) -> list[str]:
-        """What the integrity check finds wrong; empty when sound."""
+        """What the integrity check finds wrong; empty when sound. An older file stays as old as it is."""
+        import apsw
+
         with self._translated():
-            rows = self._connection().execute("PRAGMA integrity_check(20)").fetchall()
-            broken = self._connection().execute("PRAGMA foreign_key_check").fetchall()
+            connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
+            try:
+                connection.set_busy_timeout(BUSY_MS)
+                is_current(connection, self._steps or steps_of(self.name), self.path)  # refuses a newer one
+                rows = connection.execute("PRAGMA integrity_check(20)").fetchall()
+                broken = connection.execute("PRAGMA foreign_key_check").fetchall()
+            finally:
+                connection.close()
         found = [str(row[0]) for row in rows if row[0] != "ok"]
         return found + [
             f"{table}: row {rowid} points to a missing {parent}" for table, rowid, parent, _ in broken
