@@ -52,6 +52,13 @@ def test_a_failing_job_gives_exit_1(ncm: Run, day: str, home: Path):
     assert done.code == 1 and done.json["jobs"][0]["error"]
 
 
+def test_a_group_that_cannot_be_opened_does_not_stop_the_others(ncm: Run, day: str, home: Path):
+    (home / "groups" / "broken").mkdir(parents=True)
+    done = ncm("upkeep", "ingest", "--all-groups", "--json", *OFF)
+    by_group = {job["group"]: job["error"] for job in done.json["jobs"]}
+    assert done.code == 1 and by_group["main"] == "" and "no memory" in by_group["broken"]
+
+
 def test_review_lists_accepts_edits_rejects_and_skips(ncm: Run, day: str):
     assert ncm("review").out == "Nothing waits for review.\n"
     ncm("upkeep", "promote", *OFF)

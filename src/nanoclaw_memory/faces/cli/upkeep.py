@@ -38,10 +38,7 @@ def upkeep(caller: Caller, job: str, dry_run: bool, due: bool, all_groups: bool)
         return
     with caller.memory() as memory:
         groups = memory.home.groups() if all_groups else [caller.group]
-    found: list[tuple[str, JobRun]] = []
-    for name in groups:
-        with caller.memory_as(Scope(name, caller.session, not caller.shared, caller.origin)) as memory:
-            found += [(name, run) for run in memory.upkeep(job, dry_run, due)]
+    found = [(name, run) for name in groups for run in _runs(caller, name, (job, dry_run, due), all_groups)]
     runs = [
         {"name": run.name, "changed": run.changed, "took_ms": run.took_ms, "skipped": run.skipped}
         | {"error": run.error, "hint": run.hint, "notes": run.notes, "group": name}
@@ -51,6 +48,17 @@ def upkeep(caller: Caller, job: str, dry_run: bool, due: bool, all_groups: bool)
     caller.show({"jobs": runs, "dry_run": dry_run}, "\n".join(lines))
     if any(run.error for _, run in found):
         raise click.exceptions.Exit(1)
+
+
+def _runs(caller: Caller, name: str, how: tuple[str, bool, bool], many: bool) -> list[JobRun]:
+    """The runs of one group; of many, one that cannot be opened does not keep the others from theirs."""
+    try:
+        with caller.memory_as(Scope(name, caller.session, not caller.shared, caller.origin)) as memory:
+            return memory.upkeep(*how)
+    except NanoClawError as error:
+        if not many:
+            raise
+        return [JobRun("open", 0, 0.0, "", error.message, error.hint)]
 
 
 def _line(run: JobRun, group: str, dry_run: bool) -> str:
