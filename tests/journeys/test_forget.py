@@ -213,6 +213,22 @@ def _put_back_into_files(memory: Memory, home: Path, folder: Path) -> None:
     assert all("uastenflosser" not in hit.text for hit in memory.search("Quastenflosser", fast=True).hits)
 
 
+def test_a_line_that_was_never_read_is_not_read_later(memory: Memory, home: Path) -> None:
+    memory.forget(text="Zebulon's phone number is 0171 5550199")
+    (home / "workspace/memory/2026-02-22.md").write_text(
+        "- [fact|i=0.9] Zebulon's phone number is 0171 5550199\n- Carla's phone number is 0172 1\n"
+    )
+    memory.upkeep("ingest")
+    assert {fact.entity for fact in memory.graph.top()} == {"Carla"}
+
+
+def test_a_damaged_graph_stops_neither_entries_nor_exchanges(memory: Memory, home: Path) -> None:
+    (home / "data").mkdir(exist_ok=True)
+    (home / "data/facts.db").write_bytes(b"no database at all" * 100)
+    assert memory.store("The office is in Oslo", "fact").stored
+    assert memory.write("The office is in Oslo").line == 3
+
+
 def test_what_was_forgotten_may_be_allowed_again(full: tuple[Path, str]) -> None:
     with open_memory(full[0], session="later") as memory:
         memory.forget(text=TEXT, agreed=yes)
@@ -332,19 +348,21 @@ def _forget_within(memory: Memory, wait_ms: int):
     return Forgetting(premises, Asked(text=TEXT)).carry_out(yes, checkpoints=False)
 
 
-@pytest.mark.parametrize("by", ["text", "id"])
+@pytest.mark.parametrize(("by", "stride"), [("text", 1), ("id", 4), ("session", 4), ("entity", 4)])
 def test_killed_at_any_step_the_same_command_completes_it(
-    furnished: tuple[Path, str], tmp_path: Path, by: str
+    furnished: tuple[Path, str], tmp_path: Path, by: str, stride: int
 ) -> None:
-    value = TEXT if by == "text" else furnished[1]
+    value = {"text": TEXT, "id": furnished[1], "session": SESSION, "entity": "Ludmilla"}[by]
     script = Path(__file__).with_name("dying_forget.py")
     done = subprocess.run(
-        [sys.executable, str(script), str(furnished[0] / "home"), str(tmp_path), by, value],
+        [sys.executable, str(script), str(furnished[0] / "home"), str(tmp_path), by, value, str(stride)],
         capture_output=True,
         text=True,
         timeout=280,
     )
     assert done.returncode == 0, done.stderr
-    lives = json.loads(done.stdout)
-    assert len(lives) > 20
-    assert {step: left for step, left in lives.items() if left} == {}
+    told = json.loads(done.stdout)
+    assert len(told["lives"]) * stride > 20
+    assert {step: left for step, left in told["lives"].items() if left} == {}
+    if by != "session":  # pages do not say which session they come from
+        assert told["undisturbed"] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nanoclaw_memory.errors import CorruptDatabase, NewerSchema
 from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.store.names import placeholders
 from nanoclaw_memory.store.phrases import Marks, Phrases, holds, lines_holding
@@ -44,7 +45,10 @@ class TombstoneTable:
     def marks(self) -> Marks:
         """The fingerprints of all texts that were forgotten."""
         sql = "SELECT text_fingerprint FROM tombstones WHERE text_fingerprint <> ''"
-        return Marks(frozenset(str(mark) for (mark,) in self.db.query(sql)))
+        try:
+            return Marks(frozenset(str(mark) for (mark,) in self.db.query(sql)))
+        except (CorruptDatabase, NewerSchema):  # doctor's to report; entries and exchanges go on without it
+            return Marks(frozenset())
 
     def without_forgotten(self, text: str) -> str:
         """A file's text with empty lines in the place of forgotten ones, so that line numbers stay."""
