@@ -859,7 +859,8 @@ class Memory:
         start = 1 if start_line is None else start_line
         if start < 1 or (end_line is not None and end_line < start):
             raise InvalidValue(
-                f"lines {start} to {end_line} are no range", "lines count from 1: --start 1 --end 20"
+                f"lines {start} to {'the end' if end_line is None else end_line} are no range",
+                "lines count from 1: --start 1 --end 20",
             )
         relative, path = locate(self.home, self.scope, file, self.settings.privacy.shared_files)
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -72,6 +73,25 @@ def test_wrong_usage_is_exit_2_without_a_traceback(ncm, arguments):
     assert ran.json["error"]["message"]
 
 
+@pytest.mark.parametrize("arguments", [("graph",), ("db",)])
+def test_without_a_command_the_help_is_shown_and_the_mistake_named(ncm, arguments):
+    ran = ncm(*arguments)
+    assert ran.code == 2
+    assert ran.err.startswith("Usage: ncm") and "ncm: a command is missing" in ran.err
+    error = ncm("--json", *arguments).json["error"]
+    assert error["message"] == "a command is missing" and "--help" in error["hint"]
+
+
+def test_a_pipe_in_the_workspace_stops_no_command(ncm, home):
+    ncm("init")
+    (home / "workspace" / "MEMORY.md").unlink()
+    os.mkfifo(home / "workspace" / "MEMORY.md")
+    assert ncm("get", "MEMORY.md").code == 1
+    assert "MEMORY.md is no regular file" in ncm("boot").out
+    assert "MEMORY.md is no regular file" in ncm("doctor").out
+    assert ncm("index").code == 0
+
+
 def test_a_group_has_its_own_workspace_and_must_be_made_first(ncm, home):
     ncm("init")
     assert ncm("write", "x", "--group", "family").code == 2
@@ -114,6 +134,15 @@ def test_doctor_ends_every_finding_with_a_command(ncm, home):
     assert all(finding["next"] for finding in findings)
     assert any("SOUL.md has 3,000 bytes" in finding["message"] for finding in findings)
     assert any("latin.md" in finding["message"] and finding["level"] == "warning" for finding in findings)
+
+
+def test_doctor_in_a_shared_scope_names_no_private_file(ncm, home):
+    ncm("init")
+    (home / "workspace" / "divorce.md").write_bytes(b"\xff")
+    (home / "workspace" / "divorce-link.md").symlink_to("/etc/hosts")
+    (home / "workspace" / ".divorce.md.x.tmp").write_bytes(b"")
+    assert ncm("doctor").out.count("divorce") >= 3
+    assert "divorce" not in ncm("--shared", "doctor").out
 
 
 def test_doctor_says_when_there_is_no_memory_yet(ncm):

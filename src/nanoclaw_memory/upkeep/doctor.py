@@ -57,7 +57,7 @@ def check_home(patient: Patient) -> Iterator[Finding]:
     if free < LOW_DISK:
         yield Finding("problem", f"only {free // 1_000_000} MB of disk are free", f"df -h {root}")
     leftovers = [path for path in patient.workspace.rglob(".*.tmp") if path.is_file()]
-    if leftovers:
+    if leftovers and patient.scope.private:
         names = " ".join(str(path) for path in leftovers[:3])
         yield Finding("note", f"{len(leftovers)} temporary files of a killed writer are left", f"rm {names}")
     yield Finding("ok", f"home {root}, group {patient.scope.group}", "nanoclaw-memory status")
@@ -76,7 +76,8 @@ def check_settings(patient: Patient) -> Iterator[Finding]:
 def check_files(patient: Patient) -> Iterator[Finding]:
     """Files that cannot be read as memory, and links that lead out."""
     count = 0
-    for relative, path in memory_files(patient.home, Scope(patient.scope.group), ()):
+    shared = patient.configuration.settings.privacy.shared_files
+    for relative, path in memory_files(patient.home, patient.scope, shared):
         count += 1
         try:
             text = read_text(path)
@@ -89,7 +90,7 @@ def check_files(patient: Patient) -> Iterator[Finding]:
         if "\x00" in text:
             yield Finding("warning", f"{relative} is a binary file", f"mv {path} somewhere else")
     base = patient.workspace.resolve()
-    for path in _links(patient.workspace):
+    for path in _links(patient.workspace) if patient.scope.private else ():
         if not path.resolve().is_relative_to(base):
             yield Finding(
                 "warning", f"{path.name} is a link that leaves the workspace; it is ignored", f"ls -l {path}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -105,6 +104,8 @@ def replace_text(path: Path, text: str, durable: bool = True) -> None:
 
     A derived file need not be `durable`: after a power cut it is written again.
     """
+    import tempfile  # brings in compression and random numbers, which reading a file needs not
+
     raw = _encoded(text)
     with _translated(path):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -88,7 +88,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = cli.main(given, prog_name="ncm", standalone_mode=False)
     except click.ClickException as error:
         hint = error.ctx.command_path + " --help" if isinstance(error, click.UsageError) and error.ctx else ""
-        code = report_error("Usage", error.format_message(), f"see: {hint}" if hint else "", 2, as_json)
+        message = error.format_message()
+        if isinstance(error, click.exceptions.NoArgsIsHelpError):  # its message is the whole help
+            if not as_json:
+                click.echo(f"{message}\n", err=True)
+            message = "a command is missing"
+        code = report_error("Usage", message, f"see: {hint}" if hint else "", 2, as_json)
     except NanoClawError as error:
         code = report_error(type(error).__name__, error.message, error.hint, error.exit_code, as_json)
     except (click.Abort, KeyboardInterrupt):
