@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound
 from nanoclaw_memory.index.chunker import Chunking, section_chunks
-from nanoclaw_memory.index.indexer import Index, Progress, read_markdown
+from nanoclaw_memory.index.indexer import Index, read_markdown
+from nanoclaw_memory.index.vectoring import Progress
 from nanoclaw_memory.store.chunks import Chunks
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.types import Corpus, Indexed
@@ -83,6 +84,7 @@ class Corpora:
             tuple(skipped for run in runs for skipped in run.skipped),
             tuple(dict.fromkeys(line for run in runs for line in run.degraded)),
             sum(run.took_ms for run in runs),
+            tuple(dict.fromkeys(line for run in runs for line in run.announced)),
         )
 
     def remove(self, name: str) -> None:

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import fcntl
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from nanoclaw_memory.errors import FileProblem, ProviderError
+from nanoclaw_memory.errors import FileProblem
 from nanoclaw_memory.index.chunker import Chunking, chunks_of
-from nanoclaw_memory.index.prepare import embedded_text, prepared
+from nanoclaw_memory.index.prepare import prepared
 from nanoclaw_memory.index.scanner import Scan, Seen, scan
+from nanoclaw_memory.index.vectoring import Progress, Vectoring, answering
 from nanoclaw_memory.providers.embedder import Chain
-from nanoclaw_memory.store.chunks import Chunks, FileRow
+from nanoclaw_memory.store.chunks import Chunks, FileRow, NewChunk
 from nanoclaw_memory.text import fingerprint, plural
 from nanoclaw_memory.types import Chunk, Indexed
 from nanoclaw_memory.workspace.files import read_text
 
-BATCH = 64
 SMALL_FILES = 64
 SMALL_BYTES = 1_000_000
 SMALL_TEXTS = 32
 
-Progress = Callable[[str, int, int], None]
 Files = Callable[[], Iterable[tuple[str, Path]]]
 Reader = Callable[[Path], str]
 Cutter = Callable[[str, str, Chunking], list[Chunk]]
@@ -58,57 +57,115 @@ class Index:
     def run(self, rebuild: bool = False, progress: Progress | None = None) -> Indexed:
         """Do everything there is to do; killed at any point, the next run goes on from there."""
         began = time.monotonic()
-        said: list[str] = []
         with self._alone() as alone:
             if not alone:
-                return self._report(Scan((), (), {}), 0, [_BUSY], began)
+                return self._report(Scan((), (), {}), 0, (_BUSY,), began)
             if rebuild:
                 self.chunks.mark_stale()
             found = self.scan()
-            self._store(found, progress)
-            embedded = self._embed(said, progress)
-            chain = self.embedder()
-            if chain and not said and (found.stale or embedded):
-                self.chunks.prune_vectors(chain.identity.key)
-        return self._report(found, embedded, said, began)
+            work = self._vectoring(progress)
+            recut = self._recut(found) if work else ()
+            announced = self._announced(work, recut)
+            self._store(found, set(found.changed) - set(recut), progress)
+            embedded = self._swap(recut, found, work) if work and recut else 0
+            if work:
+                embedded += work.fill(fallbacks=True)
+                if not work.said and (found.stale or embedded):
+                    work.prune()
+        return self._report(
+            found, embedded, tuple(dict.fromkeys(work.said)) if work else (), began, announced
+        )
 
     def refresh(self, embed: bool) -> list[str]:
         """Take in small changes on the way to a search and say what is missing; never waits for others."""
         found = self.scan()
-        chain = self.embedder() if embed else None
-        if not found.stale and (chain is None or self._complete(chain)):
+        work = self._vectoring(None) if embed else None
+        if not found.stale and (work is None or work.complete):
             return []
-        if len(found.changed) > SMALL_FILES or sum(seen.size for seen in found.changed) > SMALL_BYTES:
-            return [f"index: {plural(len(found.changed), 'file')} changed since; run: nanoclaw-memory index"]
+        recut = self._recut(found)
+        changed = set(found.changed) - set(recut)
+        if len(changed) > SMALL_FILES or sum(seen.size for seen in changed) > SMALL_BYTES:
+            return [f"index: {plural(len(changed), 'file')} changed since; run: nanoclaw-memory index"]
         with self._alone() as alone:
             if not alone:
                 return [_BUSY]
-            self._store(found, None)
-            return self._embed_few(chain) if chain else []
+            self._store(found, changed, None)
+            said = self._recut_few(recut, found, work) if recut else []
+            return said + self._embed_few(work) if work else said
 
-    def _embed_few(self, chain: Chain) -> list[str]:
+    def answering(self) -> str:
+        """The key of the model whose vectors answer: the configured one's only when they are complete."""
+        return answering(self.chunks)
+
+    def _vectoring(self, progress: Progress | None) -> Vectoring | None:
+        chain = self.embedder()
+        return Vectoring(self.chunks, chain, progress) if chain else None
+
+    def _recut(self, found: Scan) -> tuple[Seen, ...]:
+        """Files that only the way of cutting changed for: their old chunks answer until vectors are ready."""
+        if not answering(self.chunks):
+            return ()
+        return tuple(
+            seen
+            for seen in found.changed
+            if (known := found.known.get(seen.relative))
+            and (known.size, known.mtime_ns) == (seen.size, seen.mtime_ns)
+        )
+
+    def _announced(self, work: Vectoring | None, recut: Sequence[Seen]) -> tuple[str, ...]:
+        lines = []
+        if recut:
+            lines.append(f"{plural(len(recut), 'file')} cut anew; the old index answers until that is done")
+        if work and work.replacing:
+            lines.append(f"embedded anew by {work.chain.identity.key} in place of {work.replacing}")
+        return tuple(lines)
+
+    def _swap(self, recut: Sequence[Seen], found: Scan, work: Vectoring) -> int:
+        """Cut files anew once all of their new chunks have vectors; an outage leaves the old ones in place."""
+        embedded = 0
+        if _installed(work.chain):
+            embedded = work.ahead(self._new_chunks(recut, work.progress))
+        if not work.said:
+            self._store(found, set(recut), work.progress)
+        return embedded
+
+    def _new_chunks(self, recut: Sequence[Seen], progress: Progress | None) -> Iterator[NewChunk]:
+        for done, seen in enumerate(recut, 1):
+            with suppress(FileNotFoundError, FileProblem):  # said when it is stored
+                yield from self._cut(seen.relative, self.read(seen.path))
+            if progress:
+                progress("files cut anew", done, len(recut))
+
+    def _recut_few(self, recut: Sequence[Seen], found: Scan, work: Vectoring | None) -> list[str]:
+        """Cut a small memory anew on the way to a search; a large one goes on as it is."""
+        if work and self.chunks.count()[1] <= SMALL_TEXTS:
+            self._swap(recut, found, work)
+            return []
+        if work is None:
+            return []  # words find as much in the old chunks
+        anew = f"{plural(len(recut), 'file')} must be cut anew; the old index answers until then"
+        return [f"index: {anew}; run: nanoclaw-memory index"]
+
+    def _embed_few(self, work: Vectoring) -> list[str]:
         """Embed what little is missing; never the whole index on the way to an answer."""
-        waiting = len(self.chunks.pending(chain.identity.key, SMALL_TEXTS + 1))
+        waiting = len(self.chunks.pending(work.chain.identity.key, SMALL_TEXTS + 1))
         if waiting <= SMALL_TEXTS:
-            said: list[str] = []
-            self._embed(said, None, time.monotonic() + chain.timeout)
-            return said
-        unready = [member for member in chain.members if not getattr(member, "installed", True)]
-        if unready:
+            work.deadline = time.monotonic() + work.chain.timeout
+            work.fill(fallbacks=False)
+            return work.said
+        if not _installed(work.chain):
             return ["vectors: the model is not installed; run: nanoclaw-memory models install"]
+        if work.replacing:
+            return []  # the search says who answers instead
         return ["vectors: not all chunks are embedded yet; run: nanoclaw-memory index"]
 
-    def _complete(self, chain: Chain) -> bool:
-        """Whether every chunk has a vector, as the last run found."""
-        return self.chunks.meta("embedded") == f"{chain.identity.key} {self.chunks.generation()}"
-
-    def _store(self, found: Scan, progress: Progress | None) -> None:
+    def _store(self, found: Scan, changed: Collection[Seen], progress: Progress | None) -> None:
         for path in found.removed:
             self.chunks.remove_file(path)
-        for done, seen in enumerate(found.changed, 1):
+        for done, seen in enumerate((seen for seen in found.changed if seen in changed), 1):
             self._take(seen, found.known.get(seen.relative))
             if progress:
-                progress("files", done, len(found.changed))
+                progress("files", done, len(changed))
 
     def _take(self, seen: Seen, known: FileRow | None) -> None:
         """Read one file and store its chunks, or the reason why it has none."""
@@ -125,38 +182,23 @@ class Index:
         if known and known.fingerprint == print_ and known.chunking == self.chunking.key:
             self.chunks.touch_file(known, seen.size, seen.mtime_ns)
             return
-        new = prepared(seen.relative, self.cut(seen.relative, self.forget(text), self.chunking))
-        self.chunks.put_file(replace(row, fingerprint=print_), new)
+        self.chunks.put_file(replace(row, fingerprint=print_), self._cut(seen.relative, text))
 
-    def _embed(self, said: list[str], progress: Progress | None, deadline: float | None = None) -> int:
-        """Embed what has no vector yet, batch by batch; gives how many texts were embedded."""
-        chain = self.embedder()
-        if chain is None or self._complete(chain):
-            return 0
-        from nanoclaw_memory.store.vectors import coded
+    def _cut(self, relative: str, text: str) -> list[NewChunk]:
+        return prepared(relative, self.cut(relative, self.forget(text), self.chunking))
 
-        key = chain.identity.key
-        waiting = self.chunks.pending(key)
-        for start in range(0, len(waiting), BATCH):
-            batch = waiting[start : start + BATCH]
-            stored = self.chunks.load(chunk for _, chunk in batch)
-            texts = [embedded_text(stored[chunk].chunk) for _, chunk in batch]
-            try:
-                vectors = chain.members[0].embed_documents(texts, deadline)
-            except ProviderError as error:
-                said.append(f"vectors: {error.message}" + (f"; {error.hint}" if error.hint else ""))
-                return start
-            self.chunks.put_vectors(key, coded([print_ for print_, _ in batch], vectors))
-            if progress:
-                progress("embeddings", start + len(batch), len(waiting))
-        self.chunks.set_meta("embedded", f"{key} {self.chunks.generation()}")
-        return len(waiting)
-
-    def _report(self, found: Scan, embedded: int, said: list[str], began: float) -> Indexed:
+    def _report(
+        self,
+        found: Scan,
+        embedded: int,
+        said: tuple[str, ...],
+        began: float,
+        announced: tuple[str, ...] = (),
+    ) -> Indexed:
         files, chunks = self.chunks.count()
-        chain = self.embedder()
-        whole = chain is None or self._complete(chain)
-        pending = 0 if chain is None or whole else len(self.chunks.pending(chain.identity.key))
+        work = self._vectoring(None)
+        whole = work is None or work.complete
+        pending = 0 if work is None or whole else len(self.chunks.pending(work.chain.identity.key))
         return Indexed(
             files,
             chunks,
@@ -165,8 +207,9 @@ class Index:
             embedded,
             pending,
             self.chunks.skipped(),
-            tuple(said),
+            said,
             round((time.monotonic() - began) * 1000, 1),
+            announced,
         )
 
     @contextmanager
@@ -180,6 +223,10 @@ class Index:
                 yield False
                 return
             yield True
+
+
+def _installed(chain: Chain) -> bool:
+    return all(getattr(member, "installed", True) for member in chain.members)
 
 
 _BUSY = "index: another process is indexing; what it has done so far is searched"

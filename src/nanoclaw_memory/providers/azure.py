@@ -21,14 +21,17 @@ def azure_embedders(settings: EmbeddingsSettings, desk: Desk) -> tuple[OpenAIEmb
             "embeddings.apiKey is not set",
             "set AZURE_OPENAI_API_KEY, or embeddings.apiKey to ${YOUR_VARIABLE}",
         )
-    first = _deployed(settings, settings.deployment, settings.dimensions, desk)
+    first = azure_embedder(settings, settings.deployment, settings.dimensions, desk)
     fallback = settings.fallback_deployment
     if not fallback or fallback == settings.deployment:
         return (first,)
-    return (first, _deployed(settings, fallback, settings.fallback_dimensions, desk))
+    return (first, azure_embedder(settings, fallback, settings.fallback_dimensions, desk))
 
 
-def _deployed(settings: EmbeddingsSettings, deployment: str, dimensions: int, desk: Desk) -> OpenAIEmbedder:
+def azure_embedder(
+    settings: EmbeddingsSettings, deployment: str, dimensions: int, desk: Desk
+) -> OpenAIEmbedder:
+    """One deployment, asked for vectors of this length."""
     url = azure_url(settings.endpoint, deployment, "embeddings", settings.api_version, "embeddings")
     service = Service("azure-openai", deployment, "embeddings", settings.prices.get(deployment, 0.0))
     extra: dict[str, Any] = {} if "ada-002" in deployment else {"dimensions": dimensions}

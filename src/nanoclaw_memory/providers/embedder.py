@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from nanoclaw_memory.clock import Clock
+    from nanoclaw_memory.providers.endpoint import Desk
+    from nanoclaw_memory.providers.local import LocalEmbedder
     from nanoclaw_memory.settings.sections import EmbeddingsSettings
 
     Vectors: TypeAlias = npt.NDArray[np.float32]
@@ -35,6 +38,13 @@ class Identity:
     def key(self) -> str:
         """A stable text for databases and caches: `local/e5-small-v2-int8-d74a213c@384`."""
         return f"{self.provider}/{self.model}@{self.dimensions}"
+
+    @classmethod
+    def of(cls, key: str) -> Identity:
+        """The identity that has this key."""
+        provider, _, rest = key.partition("/")
+        model, _, dimensions = rest.rpartition("@")
+        return cls(provider, model, int(dimensions))
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +86,13 @@ class Chain:
     """Embedders in order of preference; the answer says which of them gave it.
 
     Documents are embedded by exactly the identity asked for (the first by default), so that an index never
-    mixes two. A query goes to the first member that answers *and* that the index has vectors of.
+    mixes two. A query goes to the first member that answers *and* that the index has vectors of; while an
+    index is made anew that may be one that was configured `former`ly.
     """
 
     members: tuple[Embedder, ...]
     timeout: float = 10.0
+    former: Callable[[Identity], Embedder | None] = lambda identity: None
 
     @property
     def identity(self) -> Identity:
@@ -110,6 +122,8 @@ class Chain:
         limit = time.monotonic() + self.timeout
         limit = limit if deadline is None else min(limit, deadline)
         asked = [member for member in self.members if among is None or member.identity in among]
+        older = (self.former(identity) for identity in among or () if identity not in self.identities)
+        asked += [member for member in older if member is not None]
         failures: list[ProviderError] = []
         for place, member in enumerate(asked):
             # The time left is shared by those still to be asked: a silent first must leave the next its turn.
@@ -130,6 +144,8 @@ class Chain:
         for member in self.members:
             if member.identity == identity:
                 return member
+        if (older := self.former(identity)) is not None:
+            return older
         raise ProviderError(
             f"no configured embedder makes vectors of {identity.key}", "run: nanoclaw-memory index --rebuild"
         )
@@ -172,25 +188,61 @@ def embedder_for(
     """
     if settings.provider == "none":
         return None
-    return Chain(_members(settings, models_dir, data_dir, clock), settings.timeout_ms / 1000)
+    members = _members(settings, models_dir, data_dir, clock)
+    former = functools.cache(lambda identity: _former(identity, settings, models_dir, data_dir, clock))
+    return Chain(members, settings.timeout_ms / 1000, former)
 
 
 def _members(
     settings: EmbeddingsSettings, models_dir: Path, data_dir: Path, clock: Clock | None
 ) -> tuple[Embedder, ...]:
     if settings.provider == "local":
-        from nanoclaw_memory.providers.local import LocalEmbedder
-        from nanoclaw_memory.providers.models import EMBEDDER, directory
-
-        return (LocalEmbedder(directory(EMBEDDER, models_dir, settings.model_path)),)
-    from nanoclaw_memory.clock import SystemClock
-    from nanoclaw_memory.providers.endpoint import Desk
-
-    desk = Desk(data_dir, clock or SystemClock())
+        return (_local(settings, models_dir),)
     if settings.provider == "azure-openai":
         from nanoclaw_memory.providers.azure import azure_embedders
 
-        return azure_embedders(settings, desk)
+        return azure_embedders(settings, _desk(data_dir, clock))
     from nanoclaw_memory.providers.openai import openai_embedder
 
-    return (openai_embedder(settings, desk),)
+    return (openai_embedder(settings, _desk(data_dir, clock)),)
+
+
+def _former(
+    identity: Identity, settings: EmbeddingsSettings, models_dir: Path, data_dir: Path, clock: Clock | None
+) -> Embedder | None:
+    """The embedder of an earlier configuration, if today's still leads to it.
+
+    Only this machine or the service that is configured now: a question never goes to one that was left.
+    """
+    if identity.provider == "local":
+        local = _local(settings, models_dir)
+        return local if local.identity == identity and local.installed else None
+    if identity.provider != settings.provider:
+        return None
+    if identity.provider == "azure-openai":
+        from nanoclaw_memory.providers.azure import azure_embedder
+
+        named = identity.model in (settings.deployment, settings.fallback_deployment)
+        desk = _desk(data_dir, clock)
+        return azure_embedder(settings, identity.model, identity.dimensions, desk) if named else None
+    from msgspec.structs import replace
+
+    from nanoclaw_memory.providers.openai import openai_embedder
+
+    older = replace(settings, dimensions=identity.dimensions)
+    server = openai_embedder(older, _desk(data_dir, clock))
+    return server if server.identity == identity else None
+
+
+def _local(settings: EmbeddingsSettings, models_dir: Path) -> LocalEmbedder:
+    from nanoclaw_memory.providers.local import LocalEmbedder
+    from nanoclaw_memory.providers.models import EMBEDDER, directory
+
+    return LocalEmbedder(directory(EMBEDDER, models_dir, settings.model_path))
+
+
+def _desk(data_dir: Path, clock: Clock | None) -> Desk:
+    from nanoclaw_memory.clock import SystemClock
+    from nanoclaw_memory.providers.endpoint import Desk
+
+    return Desk(data_dir, clock or SystemClock())

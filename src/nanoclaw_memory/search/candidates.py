@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.index.indexer import Index
+from nanoclaw_memory.providers.embedder import Identity
 from nanoclaw_memory.store.chunks import Chunks, Place, StoredChunk
 from nanoclaw_memory.store.keywords import LONG_WORD, parts_of, terms_of
 
@@ -95,13 +96,21 @@ class Candidates:
         if chain is None:
             pool.degraded.append("vectors: embeddings are off; keywords alone answer")
             return
+        old = self._index.answering()
+        replaced = old not in ("", chain.identity.key)
         present = self._index.chunks.identities()
+        among = [Identity.of(old)] if replaced else [one for one in chain.identities if one.key in present]
         try:
-            embedded = chain.embed_query(question, [one for one in chain.identities if one.key in present])
+            embedded = chain.embed_query(question, among)
         except ProviderError as error:
-            pool.degraded.append(f"vectors: {error.message}" + (f"; {error.hint}" if error.hint else ""))
+            anew = f"the index is made anew for {chain.identity.key}, words alone answer until then"
+            said = f"{anew}; {error.message}" if replaced else error.message
+            pool.degraded.append(f"vectors: {said}" + (f"; {error.hint}" if error.hint else ""))
             return
-        if embedded.identity != chain.identity:
+        if replaced:
+            anew = f"is made anew for {chain.identity.key}, {old} answers until it is complete"
+            pool.degraded.append(f"index: {anew}; run: nanoclaw-memory index")
+        elif embedded.identity != chain.identity:
             pool.degraded.append(f"vectors: {chain.identity.key} is down, {embedded.identity.key} answers")
         pool.weights = self._weights or chain.weights_of(embedded.identity)
         self._nearest(embedded, files, pool)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nanoclaw_memory.errors import InvalidValue, ProviderError
-from nanoclaw_memory.index.indexer import Index, Progress
+from nanoclaw_memory.index.indexer import Index
+from nanoclaw_memory.index.vectoring import Progress
 from nanoclaw_memory.search import ranking
 from nanoclaw_memory.store.keywords import spaced, terms_of
 from nanoclaw_memory.text import content_words, words

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from nanoclaw_memory.errors import CorruptDatabase, InvalidValue, NotFound
 from nanoclaw_memory.index.chunker import Chunking
-from nanoclaw_memory.index.indexer import Index, Progress
+from nanoclaw_memory.index.indexer import Index
+from nanoclaw_memory.index.vectoring import Progress
 from nanoclaw_memory.search.hybrid import Question, Searcher, merged
 from nanoclaw_memory.search.reranking import Reranking
 from nanoclaw_memory.store.chunks import Chunks

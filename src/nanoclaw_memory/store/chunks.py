@@ -279,10 +279,26 @@ class Chunks:
         )
         return [int(number) for (number,) in rows]
 
-    def prune_vectors(self, keep: str) -> int:
+    def without_vector(self, identity: str, fingerprints: Sequence[bytes]) -> list[bytes]:
+        """Those fingerprints of which `identity` has no vector yet."""
+        owner = self.identities().get(identity, -1)
+        known = {
+            bytes(print_)
+            for (print_,) in self.database.query(
+                "SELECT fingerprint FROM vectors WHERE identity_id = :owner"
+                " AND fingerprint IN (SELECT unhex(value) FROM json_each(:prints))",
+                {"owner": owner, "prints": json.dumps([print_.hex() for print_ in fingerprints])},
+            )
+        }
+        return [print_ for print_ in fingerprints if print_ not in known]
+
+    def prune_vectors(self, keep: Sequence[str]) -> int:
         """Drop vectors of other identities and of texts that no chunk has any more."""
         with self.database.transaction():
-            self.database.execute("DELETE FROM identities WHERE key <> :keep", {"keep": keep})
+            self.database.execute(
+                "DELETE FROM identities WHERE key NOT IN (SELECT value FROM json_each(:keep))",
+                {"keep": json.dumps(list(keep))},
+            )
             return self.database.execute(
                 "DELETE FROM vectors WHERE fingerprint NOT IN (SELECT fingerprint FROM chunks)"
             )

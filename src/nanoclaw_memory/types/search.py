@@ -100,3 +100,4 @@ class Indexed:
     skipped: tuple[Skipped, ...] = ()
     degraded: tuple[str, ...] = ()
     took_ms: float = 0.0
+    announced: tuple[str, ...] = ()  # why so much had to be done: another model, another chunk size

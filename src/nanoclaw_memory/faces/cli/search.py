@@ -180,6 +180,7 @@ def _show_run(caller: Caller, done: Indexed) -> None:
         f"{plural(done.files, 'file')}, {plural(done.chunks, 'chunk')}:"
         f" {done.added} read, {done.removed} removed, {done.embedded} embedded"
     ]
+    lines += done.announced
     lines += [f"skipped {skipped.path}: {skipped.reason}" for skipped in done.skipped]
     caller.show(done, "\n".join(lines))
     _aloud(caller, done.degraded)
