@@ -89,7 +89,7 @@ if TYPE_CHECKING:
         Upserted,
         Written,
     )
-    from nanoclaw_memory.upkeep.forget import Premises
+    from nanoclaw_memory.upkeep.forget_stores import Premises
     from nanoclaw_memory.upkeep.house import House
     from nanoclaw_memory.workspace.checkpoints import Checkpoints
     from nanoclaw_memory.workspace.notes import Notes
@@ -808,7 +808,7 @@ class Memory:
         Forgetting(self._premises(), Asked(again=True)).carry_out(lambda pages: False, checkpoints=False)
 
     def _premises(self) -> Premises:
-        from nanoclaw_memory.upkeep.forget import Premises
+        from nanoclaw_memory.upkeep.forget_stores import Premises
         from nanoclaw_memory.upkeep.forget_files import Files
 
         group, store = self.scope.group, self.home.root / "store"

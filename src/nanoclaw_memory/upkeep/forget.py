@@ -13,16 +13,15 @@ from pathlib import Path
 
 from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.store import erasure
-from nanoclaw_memory.store.chunks import Chunks
-from nanoclaw_memory.store.erasure import Place, Row, Wanted
+from nanoclaw_memory.store.erasure import Wanted
 from nanoclaw_memory.store.names import NameTable, fold
 from nanoclaw_memory.store.phrases import Either, Phrases
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.store.tombstones import TombstoneTable
 from nanoclaw_memory.text import fingerprint
-from nanoclaw_memory.types import MAIN_GROUP, Entry, Forgotten, ForgottenPage
-from nanoclaw_memory.upkeep.forget_files import Files, PageChange
-from nanoclaw_memory.upkeep.house import House
+from nanoclaw_memory.types import Entry, Forgotten, ForgottenPage
+from nanoclaw_memory.upkeep.forget_files import PageChange
+from nanoclaw_memory.upkeep.forget_stores import Premises, Stores
 from nanoclaw_memory.workspace.files import replace_text
 
 PENDING = "forget.pending"
@@ -58,20 +57,6 @@ class Asked:
         return str(getattr(self, self.by))
 
 
-@dataclass(frozen=True)
-class Premises:
-    """All of one group that can hold a text."""
-
-    house: House
-    files: Files
-    database: Callable[[str], SqliteDatabase]
-    messages: SqliteDatabase | None = None
-    published: SqliteDatabase | None = None
-    corpora: Mapping[str, SqliteDatabase] | None = None
-    step: Callable[[str], None] = lambda name: None  # told the name of every step, so that tests can stop
-    wait_ms: int = 5_000
-
-
 class Forgetting:
     """One request to forget."""
 
@@ -81,23 +66,24 @@ class Forgetting:
         self.house = premises.house
         self.pending = self.house.data / PENDING
         self.by = asked.by
-        self.wanted, self.kept = self._resolved()
+        self.stores = Stores(premises)
+        self.stores.wanted, self.kept = self._resolved()
 
     def preview(self) -> Forgotten:
         """What would go; changes nothing."""
-        return self._result(self._pages(self._changes(), False), self._counted(), dry_run=True)
+        return self._result(self._pages(self._changes(), False), self.stores.counted(), dry_run=True)
 
     def carry_out(self, agreed: Consent, checkpoints: bool) -> Forgotten:
         """Forget; pages only if `agreed` says so when it is shown what leaves them."""
         changes = self._changes()
-        counted = self._counted()
+        counted = self.stores.counted()
         remove_pages = not changes or agreed(self._pages(changes, False))
         replace_text(self.pending, "")
         self.at.step("pending")
         self._tombstones()
         self.at.step("tombstones")
         self._erase(changes if remove_pages else [])
-        held, unreadable = self.at.files.checkpoints(self.wanted)
+        held, unreadable = self.at.files.checkpoints(self.stores.wanted)
         if checkpoints:
             for name in held:
                 self.at.files.remove_checkpoint(name)
@@ -156,8 +142,8 @@ class Forgetting:
 
     def _by_session(self) -> tuple[Wanted, Phrases]:
         session = Wanted(session=self.asked.session)
-        entries = [row.texts[0] for _, row in self._found("entries", erasure.ENTRIES[:1], session)]
-        exchanges = self._found("continuity", erasure.CONTINUITY[:1], session)
+        entries = [row.texts[0] for _, row in self.stores.found("entries", erasure.ENTRIES[:1], session)]
+        exchanges = self.stores.found("continuity", erasure.CONTINUITY[:1], session)
         said = [text for _, row in exchanges for text in row.texts]
         phrases = Phrases.met(entries, longest=10_000)
         return Wanted(phrases, session=self.asked.session), phrases | Phrases.met(said)
@@ -186,122 +172,28 @@ class Forgetting:
 
     # ---- what is found ----
 
-    def _found(
-        self, database: str, places: Sequence[Place], wanted: Wanted | None = None
-    ) -> Iterator[tuple[Place, Row]]:
-        if not self.house.has(database):
-            return
-        for place in places:
-            for row in erasure.rows_of(self.at.database(database), place, wanted or self.wanted):
-                yield place, row
-
     def _texts(self, wanted: Wanted) -> Iterator[str]:
         """What will be removed, in its own words: of that a tombstone keeps fingerprints."""
         for name, places in (("entries", erasure.ENTRIES[:2]), ("continuity", erasure.CONTINUITY[:1])):
-            for _, row in self._found(name, places, wanted):
+            for _, row in self.stores.found(name, places, wanted):
                 yield from row.texts
         for change in self.at.files.page_changes(wanted):
             # A heading may be a mere name, of which something new may be said one day.
             yield from (line.lstrip("-*+> \t") for line in change.lines if not line.startswith("#"))
 
-    def _exchanges(self) -> list[Row]:
-        return [row for _, row in self._found("continuity", erasure.CONTINUITY[:1])]
-
-    def _graph(self) -> dict[str, list[Row]]:
-        if not self.house.has("facts"):
-            return {}
-        return erasure.graph_rows(self.at.database("facts"), self.wanted)
-
-    def _lessons(self) -> dict[str, list[Row]]:
-        if not self.house.has("facts"):
-            return {}
-        db, exchanges = self.at.database("facts"), self._exchanges()
-        found = {
-            place.table: {row.key: row for row in erasure.rows_of(db, place, self.wanted)}
-            for place in erasure.LESSONS
-        }
-        found["growth_vectors"] |= {row.key: row for row in erasure.lessons_from(db, exchanges)}
-        found["vector_outcomes"] |= {row.key: row for row in erasure.outcomes_of(db, exchanges)}
-        return {table: list(rows.values()) for table, rows in found.items()}
-
-    def _chats(self) -> dict[str, object]:
-        group = self.house.scope.group
-        if self.at.messages is None:
-            return {}
-        chats = erasure.chats_of(self.at.messages, group, group == MAIN_GROUP)
-        return {"chats": json.dumps(chats), "group": group}
-
-    def _messages(self) -> list[tuple[Place, list[Row]]]:
-        if self.at.messages is None:
-            return []
-        params = self._chats()
-        chats = json.loads(str(params["chats"]))
-        own = erasure.messages_of_session(self.at.messages, self.wanted.session, chats)
-        wanted = replace(self.wanted, keys={**self.wanted.keys, "messages": own})
-        return [
-            (place, erasure.rows_of(self.at.messages, place, wanted, params)) for place in erasure.MESSAGES
-        ]
-
-    def _indexes(self) -> Iterator[tuple[str, SqliteDatabase]]:
-        if self.house.has("index"):
-            yield "index", self.at.database("index")
-        yield from (self.at.corpora or {}).items()
-
     def _changes(self) -> list[PageChange]:
         """What leaves pages; the facts that those lines say are marked to go with them."""
-        changes = self.at.files.page_changes(self.wanted)
+        changes = self.at.files.page_changes(self.stores.wanted)
         if self.house.has("facts"):
-            keys = {name: set(found) for name, found in self.wanted.keys.items()}
+            keys = {name: set(found) for name, found in self.stores.wanted.keys.items()}
             for change in changes:
                 said = self.house.graph.said_on(change.relative, change.before, change.gone)
                 keys.setdefault("facts", set()).update(said["fact"])
                 keys.setdefault("relations", set()).update(said["relation"])
-            self.wanted = replace(self.wanted, keys={name: frozenset(found) for name, found in keys.items()})
+            self.stores.wanted = replace(
+                self.stores.wanted, keys={name: frozenset(found) for name, found in keys.items()}
+            )
         return changes
-
-    def _counted(self) -> dict[str, int]:
-        """How much is found in each store."""
-        names = {
-            "merges": "wordings",
-            "growth_vectors": "lessons",
-            "history": "sdk_items",
-            "items": "sdk_items",
-        }
-        plain = {"entries", "proposals", "exchanges", "facts", "relations", "aliases", "messages"}
-        counts = dict.fromkeys(
-            "entries wordings proposals published facts relations aliases lessons exchanges turn_notes"
-            " sdk_items messages tasks chunks".split(),
-            0,
-        )
-
-        def count(table: str, number: int) -> None:
-            otherwise = "tasks" if "task" in table else "messages" if table == "chats" else "turn_notes"
-            name = names.get(table, table if table in plain else otherwise)
-            counts[name] = counts.get(name, 0) + number
-
-        for database, places in (
-            ("entries", erasure.ENTRIES),
-            ("continuity", erasure.CONTINUITY),
-            ("sdk", erasure.SDK),
-        ):
-            for place, _ in self._found(database, places):
-                count(place.table, 1)
-        for table, rows in (*self._graph().items(), *self._lessons().items()):
-            count(table, len(rows))
-        for place, rows in self._messages():
-            count(place.table, len(rows))
-        if self.at.published is not None:
-            rows = erasure.rows_of(self.at.published, erasure.ENTRIES[0], self._of_published())
-            counts["published"] = len(rows)
-        for _, db in self._indexes():
-            counts["chunks"] += sum(erasure.files_with_chunks(Chunks(db), self.wanted).values())
-        for kind, _, number in self.at.files.machine_files(self.wanted):
-            counts[kind] = counts.get(kind, 0) + number
-        return counts
-
-    def _of_published(self) -> Wanted:
-        """Published copies go by their text and session: their row numbers are not the group's own."""
-        return replace(self.wanted, keys={})
 
     # ---- what is done ----
 
@@ -310,94 +202,25 @@ class Forgetting:
         table, moment = TombstoneTable(db), self.house.moment()
         with db.transaction():
             table.forget(self.kept, f"forgotten by {self.by}", moment)
-            for name, slot, digest in list(erasure.graph_marks(db, self._graph())):
+            for name, slot, digest in list(erasure.graph_marks(db, self.stores.graph())):
                 table.forget_value(name, slot, digest, f"forgotten by {self.by}", moment)
 
     def _erase(self, changes: Sequence[PageChange]) -> None:
         """Every store in its turn; the one that the request is found by goes last."""
-        steps: dict[str, Callable[[], None]] = {
-            "machine files": self._erase_machine_files,
-            "published": self._erase_published,
-            "messages": self._erase_messages,
-            "sdk": lambda: self._erase_plain("sdk", erasure.SDK),
-            "lessons": self._erase_lessons,
-            "continuity": self._erase_continuity,
-            "graph": self._erase_graph,
-            "entries": self._erase_entries,
-        }
+        steps = self.stores.erasers()
         last = steps.pop(LAST[self.by])
         paths = {change.relative for change in changes}
         for change in changes:
-            self.at.files.apply(change, self.wanted)
+            self.at.files.apply(change, self.stores.wanted)
             self.at.step(f"page {change.relative}")
         for name, erase in (*steps.items(), (LAST[self.by], last)):
             erase()
             self.at.step(name)
         self._domains()
         self.at.step("domains")
-        self._erase_chunks(paths)
+        said = [" ".join(phrase) for phrase in (*self.kept.inside, *self.kept.whole)]
+        self.stores.erase_chunks(paths, said)
         self.at.step("chunks")
-
-    def _erase_machine_files(self) -> None:
-        for kind, path, _ in self.at.files.machine_files(self.wanted):
-            self.at.files.clean(kind, path, self.wanted)
-            self.at.step(f"file {path.name}")
-
-    def _erase_published(self) -> None:
-        if self.at.published is not None:
-            db = self.at.published
-            with _erasing(db).transaction():
-                erasure.remove_entries(db, erasure.rows_of(db, erasure.ENTRIES[0], self._of_published()))
-
-    def _erase_messages(self) -> None:
-        if self.at.messages is None:
-            return
-        with _erasing(self.at.messages).transaction():
-            for place, rows in self._messages():
-                if place.table == "scheduled_tasks" and not place.instead:
-                    for table in ("task_run_logs", "task_leases"):
-                        erasure.remove_rows(self.at.messages, Place(table, "task_id", ()), rows)
-                if place.table == "messages":
-                    erasure.remove_replies(self.at.messages, rows)
-                erasure.remove_rows(self.at.messages, place, rows)
-
-    def _erase_plain(self, database: str, places: Sequence[Place]) -> None:
-        if not self.house.has(database):
-            return
-        db = self.at.database(database)
-        with _erasing(db).transaction():
-            for place in places:
-                erasure.remove_rows(db, place, erasure.rows_of(db, place, self.wanted))
-
-    def _erase_lessons(self) -> None:
-        if self.house.has("facts"):
-            db = self.at.database("facts")
-            with _erasing(db).transaction():
-                found = self._lessons()
-                for place in erasure.LESSONS:
-                    erasure.remove_rows(db, place, found[place.table])
-
-    def _erase_continuity(self) -> None:
-        self._erase_plain("continuity", erasure.CONTINUITY)
-        if self.house.has("continuity"):
-            db = self.at.database("continuity")
-            with db.transaction():
-                db.execute("DELETE FROM graph_answers")  # a cache of one minute
-
-    def _erase_graph(self) -> None:
-        if self.house.has("facts"):
-            db = self.at.database("facts")
-            with _erasing(db).transaction():
-                erasure.remove_graph(db, self._graph())
-
-    def _erase_entries(self) -> None:
-        if not self.house.has("entries"):
-            return
-        db = self.at.database("entries")
-        with _erasing(db).transaction():
-            for place in erasure.ENTRIES[1:]:
-                erasure.remove_rows(db, place, erasure.rows_of(db, place, self.wanted))
-            erasure.remove_entries(db, erasure.rows_of(db, erasure.ENTRIES[0], self.wanted))
 
     def _domains(self) -> None:
         """Domain files are written anew; one that a person is editing has been offered as a page."""
@@ -408,14 +231,6 @@ class Forgetting:
             page = domains.read(kind)
             if page is not None and not page.edited:
                 domains.discard_edits(kind)
-
-    def _erase_chunks(self, paths: set[str]) -> None:
-        texts = [" ".join(phrase) for phrase in (*self.kept.inside, *self.kept.whole)]
-        for _, db in self._indexes():
-            chunks = Chunks(db)
-            found = erasure.files_with_chunks(chunks, self.wanted)
-            stale = {*found, *paths, *(path for path in chunks.files() if path.startswith("memory/domains/"))}
-            erasure.remove_from_index(Chunks(_erasing(db)), sorted(stale), texts)
 
     def _audit(self, counts: Mapping[str, int]) -> None:
         """The log says that something was forgotten and how much, never what."""
@@ -436,7 +251,7 @@ class Forgetting:
         for name in ("facts", "entries", "continuity", "sdk"):
             if self.house.has(name):
                 found[self.at.database(name).path] = self.at.database(name)
-        for db in (self.at.messages, self.at.published, *(db for _, db in self._indexes())):
+        for db in (self.at.messages, self.at.published, *(db for _, db in self.stores.indexes())):
             if db is not None:
                 found[db.path] = db
         unfinished = []
@@ -457,14 +272,8 @@ class Forgetting:
         self, pages: tuple[ForgottenPage, ...], counts: dict[str, int], dry_run: bool = False
     ) -> Forgotten:
         lines = sum(page.lines for page in pages if page.removed or dry_run)
-        held, unreadable = self.at.files.checkpoints(self.wanted) if dry_run else ([], [])
-        left = [*self.at.files.names_left(self.wanted), *self.at.files.logs_left(self.wanted)]
+        held, unreadable = self.at.files.checkpoints(self.stores.wanted) if dry_run else ([], [])
+        left = [*self.at.files.names_left(self.stores.wanted), *self.at.files.logs_left(self.stores.wanted)]
         return Forgotten(
             {**counts, "lines": lines}, pages, (*held, *unreadable), tuple(left), dry_run=dry_run
         )
-
-
-def _erasing(db: SqliteDatabase) -> SqliteDatabase:
-    """The database with deleted rows overwritten at once."""
-    db.query("PRAGMA secure_delete = ON")
-    return db
