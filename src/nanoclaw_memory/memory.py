@@ -808,8 +808,8 @@ class Memory:
         Forgetting(self._premises(), Asked(again=True)).carry_out(lambda pages: False, checkpoints=False)
 
     def _premises(self) -> Premises:
-        from nanoclaw_memory.upkeep.forget_stores import Premises
         from nanoclaw_memory.upkeep.forget_files import Files
+        from nanoclaw_memory.upkeep.forget_stores import Premises
 
         group, store = self.scope.group, self.home.root / "store"
         house = self._house
