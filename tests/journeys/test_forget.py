@@ -332,6 +332,7 @@ def test_a_reader_that_holds_an_old_state_makes_it_say_so(
         done = _forget_within(memory, 50)
         assert done.unfinished == ("data/entries.db",)
         assert any("entries.db" in trace for trace in traces(home))
+        assert any("forget" in finding.message and finding.level == "problem" for finding in memory.doctor())
     reader.execute("COMMIT")
     reader.close()
     ran = ncm("forget", "--text", TEXT, "--yes", "--json")

@@ -17,6 +17,7 @@ from nanoclaw_memory.workspace.boot import MEMORY_MAX_LINES, SIZE_TARGETS, memor
 from nanoclaw_memory.workspace.files import read_text
 from nanoclaw_memory.workspace.paths import Home, memory_files
 
+PENDING_FORGET = "forget.pending"  # there while a forget has more to do
 LOW_DISK = 200_000_000
 
 
@@ -60,6 +61,9 @@ def check_home(patient: Patient) -> Iterator[Finding]:
     if leftovers and patient.scope.private:
         names = " ".join(str(path) for path in leftovers[:3])
         yield Finding("note", f"{len(leftovers)} temporary files of a killed writer are left", f"rm {names}")
+    if (patient.home.data(patient.scope.group) / PENDING_FORGET).exists():
+        unfinished = "a forget was killed, or kept from finishing by another process: traces may be left"
+        yield Finding("problem", unfinished, "run the same nanoclaw-memory forget again")
     yield Finding("ok", f"home {root}, group {patient.scope.group}", "nanoclaw-memory status")
 
 

@@ -20,11 +20,11 @@ from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.store.tombstones import TombstoneTable
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Entry, Forgotten, ForgottenPage
+from nanoclaw_memory.upkeep.doctor import PENDING_FORGET
 from nanoclaw_memory.upkeep.forget_files import PageChange
 from nanoclaw_memory.upkeep.forget_stores import Premises, Stores
 from nanoclaw_memory.workspace.files import replace_text
 
-PENDING = "forget.pending"
 MAX_TEXT = 20_000
 # The store by which a request is found; "again" is what tombstones keep away.
 LAST = {"id": "entries", "entity": "graph", "session": "continuity", "text": "entries", "again": "entries"}
@@ -64,7 +64,7 @@ class Forgetting:
         self.at = premises
         self.asked = asked
         self.house = premises.house
-        self.pending = self.house.data / PENDING
+        self.pending = self.house.data / PENDING_FORGET
         self.by = asked.by
         self.stores = Stores(premises)
         self.stores.wanted, self.kept = self._resolved()
