@@ -1,4 +1,4 @@
-"""The host's store: messages a second with four writers; polling and restart with a million messages.
+"""The host's store: messages a second with four writers; polling and restart with a million messages; archiving.
 
     python bench/host.py                     # 10,000 / 100,000 / 1,000,000 messages, 200 groups
     python bench/host.py --sizes 10000,100000
@@ -21,8 +21,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from nanoclaw_memory import Host
+from nanoclaw_memory import Host, Memory
 from nanoclaw_memory.host.messages import message_from
+from nanoclaw_memory.host.transcripts import read_transcript
 from nanoclaw_memory.types import Message
 
 GROUPS = 200
@@ -45,9 +46,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--sizes", default="10000,100000,1000000")
     parser.add_argument("--writes", type=int, default=2_000, help="messages of each writer")
+    parser.add_argument("--turns", type=int, default=6_000, help="turns of the transcript that is archived")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         report: dict[str, object] = {"writers": [writers(Path(folder), options.writes, n) for n in (1, 50)]}
+        report["archive"] = archiving(Path(folder) / "archive", options.turns)
         report["polling"] = [
             polling(Path(folder) / f"host{size}", int(size)) for size in options.sizes.split(",")
         ]
@@ -76,6 +79,37 @@ def writers(folder: Path, count: int, batch: int) -> dict[str, object]:
         "messages": stored,
         "messages a second (wall, with process start)": round(stored / wall),
         "CPU microseconds a message": round(cpu * 1e6 / stored),
+    }
+
+
+def archiving(home: Path, turns: int) -> dict[str, object]:
+    """A long transcript: read, and turned into Markdown."""
+    transcript = home.with_suffix(".jsonl")
+    lines = (
+        {
+            "type": role,
+            "sessionId": "s",
+            "timestamp": "2026-02-23T11:00:00Z",
+            "message": {"role": role, "content": f"{n} {TEXT * 30}"},
+        }
+        for n in range(turns)
+        for role in [("user", "assistant")[n % 2]]
+    )
+    transcript.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with Memory.open(home) as memory:
+        memory.init()
+        reading = _cpu(lambda: read_transcript(transcript))
+        whole = _cpu(lambda: memory.archive(str(transcript)))
+        again = _cpu(lambda: memory.archive(str(transcript)))
+        parts = memory.archives()
+    assert sum(part.turns for part in parts) == turns
+    return {
+        "transcript MB": round(transcript.stat().st_size / 1e6),
+        "turns": turns,
+        "files": len(parts),
+        "read ms": round(reading),
+        "read + archive ms": round(whole),
+        "again, nothing new ms": round(again),
     }
 
 

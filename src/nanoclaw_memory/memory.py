@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from nanoclaw_memory.clock import Clock, SystemClock, day_of, moment_of
+from nanoclaw_memory.clock import Clock, SystemClock, day_of, moment_of, zone
 from nanoclaw_memory.errors import InvalidValue, NanoClawError, NotFound, PathRefused, Refused
 from nanoclaw_memory.types import MAIN_GROUP, Scope
 from nanoclaw_memory.workspace.paths import PENDING_RESTORE, Home, default_home, locate, log_path
@@ -862,6 +862,7 @@ class Memory:
                 f"lines {start} to {'the end' if end_line is None else end_line} are no range",
                 "lines count from 1: --start 1 --end 20",
             )
+        self.require_group()
         relative, path = locate(self.home, self.scope, file, self.settings.privacy.shared_files)
         try:
             lines = split_lines(read_text(path))
@@ -994,8 +995,14 @@ class Memory:
 
     def doctor(self) -> list[Finding]:
         """The check-up of home, settings, files and databases."""
+        from nanoclaw_memory.errors import SettingsError
+        from nanoclaw_memory.types import Finding
         from nanoclaw_memory.upkeep.doctor import Patient, examine
 
+        try:
+            zone(self.settings.user.timezone)
+        except SettingsError as error:  # nothing else can be examined without settings
+            return [Finding("problem", error.message, error.hint)]
         patient = Patient(self.home, self.scope, self.configuration, self._existing_databases())
         return examine(patient, self._loops())
 
@@ -1051,6 +1058,7 @@ class Memory:
         """The project files this scope may see, the group's own and the shared ones."""
         from nanoclaw_memory.workspace.projects import projects
 
+        self.require_group()
         return projects(self.home, self.scope, self.settings.privacy.shared_files)
 
     def project(self, slug: str) -> list[Lines]:
@@ -1070,6 +1078,7 @@ class Memory:
         """The how-tos in memory/tools-*.md."""
         from nanoclaw_memory.workspace.runbooks import runbooks
 
+        self.require_group()
         return runbooks(self.home, self.scope, self.settings.privacy.shared_files)
 
     def runbook(self, name: str) -> Lines:
@@ -1082,6 +1091,7 @@ class Memory:
         """The gating policies, in the file's order."""
         from nanoclaw_memory.workspace import policies
 
+        self.require_group()
         return policies.read(self._policies_file(self.scope))
 
     def policy_add(self, title: str, trigger: str, gate: str, reason: str = "", source: str = "") -> Policy:
@@ -1225,6 +1235,8 @@ class Memory:
         from nanoclaw_memory.settings import read_file, with_value
         from nanoclaw_memory.workspace.files import locked, replace_text
 
+        if key == "user.timezone":  # whether there is such a zone no type can say
+            zone(value)
         with locked(self.home.root):
             tree = with_value(read_file(self.home.settings_file), key, value)
             replace_text(self.home.settings_file, json.dumps(tree, indent=2, ensure_ascii=False) + "\n")

@@ -145,6 +145,41 @@ def test_doctor_in_a_shared_scope_names_no_private_file(ncm, home):
     assert "divorce" not in ncm("--shared", "doctor").out
 
 
+@pytest.mark.parametrize(
+    "text", ["{bad", '{"memory": {"chunkSize": "big"}}', '{"user": {"timezone": "No/Where"}}']
+)
+def test_doctor_reports_settings_that_cannot_be_used(ncm, home, text):
+    ncm("init")
+    (home / "nanoclaw.json").write_text(text)
+    ran = ncm("doctor", "--json")
+    assert ran.code == 1
+    assert [finding["level"] for finding in ran.json["findings"]] == ["problem"]
+    assert ran.json["findings"][0]["next"]
+
+
+def test_a_time_zone_that_does_not_exist_is_not_set(ncm):
+    ncm("init")
+    assert ncm("config", "set", "user.timezone", "No/Where").code == 2
+    assert ncm("write", "still works").code == 0
+
+
+def test_a_mistyped_group_is_said_and_not_shown_as_empty(ncm):
+    ncm("init")
+    reading = [
+        "get MEMORY.md",
+        "log",
+        "boot",
+        "project list",
+        "runbook list",
+        "policy list",
+        "policy check x",
+    ]
+    for command in reading:
+        ran = ncm("--group", "famly", *command.split())
+        assert ran.code == 2 and "there is no group 'famly'" in ran.err
+    assert "ncm init --group famly" in ncm("--group", "famly", "status").out
+
+
 def test_doctor_says_when_there_is_no_memory_yet(ncm):
     ran = ncm("doctor", "--json")
     assert ran.code == 1

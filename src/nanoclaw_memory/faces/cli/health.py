@@ -20,7 +20,8 @@ def status(caller: Caller) -> None:
     """
     with caller.memory() as memory:
         found = memory.status()
-    state = "" if found.exists else " (not created yet: ncm init)"
+    own = "" if found.group == "main" else f" --group {found.group}"
+    state = "" if found.exists else f" (not created yet: ncm init{own})"
     lines = [f"home      {found.home}{state}", f"group     {found.group} of {', '.join(found.groups)}"]
     lines.append(f"memory    {plural(found.files, 'file')}")
     lines += [f"database  {name}.db, {size:,} bytes" for name, size in found.databases.items()]
