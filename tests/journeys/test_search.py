@@ -141,6 +141,28 @@ def test_mmr_gives_hits_that_differ(notes: Memory):
     assert spread[0] == plain[0]
 
 
+def test_one_long_file_leaves_room_for_others_that_are_nearly_as_good(notes: Memory):
+    parts = "\n".join(f"## Part {n}\n\nThe ferry timetable of pier {n}.\n" for n in range(9))
+    write(notes, "memory/ferries.md", f"# Ferries\n\n{parts}")
+    write(notes, "memory/holiday.md", "# Holiday\n\nWe looked up the ferry timetable for the island trip.\n")
+    write(
+        notes, "memory/weather.md", "# Weather\n\nA timetable of storms in the north, kept by the station.\n"
+    )
+    found = paths(notes.search("ferry timetable", 12))
+    assert found[:3] == ["memory/ferries.md"] * 3
+    assert "memory/holiday.md" in found[:5]
+    assert found.index("memory/weather.md") > 9  # far behind: what a file says best is not held back for it
+
+
+def test_a_conversation_may_give_every_hit(notes: Memory):
+    talk = "\n".join(f"**{('Ann', 'Bob')[n % 2]}**: the ferry timetable, part {n}" for n in range(12))
+    write(notes, "conversations/2026-02-20-ferry.md", f"# Talk\n\n{talk}\n")
+    write(notes, "memory/holiday.md", "# Holiday\n\nWe looked up the ferry timetable for the island trip.\n")
+    found = notes.search("ferry timetable", 5, explain=True)
+    assert {hit.path for hit in found.hits} == {"conversations/2026-02-20-ferry.md"}
+    assert all("same file" not in hit.parts for hit in found.hits)
+
+
 # ---- staying fresh ----
 
 

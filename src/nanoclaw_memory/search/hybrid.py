@@ -99,7 +99,7 @@ class Searcher:
                 "recency": aged,
             }
             found.append(Candidate(stored[key], scores[key] * aged, parts))
-        return sorted(found, key=lambda candidate: -candidate.score)
+        return _by_file(sorted(found, key=lambda candidate: -candidate.score))
 
     def _recency(self, question: Question, stored: StoredChunk) -> float:
         chunk = stored.chunk
@@ -135,6 +135,16 @@ def _confidence(question: Question, best: Candidate, pool: Pool) -> float:
     background = min(pool.background, cosine - 0.1)  # few texts have no telling mean
     text = "\n".join((best.stored.chunk.text, best.stored.chunk.heading, best.stored.path))
     return ranking.confidence(cosine, background, ranking.covered(question.text, text), pool.weights)
+
+
+def _by_file(ranked: list[Candidate]) -> list[Candidate]:
+    """One long file leaves room for others; turns and log lines are answers of their own and stay."""
+    sections = [candidate for candidate in ranked if candidate.stored.chunk.grain == "section"]
+    shares = ranking.crowding([candidate.stored.file_id for candidate in sections])
+    for candidate, share in zip(sections, shares, strict=True):
+        candidate.parts["same file"] = share
+        candidate.score *= share
+    return sorted(ranked, key=lambda candidate: -candidate.score)
 
 
 def _spread(ranked: Sequence[Candidate], limit: int) -> list[Candidate]:

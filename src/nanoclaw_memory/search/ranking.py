@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
@@ -12,6 +13,8 @@ from nanoclaw_memory.text import words
 SNIPPET = 700
 OLDEST_SHARE = 0.25
 ARCHIVED = 0.8  # a line whose time in its log is over ranks below one that stands there
+SAME_FILE = 3  # sections of one file that count in full
+CROWDED = 0.8  # what each further one counts: other files within this margin come before it
 SPEAKER = 0.2  # added for a turn of the one person that the question names
 _LENT = {-2: 0.1, -1: 0.2, 1: 0.2, 2: 0.1}
 
@@ -93,6 +96,16 @@ def recency(day: str, today: date, half_life: int) -> float:
     except ValueError:
         return 1.0
     return max(float(2.0 ** (-max(age, 0) / half_life)), OLDEST_SHARE)
+
+
+def crowding(files: Sequence[int]) -> list[float]:
+    """For each section in its order what it counts, given the files of those before it."""
+    seen: Counter[int] = Counter()
+    shares = []
+    for file in files:
+        seen[file] += 1
+        shares.append(1.0 if seen[file] <= SAME_FILE else CROWDED)
+    return shares
 
 
 def mmr(
