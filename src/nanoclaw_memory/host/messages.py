@@ -23,11 +23,15 @@ def message_from(
     is_bot_message: bool = False,
 ) -> Message:
     """A message fit for the store, or InvalidValue that says what is wrong with it."""
+    if not isinstance(content, str):  # channels give null for a picture without words
+        raise InvalidValue(
+            f"message {str(id)[:80]!r} has no text", "give its text, or a note such as [image]"
+        )
     text = encodable(content)
     size = len(text.encode())
     if size > MAX_BYTES:
         raise InvalidValue(
-            f"message {id[:80]!r} has {size:,} bytes, over the limit of {MAX_BYTES:,}",
+            f"message {str(id)[:80]!r} has {size:,} bytes, over the limit of {MAX_BYTES:,}",
             "send long texts as files; the message was not stored",
         )
     return Message(
@@ -44,9 +48,10 @@ def message_from(
 
 def checked_name(what: str, name: str) -> str:
     """An id from outside: not empty, not endless, without control characters."""
-    if not name or len(name) > MAX_NAME or any(ord(sign) < 32 for sign in name) or name != encodable(name):
+    fits = isinstance(name, str) and 0 < len(name) <= MAX_NAME
+    if not fits or any(ord(sign) < 32 for sign in name) or name != encodable(name):
         raise InvalidValue(
-            f"the {what} {name[:80]!r} is refused",
+            f"the {what} {str(name)[:80]!r} is refused",
             f"give 1 to {MAX_NAME} visible characters",
         )
     return name

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.types import Fact
+from nanoclaw_memory.types import Fact, GraphHit
 
 
 @pytest.fixture
@@ -139,6 +140,40 @@ def test_two_identical_searches_give_the_same_hits_apart_from_order_by_warmth(kn
         assert [hit.score for hit in one] == sorted(
             (hit.score for hit in two if not hit.linked), reverse=True
         )
+
+
+WHO = ("Alice", "Bob Stone", "Keystone", "Ümit")
+WHAT = ("birthday", "port", "phone", "likes")
+TOLD = st.tuples(
+    st.sampled_from(WHO), st.sampled_from(WHAT), st.sampled_from(("Oslo", "3000", "Alice", "tea"))
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    told=st.lists(TOLD, max_size=10),
+    related=st.lists(st.tuples(st.sampled_from(WHO), st.just("knows"), st.sampled_from(WHO)), max_size=4),
+    asked=st.lists(st.sampled_from((*WHO, *WHAT, "Oslo", "who", "'s")), min_size=1, max_size=4).map(" ".join),
+)
+def test_using_an_answer_changes_only_warmth_and_the_order_within_a_tier(
+    tmp_path_factory: pytest.TempPathFactory, told: list[Any], related: list[Any], asked: str
+) -> None:
+    with Memory.open(tmp_path_factory.mktemp("twice")) as memory:
+        for fact in told:
+            memory.fact_upsert(*fact, add=True)
+        for subject, predicate, other in related:
+            if subject != other:
+                memory.relate(subject, predicate, other)
+        one = memory.graph_search(asked, 100).hits
+        assert memory.graph_search(asked, 100).hits == one
+        memory.graph_reinforce(one)
+        two = [hit for hit in memory.graph_search(asked, 100).hits if not hit.linked]
+
+    def answers(hits: Iterable[GraphHit]) -> set[tuple[str, int, int, int, str]]:
+        return {(hit.kind, hit.item.id, hit.score, hit.phase, hit.why) for hit in hits}
+
+    assert answers(one) == answers(two)
+    assert [hit.score for hit in one] == [hit.score for hit in two]
 
 
 def test_a_database_that_cannot_be_written_loses_no_answer(known: Memory) -> None:

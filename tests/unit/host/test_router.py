@@ -50,9 +50,17 @@ def test_a_message_of_one_megabyte_is_kept_whole_and_a_larger_one_is_refused(hos
         host.store_message("2", "a@g", "x" * 2_100_000, AT)
 
 
+def test_a_picture_without_words_is_refused_with_what_to_give(host: Host) -> None:
+    with pytest.raises(InvalidValue, match="has no text") as refused:
+        host.store_message("1", "a@g", None, AT)  # type: ignore[arg-type]
+    assert "[image]" in refused.value.hint
+
+
 @pytest.mark.parametrize(
     ("identity", "chat", "at"),
     [
+        (7, "a@g", AT),
+        (None, "a@g", AT),
         ("", "a@g", AT),
         ("1", "", AT),
         ("1\n2", "a@g", AT),
