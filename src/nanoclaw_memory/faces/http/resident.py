@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_ROOMS = 8
-MOST_SESSIONS = 32  # a room; each has its plugins, their thread and its connections
+MOST_SESSIONS = 16  # a room; each has its plugins, their thread and its connections
 
 
 class Room:

@@ -67,6 +67,7 @@ def serve(home: Path, options: Options, announce: Callable[[Place], None]) -> No
         place = Place(os.getpid(), str(home), str(path), url, str(home / "token") if web else "")
         note(place)
         _allow_files()
+        _calm_allocator()
         resident = Resident(home)
         try:
             asyncio.run(_run(resident, options, place, listening, web, token, announce))
@@ -199,3 +200,12 @@ def _allow_files() -> None:
     wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _calm_allocator() -> None:
+    """Keep the C library from giving threads that come and go heaps of their own, which it never takes back."""
+    import ctypes
+
+    arena_max = -8  # glibc's M_ARENA_MAX
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(arena_max, 1)
