@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -92,3 +95,30 @@ def test_another_cut_is_another_identity(models_dir):
     whole, cut = LocalEmbedder(models_dir), LocalEmbedder(models_dir, max_tokens=256)
     assert whole.identity != cut.identity
     assert whole.identity.key == "local/e5-small-v2-int8-d74a213c@384"
+
+
+def test_the_runtime_reports_nothing_and_leaves_nothing_in_the_users_home(models_dir, tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from nanoclaw_memory.providers.local import LocalEmbedder\n"
+        "print(len(LocalEmbedder(Path(sys.argv[1])).embed_query('x')))"
+    )
+    folder = str(models_dir / "e5-small-v2")
+    # CI=… would silence the runtime by itself, and the test would prove nothing.
+    told = {
+        "CI",
+        "GITHUB_ACTIONS",
+        "TF_BUILD",
+        "ORT_DISABLE_TELEMETRY",
+        "ORT_RUNNING_UNIT_TESTS",
+        "XDG_CACHE_HOME",
+    }
+    environment = {name: value for name, value in os.environ.items() if name not in told}
+    done = subprocess.run(
+        [sys.executable, "-c", code, folder],
+        env={**environment, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.stdout.strip() == "384", done.stderr
+    assert list(tmp_path.iterdir()) == []
