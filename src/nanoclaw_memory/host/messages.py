@@ -48,10 +48,11 @@ def message_from(
 
 def checked_name(what: str, name: str) -> str:
     """An id from outside: not empty, not endless, without control characters."""
-    fits = isinstance(name, str) and 0 < len(name) <= MAX_NAME
-    if not fits or any(ord(sign) < 32 for sign in name) or name != encodable(name):
+    if not isinstance(name, str):  # a channel's number or null
+        name = ""
+    if not 0 < len(name) <= MAX_NAME or any(ord(sign) < 32 for sign in name) or name != encodable(name):
         raise InvalidValue(
-            f"the {what} {str(name)[:80]!r} is refused",
+            f"the {what} {name[:80]!r} is refused",
             f"give 1 to {MAX_NAME} visible characters",
         )
     return name
