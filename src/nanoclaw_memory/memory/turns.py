@@ -1,0 +1,204 @@
+"""What is said: turns, sessions, the host's groups and tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from nanoclaw_memory.clock import moment_of
+from nanoclaw_memory.errors import PathRefused
+from nanoclaw_memory.memory.find import Finding
+from nanoclaw_memory.types import MAIN_GROUP
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.host.host import Host
+    from nanoclaw_memory.host.tasks import Tasks
+    from nanoclaw_memory.turn.conversation import Conversation
+    from nanoclaw_memory.turn.learning import Learning
+    from nanoclaw_memory.turn.spool import Spool
+    from nanoclaw_memory.types import (
+        Archived,
+        Exchange,
+        Recorded,
+        Session,
+        SessionHit,
+        TaskRun,
+        ToolCall,
+        TranscriptFile,
+        Turn,
+    )
+
+
+class Turns(Finding):
+    """What is said: turns, sessions, the host's groups and tasks."""
+
+    # ---- turns ----
+
+    @cached_property
+    def _conversation(self) -> Conversation:
+        from nanoclaw_memory.turn.conversation import Conversation
+        from nanoclaw_memory.turn.rooms import Rooms
+
+        self.require_group()
+        rooms = Rooms(
+            self.home,
+            self.scope,
+            self.clock,
+            self.settings,
+            self.database,
+            open_graph=lambda: self.graph,
+            open_embedder=lambda: self.embedder,
+            is_resident=lambda: self.resident,
+        )
+        return Conversation(rooms, self.telemetry)
+
+    def before_turn(self, message: str) -> Turn:
+        """The blocks to put before a model call, who gave none, and why."""
+        return self._conversation.before_turn(message)
+
+    def after_turn(
+        self,
+        user_message: str,
+        agent_response: str,
+        tool_calls: Sequence[ToolCall] = (),
+        at: datetime | None = None,
+    ) -> Recorded:
+        """Archive an exchange, measure it, and learn from it."""
+        return self._conversation.after_turn(user_message, agent_response, tool_calls, at)
+
+    def report_tools(self, calls: Sequence[ToolCall]) -> None:
+        """Note tool calls between two messages, so that a loop is seen."""
+        self._conversation.report_tools(calls)
+
+    def session_start(self) -> Turn:
+        """Blocks for the start of a session, or for its going on after a compaction."""
+        return self._conversation.session_start()
+
+    def sessions(self, limit: int = 50) -> list[Session]:
+        """The sessions that this scope may see, newest first."""
+        return self._conversation.sessions(limit)
+
+    def session(self, session_id: str) -> list[Exchange]:
+        """What was said in a session, oldest first."""
+        return self._conversation.exchanges(session_id)
+
+    def session_search(self, query: str, limit: int = 10) -> list[SessionHit]:
+        """Where something was said: exchanges, and lines of archived conversations."""
+        from nanoclaw_memory.types import SessionHit
+
+        found = self._conversation.search(query, limit)
+        if self.scope.private:
+            files = self.search(query, limit * 3, fast=True).hits
+            found += [
+                SessionHit("", hit.day, hit.text, hit.score, path=hit.path, line=hit.start_line)
+                for hit in files
+                if hit.path.startswith("conversations/")
+            ]
+        return found[: limit * 2]
+
+    @cached_property
+    def lessons(self) -> Learning:
+        """What corrections taught: lessons, detail, outcomes, add, retire, feedback."""
+        from nanoclaw_memory.turn.learning import Learning
+
+        return Learning(self._conversation.rooms)
+
+    def embed_exchanges(self, limit: int = 256) -> int:
+        """Give vectors to exchanges that have none (loads the embedder); gives how many were done."""
+        return self._conversation.embed_pending(limit)
+
+    def before_compaction(self, transcript: str = "") -> Archived | None:
+        """Archive a transcript before the host shortens the window; its exchanges may be recalled from now on."""
+        from nanoclaw_memory.types import Transcript
+        from nanoclaw_memory.upkeep.flush import compacted
+
+        written = self.archive(transcript) if transcript else None
+        self._conversation.before_compaction(Transcript(self.scope.session_id, "archived", ()))
+        compacted(self.home.data(self.scope.group), self.scope.session_id)
+        return written
+
+    def note(self, kind: str, text: str) -> None:
+        """Spool what was asked (`prompt`) or answered (`answer`) in a millisecond; `drain` archives it."""
+        self.require_group()
+        self._spool.note(self.scope.session_id, self.scope.private, kind, text, self.clock.now())
+
+    def drain(self, limit: int = 50) -> int:
+        """Archive what hooks have spooled; gives how many exchanges."""
+        from nanoclaw_memory.turn.spool import Spoken
+
+        def archive(spoken: Spoken) -> None:
+            scope = replace(self.scope, session_id=spoken.session, private=spoken.private)
+            with type(self)(
+                self.home.root, scope, self._given_clock, self._overrides, self._directory
+            ) as own:
+                own.after_turn(spoken.question, spoken.answer, at=spoken.at)
+
+        return self._spool.drain(self.clock.now(), archive, limit)
+
+    @property
+    def _spool(self) -> Spool:
+        from nanoclaw_memory.turn.spool import Spool
+
+        return Spool(self.home.data(self.scope.group) / "spool")
+
+    # ---- the host ----
+
+    @cached_property
+    def _opened_host(self) -> Host:
+        from nanoclaw_memory.host.host import Host
+
+        host = Host.open(self.home.root, clock=self.clock, on_exchange=self._remember_exchange)
+        self._databases["the host's messages"] = host.database
+        return host
+
+    def _remember_exchange(self, group: str, session_id: str, user: str, agent: str, at: str) -> None:
+        """What was said in a group's chat goes to that group's memory, as private as the chat is."""
+        host = self._opened_host
+        scope = replace(host.scope(host.group(group)), session_id=session_id)
+        with type(self).open(
+            self.home.root, scope, clock=self._given_clock, overrides=self._overrides
+        ) as own:
+            own.after_turn(user, agent, at=moment_of(at))
+
+    def host(self) -> Host:
+        """The operational state of all groups; only the main group, in private, administers it."""
+        self._require_private("the host's state")
+        if self.scope.group != MAIN_GROUP:
+            raise PathRefused(f"{self.scope.group} may not administer", "only the main group may")
+        return self._opened_host
+
+    @property
+    def tasks(self) -> Tasks:
+        """The scheduled tasks of this group; of all groups for the main one."""
+        self._require_private("tasks")
+        self.require_group()
+        return self._opened_host.tasks(self.scope.group)
+
+    def run_tasks(self, command: str, timeout: float = 600) -> list[TaskRun]:
+        """Run what is due, each task as a command without a shell; gives the runs."""
+        return self._opened_host.run_commands(self.tasks, command, timeout)
+
+    def transcripts(self) -> list[TranscriptFile]:
+        """The raw transcripts of this group's agent, newest first."""
+        from nanoclaw_memory.host.sessions import transcripts
+
+        self._require_private("transcripts")
+        return transcripts(self.home, self.scope.group)
+
+    def archives(self) -> list[Archived]:
+        """The conversations archived in the workspace that this scope may see, oldest first."""
+        from nanoclaw_memory.host.archive import archives
+        from nanoclaw_memory.workspace.paths import visible
+
+        shared = self.settings.privacy.shared_files
+        return [one for one in archives(self.home, self.scope.group) if visible(self.scope, one.path, shared)]
+
+    def archive(self, transcript: str) -> Archived | None:
+        """Write what is new in a transcript (a file or a session id) to conversations/; None for nothing."""
+        from nanoclaw_memory.host.sessions import archive_file
+
+        self.require_group()
+        return archive_file(self.home, self.scope.group, transcript, self.clock, self.forgets)
