@@ -190,7 +190,11 @@ def test_continuity_adds_nothing_to_an_unrelated_message(memory: Memory, open_me
     memory.after_turn("Paint the kitchen green next spring", "A good colour for it.")
     later = open_memory(session="later")
     assert "CONTINUITY CONTEXT" not in labels(later.before_turn("Write a haiku about thunderstorms"))
-    assert "CONTINUITY CONTEXT" not in labels(later.before_turn("What did Ingrid say about Bratislava?"))
+    asked = "Should Ingrid launch her bakery in Bratislava?"
+    turn = later.before_turn(asked)
+    assert reason(turn, "continuity") == "what was said before is about something else"
+    eager = open_memory(session="eager", plugins__entries__continuity__always="true")
+    assert "CONTINUITY CONTEXT" in labels(eager.before_turn(asked))
 
 
 def test_denials_and_questions_for_memory_are_never_recalled(
@@ -326,6 +330,16 @@ def test_a_changed_fact_is_never_answered_from_the_cache(memory: Memory):
     assert body(memory.before_turn(asked), "GRAPH MEMORY") == ["• Keystone.port = 8443"]
     memory.graph.remove("Keystone", "port")
     assert body(memory.before_turn(asked), "GRAPH MEMORY") == []
+
+
+def test_a_new_fact_and_a_new_name_are_known_at_once(memory: Memory):
+    memory.fact_upsert("Keystone", "port", "3000", "project")
+    memory.before_turn("Tell me about Keystone")
+    memory.fact_upsert("Keystone", "owner", "Heidi", "project")
+    assert "• Keystone.owner = Heidi" in body(memory.before_turn("Tell me about Keystone"), "GRAPH MEMORY")
+    assert body(memory.before_turn("And Plinth?"), "GRAPH MEMORY") == []
+    memory.alias("Plinth", "Keystone")
+    assert "• Keystone.port = 3000" in body(memory.before_turn("And Plinth?"), "GRAPH MEMORY")
 
 
 def test_loop_correct_lesson_inject_outcome_effectiveness(
