@@ -21,6 +21,7 @@ $(STAMP): pyproject.toml constraints.txt
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"; \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . --group dev; \
 	fi
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 $(VENV)/.sdk: $(STAMP)

@@ -14,6 +14,8 @@ from nanoclaw_memory.memory.find import Finding
 from nanoclaw_memory.types import MAIN_GROUP
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from nanoclaw_memory.host.host import Host
     from nanoclaw_memory.host.tasks import Tasks
     from nanoclaw_memory.turn.conversation import Conversation
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.types import (
         Archived,
         Exchange,
+        Indexed,
         Recorded,
         Session,
         SessionHit,
@@ -105,6 +108,14 @@ class Turns(Finding):
         from nanoclaw_memory.turn.learning import Learning
 
         return Learning(self._conversation.rooms)
+
+    def index(
+        self, rebuild: bool = False, progress: Callable[[str, int, int], None] | None = None
+    ) -> Indexed:
+        """Bring the search index up to date with the files, and give vectors to exchanges that have none."""
+        done = super().index(rebuild, progress)
+        spoken = (self.home.data(self.scope.group) / "continuity.db").exists()
+        return replace(done, embedded=done.embedded + self.embed_exchanges()) if spoken else done
 
     def embed_exchanges(self, limit: int = 256) -> int:
         """Give vectors to exchanges that have none (loads the embedder); gives how many were done."""
