@@ -235,6 +235,34 @@ def test_an_index_made_while_the_large_deployment_is_down_is_searched_with_the_s
     assert "memory/n077.md" in by_meaning(memory)[0]
 
 
+def test_vectors_of_texts_that_are_gone_are_dropped_even_when_the_fallback_does_not_exist(
+    cloud: tuple[Memory, Azure],
+):
+    memory, azure = cloud
+    azure.down.add("text-embedding-3-small")
+    memory.index()
+    (memory.home.workspace("main") / "memory" / "n005.md").write_text("# Changed\n", encoding="utf-8")
+    assert any("text-embedding-3-small" in line for line in memory.index().degraded)
+    orphans = "SELECT count(*) FROM vectors WHERE fingerprint NOT IN (SELECT fingerprint FROM chunks)"
+    assert memory.database("index").query(orphans) == [(0,)]
+
+
+def test_an_outage_while_model_and_chunk_size_change_wastes_nothing(
+    indexed: Memory, open_memory: Callable[..., Memory]
+):
+    new = Limited(WordHashEmbedder(32, "new"), left=200)
+    other = open_memory(memory__chunkSize="40", memory__chunkOverlap="10")
+    other.embedder = Chain((new,), former=lambda one: OLD)
+    before = by_meaning(other)[0]
+    first = other.index()
+    assert by_meaning(other)[0] == before
+    new.left = 10_000
+    second = other.index()
+    made = other.database("index").query("SELECT count(*) FROM vectors")[0][0]
+    assert first.embedded + second.embedded == made  # each text of the new chunks once, no old one
+    assert by_meaning(other)[1] == ""
+
+
 # ---- kill -9 ----
 
 

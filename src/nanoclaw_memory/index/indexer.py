@@ -69,9 +69,7 @@ class Index:
             self._store(found, set(found.changed) - set(recut), progress)
             embedded = self._swap(recut, found, work) if work and recut else 0
             if work:
-                embedded += work.fill(fallbacks=True)
-                if not work.said and (found.stale or embedded):
-                    work.prune()
+                embedded += self._fill(work, found, embedded)
         return self._report(
             found, embedded, tuple(dict.fromkeys(work.said)) if work else (), began, announced
         )
@@ -127,6 +125,16 @@ class Index:
             embedded = work.ahead(self._new_chunks(recut, work.progress))
         if not work.said:
             self._store(found, set(recut), work.progress)
+        return embedded
+
+    def _fill(self, work: Vectoring, found: Scan, ahead: int) -> int:
+        """Embed what is stored and drop vectors that nothing needs: not those made ahead of a cut to come."""
+        swapped = not work.said
+        if not swapped and work.replacing:
+            return 0  # the old chunks have the old vectors, the new model only works for the new chunks
+        embedded = work.fill(fallbacks=True)
+        if swapped and work.complete and (found.stale or embedded or ahead):
+            work.prune()
         return embedded
 
     def _new_chunks(self, recut: Sequence[Seen], progress: Progress | None) -> Iterator[NewChunk]:
