@@ -302,6 +302,10 @@ class TestDatabase:
         careless.close()
         assert database.check() == ["tags: row 1 points to a missing notes"]
 
+    def test_a_check_makes_no_file(self, path: Path, database: SqliteDatabase):
+        assert database.check() == []
+        assert not path.exists()
+
     def test_a_check_leaves_an_older_file_as_it_is(self, path: Path, open_database: Open):
         import apsw
 

@@ -110,6 +110,8 @@ class SqliteDatabase:
         """What the integrity check finds wrong; empty when sound. An older file stays as old as it is."""
         import apsw
 
+        if not self.path.exists():
+            return []
         with self._translated():
             connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
             try:
