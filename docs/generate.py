@@ -15,15 +15,17 @@ from nanoclaw_memory.settings import leaves, type_name
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
+# As the command line itself has it: a command keeps the first help option that it is asked for.
+HELP = cli.context_settings["help_option_names"]
 NOTE = "<!-- Written by `make docs`; change the code, not this page. -->"
 
 
 def commands_page() -> str:
     """Every command with its help text."""
-    root = click.Context(cli, info_name="ncm")
+    root = click.Context(cli, info_name="ncm", help_option_names=HELP)
     parts = [f"# Commands\n\n{NOTE}\n\n```text\n{cli.get_help(root)}\n```"]
     for path, command in sorted(walk(cli, root)):
-        context = click.Context(command, info_name=path)
+        context = click.Context(command, info_name=path, help_option_names=HELP)
         parts.append(f"## `{path}`\n\n```text\n{command.get_help(context)}\n```")
     return "\n\n".join(parts) + "\n"
 
