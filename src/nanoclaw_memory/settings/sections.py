@@ -199,7 +199,9 @@ class PluginsSettings(Section, frozen=True):
         "stability",
         "growth-vectors",
     )
-    budget: Annotated[Positive, doc("most tokens of all blocks of a turn; plugins get theirs in order")] = 3000
+    budget: Annotated[Positive, doc("most tokens of all blocks of a turn; plugins get theirs in order")] = (
+        3000
+    )
     timeout_ms: Annotated[Positive, doc("time limit of all plugins of a turn together")] = 2000
     entries: PluginEntries = PluginEntries()
     third_party: Annotated[dict[str, dict[str, Any]], doc("settings of third-party plugins, by name")] = {}
@@ -251,9 +253,9 @@ class EntriesSettings(Section, frozen=True):
     max_brief_entries: Annotated[Positive, doc("most entries in the brief")] = 50
     max_brief_chars: Annotated[Positive, doc("most characters of the brief")] = 10_000
     max_brief_tokens: Annotated[Positive, doc("most tokens of the brief")] = 1_500
-    brief_timeout_ms: Annotated[Positive, doc("time limit of the brief; a session then starts without it")] = (
-        5_000
-    )
+    brief_timeout_ms: Annotated[
+        Positive, doc("time limit of the brief; a session then starts without it")
+    ] = 5_000
     recall_budget: Annotated[Positive, doc("most tokens that recall gives when none are named")] = 3_000
     stores_per_session: Annotated[NotNegative, doc("entries that one session may store")] = 20
     supersedes_per_session: Annotated[NotNegative, doc("entries that one session may replace")] = 5
