@@ -98,6 +98,18 @@ def test_a_transcript_is_archived_before_compaction(hook, home, tmp_path):
     assert "PostgreSQL 17." in archive.read_text()
 
 
+def test_a_long_transcript_asks_once_to_write_down_what_should_last(hook, tmp_path):
+    transcript = tmp_path / "long.jsonl"
+    transcript.write_bytes(b"x" * 2_200_000)
+    long = event("UserPromptSubmit", prompt="go on", transcript_path=str(transcript))
+    assert "NO_REPLY" in context(hook("user-prompt-submit", long))
+    assert "NO_REPLY" not in context(hook("user-prompt-submit", long))
+    short = event(
+        "UserPromptSubmit", prompt="go on", transcript_path=str(tmp_path / "none.jsonl"), session_id="s2"
+    )
+    assert "NO_REPLY" not in context(hook("user-prompt-submit", short))
+
+
 @pytest.mark.parametrize(
     "stdin",
     [

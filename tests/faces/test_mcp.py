@@ -132,6 +132,28 @@ async def test_fifty_calls_at_once_all_answer(agent):
     assert len(agent.log()[1]) == 50
 
 
+async def test_a_cancelled_call_leaves_the_server_answering(agent, monkeypatch):
+    import threading
+
+    waiting, released = threading.Event(), threading.Event()
+    search = agent.search
+
+    def slow(*args, **kwargs):
+        waiting.set()
+        released.wait(20)
+        return search(*args, **kwargs)
+
+    monkeypatch.setattr(agent, "search", slow)
+    async with Client(build_server(agent)) as client:
+        async with anyio.create_task_group() as group:
+            group.start_soon(lambda: call(client, "memory_search", query="anything"))
+            await anyio.to_thread.run_sync(waiting.wait)
+            group.cancel_scope.cancel()
+        released.set()
+        written = await call(client, "memory_write", content="still here")
+    assert not written.is_error
+
+
 async def test_resources_read_files_and_withhold_private_ones_from_a_shared_scope(open_memory, agent):
     async with Client(build_server(agent)) as client:
         listed = {str(resource.uri) for resource in (await client.list_resources()).resources}

@@ -250,7 +250,7 @@ async def test_an_mcp_client_sees_the_group_it_names_and_no_other(served):
 
 def test_many_idle_connections_do_not_keep_others_out(served):
     host, port = "127.0.0.1", int(served.url.rpartition(":")[2])
-    idle = [socket.create_connection((host, port)) for _ in range(300)]
+    idle = [socket.create_connection((host, port)) for _ in range(1000)]
     half = []
     for _ in range(100):
         visitor = socket.socket(socket.AF_UNIX)

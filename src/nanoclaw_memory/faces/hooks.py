@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from nanoclaw_memory.errors import NanoClawError
@@ -105,7 +106,19 @@ def _prompt(memory: Memory, event: Event) -> str:
     memory.drain(limit=5)
     turn = memory.before_turn(message)
     memory.note("prompt", message)
-    return turn.text
+    return "\n\n".join(filter(None, [turn.text, _flush(memory, event)]))
+
+
+def _flush(memory: Memory, event: Event) -> str:
+    """Once per compaction cycle, when the transcript has grown long: ask to write down what should last."""
+    try:
+        size = Path(event.text("transcript_path") or "/").stat().st_size
+    except OSError:
+        return ""
+    own = memory.settings.flush
+    if not own.enabled or not own.transcript_bytes or size < own.transcript_bytes:
+        return ""
+    return memory.flush_needed(0, size).prompt
 
 
 def _asked(memory: Memory, event: Event) -> str:
