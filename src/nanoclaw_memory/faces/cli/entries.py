@@ -138,6 +138,22 @@ def render(caller: Caller) -> None:
     caller.show({"written": written, "left": left}, "\n".join(lines) or "No entries to write.")
 
 
+@entries.command("status")
+@pass_caller
+def status(caller: Caller) -> None:
+    """Count files, entries and tokens: what is always loaded, and what on demand.
+
+    \b
+    ncm entries status
+    ncm entries status --json
+    """
+    with caller.memory() as memory:
+        found = memory.index_status()
+    parts = (("files", found.legacy), ("entries", found.progressive), ("index", found.index))
+    lines = [f"{part:<8} {key}: {value}" for part, values in parts for key, value in values.items()]
+    caller.show(found, "\n".join(lines))
+
+
 @entries.command("migrate")
 @click.option("--dry-run", is_flag=True, help="Only show what would be stored.")
 @pass_caller
