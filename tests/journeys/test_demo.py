@@ -18,8 +18,8 @@ def test_the_demo_shows_a_working_memory_and_touches_only_its_own_home(tmp_path)
         timeout=240,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "Apollo Server for GraphQL" in done.stdout
-    assert "Webhooks move to the event bus" in done.stdout
+    assert "The database migration is blue-green" in done.stdout
+    assert "Prefers tea before noon" in done.stdout
     assert "Ida.birthday = March 15, 2016" in done.stdout
     assert "Keystone.port = 4000" in done.stdout
     assert "[CONTINUITY CONTEXT]" in done.stdout
