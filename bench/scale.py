@@ -185,7 +185,7 @@ def measure(
     matrix = candidates._matrix(chain.identity.key, chain.identity.dimensions)
     vector = timed(lambda question: matrix.nearest(chain.embed_query(question).vector, 100), questions)
     hybrid = timed(lambda question: searcher.search(Question(question, 10, date(2026, 1, 1))), questions)
-    disk = sum(path.stat().st_size for path in folder.iterdir()) / 1e6
+    disk = sum(path.stat().st_size for path in folder.glob("index.db*")) / 1e6
     memory = resident(folder, options.models, questions[0])
     plain, brute = (
         baselines(folder, chunks, matrix, chain, questions)
@@ -199,19 +199,20 @@ def measure(
 def resident(folder: Path, models: Path, question: str) -> float:
     """Megabytes of a process of its own that has loaded the model and the index, and searched."""
     code = (
-        "import sys, resource; sys.path.insert(0, 'bench'); from scale import *\n"
+        "import re, sys; sys.path.insert(0, 'bench'); from scale import *\n"
         "folder, models, question = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]\n"
         "chain = Chain((LocalEmbedder(models / 'e5-small-v2'),))\n"
         "chunks = Chunks(SqliteDatabase(folder / 'index.db', 'index'))\n"
         "index = Index(chunks, folder / 'lock', lambda: (), Chunking(), lambda: chain)\n"
         "Searcher(still(index), 30).search(Question(question, 10, date(2026, 1, 1)))\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)"
+        # Not getrusage: its maximum is handed down from the process that started this one.
+        "print(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1])"
     )
     command = [sys.executable, "-c", code, str(folder), str(models), question]
     done = subprocess.run(
         command, capture_output=True, text=True, check=True, cwd=Path(__file__).parent.parent
     )
-    return float(done.stdout)
+    return float(done.stdout) / 1e3
 
 
 def still(index: Index) -> Index:
