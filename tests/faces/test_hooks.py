@@ -134,7 +134,8 @@ def test_malformed_input_is_answered_with_silence_or_a_context_never_an_error(nc
 
 
 def test_a_prompt_of_five_megabytes_is_survived(hook):
-    hook("user-prompt-submit", event("UserPromptSubmit", prompt="word " * 1_000_000))
+    answer = hook("user-prompt-submit", event("UserPromptSubmit", prompt="word " * 1_000_000))
+    assert len(context(answer)) < 10_000
 
 
 def test_a_transcript_that_does_not_exist_is_no_error(hook):
@@ -144,7 +145,8 @@ def test_a_transcript_that_does_not_exist_is_no_error(hook):
 def test_a_broken_database_costs_the_agent_nothing(hook, home):
     (home / "data" / "facts.db").write_bytes(b"garbage" * 1000)
     (home / "data" / "continuity.db").write_bytes(b"garbage" * 1000)
-    hook("user-prompt-submit", event("UserPromptSubmit", prompt="What port does Keystone run on?"))
+    answer = hook("user-prompt-submit", event("UserPromptSubmit", prompt="What port does Keystone run on?"))
+    assert "[GRAPH MEMORY]" not in context(answer)
 
 
 def test_broken_settings_cost_the_agent_nothing(hook, home):

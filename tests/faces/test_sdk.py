@@ -178,7 +178,7 @@ def test_an_agent_of_the_sdk_runs_with_our_session(open_memory):
             return ModelResponse(output=[message], usage=Usage(), response_id=None)
 
         def stream_response(self, *args, **kwargs):
-            raise NotImplementedError
+            raise AssertionError("nothing is streamed here")
 
     class Provider(ModelProvider):
         def get_model(self, model_name):

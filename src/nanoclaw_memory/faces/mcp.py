@@ -42,7 +42,7 @@ END = "[end of memory]"
 
 def build_server(memory: Memory, tools: str = "core") -> MCPServer:
     """A server over one memory; `tools` is core or all."""
-    offered = (*_reading(memory), *_writing(memory))
+    offered = (*_reading(memory), *_checking(memory), *_writing(memory))
     chosen = [_tool(work) for work in offered if tools == "all" or work.__name__ in CORE]
     server = MCPServer(
         "nanoclaw-memory", version=__version__, instructions=INSTRUCTIONS, tools=chosen, log_level="WARNING"
@@ -170,6 +170,10 @@ def _reading(memory: Memory) -> list[Callable[..., CallToolResult]]:
         )
         return _answer(found.text or "No entry matches.", found)
 
+    return [memory_search, memory_get, graph_search, memory_recall]
+
+
+def _checking(memory: Memory) -> list[Callable[..., CallToolResult]]:
     @_told
     def memory_brief(include_provenance: bool = False) -> Result:
         """The brief of a session's start, made anew."""
@@ -209,17 +213,7 @@ def _reading(memory: Memory) -> list[Callable[..., CallToolResult]]:
         turn = memory.before_turn(message)
         return _answer(turn.text or "Memory has nothing to add.", turn)
 
-    return [
-        memory_search,
-        memory_get,
-        graph_search,
-        memory_recall,
-        memory_brief,
-        memory_index_status,
-        memory_audit,
-        memory_shared_recall,
-        memory_turn,
-    ]
+    return [memory_brief, memory_index_status, memory_audit, memory_shared_recall, memory_turn]
 
 
 def _writing(memory: Memory) -> list[Callable[..., CallToolResult]]:
