@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 
 import pytest
 
@@ -96,6 +97,9 @@ def test_a_transcript_is_archived_before_compaction(hook, home, tmp_path):
     hook("pre-compact", event("PreCompact", trigger="auto", transcript_path=str(transcript)))
     (archive,) = (home / "workspace" / "conversations").glob("*.md")
     assert "PostgreSQL 17." in archive.read_text()
+    with sqlite3.connect(home / "data" / "index.db") as index:
+        paths = [path for (path,) in index.execute("SELECT path FROM files")]
+    assert f"conversations/{archive.name}" in paths  # before any search has looked
 
 
 def test_a_long_transcript_asks_once_to_write_down_what_should_last(hook, tmp_path):

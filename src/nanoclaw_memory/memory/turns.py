@@ -127,6 +127,10 @@ class Turns(Finding):
         from nanoclaw_memory.upkeep.flush import compacted
 
         written = self.archive(transcript) if transcript else None
+        if written:
+            self._search.index.refresh(
+                embed=False
+            )  # findable by words at once; vectors come with the next index
         self._conversation.before_compaction(Transcript(self.scope.session_id, "archived", ()))
         compacted(self.home.data(self.scope.group), self.scope.session_id)
         return written
