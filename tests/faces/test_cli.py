@@ -194,6 +194,13 @@ def test_doctor_reports_a_damaged_database(ncm, home):
     assert any("facts.db is damaged" in finding["message"] for finding in ran.json["findings"])
 
 
+def test_a_line_is_written_though_the_graph_is_damaged(ncm, home):
+    ncm("init")
+    (home / "data" / "facts.db").write_bytes(b"not a database" * 1000)
+    assert ncm("write", "kept all the same").code == 0
+    assert "kept all the same" in ncm("log").out
+
+
 def test_status_opens_no_database(ncm, home):
     ncm("init")
     assert ncm("status", "--json").json["exists"] is True

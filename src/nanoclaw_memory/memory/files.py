@@ -93,7 +93,7 @@ class Files(Core):
         from nanoclaw_memory.workspace.files import append_line
 
         self.require_group()
-        if self.forgets(content):
+        if self._asked_to_forget(content):
             raise Refused(
                 "a person asked to forget this", 'if it may come back: ncm forget --text "…" --allow'
             )
@@ -104,6 +104,15 @@ class Files(Core):
         number = append_line(path, line, log.header(today))
         self.telemetry.record("write", chars=len(line), redacted=redacted)
         return Written(relative, number, redacted)
+
+    def _asked_to_forget(self, text: str) -> bool:
+        """Whether a line must be refused; a graph that cannot be read must not cost a person their line."""
+        from nanoclaw_memory.errors import StoreError
+
+        try:
+            return self.forgets(text)
+        except StoreError:
+            return False
 
     def log(self, day: str | date | None = None) -> tuple[date, list[LogLine]]:
         """The entries of one day's log; today's without an argument."""
