@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -101,3 +102,38 @@ def test_codex_sends_our_blocks_to_the_model(knowing, tmp_path):
     assert "[GRAPH MEMORY]" in seen
     assert "Keystone.port = 3000" in seen
     assert "SOUL.md" in seen
+
+
+def test_the_plugin_alone_gives_claude_code_our_blocks(knowing, home, tmp_path):
+    claude = client("claude")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    with model_server() as model:
+        done = run(
+            [claude, "-p", "What port does Keystone run on?", "--plugin-dir", f"{ROOT}/plugins/nanoclaw-memory"],
+            tmp_path, ANTHROPIC_BASE_URL=model.url, ANTHROPIC_API_KEY="test-key", PATH=path, NANOCLAW_HOME=str(home),
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        seen = model.seen()
+    assert "Keystone.port = 3000" in seen
+
+
+def test_codex_takes_the_plugin_and_sends_our_blocks(knowing, home, tmp_path):
+    codex = client("codex")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    added = run([codex, "plugin", "marketplace", "add", str(ROOT)], tmp_path)
+    assert added.returncode == 0, added.stdout + added.stderr
+    installed = run([codex, "plugin", "add", "nanoclaw-memory@nanoclaw-memory"], tmp_path)
+    assert installed.returncode == 0, installed.stdout + installed.stderr
+    with model_server() as model:
+        provider = (
+            f'{{name="loopback", base_url="{model.url}/v1", env_key="LOOPBACK_KEY", wire_api="responses"}}'
+        )
+        done = run(
+            [codex, "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust",
+             "-c", 'model_provider="loopback"', "-c", f"model_providers.loopback={provider}", "-c", 'model="test"',
+             "What port does Keystone run on?"],
+            tmp_path, LOOPBACK_KEY="test-key", PATH=path, NANOCLAW_HOME=str(home),
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        seen = model.seen()
+    assert "Keystone.port = 3000" in seen
