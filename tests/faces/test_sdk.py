@@ -126,6 +126,18 @@ def test_any_command_is_done_or_refused_in_words(memory, fields, command):
     assert (memory.home.root / "workspace" / "MEMORY.md") in outside
 
 
+def test_what_a_person_asked_to_forget_comes_back_neither_as_a_note_nor_as_a_policy(tool, memory):
+    from nanoclaw_memory.errors import Refused
+
+    memory.write("The code word is plumblossom")
+    memory.forget(text="plumblossom", agreed=lambda pages: True)
+    assert "asked to forget" in refused(
+        tool, "create", path="/memories/a.md", file_text="plumblossom again\n"
+    )
+    with pytest.raises(Refused, match="asked to forget"):
+        memory.policy_add("Never say plumblossom", "talk", "ask first")
+
+
 def test_an_agents_session_survives_a_restart_and_is_recalled_later(open_memory):
     pytest.importorskip("agents")
     from agents.memory import Session

@@ -52,7 +52,12 @@ class Files(Core):
 
         self._require_private("notes")
         self.require_group()
-        return Notes(self.home.workspace(self.scope.group) / "memory" / "notes", self._masked)
+
+        def admitted(text: str) -> tuple[str, int]:
+            self._refuse_forgotten(text)
+            return self._masked(text)
+
+        return Notes(self.home.workspace(self.scope.group) / "memory" / "notes", admitted)
 
     @cached_property
     def sdk_items(self) -> SdkItems:
@@ -93,10 +98,7 @@ class Files(Core):
         from nanoclaw_memory.workspace.files import append_line
 
         self.require_group()
-        if self._asked_to_forget(content):
-            raise Refused(
-                "a person asked to forget this", 'if it may come back: ncm forget --text "…" --allow'
-            )
+        self._refuse_forgotten(content)
         text, redacted = self._masked(content)
         line = log.format_line(text, tag, importance)
         today = self.today()
@@ -105,14 +107,18 @@ class Files(Core):
         self.telemetry.record("write", chars=len(line), redacted=redacted)
         return Written(relative, number, redacted)
 
-    def _asked_to_forget(self, text: str) -> bool:
-        """Whether a line must be refused; a graph that cannot be read must not cost a person their line."""
+    def _refuse_forgotten(self, text: str) -> None:
+        """Keep out what a person asked to forget; a graph that cannot be read must not cost a line."""
         from nanoclaw_memory.errors import StoreError
 
         try:
-            return self.forgets(text)
+            forgotten = self.forgets(text)
         except StoreError:
-            return False
+            return
+        if forgotten:
+            raise Refused(
+                "a person asked to forget this", 'if it may come back: ncm forget --text "…" --allow'
+            )
 
     def log(self, day: str | date | None = None) -> tuple[date, list[LogLine]]:
         """The entries of one day's log; today's without an argument."""
@@ -168,6 +174,7 @@ class Files(Core):
         from nanoclaw_memory.workspace import policies
 
         self.require_group()
+        self._refuse_forgotten("\n".join((title, trigger, gate, reason, source)))
         texts = [self._masked(text)[0] for text in (title, trigger, gate, reason, source)]
         return policies.add(self._policies_file(replace(self.scope, private=True)), *texts)
 
