@@ -188,17 +188,16 @@ class Resolver:
         """The one known name within one edit, or two for long names."""
         if len(said) < 4:
             return None
-        from rapidfuzz.distance import OSA
-
         # One edit leaves one half of a name as it was: two range scans find all that can be near.
         half = max(2, (len(said) - 1) // 2)
         near = {*self.names.beginning(said[:half], NEAR), *self.names.ending(said[-half:], NEAR)}
         allowed = 1 if len(said) < 8 else 2
-        ranked = sorted(
-            (OSA.distance(said, name, score_cutoff=allowed), name)
-            for name in near
-            if abs(len(name) - len(said)) <= allowed
-        )
+        near = {name for name in near if abs(len(name) - len(said)) <= allowed}
+        if not near:
+            return None
+        from rapidfuzz.distance import OSA
+
+        ranked = sorted((OSA.distance(said, name, score_cutoff=allowed), name) for name in near)
         ranked = [(distance, name) for distance, name in ranked if distance <= allowed]
         if not ranked or (len(ranked) > 1 and ranked[0][0] == ranked[1][0]):
             return None

@@ -52,12 +52,17 @@ class KnowledgeGraph:
 
     # ---- asking ----
 
-    def search(self, query: str, top_k: int = 6, as_of: str | None = None) -> GraphAnswer:
-        """What is known about a question, now or at a past date; changes nothing."""
+    def search(
+        self, query: str, top_k: int = 6, as_of: str | None = None, named_only: bool = False
+    ) -> GraphAnswer:
+        """What is known about a question, now or at a past date; changes nothing.
+
+        `named_only`: nothing at all when it names no entity, which is faster than looking for its words.
+        """
         if not 1 <= top_k <= MAX_TOP_K:
             raise InvalidValue(f"{top_k} results are outside 1 to {MAX_TOP_K}", "for example -k 6")
         begun = time.perf_counter()
-        answer = self._lookup.search(query, top_k, self.view(as_of))
+        answer = self._lookup.search(query, top_k, self.view(as_of), named_only)
         return replace(answer, took_ms=(time.perf_counter() - begun) * 1000)
 
     def reinforce(self, hits: Sequence[GraphHit]) -> str:

@@ -88,10 +88,15 @@ class Lookup:
         self.resolver = resolver
         self.scoring = scoring
 
-    def search(self, query: str, top_k: int, view: View) -> GraphAnswer:
-        """What the graph knows about a question: at most `top_k` hits, then facts linked to them."""
+    def search(self, query: str, top_k: int, view: View, named_only: bool = False) -> GraphAnswer:
+        """What the graph knows about a question: at most `top_k` hits, then facts linked to them.
+
+        With `named_only` nothing when the question names no entity: for callers to whom keywords alone say nothing.
+        """
         text = _shortened(query)
         question = self.resolver.read(text)
+        if named_only and not question.named:
+            return GraphAnswer(())
         intent = intents.read([word.folded for word in question.words], question.taken)
         reading = Reading(self.facts, self.relations, view)
         found: dict[tuple[str, int], Candidate] = {}
@@ -162,13 +167,11 @@ class Lookup:
         asked = {intents.stem(word) for word in content_words(text) or terms}
         found: list[Candidate] = []
         for row in self.facts.match(terms, view, top_k * 4 + POOL):
-            cover = _cover(asked, row.fact.text)
-            why = f"keywords {_shared(asked, row.fact.text)}"
+            why, cover = _shared(asked, row.fact.text)
             found.append(Candidate(row, KEYWORD_FACT, 3, why, 4, cover))
         if len(found) < top_k:
             for relation in self.relations.match(terms, view, top_k * 4 + POOL):
-                cover = _cover(asked, relation.relation.text)
-                why = f"keywords {_shared(asked, relation.relation.text)}"
+                why, cover = _shared(asked, relation.relation.text)
                 found.append(Candidate(relation, KEYWORD_RELATION, 4, why, 4, cover))
         return found
 
@@ -304,8 +307,10 @@ def _cover(terms: set[str], text: str) -> float:
     return len(terms & _stems(text)) / len(terms)
 
 
-def _shared(terms: set[str], text: str) -> str:
-    return ", ".join(sorted(terms & _stems(text))) or "in part"
+def _shared(terms: set[str], text: str) -> tuple[str, float]:
+    """The keywords that a text shares with the question, in words, and how much of the question they are."""
+    shared = terms & _stems(text)
+    return f"keywords {', '.join(sorted(shared)) or 'in part'}", len(shared) / len(terms) if terms else 0.0
 
 
 def _stems(text: str) -> set[str]:

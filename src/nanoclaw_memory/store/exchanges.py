@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nanoclaw_memory.store.database import Database
+from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.store.keywords import spaced
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Exchange, Session
@@ -309,15 +309,17 @@ class _Matrix:
         if sight.session:
             own = np.fromiter(self.places.get(sight.session, ()), dtype=np.int64)
             scores[own[self.ids[own] > sight.after]] = -2.0
-        best: dict[int, float] = {}
         wanted = min(limit * 2, len(scores))
-        for row in np.argpartition(-scores, wanted - 1)[:wanted] if wanted else ():
-            number, score = int(self.ids[row]), float(scores[row])
-            if score > -2.0 and score > best.get(number, -2.0):
+        if not wanted:
+            return []
+        rows = np.argpartition(scores, len(scores) - wanted)[-wanted:]
+        best: dict[int, float] = {}
+        for number, score in zip(self.ids[rows].tolist(), scores[rows].tolist(), strict=True):
+            if score > best.get(number, -2.0):
                 best[number] = score
         return sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
 
 
-def _exchange(row: tuple[object, ...]) -> Exchange:
+def _exchange(row: Row) -> Exchange:
     number, session, user, agent, at, topic, private = row
-    return Exchange(int(str(number)), str(session), str(user), str(agent), str(at), str(topic), bool(private))
+    return Exchange(number, session, user, agent, at, topic, bool(private))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 
 from nanoclaw_memory import tokens
@@ -74,22 +74,22 @@ class Continuity(Plugin):
         today = moment.now.date()
         before: tuple[str, date] | None = None
         topic = ""
+        near = self._near(kept)
         for one in kept:
             exchange = one.exchange
             day = moment_of(exchange.timestamp).astimezone(moment.now.tzinfo).date()
             if before != (exchange.session_id, day):
-                text = self._around(exchange)
+                text = _around(exchange, near)
                 topic = topics.phrase(text)
                 lines.append(wording.discussing(topic, text, day, today))
                 before = (exchange.session_id, day)
             lines += self._told(exchange, wanted, topic)
         return lines, len(kept)
 
-    def _around(self, exchange: Exchange) -> str:
-        """What was said about when an exchange was made: the topic of a talk is seldom in one sentence of it."""
-        near = self.rooms.exchanges.get(range(max(exchange.id - 3, 1), exchange.id + 4))
-        same = [one for one in near.values() if one.session_id == exchange.session_id]
-        return "\n".join(f"{one.user_message[:1_000]}\n{one.agent_response[:1_000]}" for one in same)
+    def _near(self, kept: Sequence[Recollection]) -> dict[int, Exchange]:
+        """The recollections and what was said about when they were."""
+        ids = {number for one in kept for number in _numbers_around(one.exchange.id)}
+        return self.rooms.exchanges.get(sorted(ids))
 
     @staticmethod
     def _told(exchange: Exchange, wanted: set[str], topic: str = "") -> list[str]:
@@ -135,6 +135,17 @@ class Continuity(Plugin):
         over = self.rooms.exchanges.count() - self.own.max_exchanges
         if over > 0:
             archive.move_oldest(self.rooms, over)
+
+
+def _numbers_around(number: int) -> range:
+    return range(max(number - 3, 1), number + 4)
+
+
+def _around(exchange: Exchange, near: Mapping[int, Exchange]) -> str:
+    """What was said about when an exchange was made: the topic of a talk is seldom in one sentence of it."""
+    around = (near[number] for number in _numbers_around(exchange.id) if number in near)
+    same = (one for one in around if one.session_id == exchange.session_id)
+    return "\n".join(f"{one.user_message[:1_000]}\n{one.agent_response[:1_000]}" for one in same)
 
 
 def allot(

@@ -43,7 +43,7 @@ class GraphMemory(Plugin):
                 hits=len(kept.lines),
                 then=lambda: self.rooms.turns.touch_answer(question, moment.scope.private, stamp(moment.now)),
             )
-        answer = self.rooms.graph.search(message, self.own.max_results)
+        answer = self.rooms.graph.search(message, self.own.max_results, named_only=True)
         hits = self._chosen(answer.hits)
         found = CachedAnswer(
             tuple(f"• {_line(hit)}" for hit in hits),

@@ -32,9 +32,10 @@ def phrase(text: str, limit: int = 4) -> str:
     runs = _runs(text[:MOST_READ])
     if not runs:
         return ""
-    counts = Counter(word for run in runs for word in {w.casefold() for w in run})
-    best = max(runs, key=lambda run: _weight(run[:limit], counts))  # of equals the first
-    return " ".join(best[:limit])
+    folded = [[word.casefold() for word in run] for run in runs]
+    counts = Counter(word for run in folded for word in set(run))
+    weights = [_weight(run[:limit], words[:limit], counts) for run, words in zip(runs, folded, strict=True)]
+    return " ".join(runs[weights.index(max(weights))][:limit])  # of equals the first
 
 
 def is_only(text: str, topic: str) -> bool:
@@ -88,23 +89,32 @@ def _labels(text: str) -> list[str]:
     return found
 
 
-def _weight(run: Sequence[str], counts: Counter[str]) -> float:
-    repeated = sum(counts[word.casefold()] for word in run)
-    return repeated + 0.5 * sum(word[:1].isupper() or len(word) > 6 for word in run)
+def _weight(run: Sequence[str], folded: Sequence[str], counts: Counter[str]) -> float:
+    weight = 0.0
+    for word, plain in zip(run, folded, strict=True):
+        weight += counts[plain] + (0.5 if len(word) > 6 or word[0].isupper() else 0.0)
+    return weight
 
 
 def _runs(text: str) -> list[list[str]]:
     """Stretches of telling words with nothing between them."""
-    runs: list[list[str]] = [[]]
-    empty = empty_words()
+    runs: list[list[str]] = []
+    run: list[str] = []
     for token in _TOKEN.findall(text):
-        folded = token.casefold().replace("’", "'")
-        telling = len(token) > 2 and folded not in empty and not token.isdigit()
-        if telling:
-            runs[-1].append(token.removesuffix("'s").removesuffix("’s"))
-        elif runs[-1]:
-            runs.append([])
-    return [run for run in runs if run]
+        if word := _telling(token):
+            run.append(word)
+        elif run:
+            runs.append(run)
+            run = []
+    return [*runs, run] if run else runs
+
+
+@functools.lru_cache(maxsize=4096)  # a conversation uses the same words again and again
+def _telling(token: str) -> str:
+    """The word of a token; empty when it tells nothing."""
+    if len(token) <= 2 or token.isdigit() or token.casefold().replace("’", "'") in empty_words():
+        return ""
+    return token.removesuffix("'s").removesuffix("’s")
 
 
 @functools.lru_cache(maxsize=1)

@@ -64,8 +64,20 @@ def discussing(topic: str, text: str, day: date, today: date) -> str:
             if moment.startswith(("earlier", "yest", "last", "on"))
             else f"You talked {moment}."
         )
-    article = "the " if re.search(rf"\bthe {re.escape(topic)}\b", text, re.IGNORECASE) else ""
+    article = "the " if _stands_in(f"the {topic}", text) else ""
     return f"You were discussing {article}{topic} {moment}."
+
+
+def _stands_in(phrase: str, text: str) -> bool:
+    """Whether a phrase stands in a text as whole words; a pattern made for every topic would cost more."""
+    wanted, folded = phrase.casefold(), text.casefold()
+    start = folded.find(wanted)
+    while start >= 0:
+        around = folded[start - 1 : start] + folded[start + len(wanted) : start + len(wanted) + 1]
+        if not any(character.isalnum() or character == "_" for character in around):
+            return True
+        start = folded.find(wanted, start + 1)
+    return False
 
 
 def you_said(text: str) -> str:
