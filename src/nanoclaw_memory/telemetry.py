@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,23 +23,28 @@ class Telemetry:
 
     def record(self, event: str, **details: Any) -> None:
         """Write one event. Values must be JSON; texts of memory do not belong here."""
+        self.record_all(event, (details,))
+
+    def record_all(self, event: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Write several events of one kind, with one opening of the file."""
         if not self.enabled:
             return
-        line = json.dumps({"at": stamp(self.clock.now()), "event": event, **details}, ensure_ascii=False)
+        at = stamp(self.clock.now())
+        lines = [json.dumps({"at": at, "event": event, **row}, ensure_ascii=False) for row in rows]
         try:
-            self._append(line.encode("utf-8", "replace") + b"\n")
+            self._append("".join(f"{line}\n" for line in lines).encode("utf-8", "replace"))
         except OSError:
             return  # a full or read-only disk must not cost the caller an answer
 
-    def _append(self, line: bytes) -> None:
+    def _append(self, lines: bytes) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # O_APPEND with a single write keeps lines of several processes whole.
         handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            if os.fstat(handle).st_size + len(line) > self.max_bytes:
+            if os.fstat(handle).st_size + len(lines) > self.max_bytes:
                 self.path.replace(self.path.with_suffix(".1.jsonl"))
                 os.close(handle)
                 handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            os.write(handle, line)
+            os.write(handle, lines)
         finally:
             os.close(handle)

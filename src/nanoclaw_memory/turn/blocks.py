@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import re
@@ -38,32 +39,59 @@ def render(label: str, fence: str, lines: Iterable[str], budget: int) -> tuple[B
 
     No line can end the block or begin another: line breaks, and marks that look like ours, are taken out.
     """
-    marks = re.compile(rf"\[(/?(?:{'|'.join(map(re.escape, {*LABELS, label}))})(?: [0-9a-f]{{8}})?)\]")
+    given, left_out = _sound(label, lines)
+    kept = given
+    text = _text(label, fence, kept)
+    cost = tokens.estimate(text)
+    if cost > budget:
+        kept = _fitting(given, budget - tokens.estimate(_text(label, fence, [])))
+    while kept:
+        if len(kept) < len(given):
+            text = _text(label, fence, kept)
+            cost = tokens.estimate(text)
+        if cost <= budget:
+            return Block(label, text, cost), left_out + len(given) - len(kept)
+        kept = kept[:-1]  # the whole may cost a little more than its lines
+    return None, left_out + len(given)
+
+
+def _sound(label: str, lines: Iterable[str]) -> tuple[list[str], int]:
+    """The lines that a block may hold, whatever its budget, and how many (or parts of them) it may not."""
+    marks = _marks(label)
     kept: list[str] = []
     left_out = 0
     room = MAX_CHARS
-    spent = tokens.estimate(_text(label, fence, []))
     source = iter(lines)
     for line in itertools.islice(source, MAX_LINES):
-        plain = marks.sub(r"(\1)", one_line(line[: MAX_LINE * 4]))
+        plain = one_line(line[: MAX_LINE * 4])
+        if "[" in plain:
+            plain = marks.sub(r"(\1)", plain)
         if len(plain) > MAX_LINE:
             plain, left_out = plain[:MAX_LINE] + "…", left_out + 1
-        spent += tokens.estimate(plain + "\n")
-        if len(plain) > room or spent > budget:
+        if len(plain) > room:
             left_out += 1
             break
         if plain:
             kept.append(plain)
             room -= len(plain)
-    left_out += sum(1 for _ in source)
-    while kept:
-        text = _text(label, fence, kept)
-        cost = tokens.estimate(text)
-        if cost <= budget:
-            return Block(label, text, cost), left_out
-        kept.pop()  # the whole may cost a little more than its lines
-        left_out += 1
-    return None, left_out
+    return kept, left_out + sum(1 for _ in source)
+
+
+@functools.lru_cache(maxsize=64)
+def _marks(label: str) -> re.Pattern[str]:
+    """The marks of our blocks, and of those with this label."""
+    names = "|".join(map(re.escape, dict.fromkeys((*LABELS, label))))
+    return re.compile(rf"\[(/?(?:{names})(?: [0-9a-f]{{8}})?)\]")
+
+
+def _fitting(lines: list[str], budget: int) -> list[str]:
+    """The first lines that fit."""
+    spent = 0
+    for place, line in enumerate(lines):
+        spent += tokens.estimate(line + "\n")
+        if spent > budget:
+            return lines[:place]
+    return lines
 
 
 def strip(text: str) -> str:

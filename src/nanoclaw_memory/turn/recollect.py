@@ -111,7 +111,7 @@ class Recollector:
         )
         # A young archive knows few words: there, never having heard one says little.
         weights = {term: _rarity(spread[term], total + YOUNG) for term in terms}
-        return ranked, self.evidence(message, weights, ranked, cosines), note
+        return ranked, self.evidence(message, spread, weights, ranked, cosines), note
 
     def _by_vector(self, message: str, sight: Sight, deadline: float) -> tuple[dict[int, float], str]:
         try:
@@ -163,6 +163,7 @@ class Recollector:
     def evidence(
         self,
         message: str,
+        spread: Mapping[str, int],
         weights: Mapping[str, float],
         ranked: Sequence[Recollection],
         cosines: Mapping[int, float],
@@ -172,7 +173,7 @@ class Recollector:
         held = [sum(weight for term, weight in weights.items() if _holds(text, term)) for text in texts]
         names = {name.casefold().removesuffix("'s").removesuffix("’s") for name in _NAME.findall(message)}
         names = {name for name in names if len(name) > 2}
-        known = sum(self.exchanges.spread(name, 1) > 0 for name in names)
+        known = sum((spread.get(name) or self.exchanges.spread(name, 1)) > 0 for name in names)
         chain = self.rooms.embedder
         return Evidence(
             phrase=bool(_PHRASE.search(message)),
