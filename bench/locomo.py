@@ -143,8 +143,8 @@ def _day(text: str) -> str:
 def _write(home: Path, conversation: Conversation, models: Path) -> None:
     with Memory.open(home) as memory:
         (home / "workspace" / "conversations").mkdir(parents=True, exist_ok=True)
-        if not (home / "models").exists():
-            (home / "models").symlink_to(models)
+        if not (home / "models").is_symlink():
+            (home / "models").symlink_to(models.resolve())
         for path, text in conversation.files.items():
             target = home / "workspace" / path
             if not target.exists():

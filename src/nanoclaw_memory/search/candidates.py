@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.index.indexer import Index
 from nanoclaw_memory.providers.embedder import Identity
+from nanoclaw_memory.search import ranking
 from nanoclaw_memory.store.chunks import Chunks, Place, StoredChunk
 from nanoclaw_memory.store.keywords import LONG_WORD, parts_of, terms_of
 
 if TYPE_CHECKING:
-    from nanoclaw_memory.providers.embedder import Embedded
-    from nanoclaw_memory.store.vectors import Matrix
+    from nanoclaw_memory.providers.embedder import Chain, Embedded
+    from nanoclaw_memory.store.vectors import Floats, Matrix
 
 POOL = 100
 POSTINGS = 2_500  # rows ranked by words, at least; more in a large index
 REACH = 2  # turns before and after that lend a turn their score
+NAMELESS = 0.75  # of a local query vector: the question without its speakers' names
 _SHORTEST_PART = 5
 
 
@@ -30,6 +33,7 @@ class Pool:
     keyword: dict[int, float] = field(default_factory=dict)
     vector: dict[int, float] = field(default_factory=dict)
     places: dict[int, Place] = field(default_factory=dict)
+    held: float = 1.0  # of the question's words, by rarity, what the best candidate has
     background: float = 0.0  # the mean cosine of the whole index: what an unrelated text has
     weights: tuple[float, float] = (0.0, 1.0)
     degraded: list[str] = field(default_factory=list)
@@ -65,12 +69,18 @@ class Candidates:
         """The candidates for a question; `fast` looks for words only."""
         files = self._files()
         pool = Pool()
-        pool.keyword = dict(self._index.chunks.match(self._terms(question), POOL, files))
+        terms, full = self._terms(question)
+        pool.keyword = dict(self._index.chunks.match(terms, POOL, files))
+        pool.held = max(pool.keyword.values(), default=0.0) / full if full > 0 else 1.0
+        self._add_places(pool, pool.keyword.keys())
         if not fast:
             self._add_vectors(question, files, pool)
-        found = pool.keyword.keys() | pool.vector.keys()
-        pool.places = {place.id: place for place in self._index.chunks.places(found, REACH)}
+            self._add_places(pool, pool.vector.keys() - pool.keyword.keys())
         return pool
+
+    def _add_places(self, pool: Pool, found: Collection[int]) -> None:
+        if found:
+            pool.places |= {place.id: place for place in self._index.chunks.places(found, REACH)}
 
     def _files(self) -> list[int] | None:
         """The files this scope may see; None means all."""
@@ -78,18 +88,30 @@ class Candidates:
             return None
         return [number for number, path in self._index.chunks.paths() if self._visible(path)]
 
-    def _terms(self, question: str) -> list[str]:
-        names = self._expand(question) if self._expand else []
-        terms = list(dict.fromkeys(term for text in (question, *names) for term in terms_of(text)))
+    def _terms(self, question: str) -> tuple[list[str], float]:
+        """What the keyword index is asked for, and the score of a middling text that holds all of the question."""
+        total = self._index.chunks.last_id()
         # Ranking costs by the row: the rarest words come first, and common ones only while they are affordable.
-        left = most = POSTINGS + self._index.chunks.last_id() // 100
-        chosen: list[str] = []
-        for count, known in sorted(pair for term in terms for pair in _known(self._index.chunks, term, most)):
+        left = most = POSTINGS + total // 100
+        asked = {term: _known(self._index.chunks, term, most) for term in terms_of(question)}
+        names = [term for text in self._names(question) for term in terms_of(text) if term not in asked]
+        pairs = [pair for known in asked.values() for pair in known]
+        pairs += [pair for name in names for pair in _known(self._index.chunks, name, most)]
+        chosen: dict[str, None] = {}
+        for count, known in sorted(pairs):
             if chosen and count > left:
                 break
-            chosen.append(known)
+            chosen.setdefault(known)
             left -= count
-        return chosen
+        full = sum(
+            _rarity(sum(count for count, _ in known), total)
+            for known in asked.values()
+            if not known or any(word in chosen for _, word in known)
+        )
+        return list(chosen), full
+
+    def _names(self, question: str) -> list[str]:
+        return self._expand(question) if self._expand else []
 
     def _add_vectors(self, question: str, files: Sequence[int] | None, pool: Pool) -> None:
         chain = self._index.embedder()
@@ -113,11 +135,8 @@ class Candidates:
         elif embedded.identity != chain.identity:
             pool.degraded.append(f"vectors: {chain.identity.key} is down, {embedded.identity.key} answers")
         pool.weights = self._weights or chain.weights_of(embedded.identity)
-        self._nearest(embedded, files, pool)
-
-    def _nearest(self, embedded: Embedded, files: Sequence[int] | None, pool: Pool) -> None:
         matrix = self._matrix(embedded.identity.key, embedded.identity.dimensions)
-        found, pool.background = matrix.nearest(embedded.vector, POOL, files)
+        found, pool.background = matrix.nearest(_meaning(question, embedded, chain, pool), POOL, files)
         pool.vector = dict(found)
 
     def _matrix(self, identity: str, dimensions: int) -> Matrix:
@@ -129,6 +148,31 @@ class Candidates:
             matrix = self._matrices[identity]
             matrix.refresh()
             return matrix
+
+
+def _meaning(question: str, embedded: Embedded, chain: Chain, pool: Pool) -> Floats:
+    """The question's vector, mostly without its speakers' names.
+
+    Turns are embedded with their speaker, and a name in the question pulls in whatever that person said. A
+    service is not asked twice: that would cost money and a round trip.
+    """
+    nameless = ranking.without_names(question, {place.speaker for place in pool.places.values()})
+    if embedded.identity.provider != "local" or nameless == question:
+        return embedded.vector
+    import numpy as np
+
+    try:
+        other = chain.embed_query(nameless, [embedded.identity]).vector
+    except ProviderError:
+        return embedded.vector
+    both = (1 - NAMELESS) * embedded.vector + NAMELESS * other
+    mixed: Floats = (both / np.linalg.norm(both)).astype(np.float32)
+    return mixed
+
+
+def _rarity(count: int, total: int) -> float:
+    """What a word that `count` of `total` chunks hold is worth: the weight that the keyword index gives it."""
+    return max(math.log((total - count + 0.5) / (count + 0.5)), 0.0) if count < total else 0.0
 
 
 def _known(chunks: Chunks, term: str, most: int) -> list[tuple[int, str]]:

@@ -74,13 +74,12 @@ class Searcher:
         ]
 
     def _ranked(self, question: Question, pool: Pool) -> list[Candidate]:
-        fused = ranking.fused(pool.keyword, pool.vector, pool.weights)
+        fused = ranking.fused(pool.keyword, pool.vector, pool.weights, pool.held)
         beside = ranking.lent(fused, pool.places)
         about = ranking.asked_about(question.text, {place.speaker for place in pool.places.values()})
         scores = {
-            key: fused.get(key, 0.0)
-            + beside.get(key, 0.0)
-            + (ranking.SPEAKER if about and place.speaker == about else 0.0)
+            key: (fused.get(key, 0.0) + beside.get(key, 0.0))
+            * (1 + ranking.SPEAKER if about and place.speaker == about else 1)
             for key, place in pool.places.items()
         }
         best = sorted(scores, key=lambda key: (-scores[key], key))[: max(CONSIDERED, question.limit)]

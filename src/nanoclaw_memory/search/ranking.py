@@ -15,7 +15,8 @@ OLDEST_SHARE = 0.25
 ARCHIVED = 0.8  # a line whose time in its log is over ranks below one that stands there
 SAME_FILE = 3  # sections of one file that count in full
 CROWDED = 0.8  # what each further one counts: other files within this margin come before it
-SPEAKER = 0.2  # added for a turn of the one person that the question names
+SPEAKER = 0.5  # how much more a turn of the one person counts whom the question names
+HELD = 0.65  # of the question in the best match by words: from here on words count in full
 _LENT = {-2: 0.1, -1: 0.2, 1: 0.2, 2: 0.1}
 
 
@@ -34,13 +35,19 @@ def of_maximum(scores: Mapping[int, float]) -> dict[int, float]:
 
 
 def fused(
-    keyword: Mapping[int, float], vector: Mapping[int, float], weights: tuple[float, float]
+    keyword: Mapping[int, float],
+    vector: Mapping[int, float],
+    weights: tuple[float, float],
+    held: float = 1.0,
 ) -> dict[int, float]:
     """Union of both: shares of the best keyword score and of the band of cosines, weighted.
 
-    A cosine is measured within the pool because embedders crowd theirs into a narrow band.
+    A cosine is measured within the pool because embedders crowd theirs into a narrow band. Words count less when
+    even the best match by words has little of the question (`held`): then it shares its common words only.
     """
     vector_weight, keyword_weight = weights
+    if vector:
+        keyword_weight *= min(held / HELD, 1.0)
     total = vector_weight + keyword_weight or 1.0
     words_, meaning = of_maximum(keyword), min_max(vector)
     return {
@@ -64,9 +71,22 @@ def lent(scores: Mapping[int, float], places: Mapping[int, Place]) -> dict[int, 
 
 def asked_about(question: str, speakers: Iterable[str]) -> str:
     """The one speaker whom the question names; nobody when it names none or several."""
-    asked = set(words(question)) | {word.removesuffix("s").rstrip("'’") for word in words(question)}
+    asked = {name for word in words(question) for name in (word, _owner(word))}
     named = {speaker for speaker in speakers if speaker and asked & set(words(speaker))}
     return named.pop() if len(named) == 1 else ""
+
+
+def without_names(question: str, speakers: Iterable[str]) -> str:
+    """The question without the names of speakers; as it is when it names none or holds nothing else."""
+    names = {name for speaker in speakers for name in words(speaker)}
+    kept = [word for word in question.split() if not {_owner(part) for part in words(word)} & names]
+    rest = " ".join(kept)
+    return rest if len(kept) < len(question.split()) and terms_of(rest) else question
+
+
+def _owner(word: str) -> str:
+    """Whose it is: "caroline's" is Caroline's, "james'" James's."""
+    return word.removesuffix("s").rstrip("'’") if "'" in word or "’" in word else word
 
 
 def confidence(cosine: float, background: float, covered: float, weights: tuple[float, float]) -> float:

@@ -33,7 +33,8 @@ def spaced(text: str) -> str:
 def terms_of(question: str) -> list[str]:
     """The words and character pairs to look for, without function words unless there is nothing else."""
     found: dict[str, None] = {}
-    for word in words(question):
+    for asked in words(question):
+        word = asked.removesuffix("'s").removesuffix("’s")  # "Keystone's port" is not only where it says so
         for part in _RUN.split(word):
             if part:
                 found.setdefault(part)
