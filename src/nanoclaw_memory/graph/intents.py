@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
+from pathlib import Path
 
 from nanoclaw_memory.store.slots import key_words, slot_of
 from nanoclaw_memory.text import STOP_WORDS
@@ -37,9 +38,7 @@ def stem(word: str) -> str:
 
 @cache
 def _lines() -> tuple[tuple[str, ...], ...]:
-    from importlib import resources
-
-    text = (resources.files("nanoclaw_memory.graph") / "concepts.txt").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("concepts.txt").read_text(encoding="utf-8")
     return tuple(tuple(line.split(", ")) for line in text.splitlines() if not line.startswith("#"))
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.errors import ProviderError
-from nanoclaw_memory.providers.embedder import Chain
 from nanoclaw_memory.store.exchanges import Exchanges
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.turn.rooms import Rooms
 from nanoclaw_memory.types import Exchange
 from nanoclaw_memory.workspace.files import append_line
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.providers.embedder import Chain
 
 BATCH = 200
 MAX_TOLD = 2_000

@@ -7,14 +7,17 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nanoclaw_memory.store.turns import Injection
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.turn import blocks
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
 from nanoclaw_memory.turn.worker import Ran, Worker
-from nanoclaw_memory.types import Block, Exchange, PluginNote, Scope, ToolCall, Transcript, Turn
+from nanoclaw_memory.types import PluginNote, Turn
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.types import Block, Exchange, Scope, ToolCall, Transcript
 
 MOST_CHARS = 16_000  # of a message that plugins get to see
 RECORD_SECONDS = 0.5

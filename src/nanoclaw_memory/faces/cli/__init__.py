@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -80,6 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from nanoclaw_memory.errors import NanoClawError
     from nanoclaw_memory.faces.cli.face import report_error
 
+    # A short command makes too little garbage to look for; importing alone would set the collector off ten times.
+    gc.set_threshold(100_000, 10, 10)
     # One query's vector arithmetic is too small for threads: they would only burn CPU while waiting.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -102,4 +105,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # The reader went away; keep Python from complaining about the closed pipe at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    gc.freeze()  # all goes away with the process: the interpreter need not search it for cycles first
     sys.exit(code if isinstance(code, int) else 0)
