@@ -27,7 +27,7 @@ class Admission:
     def admit(self, draft: Draft, *, source: str = "", limited: bool = True) -> Stored:
         """Write a checked draft; `limited=False` is for a person's own import, `source` names its file."""
         draft, redacted = self._without_secrets(draft)
-        self._room.refuse_forgotten(draft.content, draft.reason)
+        self._room.refuse_forgotten(draft.content, draft.reason, *draft.tags, source)
         by = self._room.provenance(source)
         notes: list[str] = []
         with self._room.db.transaction():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +14,7 @@ from typing import Any, Self
 from nanoclaw_memory.clock import Clock, SystemClock, stamp
 from nanoclaw_memory.errors import InvalidValue, NanoClawError, NotFound, StoreError
 from nanoclaw_memory.host import groups as places
+from nanoclaw_memory.host.forgotten import Forgotten, OnForgotten
 from nanoclaw_memory.host.messages import checked_name, checked_time, encodable, message_from
 from nanoclaw_memory.host.router import OnExchange, Router
 from nanoclaw_memory.host.tasks import Tasks
@@ -32,7 +34,12 @@ class Host:
     """The state of one bot in `store/messages.db`; opened on first use, shared by processes and threads."""
 
     def __init__(
-        self, home: Home, clock: Clock, on_exchange: OnExchange | None = None, assistant: str = "Agent"
+        self,
+        home: Home,
+        clock: Clock,
+        on_exchange: OnExchange | None = None,
+        assistant: str = "Agent",
+        on_forgotten: OnForgotten | None = None,
     ) -> None:
         self.home = home
         self.clock = clock
@@ -43,7 +50,8 @@ class Host:
         self.database = SqliteDatabase(places.database_path(home), "messages", adopt, durable=True)
         self._messages = Messages(self.database)
         self._groups = Groups(self.database)
-        self._router = Router(self._messages, self._groups, clock, assistant)
+        self.forgotten = Forgotten(home, on_forgotten)
+        self._router = Router(self._messages, self._groups, clock, assistant, self.forgotten)
         self._registered: dict[str, Group] = {}
         self._sessions: dict[str, str] = {}
         self._loaded = threading.local()
@@ -56,10 +64,11 @@ class Host:
         clock: Clock | None = None,
         on_exchange: OnExchange | None = None,
         assistant: str = "Agent",
+        on_forgotten: OnForgotten | None = None,
     ) -> Host:
         """Open a home's host (default `NANOCLAW_HOME` or ~/.nanoclaw) and load its groups and sessions."""
         root = Path(home).expanduser() if home else default_home()
-        host = cls(Home(root), clock or SystemClock(), on_exchange, assistant)
+        host = cls(Home(root), clock or SystemClock(), on_exchange, assistant, on_forgotten)
         host._refresh()
         return host
 
@@ -73,6 +82,7 @@ class Host:
 
     def close(self) -> None:
         self.database.close()
+        self.forgotten.close()
 
     # ---- what arrives ----
 
@@ -86,9 +96,13 @@ class Host:
         return self.store_messages([message_from(id, chat_jid, content, timestamp, **details)]) == 1
 
     def store_messages(self, messages: Iterable[Message]) -> int:
-        """Store checked messages in one transaction; gives how many were new."""
+        """Store checked messages in one transaction; gives how many were new.
+
+        What a person asked the chat's group to forget is stored as `[forgotten]`; `forgotten.places` counts it.
+        """
+        self._refresh()
         now = stamp(self.clock.now())
-        given = list(messages)
+        given = [self._unforgotten(message) for message in messages]
         active: dict[str, str] = {}
         for message in given:
             # A sender's clock that runs ahead must not keep a chat at the top for ever.
@@ -108,8 +122,9 @@ class Host:
         is_group: bool | None = None,
     ) -> None:
         """Note a chat's activity without any content."""
+        self._refresh()
         at = min(checked_time(timestamp), stamp(self.clock.now()))
-        shown = encodable(name)[:512]
+        shown = self.forgotten.without(self._group_of(jid), encodable(name)[:512], "chat")
         with self.database.transaction():
             self._messages.put_chat(Chat(checked_name("chat id", jid), shown, at, channel, is_group))
 
@@ -196,10 +211,11 @@ class Host:
         shown = encodable(name)[:512] or folder
         group = Group(jid, shown, folder, trigger_pattern, added_at, requires_trigger)
         places.check_registration(group, self._registered.values())
+        self.forgotten.refuse(folder, shown, folder, trigger_pattern)
         places.create_group(self.home, group, self.clock.now().date())
         with self.database.transaction():
             places.check_registration(group, self._groups.all())
-            self._messages.put_chat(Chat(jid, name, ""))
+            self._messages.put_chat(Chat(jid, shown, ""))
             self._groups.put(group)
         self._registered[jid] = group
         return group
@@ -265,7 +281,7 @@ class Host:
     def tasks(self, actor: str = MAIN_GROUP) -> Tasks:
         """The tasks that a group may see and change; the main group's are all."""
         locks = places.database_path(self.home).parent / "runs"
-        return Tasks(TaskRows(self.database), self.clock, actor, locks, self.session_of)
+        return Tasks(TaskRows(self.database), self.clock, actor, locks, self.session_of, self.forgotten)
 
     def run_commands(self, tasks: Tasks, command: str, timeout: float) -> list[TaskRun]:
         """Run a group's due tasks as commands; interrupted, it leaves none of them running."""
@@ -282,6 +298,19 @@ class Host:
             stopping.set()
 
     # ---- inside ----
+
+    def _group_of(self, jid: str) -> str:
+        """The group whose chat it is; what belongs to no group is the main one's."""
+        group = self._registered.get(jid)
+        return group.folder if group else MAIN_GROUP
+
+    def _unforgotten(self, message: Message) -> Message:
+        group = self._group_of(message.chat_jid)
+        content = self.forgotten.without(group, message.content, "message")
+        sender = self.forgotten.without(group, message.sender_name, "message")
+        if content == message.content and sender == message.sender_name:
+            return message
+        return replace(message, content=content, sender_name=sender)
 
     def _refresh(self) -> None:
         """Load the maps at start, and again when another process or thread has written."""

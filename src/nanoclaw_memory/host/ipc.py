@@ -45,8 +45,9 @@ def _drain_group(host: Host, group: Group) -> Iterator[str]:
         except FileNotFoundError:
             continue  # another process was faster
         except NanoClawError as error:
-            _set_aside(base, path, error.message)
-            yield f"{group.folder}: {path.name}: {error.message}"
+            why = host.forgotten.without(group.folder, error.message, "ipc")
+            _set_aside(base, path, why)
+            yield f"{group.folder}: {path.name}: {why}"
         # An agent that makes its directory read-only harms only itself: the effect is the same once.
         with suppress(OSError):
             path.unlink(missing_ok=True)

@@ -17,6 +17,7 @@ from contextlib import suppress
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import Refused
+from nanoclaw_memory.host.forgotten import Forgotten
 from nanoclaw_memory.host.messages import message_from
 from nanoclaw_memory.host.triggers import trigger_of
 from nanoclaw_memory.store.groups import Groups
@@ -34,11 +35,14 @@ OnExchange = Callable[[str, str, str, str, str], None]
 class Router:
     """Reads for all registered groups; each chat has its own cursor."""
 
-    def __init__(self, messages: Messages, groups: Groups, clock: Clock, assistant: str) -> None:
+    def __init__(
+        self, messages: Messages, groups: Groups, clock: Clock, assistant: str, forgotten: Forgotten
+    ) -> None:
         self.messages = messages
         self.groups = groups
         self.clock = clock
         self.assistant = assistant
+        self.forgotten = forgotten
 
     # ---- who asks ----
 
@@ -100,6 +104,7 @@ class Router:
         jid, last = batch.group.jid, batch.messages[-1].arrival
         first = batch.messages[0].arrival
         now = stamp(self.clock.now())
+        text = self.forgotten.without(batch.group.folder, text, "answer")
         reply = Reply(f"reply-{last}", jid, batch.group.folder, text, session_id, now)
         with self.messages.database.transaction():
             if not self.messages.settle(jid, first, last):
@@ -113,6 +118,7 @@ class Router:
 
     def say(self, group: Group, text: str, identity: str) -> Reply:
         """Put a message of the agent's own into the outbox, once per `identity`."""
+        text = self.forgotten.without(group.folder, text, "answer")
         reply = Reply(identity, group.jid, group.folder, text, "", stamp(self.clock.now()))
         with self.messages.database.transaction():
             self._store_reply(reply, None)

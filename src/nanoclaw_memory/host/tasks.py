@@ -16,6 +16,7 @@ from nanoclaw_memory import secrets
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused
 from nanoclaw_memory.host import schedule
+from nanoclaw_memory.host.forgotten import Forgotten
 from nanoclaw_memory.host.messages import encodable
 from nanoclaw_memory.store.tasks import Tasks as Rows
 from nanoclaw_memory.types import MAIN_GROUP, Task, TaskRun
@@ -43,13 +44,20 @@ class Tasks:
     """The tasks that one group may see and change: its own; the main group's are all."""
 
     def __init__(
-        self, rows: Rows, clock: Clock, actor: str, locks: Path, session_of: Callable[[str], str]
+        self,
+        rows: Rows,
+        clock: Clock,
+        actor: str,
+        locks: Path,
+        session_of: Callable[[str], str],
+        forgotten: Forgotten,
     ) -> None:
         self.rows = rows
         self.clock = clock
         self.actor = check_group(actor)
         self._locks = locks
         self._session_of = session_of
+        self._forgotten = forgotten
 
     # ---- keep ----
 
@@ -71,6 +79,7 @@ class Tasks:
             raise InvalidValue(
                 f"a prompt of {len(text):,} characters is refused", f"give 1 to {MAX_PROMPT:,} characters"
             )
+        self._forgotten.refuse(owner, text)
         if context_mode not in ("group", "isolated"):
             raise InvalidValue(f"there is no context mode {context_mode[:40]!r}", "use group or isolated")
         now = self.clock.now()
@@ -209,6 +218,9 @@ class Tasks:
         return TaskRun(run_id, task.id, stamp(now), 0, "running")
 
     def _finish(self, task: Task, ended: TaskRun) -> TaskRun:
+        result = self._forgotten.without(task.group, ended.result, "task")
+        error = self._forgotten.without(task.group, ended.error, "task")
+        ended = replace(ended, result=result, error=error)
         with self.rows.database.transaction():
             if self.rows.finish(ended):
                 self.rows.change(task.id, {"last_result": _summary(ended)})

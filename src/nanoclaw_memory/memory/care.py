@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nanoclaw_memory.clock import zone
 from nanoclaw_memory.errors import NanoClawError, NotFound, Refused
 from nanoclaw_memory.memory.turns import Turns
-from nanoclaw_memory.types import MAIN_GROUP
+from nanoclaw_memory.types import MAIN_GROUP, Scope
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.writer import Writer
@@ -122,28 +122,19 @@ class Care(Turns):
         with db.transaction():
             return TombstoneTable(db).allow(Phrases.asked(text) | Phrases.met([text]))
 
-    def _tombstones(self) -> list[tuple[Any, ...]]:
-        if not (self.home.data(self.scope.group) / "facts.db").exists():
-            return []
-        from nanoclaw_memory.errors import StoreError
-        from nanoclaw_memory.store.tombstones import TombstoneTable
+    def _restored(self) -> None:
+        """A restored state may hold what was forgotten since it was saved: take that out again."""
+        scope = Scope(self.scope.group)  # whoever comes first after a kill, the work is the owner's
+        with type(self)(self.home.root, scope, self._given_clock, self._overrides, self._directory) as own:
+            kept = own._tombstones()
+            if kept is None or not (kept.marks().kept or kept.forgotten_values()):
+                return
+            from nanoclaw_memory.upkeep.forget import Asked, Forgetting
 
-        try:
-            return TombstoneTable(self.database("facts")).all()
-        except StoreError:  # damaged: a restore is what helps
-            return []
-
-    def _forget_again(self, tombstones: list[tuple[Any, ...]]) -> None:
-        """A restored database knows less: put the tombstones up again, and take out what they keep away."""
-        if not tombstones:
-            return
-        from nanoclaw_memory.store.tombstones import TombstoneTable
-        from nanoclaw_memory.upkeep.forget import Asked, Forgetting
-
-        db = self.database("facts")
-        with db.transaction():
-            TombstoneTable(db).carry(tombstones)
-        Forgetting(self._premises(), Asked(again=True)).carry_out(lambda pages: False, checkpoints=False)
+            try:
+                Forgetting(own._premises(), Asked(again=True)).carry_out(lambda pages: False, False)
+            except NanoClawError as error:  # its mark stays: doctor tells, and the next forget completes it
+                self.telemetry.record("restore", error=error.message)
 
     def _premises(self) -> Premises:
         from nanoclaw_memory.upkeep.forget_files import Files
@@ -327,8 +318,6 @@ class Care(Turns):
         """Bring back a checkpoint, all or nothing; the present state is saved as another one first."""
         from nanoclaw_memory.workspace.restore import restore
 
-        forgotten = self._tombstones()
         done = restore(self.checkpoints, name)
-        self._forget_again(forgotten)
         self.telemetry.record("restore", files=done.replaced, removed=done.removed)
         return done

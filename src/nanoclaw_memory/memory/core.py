@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from nanoclaw_memory.clock import Clock, SystemClock, zone
-from nanoclaw_memory.errors import NotFound, PathRefused
+from nanoclaw_memory.errors import NotFound, PathRefused, Refused, StoreError
 from nanoclaw_memory.types import MAIN_GROUP, Scope
 from nanoclaw_memory.workspace.paths import PENDING_RESTORE, Home, default_home
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.settings import Configuration, Settings
     from nanoclaw_memory.store.migrate import Adopt
     from nanoclaw_memory.store.sqlite import SqliteDatabase
+    from nanoclaw_memory.store.tombstones import TombstoneTable
     from nanoclaw_memory.telemetry import Telemetry
     from nanoclaw_memory.workspace.checkpoints import Checkpoints
 
@@ -84,8 +85,9 @@ class Core:
             self.__dict__.pop("_conversation").close()
         if self._lent:
             return
-        if "_search" in self.__dict__:
-            self.__dict__.pop("_search").close()
+        for name in ("_search", "_opened_host"):
+            if name in self.__dict__:
+                self.__dict__.pop(name).close()
         for database in self._databases.values():
             database.close()
         self._databases.clear()
@@ -159,13 +161,49 @@ class Core:
 
     # ---- forgetting ----
 
-    def forgets(self, text: str) -> bool:
-        """Whether a text is, or holds, one that a person asked to forget."""
+    def _tombstones(self) -> TombstoneTable | None:
+        """What a person asked to forget; None where there is no graph, which keeps it."""
         if not (self.home.data(self.scope.group) / "facts.db").exists():
-            return False
+            return None
         from nanoclaw_memory.store.tombstones import TombstoneTable
 
-        return TombstoneTable(self.database("facts")).forgets(text)
+        return TombstoneTable(self.database("facts"))
+
+    def forgets(self, text: str) -> bool:
+        """Whether a text is, or holds, one that a person asked to forget."""
+        kept = self._tombstones()
+        return kept is not None and kept.forgets(text)
+
+    def _unforgotten(self, value: Any, where: str) -> tuple[Any, int]:
+        """A text or JSON value with `[forgotten]` for what a person asked to forget, and in how many places.
+
+        For talk that must go on; `where` it was met is noted in the telemetry. Who can act is refused instead.
+        """
+        kept = self._tombstones()
+        if kept is None:
+            return value, 0
+        try:
+            clean, count = kept.masked_value(value)
+        except StoreError:  # a graph that cannot be read is doctor's to report
+            return value, 0
+        if count:
+            self._note_forgotten(where, count)
+        return clean, count
+
+    def _note_forgotten(self, where: str, count: int) -> None:
+        """Say in the telemetry that something forgotten was kept out of a conversation."""
+        self.telemetry.record("forgotten", where=where, places=count)
+
+    def _refuse_forgotten(self, *texts: str) -> None:
+        """Keep out what a person asked to forget; a graph that cannot be read must not cost a line."""
+        try:
+            forgotten = any(self.forgets(text) for text in texts if text)
+        except StoreError:
+            return
+        if forgotten:
+            raise Refused(
+                "a person asked to forget this", 'if it may come back: ncm forget --text "…" --allow'
+            )
 
     # ---- settings ----
 
@@ -198,6 +236,7 @@ class Core:
 
         if key == "user.timezone":  # whether there is such a zone no type can say
             zone(value)
+        self._refuse_forgotten(value)
         with locked(self.home.root):
             tree = with_value(read_file(self.home.settings_file), key, value)
             replace_text(self.home.settings_file, json.dumps(tree, indent=2, ensure_ascii=False) + "\n")
@@ -212,7 +251,15 @@ class Core:
 
         derived = ("index",)
         kept = tuple(name for name in DATABASES if name not in derived)
-        return Checkpoints(self.home.workspace(self.scope.group), Snapshots(kept, self.database), self.clock)
+        return Checkpoints(
+            self.home.workspace(self.scope.group),
+            Snapshots(kept, self.database),
+            self.clock,
+            restored=self._restored,
+        )
+
+    def _restored(self) -> None:
+        """What is left to do when a restore has replaced everything; may be called again after a kill."""
 
     def _masked(self, text: str) -> tuple[str, int]:
         from nanoclaw_memory import secrets

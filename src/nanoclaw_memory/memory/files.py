@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nanoclaw_memory.clock import day_of
-from nanoclaw_memory.errors import InvalidValue, PathRefused, Refused
+from nanoclaw_memory.errors import InvalidValue, PathRefused
 from nanoclaw_memory.memory.core import Core
 from nanoclaw_memory.types import MAIN_GROUP, Scope
 from nanoclaw_memory.workspace.paths import locate, log_path
@@ -65,7 +65,7 @@ class Files(Core):
         from nanoclaw_memory.store.sdk_items import SdkItems
 
         self.require_group()
-        return SdkItems(self.database("sdk"), self.clock)
+        return SdkItems(self.database("sdk"), self.clock, lambda value: self._unforgotten(value, "sdk items"))
 
     # ---- lines ----
 
@@ -98,7 +98,7 @@ class Files(Core):
         from nanoclaw_memory.workspace.files import append_line
 
         self.require_group()
-        self._refuse_forgotten(content)
+        self._refuse_forgotten(content, tag)
         text, redacted = self._masked(content)
         line = log.format_line(text, tag, importance)
         today = self.today()
@@ -106,19 +106,6 @@ class Files(Core):
         number = append_line(path, line, log.header(today))
         self.telemetry.record("write", chars=len(line), redacted=redacted)
         return Written(relative, number, redacted)
-
-    def _refuse_forgotten(self, text: str) -> None:
-        """Keep out what a person asked to forget; a graph that cannot be read must not cost a line."""
-        from nanoclaw_memory.errors import StoreError
-
-        try:
-            forgotten = self.forgets(text)
-        except StoreError:
-            return
-        if forgotten:
-            raise Refused(
-                "a person asked to forget this", 'if it may come back: ncm forget --text "…" --allow'
-            )
 
     def log(self, day: str | date | None = None) -> tuple[date, list[LogLine]]:
         """The entries of one day's log; today's without an argument."""
@@ -147,6 +134,7 @@ class Files(Core):
         """Create a project's file, shared by all groups; never overwrites."""
         from nanoclaw_memory.workspace.projects import new_project
 
+        self._refuse_forgotten(slug, title)
         return new_project(self.home, slug, title)
 
     def runbooks(self) -> list[Runbook]:
@@ -196,6 +184,7 @@ class Files(Core):
 
     def checkpoint(self, name: str, reason: str = "") -> Checkpoint:
         """Save the group's files and databases under a name."""
+        self._refuse_forgotten(name, reason)
         made = self.checkpoints.create(name, reason)
         self.telemetry.record("checkpoint", files=made.files, bytes=made.bytes)
         return made

@@ -12,6 +12,7 @@ from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.errors import PathRefused
 from nanoclaw_memory.memory.find import Finding
 from nanoclaw_memory.types import MAIN_GROUP
+from nanoclaw_memory.workspace.paths import FORGOTTEN_MARK
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,6 +139,8 @@ class Turns(Finding):
     def note(self, kind: str, text: str) -> None:
         """Spool what was asked (`prompt`) or answered (`answer`) in a millisecond; `drain` archives it."""
         self.require_group()
+        if (self.home.data(self.scope.group) / FORGOTTEN_MARK).exists():  # a hook opens no database otherwise
+            text, _ = self._unforgotten(text, "spool")
         self._spool.note(self.scope.session_id, self.scope.private, kind, text, self.clock.now())
 
     def drain(self, limit: int = 50) -> int:
@@ -165,7 +168,12 @@ class Turns(Finding):
     def _opened_host(self) -> Host:
         from nanoclaw_memory.host.host import Host
 
-        host = Host.open(self.home.root, clock=self.clock, on_exchange=self._remember_exchange)
+        host = Host.open(
+            self.home.root,
+            clock=self.clock,
+            on_exchange=self._remember_exchange,
+            on_forgotten=self._note_forgotten,
+        )
         self._databases["the host's messages"] = host.database
         return host
 

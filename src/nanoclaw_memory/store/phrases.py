@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,14 @@ from nanoclaw_memory.text import fingerprint, words
 Words = tuple[str, ...]
 LONGEST = 12  # words of a text that is looked for inside of others; a longer one must be the whole
 SHORTEST = 3  # the same for texts that nobody asked for by name: "yes please" stands in every conversation
+SPOKEN = 5  # the same for what was said in conversations
+# A copy that was cut off is known by this many words: from the text's own start, or from anywhere within it.
+CUT_OPENING = 6
+CUT_INSIDE = 12
+FORGOTTEN = "[forgotten]"  # stands in the place of what was taken out
+_RUN = re.compile(r"\S+")
+_LINE = re.compile(r"[^\n]*\S[^\n]*")
+_ENDS = re.compile(r"\n|…")  # where a copy may have been cut
 
 
 def words_of(text: str) -> Words:
@@ -55,6 +64,10 @@ class Matcher(Protocol):
         """Whether these words are a wanted text and nothing else."""
         ...
 
+    def cuts(self, said: Words, ends: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """The same for copies that were cut off; `ends` are the places where a line or the text ends."""
+        ...
+
 
 @dataclass(frozen=True)
 class Phrases:
@@ -73,6 +86,17 @@ class Phrases:
         """Texts that something held: found inside of others unless they are too short or too long for it."""
         known = {found for text in texts if (found := words_of(text))}
         inside = {found for found in known if SHORTEST <= len(found) <= longest}
+        return cls(frozenset(inside), frozenset(known - inside))
+
+    @classmethod
+    def spoken(cls, texts: Iterable[str]) -> Phrases:
+        """What was said in a conversation: small talk is left out, or nobody could say "thank you" again."""
+        known = {
+            found
+            for text in texts
+            if len(found := words_of(text)) >= SPOKEN or any(map(str.isdigit, "".join(found)))
+        }
+        inside = {found for found in known if SPOKEN <= len(found) <= LONGEST}
         return cls(frozenset(inside), frozenset(known - inside))
 
     def __or__(self, other: Phrases) -> Phrases:
@@ -96,6 +120,29 @@ class Phrases:
 
     def is_whole(self, said: Words) -> bool:
         return said in self.whole
+
+    @cached_property
+    def _insides(self) -> dict[Words, list[tuple[Words, int]]]:
+        """Where in the long texts each run of words stands."""
+        found: dict[Words, list[tuple[Words, int]]] = {}
+        for phrase in self.inside:
+            for place in range(len(phrase) - CUT_INSIDE + 1):
+                found.setdefault(phrase[place : place + CUT_INSIDE], []).append((phrase, place))
+        return found
+
+    def cuts(self, said: Words, ends: Sequence[int]) -> Iterator[tuple[int, int]]:
+        closing = frozenset(ends)
+        for place, word in enumerate(said):
+            for phrase in self._by_first.get(word, ()):
+                end = _cut_at(said, place, phrase, 0, closing)
+                if CUT_OPENING <= end - place < len(phrase):
+                    yield place, end
+        if self._insides:
+            for place in (0, *ends):
+                for phrase, first in self._insides.get(said[place : place + CUT_INSIDE], ()):
+                    end = _cut_at(said, place, phrase, first, closing)
+                    if end:
+                        yield place, end
 
     def marks(self) -> list[str]:
         """The same as fingerprints, to be kept."""
@@ -125,6 +172,9 @@ class Marks:
     def is_whole(self, said: Words) -> bool:
         return bool(self.kept) and f"0:{_mark(said)}" in self.kept
 
+    def cuts(self, said: Words, ends: Sequence[int]) -> Iterator[tuple[int, int]]:
+        return iter(())  # a fingerprint says nothing of a part; each cut copy that was met has its own
+
 
 @dataclass(frozen=True)
 class Either:
@@ -140,11 +190,88 @@ class Either:
     def is_whole(self, said: Words) -> bool:
         return self.first.is_whole(said) or self.second.is_whole(said)
 
+    def cuts(self, said: Words, ends: Sequence[int]) -> Iterator[tuple[int, int]]:
+        yield from self.first.cuts(said, ends)
+        yield from self.second.cuts(said, ends)
+
 
 def holds(wanted: Matcher, text: str) -> bool:
-    """Whether a text holds, or is, what is wanted."""
+    """Whether a text holds, or is, what is wanted, or a copy of it that was cut off."""
     said = words_of(text)
-    return bool(said) and (wanted.is_whole(said) or any(True for _ in wanted.spans(said)))
+    if not said:
+        return False
+    return wanted.is_whole(said) or any(True for _ in wanted.spans(said)) or _cut(wanted, text)
+
+
+def is_cut(wanted: Matcher, text: str) -> bool:
+    """Whether a text holds nothing but a part of what is wanted."""
+    said = words_of(text)
+    return not wanted.is_whole(said) and not any(True for _ in wanted.spans(said)) and _cut(wanted, text)
+
+
+def _cut(wanted: Matcher, text: str) -> bool:
+    said, ends = _with_ends(_ENDS.split(text))
+    return any(True for _ in wanted.cuts(said, ends))
+
+
+def _with_ends(parts: Iterable[str]) -> tuple[Words, list[int]]:
+    said: list[str] = []
+    ends: list[int] = []
+    for part in parts:
+        said += words_of(part)
+        ends.append(len(said))
+    return tuple(said), ends
+
+
+def _cut_at(said: Words, place: int, phrase: Words, first: int, closing: frozenset[int]) -> int:
+    """Where a copy of `phrase` from its word `first` on was cut off; 0 when something else goes on there."""
+    end = place
+    while end < len(said) and first + end - place < len(phrase) and said[end] == phrase[first + end - place]:
+        end += 1
+    if end in closing or first + end - place == len(phrase):
+        return end
+    halved = end < len(said) and phrase[first + end - place].startswith(said[end])
+    return end + 1 if halved and end + 1 in closing else 0
+
+
+def masked(wanted: Matcher, text: str) -> tuple[str, int]:
+    """A text with `[forgotten]` in the place of what is wanted, and in how many places."""
+    runs = [(run.start(), run.end(), words_of(run[0])) for run in _RUN.finditer(text)]
+    said = tuple(word for _, _, words in runs for word in words)
+    if said and wanted.is_whole(said):
+        return FORGOTTEN, 1
+    run_of = [number for number, (_, _, words) in enumerate(runs) for _ in words]
+    gone = {run for start, end in wanted.spans(said) for run in range(run_of[start], run_of[end - 1] + 1)}
+    for line in _LINE.finditer(text) if "\n" in text else ():
+        if wanted.is_whole(words_of(line[0])):
+            gone |= {number for number, run in enumerate(runs) if line.start() <= run[0] < line.end()}
+    pieces, count, kept = [], 0, 0
+    for number in sorted(gone):
+        if number - 1 not in gone:
+            pieces += [text[kept : runs[number][0]], FORGOTTEN]
+            count += 1
+        kept = runs[number][1]
+    return "".join([*pieces, text[kept:]]), count
+
+
+def masked_value(wanted: Matcher, value: Any) -> tuple[Any, int]:
+    """The same for every text in a JSON value, however deep; a text that is JSON is opened too."""
+    if isinstance(value, str):
+        if value[:1] in ("{", "["):
+            try:
+                inner, count = masked_value(wanted, json.loads(value))
+            except (ValueError, RecursionError):
+                return masked(wanted, value)
+            return (json.dumps(inner, ensure_ascii=False) if count else value), count
+        return masked(wanted, value)
+    if isinstance(value, dict):
+        pairs = [(masked(wanted, str(key)), masked_value(wanted, inner)) for key, inner in value.items()]
+        count = sum(first[1] + second[1] for first, second in pairs)
+        return ({first[0]: second[0] for first, second in pairs} if count else value), count
+    if isinstance(value, list | tuple):
+        found = [masked_value(wanted, inner) for inner in value]
+        return [inner for inner, _ in found], sum(count for _, count in found)
+    return value, 0
 
 
 def lines_holding(lines: Sequence[str], wanted: Matcher) -> set[int]:
@@ -159,6 +286,9 @@ def lines_holding(lines: Sequence[str], wanted: Matcher) -> set[int]:
         every += said
         line_of += [number] * len(said)
     for start, end in wanted.spans(tuple(every)):
+        found.update(range(line_of[start], line_of[end - 1] + 1))
+    said, ends = _with_ends(part for line in lines for part in _ENDS.split(line))
+    for start, end in wanted.cuts(said, ends):
         found.update(range(line_of[start], line_of[end - 1] + 1))
     return found
 

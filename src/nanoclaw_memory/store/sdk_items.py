@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,8 @@ class SdkItems:
 
     db: Database
     clock: Clock
+    # Gives a value without what a person asked to forget, and in how many places it was changed.
+    unforgotten: Callable[[Any], tuple[Any, int]] = lambda value: (value, 0)
 
     # ---- histories ----
 
@@ -33,11 +35,12 @@ class SdkItems:
         return [json.loads(row[0]) for row in reversed(rows)]
 
     def extend(self, session: str, items: Sequence[Any]) -> None:
-        """Append to a session's history."""
+        """Append to a session's history; what a person asked to forget stands there as `[forgotten]`."""
+        kept = [self.unforgotten(item)[0] for item in items]
         with self.db.transaction():
             self.db.execute_many(
                 "INSERT INTO history(session_id, item) VALUES (:session, :item)",
-                [{"session": session, "item": json.dumps(item, ensure_ascii=False)} for item in items],
+                [{"session": session, "item": json.dumps(item, ensure_ascii=False)} for item in kept],
             )
 
     def pop(self, session: str) -> Any | None:
@@ -67,8 +70,15 @@ class SdkItems:
         return _item(rows[0]) if rows else None
 
     def put(self, namespace: Sequence[str], key: str, value: Mapping[str, Any] | None) -> None:
-        """Set an item; None removes it."""
+        """Set an item; None removes it. What a person asked to forget stands in it as `[forgotten]`.
+
+        One whose very name was forgotten is left out: under another it would not be found.
+        """
         where = {"namespace": _name(namespace), "key": key}
+        if value is not None:
+            if self.unforgotten([*namespace, key])[1]:
+                return
+            value, _ = self.unforgotten(dict(value))
         with self.db.transaction():
             if value is None:
                 self.db.execute("DELETE FROM items WHERE namespace = :namespace AND key = :key", where)

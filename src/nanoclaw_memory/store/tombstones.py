@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
 
 from nanoclaw_memory.errors import CorruptDatabase, NewerSchema
 from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.store.names import placeholders
-from nanoclaw_memory.store.phrases import Marks, Phrases, holds, lines_holding
+from nanoclaw_memory.store.phrases import (
+    FORGOTTEN,
+    Marks,
+    Phrases,
+    holds,
+    lines_holding,
+    masked,
+    masked_value,
+)
 from nanoclaw_memory.text import fingerprint
+
+_KEPT = "FROM tombstones WHERE text_fingerprint <> ''"
+# The fingerprints as last read from each database: every message asks for them, and they hardly ever change.
+_read: WeakKeyDictionary[Database, tuple[Row, Marks]] = WeakKeyDictionary()
 
 
 class TombstoneTable:
@@ -44,11 +58,32 @@ class TombstoneTable:
 
     def marks(self) -> Marks:
         """The fingerprints of all texts that were forgotten."""
-        sql = "SELECT text_fingerprint FROM tombstones WHERE text_fingerprint <> ''"
         try:
-            return Marks(frozenset(str(mark) for (mark,) in self.db.query(sql)))
+            # Ids are never given twice, so that these tell whether any came or went.
+            state = self.db.query(
+                f"SELECT count(*), max(id), min(text_fingerprint), max(text_fingerprint) {_KEPT}"
+            )[0]
+            if not state[0]:
+                return _NONE
+            known = _read.get(self.db)
+            if known is None or known[0] != state:
+                rows = self.db.query(f"SELECT text_fingerprint {_KEPT}")
+                known = _read[self.db] = (state, Marks(frozenset(str(mark) for (mark,) in rows)))
+            return known[1]
         except (CorruptDatabase, NewerSchema):  # doctor's to report; entries and exchanges go on without it
-            return Marks(frozenset())
+            return _NONE
+
+    def masked(self, text: str) -> tuple[str, int]:
+        """A text with `[forgotten]` for what was forgotten, and in how many places; for talk that goes on."""
+        marks = self.marks()
+        if not marks.kept:
+            return text, 0
+        return (FORGOTTEN, 1) if fingerprint(text) in marks.kept else masked(marks, text)
+
+    def masked_value(self, value: Any) -> tuple[Any, int]:
+        """The same for every text in a JSON value."""
+        marks = self.marks()
+        return masked_value(marks, value) if marks.kept else (value, 0)
 
     def without_forgotten(self, text: str) -> str:
         """A file's text with empty lines in the place of forgotten ones, so that line numbers stay."""
@@ -116,6 +151,9 @@ class TombstoneTable:
             " VALUES (:name, :slot, :digest, :text, :reason, :moment) ON CONFLICT DO NOTHING",
             {**key, "reason": reason, "moment": moment},
         )
+
+
+_NONE = Marks(frozenset())
 
 
 def veiled(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import InvalidValue, NotFound
@@ -24,9 +25,12 @@ from nanoclaw_memory.types import (
     Session,
     SessionHit,
     ToolCall,
-    Transcript,
     Turn,
 )
+from nanoclaw_memory.workspace.paths import FORGOTTEN_MARK
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.types import Transcript
 
 MAX_SIDE = 40_000  # characters of one side of an exchange that are kept
 MAX_SESSION = 200
@@ -53,6 +57,7 @@ class Conversation:
 
     def before_turn(self, message: str) -> Turn:
         """The blocks for a message; never fails because a plugin did."""
+        message = self._unforgotten(message)
         return self.pipeline.before_turn(message, self.rooms.scope, self.rooms.clock.now())
 
     def session_start(self) -> Turn:
@@ -92,7 +97,11 @@ class Conversation:
     def report_tools(self, calls: Sequence[ToolCall]) -> None:
         """Note tool calls as they happen, so that loops are seen before the answer is there."""
         at = stamp(self.rooms.clock.now())
-        self.rooms.turns.add_tool_calls(self.rooms.scope.session_id, at, calls)
+        known = [
+            ToolCall(self._unforgotten(call.tool), self._unforgotten(call.target), call.output)
+            for call in calls
+        ]
+        self.rooms.turns.add_tool_calls(self.rooms.scope.session_id, at, known)
 
     def before_compaction(self, transcript: Transcript) -> tuple[PluginNote, ...]:
         """Let plugins keep what would be lost; from now on this session's past may be recalled."""
@@ -146,6 +155,16 @@ class Conversation:
         if "pipeline" in self.__dict__:
             self.pipeline.close()
 
+    def _unforgotten(self, text: str) -> str:
+        """A text with `[forgotten]` for what a person asked to forget: plugins keep what they are told."""
+        rooms = self.rooms
+        if not text or not (rooms.home.data(rooms.scope.group) / FORGOTTEN_MARK).exists():
+            return text
+        clean, count = TombstoneTable(rooms.database("facts")).masked(text)
+        if count:
+            self.telemetry.record("forgotten", where="turn", places=count)
+        return clean
+
     def _kept(self, text: str) -> tuple[str, int]:
         """One side as it is archived: without our blocks and credentials, of bounded length."""
         from nanoclaw_memory import secrets
@@ -157,10 +176,7 @@ class Conversation:
         return masked.encode("utf-8", "replace").decode("utf-8"), found
 
     def _record(self, session_id: str, injections: Sequence[Injection]) -> None:
-        for one in injections:
-            self.telemetry.record(
-                "turn", plugin=one.plugin, ms=one.ms, hits=one.hits, tokens=one.tokens, reason=one.reason
-            )
+        self.telemetry.record_all("turn", map(vars, injections))
         self.rooms.turns.add_injections(session_id, stamp(self.rooms.clock.now()), injections)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nanoclaw_memory.clock import stamp
-from nanoclaw_memory.errors import InvalidValue, NotFound
+from nanoclaw_memory.errors import InvalidValue, NotFound, Refused
 from nanoclaw_memory.lessons import maturity
 from nanoclaw_memory.lessons.extraction import MAX_LESSON, MAX_TRIGGER, principle_of
 from nanoclaw_memory.store.lessons import NewLesson
+from nanoclaw_memory.store.tombstones import TombstoneTable
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.turn.growth import review
 from nanoclaw_memory.turn.rooms import Rooms
@@ -48,6 +49,7 @@ class Learning:
             raise InvalidValue(
                 f"a lesson has at most {MAX_LESSON} characters, a trigger {MAX_TRIGGER}", "say it shorter"
             )
+        self._refuse_forgotten(text, when, principle)
         new = NewLesson(
             when or text[:MAX_TRIGGER],
             text,
@@ -63,6 +65,7 @@ class Learning:
     def retire(self, lesson_id: int, reason: str = "") -> Lesson:
         """No longer inject a lesson; it is kept, and comes back when the correction is made again."""
         self._get(lesson_id)
+        self._refuse_forgotten(reason)
         self.rooms.lessons.update(
             lesson_id, state="retired", retired_because=one_line(reason)[:200] or "by the user"
         )
@@ -77,6 +80,12 @@ class Learning:
         self.rooms.lessons.settle(last[0].id, "good" if good else "bad", None, good)
         review(self.rooms, lesson_id, stamp(self.rooms.clock.now()))
         return self._get(lesson_id)
+
+    def _refuse_forgotten(self, *texts: str) -> None:
+        if TombstoneTable(self.rooms.database("facts")).forgets(*texts):
+            raise Refused(
+                "a person asked to forget this", 'if it may come back: ncm forget --text "…" --allow'
+            )
 
     def _get(self, lesson_id: int) -> Lesson:
         lesson = self.rooms.lessons.get(lesson_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 from nanoclaw_memory import secrets
@@ -80,14 +80,14 @@ def _focus(house: House) -> list[str]:
     said = house.exchanges.of_session(house.scope.session_id, limit=20)
     topics = [one.topic for one in reversed(said) if len(one.topic.split()) > 1]
     asked = [one.user_message.split("\n")[0] for one in reversed(said[-1:])]
-    return list(_clean(dict.fromkeys(topics or asked)))
+    return list(_clean(house, dict.fromkeys(topics or asked)))
 
 
 def _decisions(house: House) -> Iterator[str]:
     """What was decided in the last days, the latest first."""
     for _, entry in _lately(house, DECISION_DAYS):
         if entry.tag.lower() in _DECIDES or (entry.importance or 0.0) >= 0.8:
-            yield from _clean([entry.text])
+            yield from _clean(house, [entry.text])
 
 
 def _questions(house: House) -> Iterator[str]:
@@ -97,7 +97,7 @@ def _questions(house: House) -> Iterator[str]:
         if entry.tag.lower() in _ASKS or entry.text.endswith("?") or _BOX.match(raw):
             own = sense(entry.text)
             if not any(likeness.within(own, other) >= 0.5 for other in settled):
-                yield from _clean([entry.text])
+                yield from _clean(house, [entry.text])
         else:
             settled.append(sense(entry.text))
 
@@ -117,10 +117,13 @@ def _lately(house: House, days: int) -> Iterator[tuple[str, LogLine]]:
             yield raw[entry.line - 1], entry
 
 
-def _clean(texts: Iterator[str] | dict[str, None] | list[str]) -> Iterator[str]:
-    """Lines fit for a page that every session reads: short, without credentials, no instructions in disguise."""
+def _clean(house: House, texts: Iterable[str]) -> Iterator[str]:
+    """Lines fit for a page that every session reads: short, no credentials, no instructions in disguise.
+
+    A line that a person keeps in a log though it was forgotten is not copied.
+    """
     for text in texts:
         line = secrets.mask(one_line(text))[0]
-        if not line or suspicions(line):
+        if not line or suspicions(line) or house.forgets(text):
             continue
         yield line if len(line) <= MAX_LINE else line[: MAX_LINE - 1].rstrip() + "…"

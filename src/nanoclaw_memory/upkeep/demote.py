@@ -52,8 +52,8 @@ def demote(house: House, text: str) -> int:
         if after.fits:
             break
         said = page.says(item)
-        if said in leaving or said in replaced:
-            continue
+        if said in leaving or said in replaced or house.forgets(said):
+            continue  # on its way already, or kept on the page by a person and nowhere else
         made = house.proposals.propose(
             "demotion",
             {"file": "MEMORY.md", "text": said},

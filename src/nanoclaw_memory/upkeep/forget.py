@@ -15,7 +15,7 @@ from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.store import erasure
 from nanoclaw_memory.store.erasure import Wanted
 from nanoclaw_memory.store.names import NameTable, fold
-from nanoclaw_memory.store.phrases import Either, Phrases
+from nanoclaw_memory.store.phrases import Either, Phrases, holds
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.store.tombstones import TombstoneTable
 from nanoclaw_memory.text import fingerprint
@@ -24,6 +24,7 @@ from nanoclaw_memory.upkeep.doctor import PENDING_FORGET
 from nanoclaw_memory.upkeep.forget_files import PageChange
 from nanoclaw_memory.upkeep.forget_stores import Premises, Stores
 from nanoclaw_memory.workspace.files import replace_text
+from nanoclaw_memory.workspace.paths import FORGOTTEN_MARK
 
 MAX_TEXT = 20_000
 # The store by which a request is found; "again" is what tombstones keep away.
@@ -146,7 +147,7 @@ class Forgetting:
         exchanges = self.stores.found("continuity", erasure.CONTINUITY[:1], session)
         said = [text for _, row in exchanges for text in row.texts]
         phrases = Phrases.met(entries, longest=10_000)
-        return Wanted(phrases, session=self.asked.session), phrases | Phrases.met(said)
+        return Wanted(phrases, session=self.asked.session), phrases | Phrases.spoken(said)
 
     def _chain(self) -> list[Entry]:
         """The entry and every wording that it replaced."""
@@ -176,7 +177,7 @@ class Forgetting:
         """What will be removed, in its own words: of that a tombstone keeps fingerprints."""
         for name, places in (("entries", erasure.ENTRIES[:2]), ("continuity", erasure.CONTINUITY[:1])):
             for _, row in self.stores.found(name, places, wanted):
-                yield from row.texts
+                yield from (text for text in row.texts if holds(wanted.matcher, text))
         for change in self.at.files.page_changes(wanted):
             # A heading may be a mere name, of which something new may be said one day.
             yield from (line.lstrip("-*+> \t") for line in change.lines if not line.startswith("#"))
@@ -198,6 +199,7 @@ class Forgetting:
     # ---- what is done ----
 
     def _tombstones(self) -> None:
+        replace_text(self.house.data / FORGOTTEN_MARK, "")
         db = self.at.database("facts")
         table, moment = TombstoneTable(db), self.house.moment()
         with db.transaction():

@@ -85,6 +85,12 @@ class House:
         except FileNotFoundError:
             return ""
 
+    def forgets(self, *texts: str) -> bool:
+        """Whether any of the texts is, or holds, one that a person asked to forget."""
+        from nanoclaw_memory.store.tombstones import TombstoneTable
+
+        return self.has("facts") and TombstoneTable(self.open_database("facts")).forgets(*texts)
+
     def moment(self) -> str:
         """Now, as stored."""
         return stamp(self.clock.now())

@@ -16,6 +16,7 @@ from nanoclaw_memory.graph.change import Origin
 from nanoclaw_memory.graph.graph import KnowledgeGraph
 from nanoclaw_memory.host.archive import archive, archives, unarchived
 from nanoclaw_memory.store.names import fold
+from nanoclaw_memory.store.phrases import FORGOTTEN
 from nanoclaw_memory.store.slots import slot_of
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Archived, BroughtIn, Transcript
@@ -88,7 +89,8 @@ class Intake:
             room = self.entries.room
             with room.db.transaction():
                 counts = {"entries": self.stored, "relations": relations, "conversations": conversations}
-                room.audit("import", "", source=source, counts=counts)
+                named = FORGOTTEN if room.forgotten(source) else source
+                room.audit("import", "", source=named, counts=counts)
         return BroughtIn(
             self.stored,
             self.known,

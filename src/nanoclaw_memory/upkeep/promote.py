@@ -10,7 +10,6 @@ from nanoclaw_memory.entries.poison import suspicions
 from nanoclaw_memory.graph.extract import Manner, extract
 from nanoclaw_memory.store.names import fold
 from nanoclaw_memory.store.slots import slot_of
-from nanoclaw_memory.store.tombstones import TombstoneTable
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Proposal
 from nanoclaw_memory.upkeep import likeness, page
@@ -105,10 +104,7 @@ def _given_up(one: Candidate, others: list[Candidate]) -> Candidate | None:
 
 
 def _forgotten(house: House, one: Candidate) -> bool:
-    if not house.has("facts"):
-        return False
-    tombstones = TombstoneTable(house.graph.db)
-    return tombstones.forgets(*(line.text for line in one.lines))
+    return house.forgets(*(line.text for line in one.lines))
 
 
 def _drafts(house: House, chosen: list[Candidate]) -> tuple[list[Draft], list[str]]:

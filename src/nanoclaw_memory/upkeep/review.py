@@ -59,6 +59,7 @@ def _reworded(house: House, proposal: Proposal, text: str) -> Mapping[str, Any]:
     line = secrets.mask(one_line(text).removeprefix("- "))[0]
     if not line or len(line) > MAX_LINE:
         raise InvalidValue(f"the text has {len(line)} characters", f"give one line of 1 to {MAX_LINE}")
+    house.entries.room.refuse_forgotten(line)
     payload = {**proposal.payload, "text": line}
     house.proposals.reword(proposal.id, payload)
     return payload

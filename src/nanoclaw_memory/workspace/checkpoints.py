@@ -88,6 +88,7 @@ class Checkpoints:
     databases: Databases
     clock: Clock
     step: Callable[[str], None] = lambda name: None
+    restored: Callable[[], None] = lambda: None  # the last act of a restore; must bear being done twice
 
     @property
     def folder(self) -> Path:

@@ -70,6 +70,7 @@ class Notes:
 
     def create(self, path: str, file_text: str) -> str:
         target = self._locate(path)
+        self.mask(path)  # a name may tell what was to be forgotten, and is refused like a text
         if target == self.folder or not create_text(target, self._checked(file_text)):
             raise NotesError(f"Error: File {path} already exists")
         return f"File created successfully at: {path}"
@@ -122,6 +123,7 @@ class Notes:
 
     def rename(self, old_path: str, new_path: str) -> str:
         old, new = self._locate(old_path), self._locate(new_path)
+        self.mask(new_path)
         if old == self.folder:
             raise NotesError("Cannot rename the /memories directory itself")
         if not old.exists():

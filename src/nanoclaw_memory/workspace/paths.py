@@ -19,6 +19,7 @@ _DAILY = re.compile(r"memory/(?:archive/)?(\d{4}-\d{2}-\d{2})\.md\Z")
 _ROOM = ("memory", "conversations", "shared")
 # In the workspace while a restore is decided and not finished; every command looks, so it costs one stat.
 PENDING_RESTORE = "memory/checkpoints/.restore"
+FORGOTTEN_MARK = "forgotten"  # in the data folder once anything was forgotten: hooks look before they ask
 ARCHIVE = "memory/archive"  # log lines whose time is over, and what left MEMORY.md
 MAX_NAME = 255
 MAX_PATH = 1024

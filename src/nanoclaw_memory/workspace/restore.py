@@ -3,7 +3,8 @@
 Everything that needs space is done first, in an unfinished folder: the wanted files are copied, the wanted
 databases brought to the present schema. Renaming that folder to `.restore` is the point of no return. What
 follows only takes from it: each database is loaded and its copy marked, each file is renamed into place. So
-what is left in `.restore` is left to do, and a second run goes on where the first one stopped.
+what is left in `.restore` is left to do, and a second run goes on where the first one stopped. The last act is
+the caller's (`restored`); it is done while `.restore` is still there, so a kill does not lose it either.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from nanoclaw_memory.workspace.paths import PENDING_RESTORE, within
 
 _PENDING = Path(PENDING_RESTORE).name
 _PLAN = "plan.json"
+_APPLIED = "applied"
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ def restore(checkpoints: Checkpoints, name: str) -> Restored:
             plan = _stage(checkpoints, manifest, before)
             with problems_told("the restore is half-way, and the next command goes on with it"):
                 _apply(checkpoints, plan)
+        _conclude(checkpoints)
     return Restored(name, before, len(plan.files), len(plan.remove), plan.databases)
 
 
@@ -72,8 +75,10 @@ def _finish(checkpoints: Checkpoints) -> str | None:
     if not pending(checkpoints.workspace):
         return None
     plan = _read_plan(checkpoints.folder / _PENDING / _PLAN)
-    with checkpoints.still():
-        _apply(checkpoints, plan)
+    if not (checkpoints.folder / _PENDING / _APPLIED).exists():
+        with checkpoints.still():
+            _apply(checkpoints, plan)
+    _conclude(checkpoints)
     return plan.name
 
 
@@ -121,6 +126,14 @@ def _apply(checkpoints: Checkpoints, plan: Plan) -> None:
             checkpoints.step(f"placed {path}")
     for path, target in plan.links.items():
         _link(checkpoints.workspace, path, target)
+    # From here on nothing is replaced again: what others write from now on stays.
+    replace_text(staged / _APPLIED, "")
+    checkpoints.step("applied")
+
+
+def _conclude(checkpoints: Checkpoints) -> None:
+    checkpoints.restored()
+    checkpoints.step("concluded")
     _put_away(checkpoints)
     checkpoints.step("finished")
 

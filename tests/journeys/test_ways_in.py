@@ -1,0 +1,454 @@
+"""Every way by which text gets into a home, and what each does with a text that a person asked to forget.
+
+REFUSED: whoever asks can act, and gets an error. MASKED: talk goes on, with `[forgotten]` in its place, and the
+telemetry says so. LEFT OUT: a whole file or turn is read without it. OWN: a person's own Markdown stays as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dying_forget import traces
+
+from nanoclaw_memory import Memory
+from nanoclaw_memory.errors import Refused
+from nanoclaw_memory.types import ToolCall
+
+TEXT = "Ludmilla's secret hideout is the Quastenflosser tower"
+TAG = "quastenflosser-x7"
+WORDS = ("hideout", "quastenflosser")
+LATER = "later"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A home in which the text was forgotten, and a place for files outside of it."""
+
+    memory: Memory
+    home: Path
+    outside: Path
+
+    def file(self, name: str, content: Any) -> Path:
+        path = self.outside / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        return path
+
+    def page(self, relative: str, text: str) -> None:
+        path = self.home / "workspace" / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@pytest.fixture
+def scene(open_memory: Callable[..., Memory], home: Path, tmp_path: Path) -> Scene:
+    memory = open_memory(session="before")
+    memory.init()
+    memory.store(TEXT, "fact")
+    memory.store("Something to reword", "fact")
+    memory.host().register_group("me@chat", "main", "main", "@Andy")
+    memory.checkpoint("old")
+    memory.forget(text=TEXT, agreed=lambda pages: True)
+    memory.forget(text=TAG)
+    assert not [one for one in traces(home, WORDS) if "/checkpoints/" not in one]
+    return Scene(open_memory(session=LATER), home, tmp_path / "outside")
+
+
+def anew(memory: Memory) -> Any:
+    """The entry that is there to be changed."""
+    return memory.entries.listed()[0]
+
+
+# ---- who asks can act ----
+
+REFUSED: dict[str, Callable[[Scene], object]] = {
+    "write": lambda s: s.memory.write(f"note: {TEXT}", "fact"),
+    "store": lambda s: s.memory.store(f"By the way, {TEXT.lower()}!", "fact"),
+    "store: reason": lambda s: s.memory.store("Something else", "fact", reason=TEXT),
+    "store: tags": lambda s: s.memory.store("Something else", "fact", tags=[TAG]),
+    "store: supersedes": lambda s: s.memory.store(TEXT, "fact", supersedes=anew(s.memory).id),
+    "fact_upsert": lambda s: s.memory.fact_upsert("Diary", "note", TEXT),
+    "relate": lambda s: s.memory.relate("Diary", "says", TEXT),
+    "alias": lambda s: s.memory.alias(TEXT, "Diary"),
+    "lessons.add": lambda s: s.memory.lessons.add(TEXT),
+    "lessons.add: trigger": lambda s: s.memory.lessons.add("Say less", trigger=TEXT),
+    "policy_add": lambda s: s.memory.policy_add("Towers", "naming a tower", "ask first", reason=TEXT),
+    "project_new": lambda s: s.memory.project_new("tower", TEXT),
+    "checkpoint": lambda s: s.memory.checkpoint("fine", TEXT),
+    "config_set": lambda s: s.memory.config_set("user.entity", TEXT),
+    "notes: create": lambda s: s.memory.notes.create("/memories/a.md", f"one\n{TEXT}\n"),
+    "notes: create, by its name": lambda s: s.memory.notes.create(f"/memories/{TEXT}.md", "one\n"),
+    "notes: insert": lambda s: (
+        s.memory.notes.create("/memories/b.md", "one\n"),
+        s.memory.notes.insert("/memories/b.md", 1, TEXT),
+    ),
+    "notes: str_replace": lambda s: (
+        s.memory.notes.create("/memories/c.md", "one\n"),
+        s.memory.notes.str_replace("/memories/c.md", "one", TEXT),
+    ),
+    "notes: rename": lambda s: (
+        s.memory.notes.create("/memories/d.md", "one\n"),
+        s.memory.notes.rename("/memories/d.md", f"/memories/{TEXT}.md"),
+    ),
+    "review_decide: text": lambda s: s.memory.review_decide(_promotion(s), True, TEXT),
+    "tasks.add": lambda s: s.memory.tasks.add(f"Remember that {TEXT}", "once", "2026-03-01T10:00:00Z"),
+    "host.register_group": lambda s: s.memory.host().register_group("me@chat", TEXT, "main", "@Andy"),
+}
+
+
+def _promotion(scene: Scene) -> str:
+    scene.page("memory/2026-02-20.md", "- [decision|i=0.9] The office moves to Oslo in March\n")
+    scene.memory.upkeep("promote")
+    return scene.memory.review()[0].id
+
+
+@pytest.mark.parametrize("way", REFUSED)
+def test_who_can_act_is_refused_and_nothing_comes_in(scene: Scene, way: str) -> None:
+    with pytest.raises(Refused, match="asked to forget"):
+        REFUSED[way](scene)
+    assert _left(scene) == set()
+
+
+# ---- talk that must go on ----
+
+
+def _adapters() -> dict[str, Callable[[Scene], object]]:
+    def agents_session(s: Scene) -> list[Any]:
+        from nanoclaw_memory.faces.sdk.openai_agents import MemorySession
+
+        session = MemorySession(s.memory)
+        talk = [{"role": "user", "content": f"I repeat: {TEXT}!"}, {"role": "assistant", "content": "Yes."}]
+        asyncio.run(session.add_items(talk))
+        return asyncio.run(session.get_items())
+
+    def langgraph(s: Scene) -> Any:
+        pytest.importorskip("langgraph")
+        from nanoclaw_memory.faces.sdk.langgraph import MemoryStore
+
+        store = MemoryStore(s.memory)
+        store.put(("people",), "l", {"note": f"I repeat: {TEXT}", "deep": [{"more": "fine"}]})
+        return store.get(("people",), "l").value
+
+    def claude_agent(s: Scene) -> str:
+        from nanoclaw_memory.faces.sdk.claude_agent import hook_callbacks
+
+        given = {"prompt": f"I repeat: {TEXT}", "session_id": LATER}
+        asyncio.run(hook_callbacks(s.memory)["UserPromptSubmit"](given, None, None))
+        return (s.home / "data/spool/spool.jsonl").read_text()
+
+    return {"openai agents": agents_session, "langgraph": langgraph, "claude agent": claude_agent}
+
+
+def _message(scene: Scene, **more: Any) -> Any:
+    host = scene.memory.host()
+    said = f"@Andy I repeat: {TEXT}, all right?"
+    assert host.store_message("m1", "me@chat", said, "2026-02-23T11:00:00Z", **more)
+    return host.history("me@chat")[0].content
+
+
+def _answer(scene: Scene) -> Any:
+    host = scene.memory.host()
+    host.store_message("m1", "me@chat", "@Andy where is it?", "2026-02-23T11:00:00Z")
+    batch = host.batch(host.poll()[0])
+    assert batch is not None
+    return host.answer(batch, f"I repeat: {TEXT}", "s9")
+
+
+def _task(scene: Scene) -> Any:
+    tasks = scene.memory.tasks
+    made = tasks.add("Tell a story", "once", "2026-02-23T11:59:59Z")
+    tasks.run_due(lambda task, session: f"I repeat: {TEXT}")
+    return [tasks.get(made.id).last_result, tasks.logs(made.id)]
+
+
+def _failing_task(scene: Scene) -> Any:
+    def fail(task: Any, session: str) -> str:
+        raise ValueError(f"I repeat: {TEXT}")
+
+    tasks = scene.memory.tasks
+    made = tasks.add("Tell a story", "once", "2026-02-23T11:59:59Z")
+    tasks.run_due(fail)
+    return [tasks.get(made.id).last_result, tasks.logs(made.id)]
+
+
+def _chat_name(scene: Scene) -> Any:
+    scene.memory.host().store_chat_metadata("me@chat", "2026-02-23T11:00:00Z", name=f"I repeat: {TEXT}")
+    return scene.memory.host().chats()
+
+
+def _sender(scene: Scene) -> Any:
+    scene.memory.host().store_message(
+        "m1", "me@chat", "hello", "2026-02-23T11:00:00Z", sender_name=f"I repeat: {TEXT}"
+    )
+    return scene.memory.host().history("me@chat")
+
+
+def _ipc(scene: Scene) -> Any:
+    host = scene.memory.host()
+    folder = host.place("main").ipc / "messages"
+    (folder / "1.json").write_text(json.dumps({"type": "message", "text": f"I repeat: {TEXT}"}))
+    assert host.drain_ipc() == []
+    return host.outbox()
+
+
+def _turn(scene: Scene) -> Any:
+    """What a prompt leaves behind: the outcome of a lesson's injection, the cache of the graph's answers."""
+    scene.memory.fact_upsert("Diary", "colour", "green")
+    scene.memory.lessons.add("Always name the tower with its number", trigger="where is the tower")
+    scene.memory.before_turn(f"I repeat: {TEXT}; which colour has Diary, and where is the tower?")
+    rows = scene.memory.database("continuity").query("SELECT question FROM graph_answers")
+    outcomes = scene.memory.database("facts").query("SELECT query_text FROM vector_outcomes")
+    assert rows and outcomes
+    return [rows, outcomes]
+
+
+def _tools(scene: Scene) -> Any:
+    scene.memory.report_tools([ToolCall("Bash", f"echo I repeat: {TEXT}", "")])
+    return scene.memory.database("continuity").query("SELECT target FROM tool_calls")
+
+
+def _note(scene: Scene) -> Any:
+    scene.memory.note("prompt", f"I repeat: {TEXT}")
+    scene.memory.note("answer", "Noted.")
+    assert scene.memory.drain() == 1
+    return [one.user_message for one in scene.memory.session(LATER)]
+
+
+def _history(scene: Scene) -> Any:
+    items = scene.memory.sdk_items
+    items.extend(LATER, [{"type": "function_call", "arguments": json.dumps({"a": f"I repeat: {TEXT}"})}])
+    (kept,) = items.history(LATER)
+    assert json.loads(kept["arguments"]) == {"a": "I repeat: [forgotten]"}
+    return kept
+
+
+MASKED: dict[str, Callable[[Scene], object]] = {
+    "host message": _message,
+    "host sender": _sender,
+    "host chat name": _chat_name,
+    "host answer": _answer,
+    "host ipc": _ipc,
+    "task result": _task,
+    "task error": _failing_task,
+    "before_turn": _turn,
+    "report_tools": _tools,
+    "note and drain": _note,
+    "sdk_items.extend": _history,
+    **_adapters(),
+}
+
+
+@pytest.mark.parametrize("way", MASKED)
+def test_talk_goes_on_without_it_and_the_telemetry_says_so(scene: Scene, way: str) -> None:
+    told = str(MASKED[way](scene))
+    assert "I repeat: [forgotten]" in told.replace("I repeat:  ", "I repeat: ")
+    assert _left(scene) == set()
+    scene.memory.close()
+    assert _left(scene) == set()
+    events = [json.loads(line) for line in (scene.home / "logs/telemetry.jsonl").read_text().splitlines()]
+    assert [one for one in events if one["event"] == "forgotten" and one["places"] >= 1]
+
+
+def test_a_masked_message_still_calls_its_agent(scene: Scene) -> None:
+    assert _message(scene) == "@Andy I repeat: [forgotten] all right?"
+    host = scene.memory.host()
+    assert [group.folder for group in host.poll()] == ["main"]
+    assert host.forgotten.places == 1
+
+
+# ---- whole files, exchanges and turns are read without it ----
+
+
+def _exchange(scene: Scene) -> None:
+    done = scene.memory.after_turn(f"I repeat: {TEXT}", "Yes.", [ToolCall("Bash", TEXT, TEXT)])
+    assert (done.id, done.new) == (0, False) and "forget" in done.notes[0].reason
+
+
+def _transcript(scene: Scene) -> None:
+    turns = [("user", TEXT), ("assistant", "I see."), ("user", "And the weather?"), ("assistant", "Fine.")]
+    lines = "\n".join(json.dumps({"role": role, "content": text}) for role, text in turns)
+    assert scene.memory.archive(str(scene.file("talk.jsonl", lines)))
+    assert scene.memory.before_compaction(str(scene.file("talk.jsonl", lines))) is None
+
+
+def _graph_import(scene: Scene) -> None:
+    rows = [{"type": "fact", "entity": "Diary", "key": "note", "value": TEXT}]
+    path = scene.file("rows.jsonl", "\n".join(map(json.dumps, rows)))
+    assert scene.memory.graph.import_file(path).facts == 0
+
+
+def _export(kind: str, name: str, content: Any, stored: int = 0) -> Callable[[Scene], None]:
+    def bring(scene: Scene) -> None:
+        path = scene.file(name, content)
+        folder = kind in ("claude-code", "codex", "basic-memory")
+        done = scene.memory.import_export(kind, path.parent if folder else path)
+        assert done.stored == stored
+
+    return bring
+
+
+def _pages(scene: Scene) -> None:
+    """A person writes it into pages again; upkeep runs as every day. Only their own pages hold it."""
+    scene.page("memory/2026-02-22.md", f"- [decision|i=0.9] {TEXT}\n- [question] Is it so that {TEXT}?\n")
+    scene.page("memory/2026-02-21.md", f"- [decision|i=0.9] {TEXT}\n")
+    domain = scene.home / "workspace/memory/domains/fact.md"
+    domain.write_text(f"{domain.read_text()}- {TEXT}\n")
+    assert scene.memory.entries_migrate().stored == 0
+    scene.memory.entries.render()
+    assert not any(run.error for run in scene.memory.upkeep())
+    scene.memory.refresh_active_context()
+    scene.memory.session_end()
+    scene.memory.review()
+    scene.memory.graph.seed(scene.memory.home)
+    scene.memory.index()
+    assert not scene.memory.search("Quastenflosser", fast=True).hits
+
+
+def _corpus(scene: Scene) -> None:
+    scene.file("documents/report.md", f"# Report\n\nIt says that {TEXT}.\n\nAnd other things.\n")
+    scene.memory.corpora.add("reports", [scene.outside / "documents"])
+    assert scene.memory.search("other things", corpus="reports", fast=True).hits
+
+
+def _task_by_ipc(scene: Scene) -> None:
+    host = scene.memory.host()
+    request = {
+        "type": "schedule_task",
+        "prompt": TEXT,
+        "schedule_type": "cron",
+        "schedule_value": "0 9 * * *",
+    }
+    (host.place("main").ipc / "tasks" / "1.json").write_text(json.dumps(request))
+    (refused,) = host.drain_ipc()
+    assert "asked to forget" in refused
+
+
+def _named_item(scene: Scene) -> None:
+    scene.memory.sdk_items.put(("people",), TEXT, {"note": "x"})
+    assert scene.memory.sdk_items.search((), "") == []
+
+
+def _import_named_after_it(scene: Scene) -> None:
+    path = scene.file(f"{TEXT}.json", [{"id": "1", "memory": "Likes tea with milk"}])
+    assert scene.memory.import_export("mem0", path).stored == 0
+
+
+LEFT_OUT: dict[str, Callable[[Scene], object]] = {
+    "after_turn": _exchange,
+    "archive and before_compaction": _transcript,
+    "graph import": _graph_import,
+    "import mem0": _export("mem0", "mem0.json", [{"id": "1", "memory": TEXT}]),
+    "import claude-code": _export("claude-code", "cc/x.md", f"---\nname: x\ntype: user\n---\n{TEXT}\n"),
+    "import codex": _export("codex", "cx/MEMORY.md", f"# Facts\n\n- {TEXT}\n"),
+    "import basic-memory": _export(
+        "basic-memory", "bm/Tower.md", f"# Tower\n\n- [fact] {TEXT}\n- says [[{TEXT}]]\n"
+    ),
+    "import claude": _export(
+        "claude",
+        "conversations.json",
+        [{"uuid": "c1", "name": TEXT, "chat_messages": [{"sender": "human", "text": TEXT}]}],
+    ),
+    "import chatgpt": _export(
+        "chatgpt",
+        "conversations.json",
+        [
+            {
+                "title": TEXT,
+                "mapping": {
+                    "a": {
+                        "parent": None,
+                        "children": [],
+                        "message": {"author": {"role": "user"}, "content": {"parts": [TEXT]}},
+                    }
+                },
+            }
+        ],
+    ),
+    "import, by the file's name": _import_named_after_it,
+    "corpora.add": _corpus,
+    "host ipc: a task": _task_by_ipc,
+    "sdk_items.put, by its name": _named_item,
+}
+
+
+@pytest.mark.parametrize("way", LEFT_OUT)
+def test_what_is_read_whole_is_read_without_it(scene: Scene, way: str) -> None:
+    LEFT_OUT[way](scene)
+    scene.memory.upkeep()
+    scene.memory.close()
+    assert _left(scene) == set()
+
+
+def test_a_persons_own_pages_may_hold_it_and_nothing_else_takes_it_from_there(scene: Scene) -> None:
+    _pages(scene)
+    scene.memory.close()
+    assert _left(scene) == {
+        "workspace/memory/2026-02-21.md",
+        "workspace/memory/2026-02-22.md",
+        "workspace/memory/domains/fact.md",
+    }
+
+
+def test_a_restored_checkpoint_brings_no_row_back(scene: Scene) -> None:
+    scene.memory.checkpoint_restore("old")
+    scene.memory.close()
+    assert _left(scene) == set()
+
+
+# ---- the list is whole ----
+
+READS_OR_NAMES_ONLY = {
+    *("open", "close", "for_session", "database", "today", "require_group", "fenced", "watch", "forgets"),
+    *("init", "get", "log", "projects", "project", "runbooks", "runbook", "policies", "policy_check"),
+    *("db_check", "search", "index", "bench_embed", "graph_search", "graph_reinforce", "boot", "brief"),
+    *(
+        "recall",
+        "shared_recall",
+        "reinforce",
+        "delete",
+        "index_status",
+        "audit",
+        "audit_verify",
+        "audit_trace",
+    ),
+    *(
+        "config_rows",
+        "config_get",
+        "sessions",
+        "session",
+        "session_search",
+        "session_start",
+        "embed_exchanges",
+    ),
+    *("transcripts", "archives", "doctor", "status", "models", "models_install", "heartbeat", "flush_needed"),
+    *("upkeep_status", "install_cron", "forget", "forget_allow"),
+}
+OTHERWISE = {  # under the name of a way above
+    *("entries_migrate", "import_export", "upkeep", "review", "session_end", "refresh_active_context"),
+    *("drain", "note", "run_tasks", "host", "checkpoint_restore", "archive", "before_compaction"),
+}
+
+
+def test_every_method_of_the_facade_is_on_a_list() -> None:
+    public = {
+        name
+        for name, found in inspect.getmembers(Memory)
+        if not name.startswith("_") and (inspect.isfunction(found) or inspect.ismethod(found))
+    }
+    ways = {
+        way.split(":")[0].split(".")[0].split(",")[0].split(" ")[0] for way in (*REFUSED, *MASKED, *LEFT_OUT)
+    }
+    assert public - ways - READS_OR_NAMES_ONLY - OTHERWISE == set()
+
+
+def _left(scene: Scene) -> set[str]:
+    """The files that hold it, but for the checkpoint that was made before."""
+    found = {trace.split(":")[0] for trace in traces(scene.home, WORDS)}
+    return {path for path in found if "/checkpoints/" not in path}
