@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 
@@ -21,13 +22,20 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003134f"
 )
-_CHARACTER = re.compile(f"([{_UNSPACED}])")
-_RUN = re.compile(f"[{_UNSPACED}]+")
+_FIRST = "\u0e00"  # no character below this one belongs to such a script
+
+
+@functools.cache
+def _run() -> re.Pattern[str]:
+    """A run of such characters; made on first use, for most texts hold none and making it takes milliseconds."""
+    return re.compile(f"[{_UNSPACED}]+")
 
 
 def spaced(text: str) -> str:
     """The text with every character of an unspaced script standing alone."""
-    return _CHARACTER.sub(r" \1 ", text)
+    if max(text, default="") < _FIRST:
+        return text
+    return _run().sub(lambda found: "".join(f" {one} " for one in found.group()), text)
 
 
 def terms_of(question: str) -> list[str]:
@@ -35,10 +43,13 @@ def terms_of(question: str) -> list[str]:
     found: dict[str, None] = {}
     for asked in words(question):
         word = asked.removesuffix("'s").removesuffix("’s")  # "Keystone's port" is not only where it says so
-        for part in _RUN.split(word):
+        if max(word) < _FIRST:
+            found.setdefault(word)
+            continue
+        for part in _run().split(word):
             if part:
                 found.setdefault(part)
-        for run in _RUN.findall(word):
+        for run in _run().findall(word):
             for pair in _pairs(run):
                 found.setdefault(pair)
     meaningful = [term for term in found if term not in _FUNCTION_WORDS]
@@ -57,7 +68,8 @@ def parts_of(word: str) -> list[tuple[str, str]]:
 
 def long_words(text: str) -> set[str]:
     """The words long enough to be compounds."""
-    return {word for word in words(_RUN.sub(" ", text)) if LONG_WORD <= len(word) <= 80}
+    plain = text if max(text, default="") < _FIRST else _run().sub(" ", text)
+    return {word for word in words(plain) if LONG_WORD <= len(word) <= 80}
 
 
 def _pairs(run: str) -> list[str]:
