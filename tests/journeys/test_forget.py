@@ -367,3 +367,26 @@ def test_killed_at_any_step_the_same_command_completes_it(
     assert {step: left for step, left in told["lives"].items() if left} == {}
     if by != "session":  # pages do not say which session they come from
         assert told["undisturbed"] == []
+
+
+def test_a_restore_killed_at_any_step_revives_nothing_that_was_forgotten_since(
+    full: tuple[Path, str], tmp_path: Path
+) -> None:
+    home, _ = full
+    with open_memory(home, session="") as memory:
+        memory.checkpoint("old")
+        memory.forget(text=TEXT, agreed=yes)
+    assert not [one for one in traces(home) if "/checkpoints/" not in one]
+    script = Path(__file__).with_name("dying_restore.py")
+    done = subprocess.run(
+        [sys.executable, str(script), str(home), str(tmp_path / "lives"), "4"],
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    for step in ("decided", "loaded facts", "applied", "forgetting: tombstones", "concluded", "finished"):
+        assert step in told["steps"]
+    assert len(told["lives"]) > 8
+    assert {step: left for step, left in told["lives"].items() if left} == {}
