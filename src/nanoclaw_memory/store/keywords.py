@@ -22,7 +22,7 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003134f"
 )
-_FIRST = "\u0e00"  # no character below this one belongs to such a script
+_BEYOND = re.compile("[\u0e00-\U0010ffff]")  # no character below belongs to such a script
 
 
 @functools.cache
@@ -33,7 +33,7 @@ def _run() -> re.Pattern[str]:
 
 def spaced(text: str) -> str:
     """The text with every character of an unspaced script standing alone."""
-    if max(text, default="") < _FIRST:
+    if not _BEYOND.search(text):
         return text
     return _run().sub(lambda found: "".join(f" {one} " for one in found.group()), text)
 
@@ -43,7 +43,7 @@ def terms_of(question: str) -> list[str]:
     found: dict[str, None] = {}
     for asked in words(question):
         word = asked.removesuffix("'s").removesuffix("’s")  # "Keystone's port" is not only where it says so
-        if max(word) < _FIRST:
+        if not _BEYOND.search(word):
             found.setdefault(word)
             continue
         for part in _run().split(word):
@@ -68,7 +68,7 @@ def parts_of(word: str) -> list[tuple[str, str]]:
 
 def long_words(text: str) -> set[str]:
     """The words long enough to be compounds."""
-    plain = text if max(text, default="") < _FIRST else _run().sub(" ", text)
+    plain = _run().sub(" ", text) if _BEYOND.search(text) else text
     return {word for word in words(plain) if LONG_WORD <= len(word) <= 80}
 
 
