@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -183,6 +184,60 @@ def test_the_present_session_is_not_recalled_until_it_was_compacted(memory: Memo
     assert "CONTINUITY CONTEXT" not in labels(memory.before_turn(asked))
     memory.before_compaction()
     assert "CONTINUITY CONTEXT" in labels(memory.before_turn(asked))
+
+
+KEEPER = """
+from nanoclaw_memory.turn.plugin import Plugin
+
+
+class Keeper(Plugin):
+    def __init__(self, rooms):
+        self.file = rooms.home.root / "kept.txt"
+
+    def before_compaction(self, transcript, moment):
+        lines = [f"{one.speaker}: {one.text}" for one in transcript.said]
+        self.file.write_text("\\n".join([transcript.session_id, *lines]))
+
+
+plugin = Keeper
+"""
+
+
+@pytest.fixture
+def kept(memory: Memory, open_memory: Callable[..., Memory]) -> Callable[..., list[str]]:
+    """What a plugin of somebody else gets to keep when session `session` is compacted."""
+    folder = memory.home.root / "extensions" / "keeper"
+    folder.mkdir(parents=True)
+    (folder / "plugin.py").write_text(KEEPER)
+
+    def compacted(session: str, transcript: str = "") -> list[str]:
+        open_memory(session=session, plugins__allow="keeper").before_compaction(transcript)
+        return (memory.home.root / "kept.txt").read_text().splitlines()
+
+    return compacted
+
+
+def test_a_compaction_hands_plugins_what_the_session_said_since_the_last_one(
+    memory: Memory, open_memory: Callable[..., Memory], kept: Callable[..., list[str]]
+):
+    memory.after_turn("The Zephyr launch moves to October", "Noted.")
+    open_memory(session="other").after_turn("Paint the kitchen green", "A good colour.")
+    assert kept("s1") == ["s1", "User: The Zephyr launch moves to October", "Agent: Noted."]
+    memory.after_turn("Tell Ingrid", "I wrote to her.")
+    assert kept("s1") == ["s1", "User: Tell Ingrid", "Agent: I wrote to her."]
+
+
+def test_a_compaction_hands_plugins_the_hosts_transcript_without_credentials(
+    tmp_path: Path, kept: Callable[..., list[str]]
+):
+    key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    turns = [{"role": "user", "content": f"My key is {key}"}, {"role": "assistant", "content": "Keep it."}]
+    talk = tmp_path / "talk.jsonl"
+    talk.write_text("\n".join(map(json.dumps, turns)))
+    session, asked, answered = kept("s1", str(talk))
+    assert (session, answered) == ("talk", "Agent: Keep it.")
+    assert asked.startswith("User: My key is ")
+    assert key not in asked
 
 
 def test_continuity_adds_nothing_to_an_unrelated_message(memory: Memory, open_memory: Callable[..., Memory]):

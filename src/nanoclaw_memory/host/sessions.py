@@ -11,7 +11,7 @@ from nanoclaw_memory.errors import NotFound, PathRefused
 from nanoclaw_memory.host.archive import archive
 from nanoclaw_memory.host.groups import agent_home, files_below
 from nanoclaw_memory.host.transcripts import read_transcript
-from nanoclaw_memory.types import MAIN_GROUP, Archived, TranscriptFile
+from nanoclaw_memory.types import MAIN_GROUP, Archived, Transcript, TranscriptFile
 from nanoclaw_memory.workspace.paths import Home
 
 _PLACES = {"claude-code": ".claude/projects", "codex": ".codex/sessions"}
@@ -36,6 +36,11 @@ def archive_file(
     forgotten: Callable[[str], bool] = lambda text: False,
 ) -> Archived | None:
     """Archive a transcript: a file, or the id of a session of this group's agent."""
+    return archive(home, group, open_transcript(home, group, transcript), clock, forgotten)
+
+
+def open_transcript(home: Home, group: str, transcript: str) -> Transcript:
+    """What a transcript holds: a file, or the id of a session of this group's agent."""
     path = Path(transcript).expanduser()
     if not path.is_file():
         named = [one for one in transcripts(home, group) if one.session_id == transcript]
@@ -43,7 +48,7 @@ def archive_file(
             raise NotFound(f"there is no transcript {transcript[:80]!r}", "see: ncm sessions transcripts")
         path = agent_home(home, group) / named[0].path
     _refuse_other_groups(home, group, path)
-    return archive(home, group, read_transcript(path), clock, forgotten)
+    return read_transcript(path)
 
 
 def _refuse_other_groups(home: Home, group: str, path: Path) -> None:

@@ -124,16 +124,20 @@ class Turns(Finding):
 
     def before_compaction(self, transcript: str = "") -> Archived | None:
         """Archive a transcript before the host shortens the window; its exchanges may be recalled from now on."""
-        from nanoclaw_memory.types import Transcript
+        from nanoclaw_memory.host.archive import archive
+        from nanoclaw_memory.host.sessions import open_transcript
         from nanoclaw_memory.upkeep.flush import compacted
 
-        written = self.archive(transcript) if transcript else None
+        self.require_group()
+        group = self.scope.group
+        given = open_transcript(self.home, group, transcript) if transcript else None
+        written = archive(self.home, group, given, self.clock, self.forgets) if given else None
         if written:
             self._search.index.refresh(
                 embed=False
             )  # findable by words at once; vectors come with the next index
-        self._conversation.before_compaction(Transcript(self.scope.session_id, "archived", ()))
-        compacted(self.home.data(self.scope.group), self.scope.session_id)
+        self._conversation.before_compaction(given)
+        compacted(self.home.data(group), self.scope.session_id)
         return written
 
     def note(self, kind: str, text: str) -> None:

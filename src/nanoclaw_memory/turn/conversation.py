@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 MAX_SIDE = 40_000  # characters of one side of an exchange that are kept
 MAX_SESSION = 200
 MAX_TOOL_CALLS = 200
+MAX_SAID = 2_000  # turns of a transcript that plugins get
 
 
 class Conversation:
@@ -103,13 +105,37 @@ class Conversation:
         ]
         self.rooms.turns.add_tool_calls(self.rooms.scope.session_id, at, known)
 
-    def before_compaction(self, transcript: Transcript) -> tuple[PluginNote, ...]:
-        """Let plugins keep what would be lost; from now on this session's past may be recalled."""
+    def before_compaction(self, given: Transcript | None = None) -> tuple[PluginNote, ...]:
+        """Let plugins keep what would be lost; from now on this session's past may be recalled.
+
+        They get what the host gave of the conversation, else what was archived of it since the last compaction.
+        """
         scope, now = self.rooms.scope, self.rooms.clock.now()
-        notes = self.pipeline.before_compaction(transcript, scope, now)
+        losing = self._cleaned(given) if given is not None and given.said else self._archived()
+        notes = self.pipeline.before_compaction(losing, scope, now)
         last = self.rooms.exchanges.last_id(scope.session_id)
         self.rooms.turns.mark_compaction(scope.session_id, last, stamp(now))
         return notes
+
+    def _cleaned(self, given: Transcript) -> Transcript:
+        """A host's transcript as plugins may see it: without our blocks, credentials and what is forgotten."""
+        texts = (self._unforgotten(self._kept(one.text)[0]) for one in given.said[-MAX_SAID:])
+        said = [replace(one, text=text) for one, text in zip(given.said[-MAX_SAID:], texts, strict=True)]
+        return replace(given, said=tuple(one for one in said if one.text))
+
+    def _archived(self) -> Transcript:
+        """What this session said since its last compaction, as far as it was archived."""
+        from nanoclaw_memory.types import Said, Transcript
+
+        scope = self.rooms.scope
+        after = self.rooms.turns.compacted_up_to(scope.session_id)
+        said = [
+            Said(speaker, text, one.timestamp)
+            for one in self.rooms.exchanges.of_session(scope.session_id, scope.private, MAX_SAID // 2)
+            for speaker, text in (("User", one.user_message), ("Agent", one.agent_response))
+            if one.id > after and text
+        ]
+        return Transcript(scope.session_id, "exchanges", tuple(said))
 
     def session_end(self) -> tuple[PluginNote, ...]:
         """Tell the plugins that the session is over."""

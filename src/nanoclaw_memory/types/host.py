@@ -123,7 +123,7 @@ class Transcript:
     """A conversation read from a client's own file."""
 
     session_id: str
-    source: str  # claude-code, codex, messages
+    source: str  # claude-code, codex, messages, exchanges
     said: tuple[Said, ...]
     title: str = ""
 
