@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import importlib.util
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,9 +75,29 @@ def test_praise_is_not_a_correction_and_a_correction_no_praise():
     assert not corrections.is_praise("Perfect would be without emojis. Stop using them.")
 
 
-@given(st.text(max_size=3_000))
-def test_no_text_whatever_breaks_detection(text):
-    corrections.find(text)
+SCRAPS = (
+    "Don't do that. ",
+    "No. ",
+    "that's wrong, ",
+    "Stop it!",
+    '"',
+    "`",
+    "```",
+    "> ",
+    "\n",
+    "Traceback (most",
+    "’",
+)
+
+
+@given(st.lists(st.sampled_from(SCRAPS) | st.text(max_size=300), max_size=30).map("".join))
+def test_whatever_the_text_corrections_are_its_own_words_the_surest_first(text):
+    found = corrections.find(text)
+    weights = [one.weight for one in found]
+    assert weights == sorted(weights, reverse=True)
+    assert all(corrections.THRESHOLD <= weight <= 1.0 for weight in weights)
+    said = set(re.findall(r"\w+", text))
+    assert all(said.issuperset(re.findall(r"\w+", one.sentence)) for one in found)
 
 
 def test_a_megabyte_is_read_in_part():
