@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 import importlib.util
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
