@@ -155,6 +155,34 @@ def test_an_entity_goes_with_its_aliases_its_section_and_whatever_names_it(home:
     assert traces(home, ("zebulon", "quist", "5550199")) == []
 
 
+def test_small_talk_of_what_was_forgotten_may_be_said_again(memory: Memory) -> None:
+    memory.after_turn("I met Zebulon Quist yesterday", "How nice.")
+    memory.forget(entity="Zebulon Quist")
+    assert memory.after_turn("Bert called", "How nice.").new
+    memory.after_turn("Thank you", "You are welcome.")
+    memory.forget(session="s1")
+    assert memory.after_turn("Thank you", "Any time.").new
+
+
+def test_a_rejected_value_does_not_tell_whose_it_was(memory: Memory, home: Path) -> None:
+    memory.fact_upsert("Zebulon Quist", "phone", "0171 5550199")
+    memory.graph.reject("Zebulon Quist", "phone", "0171 5550199", "Zebulon said so")
+    memory.forget(entity="Zebulon Quist")
+    with pytest.raises(Refused):
+        memory.fact_upsert("Zebulon Quist", "phone", "0171 5550199")
+    memory.close()
+    assert traces(home, ("zebulon", "quist")) == []
+
+
+def test_a_registered_name_goes_with_it(memory: Memory, home: Path) -> None:
+    memory.host().register_group("x@chat", "Zebulon Quist", "family", "@Andy")
+    with open_memory(home, group="family") as family:
+        family.forget(text="Zebulon Quist", agreed=yes)
+    assert memory.host().groups["x@chat"].name == "family"
+    memory.close()
+    assert traces(home, ("zebulon", "quist")) == []
+
+
 def test_no_way_in_brings_it_back(full: tuple[Path, str], tmp_path: Path) -> None:
     home, _ = full
     with open_memory(home, session="later") as memory:

@@ -7,7 +7,17 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nanoclaw_memory.store.phrases import Marks, Phrases, holds, lines_holding, texts_in, words_of
+from nanoclaw_memory.store.phrases import (
+    FORGOTTEN,
+    Marks,
+    Phrases,
+    holds,
+    lines_holding,
+    masked,
+    masked_value,
+    texts_in,
+    words_of,
+)
 
 WORDS = st.lists(
     st.sampled_from(["anna", "lives", "in", "Oslo", "生日", "0171", "x"]), min_size=1, max_size=6
@@ -65,3 +75,54 @@ def test_texts_in_json_are_seen_without_their_escapes() -> None:
     assert set(texts_in(payload)) >= {"first\nAnna lives\tin Oslo", "x", "y"}
     assert any(holds(Phrases.asked("Anna lives in Oslo"), text) for text in texts_in(payload))
     assert list(texts_in("{no json")) == ["{no json"]
+
+
+@given(before=WORDS, text=WORDS, after=WORDS)
+def test_a_masked_text_no_longer_holds_it_and_keeps_the_rest(
+    before: list[str], text: list[str], after: list[str]
+) -> None:
+    wanted = Phrases.asked(" ".join(text))
+    said = f"{' '.join(before)}\n{' '.join(text)}! {' '.join(after)}"
+    clean, count = masked(wanted, said)
+    assert count >= 1 and not holds(wanted, clean)
+    assert clean.replace(FORGOTTEN, "").split() == [
+        word for word in clean.split() if word != FORGOTTEN and word in said.split()
+    ]
+
+
+@given(said=st.text(max_size=60))
+def test_a_text_without_it_is_left_as_it_is_to_the_byte(said: str) -> None:
+    wanted = Phrases.asked("surely not in there")
+    assert masked(wanted, said) == (said, 0)
+
+
+@given(said=st.text(max_size=60))
+def test_words_are_the_same_whether_a_text_is_read_whole_or_run_by_run(said: str) -> None:
+    assert tuple(word for run in said.split() for word in words_of(run)) == words_of(" ".join(said.split()))
+
+
+def test_only_the_forgotten_words_are_masked() -> None:
+    wanted = Phrases.asked("Anna lives in Oslo") | Phrases.whole_only(["the only thing on its line"])
+    assert masked(wanted, "@Andy (Anna’s fine) ANNA lives\nin Oslo, and Bert?") == (
+        "@Andy (Anna’s fine) [forgotten] and Bert?",
+        1,
+    )
+    assert masked(wanted, "one\n- The only thing on its line.\ntwo") == ("one\n[forgotten]\ntwo", 1)
+    assert masked(wanted, "The only thing, on its line") == (FORGOTTEN, 1)
+
+
+def test_masking_a_value_opens_json_in_it_and_leaves_it_json() -> None:
+    wanted = Phrases.asked("Anna lives in Oslo")
+    inner = json.dumps({"note": "so Anna lives in Oslo", "n": 1})
+    value, count = masked_value(wanted, {"a": [inner, 7, None], "Anna lives in Oslo": True, "b": "fine"})
+    assert count == 2 and value["b"] == "fine" and value[FORGOTTEN] is True
+    assert json.loads(value["a"][0]) == {"note": "so [forgotten]", "n": 1}
+    assert masked_value(wanted, "{Anna lives in Oslo") == (FORGOTTEN, 1)
+    same = {"a": ["b", {"c": 1.5}]}
+    assert masked_value(wanted, same) == (same, 0)
+
+
+def test_small_talk_of_a_conversation_is_not_kept_away() -> None:
+    wanted = Phrases.spoken(["Thank you!", "How are you", "0171 5550199", "the safe is behind the door"])
+    assert not holds(wanted, "thank you") and not holds(wanted, "How are you?")
+    assert holds(wanted, "0171-5550199") and holds(wanted, "I think the safe is behind the door")

@@ -13,7 +13,7 @@ from nanoclaw_memory.store.entries import EntryTable
 from nanoclaw_memory.store.facts import digest
 from nanoclaw_memory.store.keywords import long_words
 from nanoclaw_memory.store.names import NameTable
-from nanoclaw_memory.store.phrases import Matcher, Phrases, holds, texts_in
+from nanoclaw_memory.store.phrases import Matcher, Phrases, Words, holds, texts_in, words_of
 from nanoclaw_memory.store.tombstones import TombstoneTable, veiled
 
 
@@ -25,6 +25,7 @@ class Wanted:
     session: str = ""
     names: frozenset[str] = frozenset()  # folded names of an entity
     keys: Mapping[str, frozenset[Any]] = field(default_factory=dict)
+    topics: frozenset[Words] = frozenset()  # of exchanges that go; active-context.md names them
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,7 @@ MESSAGES = (
         only="group_folder = :group",
     ),
     Place("scheduled_tasks", "id", ("prompt",), only="group_folder = :group"),
+    Place("registered_groups", "jid", ("name",), instead="name = folder", only="folder = :group"),
 )
 
 
@@ -191,6 +193,21 @@ def remove_graph(db: Database, rows: Mapping[str, Sequence[Row]]) -> None:
     NameTable(db).prune(names)
 
 
+def veil_tombstones(db: Database, wanted: Wanted) -> None:
+    """Rejected values are kept away under their entity's name: where that tells, a fingerprint takes its place."""
+    for key, *texts in db.query("SELECT id, name, slot, reason FROM tombstones"):
+        name, slot, _ = texts
+        if name in wanted.names or any(holds(wanted.matcher, text) for text in texts if text):
+            db.execute(
+                "UPDATE OR REPLACE tombstones SET name = :name, slot = :slot, reason = '' WHERE id = :id",
+                {
+                    "id": key,
+                    "name": name if not name or name.startswith("#") else veiled(name),
+                    "slot": slot if not slot or slot.startswith("#") else veiled(slot),
+                },
+            )
+
+
 def graph_marks(db: Database, rows: Mapping[str, Sequence[Row]]) -> Iterator[tuple[str, str, str]]:
     """Name, key and digest of facts and relations, so that tombstones can keep them away."""
     for table, columns in (("facts", "name, slot, value"), ("relations", "subject_name, slot, object")):
@@ -212,6 +229,14 @@ def lessons_from(db: Database, exchanges: Sequence[Row]) -> list[Row]:
         " OR trigger_pattern IN (SELECT value FROM json_each(:openings))"
     )
     return [Row(key, ()) for (key,) in db.query(sql, {"ids": ids, "openings": openings})]
+
+
+def topics_of(db: Database, exchanges: Sequence[Row]) -> frozenset[Words]:
+    """What exchanges were about, in words of their own."""
+    ids = json.dumps([row.key for row in exchanges])
+    sql = "SELECT topic FROM exchanges WHERE id IN (SELECT value FROM json_each(:ids))"
+    said = (words_of(str(topic)) for (topic,) in db.query(sql, {"ids": ids}))
+    return frozenset(topic for topic in said if len(topic) > 1)
 
 
 def outcomes_of(db: Database, exchanges: Sequence[Row]) -> list[Row]:

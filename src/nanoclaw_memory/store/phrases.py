@@ -89,6 +89,11 @@ class Phrases:
         return cls(frozenset(inside), frozenset(known - inside))
 
     @classmethod
+    def whole_only(cls, texts: Iterable[str]) -> Phrases:
+        """Texts that count only when nothing else is said."""
+        return cls(whole=frozenset(found for text in texts if (found := words_of(text))))
+
+    @classmethod
     def spoken(cls, texts: Iterable[str]) -> Phrases:
         """What was said in a conversation: small talk is left out, or nobody could say "thank you" again."""
         known = {

@@ -15,7 +15,7 @@ from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.store import erasure
 from nanoclaw_memory.store.erasure import Wanted
 from nanoclaw_memory.store.names import NameTable, fold
-from nanoclaw_memory.store.phrases import Either, Phrases, holds
+from nanoclaw_memory.store.phrases import Either, Phrases, holds, is_cut
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.store.tombstones import TombstoneTable
 from nanoclaw_memory.text import fingerprint
@@ -69,6 +69,7 @@ class Forgetting:
         self.by = asked.by
         self.stores = Stores(premises)
         self.stores.wanted, self.kept = self._resolved()
+        self.stores.wanted = replace(self.stores.wanted, topics=self.stores.topics())
 
     def preview(self) -> Forgotten:
         """What would go; changes nothing."""
@@ -81,7 +82,7 @@ class Forgetting:
         remove_pages = not changes or agreed(self._pages(changes, False))
         replace_text(self.pending, "")
         self.at.step("pending")
-        self._tombstones()
+        self._tombstones(changes)
         self.at.step("tombstones")
         self._erase(changes if remove_pages else [])
         held, unreadable = self.at.files.checkpoints(self.stores.wanted)
@@ -198,12 +199,17 @@ class Forgetting:
 
     # ---- what is done ----
 
-    def _tombstones(self) -> None:
+    def _tombstones(self, changes: Sequence[PageChange]) -> None:
         replace_text(self.house.data / FORGOTTEN_MARK, "")
         db = self.at.database("facts")
         table, moment = TombstoneTable(db), self.house.moment()
+        lines = (line for change in changes for line in change.lines)
+        cut = [
+            *self.stores.cut_texts(),
+            *(line for line in lines if is_cut(self.stores.wanted.matcher, line)),
+        ]
         with db.transaction():
-            table.forget(self.kept, f"forgotten by {self.by}", moment)
+            table.forget(self.kept | Phrases.whole_only(cut), f"forgotten by {self.by}", moment)
             for name, slot, digest in list(erasure.graph_marks(db, self.stores.graph())):
                 table.forget_value(name, slot, digest, f"forgotten by {self.by}", moment)
 

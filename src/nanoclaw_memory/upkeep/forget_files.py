@@ -17,7 +17,7 @@ from nanoclaw_memory.entries.domains import Domains
 from nanoclaw_memory.errors import CorruptDatabase, FileProblem
 from nanoclaw_memory.host.groups import agent_home, ipc_directory
 from nanoclaw_memory.store.erasure import Wanted
-from nanoclaw_memory.store.phrases import holds, texts_in
+from nanoclaw_memory.store.phrases import holds, texts_in, words_of
 from nanoclaw_memory.store.sqlite import texts_of
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import MAIN_GROUP
@@ -152,8 +152,8 @@ class Files:
         if kind in ("spooled", "log_lines", "transcripts") and path.suffix == ".jsonl":
             self._without_records(path, wanted)
         elif kind == "versions":
-            text = read_text(path)
-            kept = without(path.name, text, removed_lines(path.name, text, wanted))
+            text, relative = read_text(path), _version_of(path)
+            kept = without(relative, text, removed_lines(relative, text, wanted))
             replace_text(path, kept) if kept else path.unlink()
         else:
             path.unlink(missing_ok=True)
@@ -189,6 +189,9 @@ class Files:
         if path.suffix == ".jsonl":
             with path.open("rb") as stream:
                 return sum(_record_holds(line, wanted) for line in stream)
+        if kind == "versions":
+            text = path.read_bytes().decode("utf-8", "replace")
+            return int(bool(removed_lines(_version_of(path), text, wanted)))
         return int(_text_holds(path, wanted))
 
     def _without_records(self, path: Path, wanted: Wanted) -> None:
@@ -258,7 +261,15 @@ def _record_holds(line: bytes, wanted: Wanted) -> bool:
 
 def _text_holds(path: Path, wanted: Wanted) -> bool:
     text = path.read_bytes().decode("utf-8", "replace")
-    return any(holds(wanted.matcher, part) for part in texts_in(text))
+    return any(
+        holds(wanted.matcher, part) or (wanted.topics and words_of(part) in wanted.topics)
+        for part in texts_in(text)
+    )
+
+
+def _version_of(path: Path) -> str:
+    """The page of which a file is an earlier version."""
+    return f"{path.parent.name.replace('memory_', 'memory/', 1)}.md"
 
 
 def _copy_holds(relative: str, path: Path, wanted: Wanted) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from nanoclaw_memory.store import erasure
 from nanoclaw_memory.store.chunks import Chunks
 from nanoclaw_memory.store.erasure import Place, Row, Wanted
+from nanoclaw_memory.store.phrases import Words, is_cut
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.types import MAIN_GROUP
 from nanoclaw_memory.upkeep.forget_files import Files
@@ -61,8 +62,26 @@ class Stores:
             for row in erasure.rows_of(self.at.database(database), place, wanted or self.wanted):
                 yield place, row
 
+    def cut_texts(self) -> Iterator[str]:
+        """What is left of longer texts where they were cut off; a fingerprint of the whole does not know them."""
+        every = [row for _, rows in self._messages() for row in rows]
+        for rows in (*self.graph().values(), *self._lessons().values()):
+            every += rows
+        for name, places in (
+            ("entries", erasure.ENTRIES),
+            ("continuity", erasure.CONTINUITY),
+            ("sdk", erasure.SDK),
+        ):
+            every += [row for _, row in self.found(name, places)]
+        yield from (text for row in every for text in row.texts if is_cut(self.wanted.matcher, text))
+
     def _exchanges(self) -> list[Row]:
         return [row for _, row in self.found("continuity", erasure.CONTINUITY[:1])]
+
+    def topics(self) -> frozenset[Words]:
+        """What the exchanges that go were about."""
+        exchanges = self._exchanges()
+        return erasure.topics_of(self.at.database("continuity"), exchanges) if exchanges else frozenset()
 
     def graph(self) -> dict[str, list[Row]]:
         if not self.house.has("facts"):
@@ -77,8 +96,11 @@ class Stores:
             place.table: {row.key: row for row in erasure.rows_of(db, place, self.wanted)}
             for place in erasure.LESSONS
         }
-        found["growth_vectors"] |= {row.key: row for row in erasure.lessons_from(db, exchanges)}
-        found["vector_outcomes"] |= {row.key: row for row in erasure.outcomes_of(db, exchanges)}
+        for table, rows in (
+            ("growth_vectors", erasure.lessons_from(db, exchanges)),
+            ("vector_outcomes", erasure.outcomes_of(db, exchanges)),
+        ):
+            found[table] = {row.key: row for row in rows} | found[table]
         return {table: list(rows.values()) for table, rows in found.items()}
 
     def _chats(self) -> dict[str, object]:
@@ -120,7 +142,8 @@ class Stores:
         )
 
         def count(table: str, number: int) -> None:
-            otherwise = "tasks" if "task" in table else "messages" if table == "chats" else "turn_notes"
+            talk = "messages" if table in ("chats", "registered_groups") else "turn_notes"
+            otherwise = "tasks" if "task" in table else talk
             name = names.get(table, table if table in plain else otherwise)
             counts[name] = counts.get(name, 0) + number
 
@@ -201,6 +224,7 @@ class Stores:
             db = self.at.database("facts")
             with _erasing(db).transaction():
                 erasure.remove_graph(db, self.graph())
+                erasure.veil_tombstones(db, self.wanted)
 
     def _erase_entries(self) -> None:
         if not self.house.has("entries"):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from nanoclaw_memory.store.erasure import Wanted
 from nanoclaw_memory.store.names import fold
 from nanoclaw_memory.store.phrases import lines_holding, words_of
+from nanoclaw_memory.workspace.boot import ACTIVE_CONTEXT
 from nanoclaw_memory.workspace.files import split_lines
 
 _TURN = re.compile(r"\*\*(?:User|Agent)\*\*")
@@ -35,6 +36,8 @@ def removed_lines(relative: str, text: str, wanted: Wanted) -> set[int]:
         if wanted.session and wanted.session in _sessions(lines[:12]):
             return set(range(len(lines)))
         return _grown(lines, found, lambda line: bool(_TURN.match(line)))
+    if relative == ACTIVE_CONTEXT and wanted.topics:
+        found |= {number for number, line in enumerate(lines) if words_of(line) in wanted.topics}
     return _with_continuations(lines, found | _sections(lines, wanted.names))
 
 
