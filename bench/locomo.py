@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.search import ranking
+from nanoclaw_memory.search import candidates, ranking
 from nanoclaw_memory.types import Hit
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
@@ -184,21 +184,30 @@ def _measure(root: Path, conversations: list[Conversation], overrides: dict[str,
 
 def _ablated(root: Path, conversations: list[Conversation]) -> dict[str, dict[str, Any]]:
     """Hybrid search without each of its steps, and without all of them."""
-    results = {}
-    lent, speaker = dict(ranking._LENT), ranking.SPEAKER
     fields = "bm25(1.0, 0.4, 0.5)"
-    for name, lending, bonus, weights in (
-        ("no score from turns beside", {}, speaker, fields),
-        ("no words of turns beside", lent, speaker, "bm25(1.0, 0.0, 0.5)"),
-        ("no bonus for the speaker named", lent, 0.0, fields),
-        ("no speaker, heading and day in the words", lent, speaker, "bm25(1.0, 0.4, 0.0)"),
-        ("none of these", {}, 0.0, "bm25(1.0, 0.0, 0.0)"),
-    ):
-        ranking._LENT, ranking.SPEAKER = lending, bonus
-        _set_fields(root, conversations, weights)
-        results[f"hybrid, {name}"] = _measure(root, conversations, {})
-    ranking._LENT, ranking.SPEAKER = lent, speaker
-    _set_fields(root, conversations, fields)
+    steps: dict[str, tuple[Any, str, Any]] = {
+        "score from turns beside": (ranking, "_LENT", {}),
+        "words of turns beside": (None, "bm25(1.0, 0.0, 0.5)", None),
+        "bonus for the speaker named": (ranking, "SPEAKER", 0.0),
+        "speaker, heading and day in the words": (None, "bm25(1.0, 0.4, 0.0)", None),
+        "question without names": (candidates, "NAMELESS", 0.0),
+        "less weight for words that share little": (ranking, "HELD", 1e-9),
+    }
+    kept = {name: getattr(module, attribute) for name, (module, attribute, _) in steps.items() if module}
+    results = {}
+    for left_out in [*([name] for name in steps), list(steps)]:
+        for name in left_out:
+            module, attribute, without = steps[name]
+            if module is None:
+                weights = "bm25(1.0, 0.0, 0.0)" if len(left_out) > 1 else attribute
+                _set_fields(root, conversations, weights)
+            else:
+                setattr(module, attribute, without)
+        label = f"no {left_out[0]}" if len(left_out) == 1 else "none of these"
+        results[f"hybrid, {label}"] = _measure(root, conversations, {})
+        for name, value in kept.items():
+            setattr(steps[name][0], steps[name][1], value)
+        _set_fields(root, conversations, fields)
     return results
 
 

@@ -17,7 +17,7 @@ from nanoclaw_memory.store.chunks import Chunks, Place, StoredChunk
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.reranker import Reranker
 
-SHARE = 0.7  # of the judge's score; the rest is the retrieval's
+SHARE = 0.75  # of the judge's score; the rest is the retrieval's
 CLEAR_LEAD = 0.5  # a first hit this far ahead of the second, within the band of all, keeps its place
 
 

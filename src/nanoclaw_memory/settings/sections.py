@@ -99,7 +99,7 @@ class RerankSettings(Section, frozen=True):
         doc("who reads the best hits again: nobody, the local cross-encoder, the writer's model"),
     ] = "none"
     model: Annotated[str, doc("model of the writer's server that reranks; empty: the writer's own")] = ""
-    candidates: Annotated[int, Meta(ge=1, le=50), doc("most hits that are read again")] = 20
+    candidates: Annotated[int, Meta(ge=1, le=50), doc("most hits that are read again")] = 24
     timeout_ms: Annotated[Positive, doc("time box of reranking; what does not fit keeps its place")] = 2000
 
 
