@@ -78,17 +78,63 @@ def bring(kind: str, path: Path) -> Imports:
 
 
 def _claude(path: Path) -> Imports:
+    """Conversations, projects and what Claude itself remembers; each row is known by its fields."""
     found = Imports()
-    for chat in _rows(path):
-        said = [
-            _said("User" if turn["sender"] == "human" else "Agent", text, _moment(turn.get("created_at")))
-            for turn in chat["chat_messages"] or []
-            if (text := _claude_text(turn))
-        ]
-        if said:
-            name = f"import-claude-{chat['uuid']}"
-            found.conversations.append(Transcript(name, "import", tuple(said), chat.get("name") or ""))
+    for tree in _json_files(
+        path, r"(?:.*/)?(?:conversations(?:[-_]?\d+)?|projects|memories|projects/.*)\.json"
+    ):
+        if not isinstance(tree, list) and not (isinstance(tree, dict) and ("docs" in tree)):
+            raise ValueError("a list of conversations was expected")
+        for row in tree if isinstance(tree, list) else [tree]:
+            if "conversations_memory" in row or "project_memories" in row:
+                _claude_memories(found, row)
+            elif "docs" in row or "prompt_template" in row:
+                _claude_project(found, row)
+            else:
+                _claude_chat(found, row)
     return found
+
+
+def _claude_chat(found: Imports, chat: Mapping[str, Any]) -> None:
+    said = [
+        _said("User" if turn["sender"] == "human" else "Agent", text, _moment(turn.get("created_at")))
+        for turn in chat["chat_messages"] or []
+        if (text := _claude_text(turn))
+    ]
+    if said:
+        name = f"import-claude-{chat['uuid']}"
+        found.conversations.append(Transcript(name, "import", tuple(said), chat.get("name") or ""))
+
+
+def _claude_project(found: Imports, project: Mapping[str, Any]) -> None:
+    """What a project is and how its agent was told to work; its documents are named, not taken."""
+    name = one_line(project.get("name") or "untitled")
+    source = f"projects.json:{project.get('uuid') or name}"
+    if project.get("is_starter_project"):
+        found.unplaced.append(f"{source}: {name} is Claude's own example")
+        return
+    if one_line(project.get("description") or ""):
+        _add(found, "project", f"{name}: {project['description']}", source, ("claude",))
+    for part in parts(project.get("prompt_template") or ""):
+        if part.kind == "statement":
+            _add(found, "instruction", f"In the project {name}: {part.text}", source, ("claude",))
+    for doc in project.get("docs") or []:
+        size = len(doc.get("content") or "")
+        found.unplaced.append(
+            f"{source}: the document {one_line(doc.get('filename') or '')[:100]} of {name} ({size:,} characters)"
+            " was left out; save it as a file, then: ncm corpus add"
+        )
+
+
+def _claude_memories(found: Imports, row: Mapping[str, Any]) -> None:
+    """What Claude remembers, paragraph by paragraph; what says no type is context."""
+    pages = {"memories.json": row.get("conversations_memory")}
+    pages |= {f"memories.json:{name}": text for name, text in (row.get("project_memories") or {}).items()}
+    for name, text in pages.items():
+        for part in parts(text or ""):
+            if part.kind == "statement" and len(part.text.split()) > 2:  # "**Work context**" is a heading
+                kind = type_of(one_line(part.text), []) or "context"
+                _add(found, kind, part.text, f"{name}:{part.line}", ("claude",))
 
 
 def _claude_text(turn: Mapping[str, Any]) -> str:

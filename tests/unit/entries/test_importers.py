@@ -236,6 +236,65 @@ def test_one_bad_page_is_said_and_the_others_come_in(tmp_path: Path) -> None:
     assert len(found.unplaced) == 1 and "bad.md" in found.unplaced[0] and "UTF-8" in found.unplaced[0]
 
 
+PROJECTS = [
+    {
+        "uuid": "p-1",
+        "name": "Ferry app",
+        "description": "Shows when the next ferry leaves",
+        "is_private": True,
+        "is_starter_project": False,
+        "prompt_template": "# How\n\n- Always answer with the pier's name\n- Never guess a departure\n",
+        "created_at": "2026-01-05T10:00:00Z",
+        "docs": [{"uuid": "d-1", "filename": "piers.md", "content": "x" * 1234}],
+    },
+    {
+        "uuid": "p-0",
+        "name": "How to use Claude",
+        "is_starter_project": True,
+        "prompt_template": "",
+        "docs": [],
+    },
+    {"uuid": "p-2", "name": "Empty", "description": "", "prompt_template": None, "docs": []},
+]
+REMEMBERED = [
+    {
+        "conversations_memory": "**Work**\n\nAnna leads the sales team in Oslo.\n",
+        "project_memories": {"p-1": "- The ferry app is deployed from Bergen every Monday\n"},
+        "account_uuid": "a-1",
+    }
+]
+
+
+@pytest.mark.parametrize("form", ["zip", "folder"])
+def test_a_claude_exports_projects_and_memories_become_entries_and_documents_are_named(
+    tmp_path: Path, form: str
+) -> None:
+    files = {"conversations.json": CLAUDE, "projects.json": PROJECTS, "memories.json": REMEMBERED}
+    texts = {name: json.dumps(tree) for name, tree in files.items()} | {"users.json": "[{}]"}
+    path = zipped(tmp_path / "export.zip", texts) if form == "zip" else written(tmp_path, texts)
+    found = bring("claude", path)
+    assert [(one.type, one.content) for one in found.entries if one.source.startswith("projects")] == [
+        ("project", "Ferry app: Shows when the next ferry leaves"),
+        ("instruction", "In the project Ferry app: Always answer with the pier's name"),
+        ("instruction", "In the project Ferry app: Never guess a departure"),
+    ]
+    remembered = {one.source: one.content for one in found.entries if one.source.startswith("memories")}
+    assert "Anna leads the sales team in Oslo." in remembered.values()
+    assert remembered["memories.json:p-1:1"] == "The ferry app is deployed from Bergen every Monday"
+    assert len(found.conversations) == 1
+    left = "\n".join(found.unplaced)
+    assert "the document piers.md of Ferry app (1,234 characters) was left out" in left
+    assert "How to use Claude is Claude's own example" in left
+
+
+def test_projects_alone_are_read_too(tmp_path: Path) -> None:
+    path = tmp_path / "projects.json"
+    path.write_text(json.dumps(PROJECTS))
+    assert len(bring("claude", path).entries) == 3
+    path.write_text(json.dumps(PROJECTS[0]))
+    assert len(bring("claude", path).entries) == 3
+
+
 @pytest.mark.parametrize("kind", ["claude", "chatgpt", "mem0"])
 @pytest.mark.parametrize(
     "text",
