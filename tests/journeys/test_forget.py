@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import pty
+import select
 import shutil
 import subprocess
 import sys
+import termios
 from collections.abc import Callable
 from pathlib import Path
 
@@ -418,3 +423,72 @@ def test_a_restore_killed_at_any_step_revives_nothing_that_was_forgotten_since(
         assert step in told["steps"]
     assert len(told["lives"]) > 8
     assert {step: left for step, left in told["lives"].items() if left} == {}
+
+
+# ---- a person at a terminal ----
+
+
+def _at_a_terminal(home: Path, *arguments: str, answer: bytes) -> tuple[int, str]:
+    """Run the command on a terminal of its own, answer its question, and give its exit code and what was shown."""
+    main, side = pty.openpty()
+    command = [sys.executable, "-m", "nanoclaw_memory", "--home", str(home), "forget", *arguments]
+    process = subprocess.Popen(
+        command, stdin=side, stdout=side, stderr=side, start_new_session=True, preexec_fn=_controlling
+    )
+    os.close(side)
+    shown = b""
+    asked = False
+    try:
+        while select.select([main], [], [], 60)[0]:
+            try:
+                shown += os.read(main, 65_536)
+            except OSError:  # the other end is closed: the command has ended
+                break
+            if not asked and b"out of the pages?" in shown:
+                asked = True
+                os.write(main, answer)
+        code = process.wait(60)  # before the terminal goes: it would take the command with it
+    finally:
+        process.kill()
+        os.close(main)
+    assert asked, shown
+    return code, shown.decode()
+
+
+def _controlling() -> None:
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C reaches the command as it would from a keyboard
+
+
+@pytest.fixture
+def told(memory: Memory) -> Memory:
+    memory.write(TEXT, "fact")
+    memory.store(TEXT, "fact")
+    memory.close()
+    return memory
+
+
+def test_at_a_terminal_the_diff_is_shown_and_yes_takes_the_lines_out(told: Memory, home: Path) -> None:
+    code, shown = _at_a_terminal(home, "--text", TEXT, answer=b"y\n")
+    assert code == 0 and f"-- [fact] {TEXT}" in shown and "[y/N]" in shown
+    assert "removed: entries 1" in shown and "lines 1" in shown
+    assert traces(home) == []
+
+
+@pytest.mark.parametrize("answer", [b"n\n", b"\n"])
+def test_no_and_a_mere_return_keep_the_pages_and_forget_the_rest(
+    told: Memory, home: Path, answer: bytes
+) -> None:
+    code, shown = _at_a_terminal(home, "--text", TEXT, answer=answer)
+    assert code == 0 and "kept in memory/2026-" in shown and "agree with --yes" in shown
+    left = {one.split(":")[0] for one in traces(home)}
+    assert len(left) == 1 and left.pop().startswith("workspace/memory/2026-")
+
+
+def test_ctrl_c_at_the_question_changes_nothing(told: Memory, home: Path) -> None:
+    before = traces(home)
+    code, shown = _at_a_terminal(home, "--text", TEXT, answer=b"\x03")
+    assert code == 130 and "Traceback" not in shown, (code, shown)
+    assert traces(home) == before
+    assert not told.forgets(TEXT) and not (home / "data" / "forget.pending").exists()
+    assert _at_a_terminal(home, "--text", TEXT, answer=b"y\n")[0] == 0
+    assert traces(home) == []
