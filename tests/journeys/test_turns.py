@@ -283,6 +283,21 @@ def test_a_resident_memory_recalls_by_meaning_and_embeds_what_was_said(
     assert memory.embed_exchanges() == 0
 
 
+def test_a_memory_that_knows_unrelated_talk_tells_a_chance_word_from_a_lesson(
+    memory: Memory, open_memory: Callable[..., Memory]
+):
+    chance = "Can somebody push that heavy green sofa nearer towards grandmother"
+    memory.resident = True
+    memory.__dict__["embedder"] = _chain()
+    memory.lessons.add("Never push to main", "Fix the login bug")
+    memory.after_turn("hello", "hello to you")  # gives the lesson its vector
+    assert "GROWTH VECTORS" in labels(memory.before_turn(chance))
+    for number in range(30):
+        memory.after_turn(f"walnut{number} pear{number} plum{number}", f"fig{number} grape{number}")
+    assert "GROWTH VECTORS" not in labels(memory.before_turn(chance))
+    assert "GROWTH VECTORS" in labels(memory.before_turn("Push it to main"))
+
+
 def _chain():
     from nanoclaw_memory.providers.embedder import Chain
 

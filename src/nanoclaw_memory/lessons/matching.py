@@ -9,6 +9,11 @@ from dataclasses import dataclass
 from nanoclaw_memory.text import content_words
 from nanoclaw_memory.types import Lesson
 
+# How far a cosine stands above that of unrelated texts (0: like those, 1: the same text); chosen by bench/lessons.py.
+NEAR = 0.34  # from here on meaning alone calls for a lesson
+FAR = 0.20  # below this a single shared word does not
+E5_UNRELATED = 0.744  # the cosine of unrelated texts by the local model
+UNMEASURED = 0.7  # near, for a model of which nothing is known yet
 SAME = 0.6  # share of words from which two lessons are one
 KEY_WORDS = 3
 _WEAK = frozenset(
@@ -27,6 +32,26 @@ class Match:
     lesson: Lesson
     score: float
     why: str
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The cosine from which meaning alone calls for a lesson, and the one below which one word does not."""
+
+    near: float
+    far: float = -1.0
+
+
+def reach(identity: str, unrelated: float | None) -> Reach:
+    """Where near and far lie, by who made the vectors: their scales differ.
+
+    `unrelated` is the cosine that texts have with the message whatever they are about, if it is known.
+    """
+    if identity.startswith("local/e5-"):
+        unrelated = E5_UNRELATED
+    if unrelated is None:
+        return Reach(UNMEASURED)
+    return Reach(unrelated + NEAR * (1 - unrelated), unrelated + FAR * (1 - unrelated))
 
 
 def stem(word: str) -> str:
@@ -48,29 +73,31 @@ def match(
     message: str,
     lessons: Sequence[Lesson],
     cosines: Mapping[int, float],
-    near: float,
+    reach: Reach,
     most: int,
 ) -> list[Match]:
     """The lessons that apply to a message, best first; general ones fill what places are left."""
     said = set(telling(message))
-    found = [one for lesson in lessons if (one := _judge(lesson, said, cosines.get(lesson.id), near))]
+    found = [one for lesson in lessons if (one := _judge(lesson, said, cosines.get(lesson.id), reach))]
     return sorted(found, key=lambda one: (-one.score, -one.lesson.seen, one.lesson.id))[:most]
 
 
-def _judge(lesson: Lesson, said: set[str], cosine: float | None, near: float) -> Match | None:
+def _judge(lesson: Lesson, said: set[str], cosine: float | None, reach: Reach) -> Match | None:
     own = telling(lesson.lesson)
     shared = said & set(own)
     key = shared & set(own[:KEY_WORDS])
     asked = telling(lesson.trigger)
-    again = len(said & set(asked)) / max(min(len(said), len(asked)), 1)
+    repeated = said & set(asked)
+    again = len(repeated) / max(min(len(said), len(asked)), 1)
     by_words = 0.0
     if key or len(shared) >= 2:
         by_words = 0.5 + 0.5 * len(shared) / max(min(len(own), len(said)), 1)
-    elif again >= 0.6 and len(said & set(asked)) >= 2:
+    elif again >= 0.6 and len(repeated) >= 2:
         by_words = 0.5 * again
-    if by_words:
-        return Match(lesson, by_words, f"words: {', '.join(sorted(shared or said & set(asked)))}")
-    if cosine is not None and cosine >= near:
+    deceptive = cosine is not None and cosine < reach.far and len(shared | repeated) < 2
+    if by_words and not deceptive:
+        return Match(lesson, by_words, f"words: {', '.join(sorted(shared or repeated))}")
+    if cosine is not None and cosine >= reach.near:
         return Match(lesson, 0.5 * cosine, f"meaning: {cosine:.2f}")
     if lesson.general:
         return Match(lesson, 0.1, "applies to every answer")
@@ -83,8 +110,3 @@ def same(first: str, second: str) -> float:
     if not one or not other:
         return float(first.casefold() == second.casefold())
     return len(one & other) / len(one | other)
-
-
-def near(identity: str) -> float:
-    """The cosine from which a trigger counts as near, by who made the vectors: their scales differ."""
-    return 0.87 if identity.startswith("local/e5-") else 0.7

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from nanoclaw_memory.store.database import Database, Row
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+TELLING = 50  # vectors of which the mean says something
 _COLUMNS = "id, session_id, user_message, agent_response, timestamp, topic, private"
 
 
@@ -205,6 +207,11 @@ class Exchanges:
         matrix = self._matrix(identity)
         return matrix.nearest(vector, sight, limit) if matrix.size else []
 
+    def unrelated(self, identity: str, vector: npt.NDArray[np.float32]) -> float | None:
+        """The mean cosine with all exchanges: what a text has that is about something else; None for too few."""
+        matrix = self._matrix(identity)
+        return float(matrix.mean @ vector) if matrix.size >= TELLING else None
+
     def without_vector(self, identity: str, limit: int) -> list[Exchange]:
         """The newest exchanges that this embedder has not seen."""
         sql = (
@@ -273,6 +280,12 @@ class _Matrix:
     @property
     def size(self) -> int:
         return len(self.ids)
+
+    @cached_property
+    def mean(self) -> npt.NDArray[np.float32]:
+        """The mean of all vectors; its cosine with one is the mean of theirs."""
+        mean: npt.NDArray[np.float32] = self.vectors.mean(axis=0)
+        return mean
 
     @classmethod
     def of(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.lessons import corrections, matching, maturity
 from nanoclaw_memory.lessons.corrections import Correction
 from nanoclaw_memory.lessons.extraction import extract
+from nanoclaw_memory.lessons.matching import UNMEASURED, Reach
 from nanoclaw_memory.store.lessons import NewLesson
 from nanoclaw_memory.turn import blocks, entropy
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
@@ -37,9 +39,8 @@ class Growth(Plugin):
         active = self.rooms.lessons.all(("active",), moment.scope.private)
         if not active:
             return Silence("no lesson is active")
-        cosines, identity, note = self._cosines(message, moment)
-        near = self.own.min_similarity or matching.near(identity)
-        found = matching.match(message, active, cosines, near, self.own.max_lessons)
+        cosines, reach, note = self._cosines(message, moment)
+        found = matching.match(message, active, cosines, reach, self.own.max_lessons)
         notes = (note,) if note else ()
         if not found:
             return Silence("no lesson applies", notes)
@@ -59,22 +60,25 @@ class Growth(Plugin):
         ids = [one.lesson.id for one in found]
         self.rooms.lessons.injected(ids, moment.scope.session_id, message, level, stamp(moment.now))
 
-    def _cosines(self, message: str, moment: Moment) -> tuple[Mapping[int, float], str, str]:
-        """How near each lesson's trigger is, by whom, and why not where vectors take no part."""
+    def _cosines(self, message: str, moment: Moment) -> tuple[Mapping[int, float], Reach, str]:
+        """How near each lesson is, what counts as near, and why not where vectors take no part."""
         try:
             asked = self.rooms.asked(message, moment.deadline)
         except ProviderError as error:
-            return {}, "", f"vectors: {error.message}"
+            return {}, Reach(UNMEASURED), f"vectors: {error.message}"
         if asked is None:
-            return {}, "", self.rooms.without_embedder
+            return {}, Reach(UNMEASURED), self.rooms.without_embedder
         import numpy as np
 
-        known = self.rooms.lessons.vectors(asked.identity.key)
+        identity = asked.identity.key
+        known = self.rooms.lessons.vectors(identity)
         cosines = {
             number: float(np.frombuffer(vector, dtype=np.float32) @ asked.vector)
             for number, vector in known.items()
         }
-        return cosines, asked.identity.key, ""
+        reach = matching.reach(identity, self.rooms.exchanges.unrelated(identity, asked.vector))
+        least = self.own.min_similarity
+        return cosines, replace(reach, near=least) if least else reach, ""
 
     # ---- after the answer ----
 

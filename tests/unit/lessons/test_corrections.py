@@ -129,18 +129,37 @@ def lesson(number=1, text="Don't push straight to main", trigger="Fix the login 
 
 def test_a_lesson_applies_by_its_own_words_by_its_trigger_or_by_meaning():
     one = lesson()
-    assert matching.match("Please push it", [one], {}, 0.8, 3)[0].why == "words: push"
-    assert matching.match("Fix the login bug again", [one], {}, 0.8, 3)
-    assert matching.match("Ship that", [one], {}, 0.8, 3) == []
-    assert matching.match("Ship that", [one], {1: 0.9}, 0.8, 3)[0].why == "meaning: 0.90"
-    assert matching.match("Ship that", [one], {1: 0.7}, 0.8, 3) == []
+    assert matching.match("Please push it", [one], {}, matching.Reach(0.8), 3)[0].why == "words: push"
+    assert matching.match("Fix the login bug again", [one], {}, matching.Reach(0.8), 3)
+    assert matching.match("Ship that", [one], {}, matching.Reach(0.8), 3) == []
+    assert matching.match("Ship that", [one], {1: 0.9}, matching.Reach(0.8), 3)[0].why == "meaning: 0.90"
+    assert matching.match("Ship that", [one], {1: 0.7}, matching.Reach(0.8), 3) == []
+
+
+def test_one_shared_word_does_not_call_for_a_lesson_that_is_about_something_else():
+    reach = matching.Reach(near=0.8, far=0.5)
+    assert matching.match("Can you push the sofa?", [lesson()], {1: 0.4}, reach, 3) == []
+    assert matching.match("Can you push the patch?", [lesson()], {1: 0.6}, reach, 3)
+    assert matching.match("Please push it to main", [lesson()], {1: 0.4}, reach, 3)
+
+
+def test_what_is_near_depends_on_how_near_unrelated_texts_are():
+    low, high = (matching.reach("azure/any@1536", unrelated) for unrelated in (0.1, 0.7))
+    assert 0.1 < low.far < low.near < high.far < high.near < 1.0
+    assert matching.reach("local/e5-small-v2-int8@384", 0.1) == matching.reach(
+        "local/e5-small-v2-int8@384", None
+    )
+    unknown = matching.reach("azure/any@1536", None)
+    assert (unknown.near, unknown.far) == (matching.UNMEASURED, -1.0)
 
 
 def test_at_most_three_lessons_and_general_ones_last():
     general = lesson(9, "Answer briefly", general=True)
-    found = matching.match("push it", [general, *(lesson(n) for n in range(1, 6))], {}, 0.8, 3)
+    found = matching.match(
+        "push it", [general, *(lesson(n) for n in range(1, 6))], {}, matching.Reach(0.8), 3
+    )
     assert [one.lesson.id for one in found] == [1, 2, 3]
-    found = matching.match("push it", [general, lesson(1)], {}, 0.8, 3)
+    found = matching.match("push it", [general, lesson(1)], {}, matching.Reach(0.8), 3)
     assert [one.lesson.id for one in found] == [1, 9]
 
 
