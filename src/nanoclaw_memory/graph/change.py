@@ -71,6 +71,7 @@ class Change:
         self.facts = facts
         self.relations = relations
         self.names = names
+        self._shared_names = NameTable(facts.db, sees_all=False)
         self.tombstones = TombstoneTable(facts.db)
         self.settings = settings
         self.clock = clock
@@ -99,7 +100,7 @@ class Change:
         start = valid_from or now
         several = add or row["slot"] in self._several
         with self.db.transaction():
-            names, row["entity"] = self._entity(row["entity"])
+            names, row["entity"] = self._entity(row["entity"], origin.shared)
             row["name"] = fold(row["entity"])
             self._refuse_forgotten(row["entity"], row["key"], row["value"])
             if self.tombstones.has(names, row["slot"], digest(row["value"])):
@@ -201,8 +202,8 @@ class Change:
         start = valid_from or now
         one = replace or row["slot"] in self._one
         with self.db.transaction():
-            names, row["subject"] = self._entity(row["subject"])
-            objects, row["object"] = self._entity(row["object"])
+            names, row["subject"] = self._entity(row["subject"], origin.shared)
+            objects, row["object"] = self._entity(row["object"], origin.shared)
             row |= {"subject_name": fold(row["subject"]), "object_name": fold(row["object"])}
             self._refuse_forgotten(row["subject"], row["predicate"], row["object"])
             if self.tombstones.has(names, row["slot"], digest(row["object"])):
@@ -249,7 +250,7 @@ class Change:
             raise InvalidValue(f"{alias!r} is the entity's own name", "give another name of it")
         with self.db.transaction():
             self._refuse_forgotten(other, target)
-            return self.names.add_alias(other, target, origin.source)
+            return self.names.add_alias(other, target, origin.source, origin.shared)
 
     # ---- taking back ----
 
@@ -288,10 +289,14 @@ class Change:
                 "a person asked to forget this", 'if it may come back: ncm forget --text "…" --allow'
             )
 
-    def _entity(self, label: str) -> tuple[tuple[str, ...], str]:
-        """All names of the entity, and the one it is kept under: an alias of one entity gives way to it."""
+    def _entity(self, label: str, shared: bool = False) -> tuple[tuple[str, ...], str]:
+        """All names of the entity, and the one it is kept under: an alias of one entity gives way to it.
+
+        What all may see is not kept under a name that only a private alias leads to: that would tell it.
+        """
         name = fold(label)
-        meaning = self.names.meanings([name])[name]
+        table = self._shared_names if shared else self.names
+        meaning = table.meanings([name])[name]
         if meaning.ambiguous or meaning.ends[0] == name:
             return (name,) if meaning.ambiguous else meaning.names, label
         return meaning.names, self.names.labels(meaning.ends)[meaning.ends[0]]

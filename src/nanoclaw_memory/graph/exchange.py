@@ -48,9 +48,8 @@ def rows_of(
     facts: FactTable, relations: RelationTable, names: NameTable, everything: bool
 ) -> Iterator[dict[str, Any]]:
     """Every alias, fact and relation, past ones too, as plain rows."""
-    if everything:
-        for alias in names.aliases():
-            yield {"type": "alias", "alias": alias.alias, "entity": alias.entity}
+    for alias in names.aliases():
+        yield {"type": "alias", "alias": alias.alias, "entity": alias.entity}
     for row in facts.every(everything):
         yield {"type": "fact", **{name: getattr(row.fact, name) for name in _FACT}}
     for relation in relations.every(everything):

@@ -46,7 +46,7 @@ class KnowledgeGraph:
         self.scope = scope
         self.facts = FactTable(db)
         self.relations = RelationTable(db)
-        self.names = NameTable(db)
+        self.names = NameTable(db, scope.private)
         self.activation = Activation(self.facts, self.relations, clock)
         self.change = Change(self.facts, self.relations, self.names, settings.graph, clock)
 

@@ -78,6 +78,7 @@ class Ingest:
             before = self.mentions.of(path)
             self.change.facts.reshare(path, open_to_all)
             self.change.relations.reshare(path, open_to_all)
+            self.change.names.reshare(path, open_to_all)
             seen: set[str] = set()
             for saying in sayings:
                 mark = mark_of(saying)

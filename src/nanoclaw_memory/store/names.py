@@ -42,10 +42,11 @@ class Meaning:
 
 
 class NameTable:
-    """The known names of one database. Writing needs an open transaction."""
+    """The known names of one database; without `sees_all` only shared aliases. Writing needs a transaction."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Database, sees_all: bool = True) -> None:
         self.db = db
+        self._seen = "1" if sees_all else "shared"  # our own SQL: which aliases count
 
     # ---- reading ----
 
@@ -62,7 +63,8 @@ class NameTable:
         """What each folded name is an alias of."""
         marks, params = placeholders("n", names)
         rows = self.db.query(
-            f"SELECT name, target FROM aliases WHERE name IN ({marks}) ORDER BY name, target",  # noqa: S608
+            f"SELECT name, target FROM aliases WHERE name IN ({marks}) AND {self._seen}"  # noqa: S608
+            " ORDER BY name, target",
             params,
         )
         found: dict[str, list[str]] = {}
@@ -93,8 +95,9 @@ class NameTable:
         """The aliases of each target that stand for nothing else."""
         marks, params = placeholders("t", targets)
         rows = self.db.query(
-            f"SELECT target, name FROM aliases AS own WHERE target IN ({marks}) AND NOT EXISTS"  # noqa: S608
-            " (SELECT 1 FROM aliases AS other WHERE other.name = own.name AND other.target <> own.target)",
+            f"SELECT target, name FROM (SELECT * FROM aliases WHERE {self._seen}) AS own"  # noqa: S608
+            f" WHERE target IN ({marks}) AND NOT EXISTS (SELECT 1 FROM aliases AS other"
+            f" WHERE other.name = own.name AND other.target <> own.target AND {self._seen})",
             params,
         )
         found: dict[str, list[str]] = {}
@@ -127,7 +130,8 @@ class NameTable:
     def aliases(self, target: str = "") -> list[Alias]:
         """The aliases of one folded entity, or all."""
         rows = self.db.query(
-            "SELECT alias, entity FROM aliases WHERE :target = '' OR target = :target ORDER BY name, target",
+            f"SELECT alias, entity FROM aliases WHERE (:target = '' OR target = :target) AND {self._seen}"  # noqa: S608
+            " ORDER BY name, target",
             {"target": target},
         )
         return [Alias(*row) for row in rows]
@@ -143,30 +147,39 @@ class NameTable:
         )
         return name
 
-    def add_alias(self, alias: str, entity: str, source: str) -> bool:
-        """Make `alias` another name of `entity`; False when it was."""
-        params = {"alias": alias, "entity": entity, "source": source}
+    def add_alias(self, alias: str, entity: str, source: str, shared: bool) -> bool:
+        """Make `alias` another name of `entity`; False when it was. A private one said in the open is shared."""
+        params: dict[str, Any] = {"alias": alias, "entity": entity, "source": source, "shared": int(shared)}
         params |= {"name": self.learn(alias), "target": self.learn(entity)}
         return bool(
             self.db.execute(
-                "INSERT INTO aliases (alias, entity, source, name, target)"
-                " VALUES (:alias, :entity, :source, :name, :target) ON CONFLICT DO NOTHING",
+                "INSERT INTO aliases (alias, entity, source, name, target, shared)"
+                " VALUES (:alias, :entity, :source, :name, :target, :shared) ON CONFLICT (name, target)"
+                " DO UPDATE SET shared = 1, source = excluded.source WHERE excluded.shared > aliases.shared",
                 params,
             )
+        )
+
+    def reshare(self, path: str, shared: bool) -> None:
+        """A name that a file gives may be known to as many as the file itself."""
+        self.db.execute(
+            "UPDATE aliases SET shared = :shared"
+            " WHERE shared <> :shared AND substr(source, 1, length(:path) + 1) = :path || ':'",
+            {"path": path, "shared": int(shared)},
         )
 
     def remove_alias(self, name: str, target: str = "") -> int:
         """Forget what a folded alias stands for, or one of its entities."""
         params = {"name": name, "target": target}
+        where = f"name = :name AND (:target = '' OR target = :target) AND {self._seen}"
         gone = [
             row[0]
             for row in self.db.query(
-                "SELECT target FROM aliases WHERE name = :name AND (:target = '' OR target = :target)", params
+                f"SELECT target FROM aliases WHERE {where}",  # noqa: S608
+                params,
             )
         ]
-        self.db.execute(
-            "DELETE FROM aliases WHERE name = :name AND (:target = '' OR target = :target)", params
-        )
+        self.db.execute(f"DELETE FROM aliases WHERE {where}", params)  # noqa: S608
         self.prune([name, *gone])
         return len(gone)
 
