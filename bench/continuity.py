@@ -5,7 +5,9 @@
 LoCoMo's development conversations are fed session by session as exchanges (two turns each); a month later every
 question is put as a message of a new session. `evidence` is the share of a question's evidence turns whose text is
 in the injected block (mean over questions), `any` the share of questions with at least one. The negative controls
-are the questions of the next conversation in the list. `--always` switches abstention off.
+are the questions of the next conversation in the list, put three times: as they are; with their names taken for known
+ones; and with the names of its two people exchanged for those of ours, so that only what is asked tells that it is
+foreign. `--always` switches abstention off.
 """
 
 from __future__ import annotations
@@ -105,10 +107,32 @@ def ask(memory: Memory, question: str) -> tuple[str, int, float]:
     return (block.text, block.tokens, spent) if block else ("", 0, spent)
 
 
+def speakers(sample: dict[str, Any]) -> tuple[str, str]:
+    return sample["conversation"]["speaker_a"], sample["conversation"]["speaker_b"]
+
+
+def foreign_tokens(memory: Memory, own: dict[str, Any], other: dict[str, Any], limit: int) -> list[list[int]]:
+    """Tokens injected for each question of another conversation: as it is, names known, names exchanged."""
+    exchanges = memory._conversation.rooms.exchanges
+    spread = exchanges.spread
+    names = dict(zip(speakers(other), speakers(own), strict=True))
+    found: list[list[int]] = [[], [], []]
+    for question in other["qa"][:limit]:
+        text = question["question"]
+        found[0].append(ask(memory, text)[1])
+        # Counting up to one asks whether a name was ever said.
+        exchanges.spread = lambda term, most=0: 1 if most == 1 else spread(term)  # type: ignore[method-assign]
+        found[1].append(ask(memory, text)[1])
+        exchanges.spread = spread  # type: ignore[method-assign]
+        exchanged = re.sub(r"\b(?:" + "|".join(names) + r")\b", lambda name: names[name[0]], text)
+        found[2].append(ask(memory, exchanged)[1])
+    return found
+
+
 def run(arguments: argparse.Namespace) -> None:
     samples = json.loads(arguments.data.read_text(encoding="utf-8"))
     own: list[tuple[int, float, int]] = []
-    foreign: list[int] = []
+    foreign: list[list[int]] = [[], [], []]
     times: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         for place, sample in enumerate(samples):
@@ -123,13 +147,18 @@ def run(arguments: argparse.Namespace) -> None:
                 there = plain(block)
                 share = sum(plain(texts[name])[:150] in there for name in wanted) / len(wanted)
                 own.append((question["category"], share, tokens))
-            for question in samples[(place + 1) % len(samples)]["qa"][: arguments.limit]:
-                foreign.append(ask(memory, question["question"])[1])
+            other = samples[(place + 1) % len(samples)]
+            for all_of, more in zip(
+                foreign, foreign_tokens(memory, sample, other, arguments.limit), strict=True
+            ):
+                all_of += more
             memory.close()
     report(own, foreign, times, arguments)
 
 
-def report(own: list[tuple[int, float, int]], foreign: list[int], times: list[float], arguments: Any) -> None:
+def report(
+    own: list[tuple[int, float, int]], foreign: list[list[int]], times: list[float], arguments: Any
+) -> None:
     how = f"{'cold (words only)' if arguments.cold else 'resident (words and vectors)'}"
     print(f"### Continuity, {how}{', abstention off' if arguments.always else ''}\n")
     print("| questions | number | evidence | any | silent | mean tokens |\n|---|---|---|---|---|---|")
@@ -140,10 +169,9 @@ def report(own: list[tuple[int, float, int]], foreign: list[int], times: list[fl
         shares, hit = sum(r[1] for r in rows) / count, sum(r[1] > 0 for r in rows) / count
         silent, tokens = sum(r[2] == 0 for r in rows) / count, sum(r[2] for r in rows) / count
         print(f"| {name} | {len(rows)} | {shares:.3f} | {hit:.3f} | {silent:.3f} | {tokens:.0f} |")
-    silent = sum(tokens == 0 for tokens in foreign) / max(len(foreign), 1)
-    print(
-        f"| of another conversation | {len(foreign)} | | | {silent:.3f} | {sum(foreign) / max(len(foreign), 1):.0f} |"
-    )
+    for name, found in zip(("", ", names known", ", names exchanged"), foreign, strict=True):
+        silent, mean = sum(tokens == 0 for tokens in found) / len(found), sum(found) / len(found)
+        print(f"| of another conversation{name} | {len(found)} | | | {silent:.3f} | {mean:.0f} |")
     times.sort()
     print(f"\nCPU a turn: p50 {times[len(times) // 2]:.1f} ms, p95 {times[int(len(times) * 0.95)]:.1f} ms.")
 

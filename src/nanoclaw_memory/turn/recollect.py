@@ -21,6 +21,7 @@ SAME_TOPIC = 1.5
 RECENCY_DAYS = 90.0
 RECENCY = 0.1
 YOUNG = 50
+NEAR = 0.3  # how far above unrelated texts, as 0.82 is for the local model, whose unrelated texts have 0.74
 _PHRASE = re.compile(
     r"\b(?:remember|recall|remind me|last (?:time|week|month|night|\w+day)|yesterday|the other day|earlier|previously|"
     r"(?:did|had|have) (?:we|i|you)\b|we (?:said|discussed|talked|decided|agreed|spoke)|i (?:said|told|mentioned)|"
@@ -70,12 +71,17 @@ class Evidence:
             return self.cosine >= self.near or self.covered >= 0.5 or (self.phrase and self.covered >= 0.2)
         if self.phrase:
             return self.covered >= 0.2
-        return self.covered >= (0.25 if self.names else 0.35)
+        return self.covered >= (0.32 if self.names else 0.35)
 
 
-def near(identity: str) -> float:
-    """The cosine from which an exchange counts as near, by who made the vectors: their scales differ."""
-    return 0.82 if identity.startswith("local/e5-") else 0.5
+def near(identity: str, unrelated: float | None) -> float:
+    """The cosine from which an exchange counts as near, by who made the vectors: their scales differ.
+
+    `unrelated` is the cosine that exchanges have with the message whatever they are about, if it is known.
+    """
+    if identity.startswith("local/e5-"):
+        return 0.82
+    return 0.5 if unrelated is None else unrelated + NEAR * (1 - unrelated)
 
 
 def is_noise(exchange: Exchange) -> bool:
@@ -100,7 +106,7 @@ class Recollector:
         total = max(self.exchanges.count(), 1)
         spread = {term: self.exchanges.spread(term) for term in terms}
         by_words = self.exchanges.by_words(_telling(spread, total), sight, CANDIDATES)
-        cosines, note = self._by_vector(message, sight, deadline)
+        cosines, least, note = self._by_vector(message, sight, deadline)
         scores = self._fused(by_words, cosines)
         found = self.exchanges.get(list(scores))
         scores = {number: score for number, score in scores.items() if not is_noise(found[number])}
@@ -111,17 +117,19 @@ class Recollector:
         )
         # A young archive knows few words: there, never having heard one says little.
         weights = {term: _rarity(spread[term], total + YOUNG) for term in terms}
-        return ranked, self.evidence(message, spread, weights, ranked, cosines), note
+        return ranked, self.evidence(message, spread, weights, ranked, cosines, least), note
 
-    def _by_vector(self, message: str, sight: Sight, deadline: float) -> tuple[dict[int, float], str]:
+    def _by_vector(self, message: str, sight: Sight, deadline: float) -> tuple[dict[int, float], float, str]:
+        """Cosines of the nearest exchanges, the cosine from which one is near, and why there are none."""
         try:
             asked = self.rooms.asked(message, deadline)
         except ProviderError as error:
-            return {}, f"vectors: {error.message}"
+            return {}, 1.0, f"vectors: {error.message}"
         if asked is None:
-            return {}, self.rooms.without_embedder
-        near = self.exchanges.by_vector(asked.identity.key, asked.vector, sight, CANDIDATES)
-        return dict(near), ""
+            return {}, 1.0, self.rooms.without_embedder
+        identity = asked.identity.key
+        found = self.exchanges.by_vector(identity, asked.vector, sight, CANDIDATES)
+        return dict(found), near(identity, self.exchanges.unrelated(identity, asked.vector)), ""
 
     def _fused(self, by_words: list[tuple[int, float]], cosines: dict[int, float]) -> dict[int, float]:
         """Keyword score by its maximum, cosine by its span, weighed as the embedder asks."""
@@ -167,6 +175,7 @@ class Recollector:
         weights: Mapping[str, float],
         ranked: Sequence[Recollection],
         cosines: Mapping[int, float],
+        least: float,
     ) -> Evidence:
         """What speaks for having heard of this before, from the best candidates."""
         texts = [_folded(f"{one.exchange.user_message} {one.exchange.agent_response}") for one in ranked[:5]]
@@ -174,14 +183,13 @@ class Recollector:
         names = {name.casefold().removesuffix("'s").removesuffix("’s") for name in _NAME.findall(message)}
         names = {name for name in names if len(name) > 2}
         known = sum((spread.get(name) or self.exchanges.spread(name, 1)) > 0 for name in names)
-        chain = self.rooms.embedder
         return Evidence(
             phrase=bool(_PHRASE.search(message)),
             cosine=max(cosines.values(), default=0.0),
             covered=max(held, default=0.0) / (sum(weights.values()) or 1.0),
             known_names=known / len(names) if names else 1.0,
             names=len(names),
-            near=near(chain.identity.key) if chain is not None else 1.0,
+            near=least,
         )
 
 

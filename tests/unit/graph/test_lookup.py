@@ -104,6 +104,13 @@ def test_keywords_find_facts_and_relations_when_no_entity_is_named(known: Memory
     assert (relation.text, relation.score, relation.phase) == ("Dana → manages → User", 40, 4)
 
 
+def test_a_search_for_named_entities_only_gives_the_same_or_nothing(known: Memory) -> None:
+    graph, unnamed, named = known.graph, "anything with PostgreSQL?", "What is Keystone's port?"
+    assert graph.search(named, named_only=True).hits == graph.search(named).hits != ()
+    assert graph.search(unnamed).hits
+    assert graph.search(unnamed, named_only=True).hits == ()
+
+
 def test_a_question_over_two_relations(known: Memory) -> None:
     hit = known.graph_search("Who manages the owner of Keystone?").hits[0]
     assert hit.text == "Dana → manages → User"

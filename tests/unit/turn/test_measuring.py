@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.store.turns import Measure
-from nanoclaw_memory.turn import anchors, claims, entropy, loops, principles, topics, wording
+from nanoclaw_memory.turn import anchors, claims, entropy, loops, principles, recollect, topics, wording
 from nanoclaw_memory.turn.continuity import allot
 from nanoclaw_memory.turn.recollect import Recollection
 from nanoclaw_memory.types import Exchange, ToolCall
@@ -253,3 +253,23 @@ def test_the_newest_tier_is_filled_first_and_leftovers_are_used():
     assert kept(60) == [1, 5]
     assert kept(10_000) == [1, 2, 3, 4, 5, 6]
     assert kept(10) == []
+
+
+def test_an_exchange_is_near_when_it_stands_well_above_unrelated_ones():
+    assert recollect.near("local/e5-small-v2-int8@384", 0.1) == 0.82
+    assert recollect.near("azure/any@1536", None) == 0.5
+    low, high = recollect.near("azure/any@1536", 0.1), recollect.near("azure/any@1536", 0.6)
+    assert 0.1 < low < 0.5 < 0.6 < high < 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("So the Payment API waits", "discussing the payment API yesterday"),
+        ("the payment APIs wait, bathe payment API", "discussing payment API yesterday"),
+        ("bathe payment API; the payment API", "discussing the payment API yesterday"),
+        ("a payment API", "discussing payment API yesterday"),
+    ],
+)
+def test_a_topic_has_its_article_where_the_talk_gave_it_one(text, said):
+    assert said in wording.discussing("payment API", text, NOW.date() - timedelta(days=1), NOW.date())
