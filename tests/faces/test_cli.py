@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -134,6 +135,42 @@ def test_doctor_ends_every_finding_with_a_command(ncm, home):
     assert all(finding["next"] for finding in findings)
     assert any("SOUL.md has 3,000 bytes" in finding["message"] for finding in findings)
     assert any("latin.md" in finding["message"] and finding["level"] == "warning" for finding in findings)
+
+
+def test_doctor_fix_sweeps_what_killed_writers_left_over_an_hour_ago(ncm, home):
+    ncm("init")
+    old, new = home / "workspace" / ".MEMORY.md.a1.tmp", home / "workspace" / "memory" / ".x.md.b2.tmp"
+    for path, age in ((old, 4_000), (new, 60)):
+        path.write_bytes(b"half")
+        os.utime(path, (time.time() - age, time.time() - age))
+    told = [found["message"] for found in ncm("doctor", "--json").json["findings"]]
+    assert any("2 temporary files of a killed writer" in message for message in told) and old.exists()
+    assert "1 temporary file of a killed writer removed" in ncm("doctor", "--fix").out
+    assert not old.exists() and new.exists()
+    assert "removed" not in ncm("doctor", "--fix").out
+
+
+def test_doctor_and_log_go_on_with_a_log_that_a_killed_writer_tore(ncm, home):
+    ncm("init")
+    ncm("write", "first")
+    (log,) = (home / "workspace" / "memory").glob("20??-??-??.md")
+    log.write_bytes(log.read_bytes() + "- Grüß".encode()[:-1])
+    assert ncm("log").code == 0 and ncm("boot").code == 0 and "first" in ncm("boot").out
+    findings = ncm("doctor", "--json").json["findings"]
+    assert any("half a character" in found["message"] and found["level"] == "note" for found in findings)
+    assert ncm("write", "second").code == 0
+    assert "half a character" not in ncm("doctor").out
+    assert [one["text"] for one in ncm("log", "--json").json["lines"]] == ["first", "Grü", "second"]
+
+
+@pytest.mark.parametrize("below", ["a file", "/proc/nowhere"])
+def test_init_where_no_home_can_be_says_so_and_how_to_choose_another(ncm_process, home, below):
+    home.write_text("I am a file")
+    place = str(home / "home") if below == "a file" else f"{below}/home"
+    ran = ncm_process("--home", place, "init")
+    assert ran.code == 1
+    assert f"the home {place} cannot be made" in ran.err and "--home DIR" in ran.err
+    assert "NANOCLAW_HOME" in ran.err and "checkpoints" not in ran.err
 
 
 def test_doctor_in_a_shared_scope_names_no_private_file(ncm, home):

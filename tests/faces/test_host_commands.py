@@ -73,10 +73,11 @@ def test_a_task_goes_through_its_life(ready, home: Path) -> None:
 
 def test_a_failing_task_is_shown_as_such(ready) -> None:
     ready("tasks", "add", "x", "--at", "2020-01-01T09:00")
-    (run,) = ready(
-        "--json", "tasks", "run", "--command", f"{sys.executable} -c 'raise SystemExit(7)' {{task}}"
-    ).json["runs"]
+    ran = ready("--json", "tasks", "run", "--command", f"{sys.executable} -c 'raise SystemExit(7)' {{task}}")
+    (run,) = ran.json["runs"]
     assert (run["status"], run["error"]) == ("error", "exit code 7")
+    assert ran.code == 1
+    assert ready("tasks", "run", "--command", "echo {prompt}").code == 0  # nothing is due any more
 
 
 def test_transcripts_are_listed_and_archived_by_session(ready, home: Path) -> None:

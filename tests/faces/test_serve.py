@@ -160,6 +160,9 @@ def test_what_is_said_is_archived_by_the_server_itself(served):
     through_shim(served.home, "hook", "stop", stdin=json.dumps(stop))
     with served.client() as client:
         eventually(lambda: "Six months more" in client.get(f"{API}/sessions/s1").text)
+        (exchange,) = client.get(f"{API}/sessions/s1").json()["items"]
+    assert exchange["user_message"] == "Shall we keep the REST routes?"
+    assert exchange["agent_response"] == "Six months more."
 
 
 def test_a_changed_file_is_found_without_anybody_indexing(home, ncm_process):

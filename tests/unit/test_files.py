@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from nanoclaw_memory.errors import FileProblem, InvalidValue
 from nanoclaw_memory.workspace.files import (
+    HALF,
     append_line,
     create_text,
     newline_of,
@@ -195,3 +196,43 @@ def test_the_newline_is_the_first_one_used():
     assert newline_of("a\r\nb\n") == "\r\n"
     assert newline_of("a\nb\r\n") == "\n"
     assert newline_of("none") == "\n"
+
+
+# ---- half a character at the end of a log ----
+
+TORN = "- Grüße aus Köln, 生日".encode()[:-1]
+
+
+def test_a_log_that_ends_with_half_a_character_is_read_and_says_so(tmp_path: Path):
+    path = tmp_path / "2026-02-23.md"
+    path.write_bytes(b"# 2026-02-23\n\n- one\n" + TORN)
+    assert read_text(path) == f"# 2026-02-23\n\n- one\n- Grüße aus Köln, 生{HALF}"
+    assert path.read_bytes().endswith(TORN)  # reading changes nothing
+
+
+@pytest.mark.parametrize("name", ["2026-02-23.md", "exchanges-2026-02.md"])
+def test_the_next_line_mends_it(tmp_path: Path, name: str):
+    path = tmp_path / name
+    path.write_bytes(b"- one\n" + TORN)
+    assert append_line(path, "- next") == 3
+    assert path.read_text(encoding="utf-8") == "- one\n- Grüße aus Köln, 生\n- next\n"
+
+
+@given(st.text(min_size=1, max_size=20), st.integers(min_value=1, max_value=3))
+def test_wherever_a_log_is_cut_the_next_line_stands_whole(tmp_path_factory, text: str, lost: int):
+    path = tmp_path_factory.mktemp("cut") / "2026-02-23.md"
+    raw = b"- one\n- " + text.replace("\n", " ").replace("\r", " ").encode("utf-8", "replace")
+    path.write_bytes(raw[:-lost])
+    append_line(path, "- next")
+    lines = path.read_bytes().decode("utf-8").split("\n")
+    assert lines[0] == "- one" and lines[-2:] == ["- next", ""]
+
+
+def test_only_a_torn_end_is_forgiven(tmp_path: Path):
+    path = tmp_path / "2026-02-23.md"
+    for raw in (b"caf\xe9 at nine\n" + TORN, b"- caf\xe9\n", b"\xff"):
+        path.write_bytes(raw)
+        with pytest.raises(FileProblem, match="not UTF-8"):
+            read_text(path)
+        append_line(path, "- next")
+        assert path.read_bytes().startswith(raw)

@@ -169,7 +169,11 @@ Free text that belongs to nobody.
 
 @given(st.text())
 def test_no_file_breaks_the_parser(text: str):
-    parse(text)
+    mine = "## GP-007: Ask first\n\n- Trigger: deploying\n- Gate: ask\n"
+    found = parse(f"{text.replace('`', '').replace('~', '')}\n\n{mine}")
+    assert (found[-1].id, found[-1].title) == ("GP-007", "Ask first")
+    lines = text.count("\n") + 1
+    assert all(1 <= policy.line <= lines + 2 for policy in found[:-1])
 
 
 # ---- numbering ----

@@ -59,7 +59,9 @@ def test_a_broken_ledger_starts_anew(usage, content):
 
 def test_a_ledger_that_cannot_be_written_costs_no_answer(tmp_path, clock):
     (tmp_path / "file").write_text("")
-    Usage(tmp_path / "file" / "usage.json", clock).record("a", "m", 1)
+    usage = Usage(tmp_path / "file" / "usage.json", clock)
+    usage.record("a", "m", 1)
+    assert usage.total() == () and (tmp_path / "file").read_text() == ""
 
 
 def _many(path: str) -> None:

@@ -253,18 +253,19 @@ class Care(Turns):
 
     # ---- health ----
 
-    def doctor(self) -> list[Finding]:
-        """The check-up of home, settings, files and databases."""
+    def doctor(self, fix: bool = False) -> list[Finding]:
+        """The check-up of home, settings, files and databases; `fix` removes what killed writers left."""
         from nanoclaw_memory.errors import SettingsError
         from nanoclaw_memory.types import Finding
-        from nanoclaw_memory.upkeep.doctor import Patient, examine
+        from nanoclaw_memory.upkeep.doctor import Patient, examine, sweep
 
         try:
             zone(self.settings.user.timezone)
         except SettingsError as error:  # nothing else can be examined without settings
             return [Finding("problem", error.message, error.hint)]
         patient = Patient(self.home, self.scope, self.configuration, self._existing_databases())
-        return examine(patient, self._loops())
+        swept = sweep(patient, self.clock.now()) if fix else []
+        return [*swept, *examine(patient, self._loops())]
 
     def _loops(self) -> Iterator[Finding]:
         """The learning loops; none of a memory that is not there, or that this scope may not look into."""

@@ -174,7 +174,7 @@ def read_file(path: Path) -> dict[str, Any]:
     """The JSON object of a settings file; empty when there is none."""
     try:
         text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(

@@ -6,19 +6,22 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.settings import Configuration
 from nanoclaw_memory.store.integrity import engine
 from nanoclaw_memory.store.sqlite import SqliteDatabase
+from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Finding, Scope
 from nanoclaw_memory.workspace.boot import MEMORY_MAX_LINES, SIZE_TARGETS, memory_mode
-from nanoclaw_memory.workspace.files import read_text
+from nanoclaw_memory.workspace.files import HALF, read_text
 from nanoclaw_memory.workspace.paths import Home, memory_files
 
 PENDING_FORGET = "forget.pending"  # there while a forget has more to do
 LOW_DISK = 200_000_000
+LEFT_FOR = 3_600  # seconds after which no living writer has a temporary file
 
 
 @dataclass(frozen=True)
@@ -57,14 +60,36 @@ def check_home(patient: Patient) -> Iterator[Finding]:
     free = shutil.disk_usage(root).free
     if free < LOW_DISK:
         yield Finding("problem", f"only {free // 1_000_000} MB of disk are free", f"df -h {root}")
-    leftovers = [path for path in patient.workspace.rglob(".*.tmp") if path.is_file()]
+    leftovers = list(_leftovers(patient))
     if leftovers and patient.scope.private:
-        names = " ".join(str(path) for path in leftovers[:3])
-        yield Finding("note", f"{len(leftovers)} temporary files of a killed writer are left", f"rm {names}")
+        names = " ".join(path.name for path in leftovers[:3])
+        left = f"{plural(len(leftovers), 'temporary file')} of a killed writer: {names}"
+        yield Finding("note", left, "those over an hour old go with: nanoclaw-memory doctor --fix")
     if (patient.home.data(patient.scope.group) / PENDING_FORGET).exists():
         unfinished = "a forget was killed, or kept from finishing by another process: traces may be left"
         yield Finding("problem", unfinished, "run the same nanoclaw-memory forget again")
     yield Finding("ok", f"home {root}, group {patient.scope.group}", "nanoclaw-memory status")
+
+
+def sweep(patient: Patient, now: datetime) -> list[Finding]:
+    """Remove the temporary files of killed writers; one that is not old may belong to a living one."""
+    if not patient.scope.private or not patient.workspace.is_dir():
+        return []
+    old = [path for path in _leftovers(patient) if now.timestamp() - path.stat().st_mtime > LEFT_FOR]
+    for path in old:
+        path.unlink(missing_ok=True)
+    if not old:
+        return []
+    return [
+        Finding("ok", f"{plural(len(old), 'temporary file')} of a killed writer removed", "nothing to do")
+    ]
+
+
+def _leftovers(patient: Patient) -> Iterator[Path]:
+    for folder in (patient.workspace, patient.home.data(patient.scope.group)):
+        for path in folder.rglob(".*.tmp"):
+            if path.is_file() and not path.is_symlink():
+                yield path
 
 
 def check_settings(patient: Patient) -> Iterator[Finding]:
@@ -91,6 +116,9 @@ def check_files(patient: Patient) -> Iterator[Finding]:
         except OSError as error:
             yield Finding("warning", f"{relative}: {error.strerror}", f"ls -l {path}")
             continue
+        if text.endswith(HALF):
+            torn = f"{relative} ends with half a character: a writer was killed"
+            yield Finding("note", torn, 'the next line mends it: nanoclaw-memory write "…"')
         if "\x00" in text:
             yield Finding("warning", f"{relative} is a binary file", f"mv {path} somewhere else")
     base = patient.workspace.resolve()

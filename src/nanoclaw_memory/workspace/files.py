@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,9 @@ from pathlib import Path
 from nanoclaw_memory.errors import FileProblem, InvalidValue
 
 MAX_BYTES = 10_000_000
+HALF = "\ufffd"  # stands for the half of a character at the end of a log whose writer was killed
+# Files that we append to: the end of one may be torn, and all before it is sound.
+_APPENDED = re.compile(r"(?:exchanges-)?\d{4}-\d{2}(?:-\d{2})?\.md")
 
 
 def read_text(path: Path, limit: int = MAX_BYTES) -> str:
@@ -39,6 +43,8 @@ def read_text(path: Path, limit: int = MAX_BYTES) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
+        if _APPENDED.fullmatch(path.name) and _cut_off(error, raw):
+            return raw[: error.start].decode("utf-8") + HALF
         raise FileProblem(
             f"{path.name} is not UTF-8 text (byte {error.start:,})",
             f"convert a copy: iconv -f latin1 -t utf-8 {path.name} > new.md; it was left as it is",
@@ -83,7 +89,7 @@ def append_line(path: Path, line: str, header: str = "") -> int:
     with locked(path.parent), _translated(path):
         handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            before = _head_and_tail(handle)
+            before = _mended(handle, path)
             newline = "\r\n" if b"\r\n" in before.head else "\n"
             text = line + newline
             if not before.size:
@@ -169,6 +175,26 @@ class _Ends:
 def _head_and_tail(handle: int) -> _Ends:
     size = os.fstat(handle).st_size
     return _Ends(size, os.pread(handle, 4096, 0), os.pread(handle, 1, max(size - 1, 0)))
+
+
+def _mended(handle: int, path: Path) -> _Ends:
+    """The ends of a file; half a character that a killed writer left at the end of a log is taken off first."""
+    before = _head_and_tail(handle)
+    if before.tail < b"\x80" or not _APPENDED.fullmatch(path.name):
+        return before
+    raw = os.pread(handle, before.size, 0)
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if _cut_off(error, raw):
+            os.ftruncate(handle, error.start)
+            return _head_and_tail(handle)
+    return before
+
+
+def _cut_off(error: UnicodeDecodeError, raw: bytes) -> bool:
+    """Whether nothing is wrong with a text but that its last character is not whole."""
+    return error.reason == "unexpected end of data" and error.end == len(raw)
 
 
 def _write_all(handle: int, raw: bytes, size: int) -> None:

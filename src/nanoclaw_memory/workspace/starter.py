@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from datetime import date
 
+from nanoclaw_memory.errors import FileProblem
 from nanoclaw_memory.types import MAIN_GROUP, Created
 from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.files import create_text, make_folder
@@ -94,8 +97,21 @@ What every group may read. Project files here are `project-SLUG.md`.
 """
 
 
+def _make_home(home: Home) -> None:
+    try:
+        home.root.mkdir(parents=True, exist_ok=True)
+        if not os.access(home.root, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise FileProblem(
+            f"the home {home.root} cannot be made: {error.strerror}",
+            "check its permissions, or choose another: nanoclaw-memory --home DIR init, or set NANOCLAW_HOME",
+        ) from None
+
+
 def initialise(home: Home, group: str, today: date) -> Created:
     """Create what is missing for a group, and say what was kept."""
+    _make_home(home)
     workspace = home.workspace(group)
     texts = {workspace / name: text for name, text in STARTERS.items()}
     texts[workspace / log_path(today)] = log.header(today)

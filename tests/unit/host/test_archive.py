@@ -128,7 +128,10 @@ def test_plain_messages_are_read_from_a_list_or_from_lines(tmp_path: Path) -> No
 
 @given(st.lists(st.one_of(st.none(), st.integers(), st.text(), st.dictionaries(st.text(), st.text()))))
 def test_records_of_any_shape_never_break_the_reader(records: list[object]) -> None:
-    transcript_of(records)
+    good = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yo"}]
+    said = transcript_of([*good, *records]).said
+    assert said[0] == Said("User", "hi") and said[1].speaker == "Agent"
+    assert {turn.speaker for turn in said} == {"User", "Agent"} and all(turn.text for turn in said)
 
 
 def test_a_missing_transcript_is_an_error_that_says_so(tmp_path: Path) -> None:

@@ -34,8 +34,9 @@ def status(caller: Caller) -> None:
 
 
 @command("doctor")
+@click.option("--fix", is_flag=True, help="Remove temporary files of killed writers, over an hour old.")
 @pass_caller
-def doctor(caller: Caller) -> None:
+def doctor(caller: Caller, fix: bool) -> None:
     """Check home, settings, files and databases; every finding ends with the command that helps.
 
     Exit 1 when a problem was found.
@@ -43,9 +44,10 @@ def doctor(caller: Caller) -> None:
     \b
     ncm doctor
     ncm doctor --json
+    ncm doctor --fix
     """
     with caller.memory() as memory:
-        findings = memory.doctor()
+        findings = memory.doctor(fix)
     lines = [f"{SIGNS[found.level]} {found.message}\n    {found.next}" for found in findings]
     caller.show({"findings": findings}, "\n".join(lines))
     if any(found.level == "problem" for found in findings):

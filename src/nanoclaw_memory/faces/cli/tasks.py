@@ -137,7 +137,7 @@ def run(caller: Caller, command: str, timeout: float, watch: bool) -> None:
     """Run what is due now, each task as a command.
 
     The command is started without a shell, in the group's directory, with the agent's HOME of that group.
-    {prompt}, {group}, {session} and {task} are filled in. Missed runs are run once.
+    {prompt}, {group}, {session} and {task} are filled in. Missed runs are run once. Exit 1 when a task failed.
 
     \b
     ncm tasks run --command "claude -p {prompt}"
@@ -149,8 +149,10 @@ def run(caller: Caller, command: str, timeout: float, watch: bool) -> None:
             if runs or not watch:
                 _show_runs(caller, runs)
             if not watch:
-                return
+                break
             time.sleep(5)
+    if any(one.status != "success" for one in runs):
+        raise click.exceptions.Exit(1)
 
 
 def _show_runs(caller: Caller, runs: list[TaskRun]) -> None:
