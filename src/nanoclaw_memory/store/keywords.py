@@ -22,7 +22,7 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003134f"
 )
-_BEYOND = re.compile("[\u0e00-\U0010ffff]")  # no character below belongs to such a script
+_BEYOND = re.compile("[^\x00-\u0dff]")  # no character below belongs to such a script
 
 
 @functools.cache
