@@ -8,6 +8,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
+from itertools import accumulate
 from typing import Any, Protocol
 
 from nanoclaw_memory.store.keywords import spaced
@@ -164,14 +166,25 @@ class Marks:
     kept: frozenset[str]
 
     @cached_property
-    def _lengths(self) -> tuple[int, ...]:
-        heads = {mark.partition(":")[0] for mark in self.kept if ":" in mark}
-        return tuple(sorted(int(head) for head in heads if head != "0"))
+    def _by_length(self) -> dict[int, set[str]]:
+        found: dict[int, set[str]] = {}
+        for mark in self.kept:
+            length, colon, own = mark.partition(":")
+            if colon and length != "0":
+                found.setdefault(int(length), set()).add(own)
+        return found
 
     def spans(self, said: Words) -> Iterator[tuple[int, int]]:
-        for length in self._lengths:
+        if not said or not self._by_length:
+            return
+        # One text for all: joining the words of every place anew would take most of the time.
+        raw = " ".join(said).encode("utf-8", "surrogatepass")
+        starts = list(
+            accumulate((len(word.encode("utf-8", "surrogatepass")) + 1 for word in said), initial=0)
+        )
+        for length, marks in sorted(self._by_length.items()):
             for place in range(len(said) - length + 1):
-                if f"{length}:{_mark(said[place : place + length])}" in self.kept:
+                if sha256(raw[starts[place] : starts[place + length] - 1]).hexdigest() in marks:
                     yield place, place + length
 
     def is_whole(self, said: Words) -> bool:
