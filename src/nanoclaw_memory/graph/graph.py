@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.graph.activation import Activation
-from nanoclaw_memory.graph.change import Change, Origin
 from nanoclaw_memory.graph.entities import Resolver
 from nanoclaw_memory.graph.lookup import Lookup
 from nanoclaw_memory.graph.scoring import Scoring
@@ -25,6 +24,7 @@ from nanoclaw_memory.types import Fact, GraphAnswer, GraphHit, Ingested, Scope, 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from nanoclaw_memory.graph.change import Change, Origin
     from nanoclaw_memory.graph.exchange import Imported
     from nanoclaw_memory.graph.ingest import Ingest
     from nanoclaw_memory.graph.view import Neighbourhood
@@ -48,7 +48,6 @@ class KnowledgeGraph:
         self.relations = RelationTable(db)
         self.names = NameTable(db, scope.private)
         self.activation = Activation(self.facts, self.relations, clock)
-        self.change = Change(self.facts, self.relations, self.names, settings.graph, clock)
 
     # ---- asking ----
 
@@ -249,6 +248,13 @@ class KnowledgeGraph:
     # ---- inside ----
 
     @cached_property
+    def change(self) -> Change:
+        """What writes; a process that only asks does not load it."""
+        from nanoclaw_memory.graph.change import Change
+
+        return Change(self.facts, self.relations, self.names, self.settings.graph, self.clock)
+
+    @cached_property
     def _ingest(self) -> Ingest:
         from nanoclaw_memory.graph.ingest import Ingest
 
@@ -270,6 +276,8 @@ class KnowledgeGraph:
     @property
     def _origin(self) -> Origin:
         """Provenance comes from the scope, never from arguments."""
+        from nanoclaw_memory.graph.change import Origin
+
         source = f"session {self.scope.session_id}" if self.scope.session_id else "direct"
         return Origin(source, shared=not self.scope.private, sees_all=self.scope.private)
 

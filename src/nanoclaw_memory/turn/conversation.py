@@ -12,7 +12,6 @@ from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.store.exchanges import Sight
 from nanoclaw_memory.store.keywords import terms_of
-from nanoclaw_memory.store.tombstones import TombstoneTable
 from nanoclaw_memory.store.turns import Injection
 from nanoclaw_memory.telemetry import Telemetry
 from nanoclaw_memory.turn import archive, blocks, loading, topics
@@ -31,6 +30,7 @@ from nanoclaw_memory.types import (
 from nanoclaw_memory.workspace.paths import FORGOTTEN_MARK
 
 if TYPE_CHECKING:
+    from nanoclaw_memory.store.tombstones import TombstoneTable
     from nanoclaw_memory.types import Transcript
 
 MAX_SIDE = 40_000  # characters of one side of an exchange that are kept
@@ -75,7 +75,7 @@ class Conversation:
         agent, more = self._kept(agent)
         if not user and not agent:
             raise InvalidValue("the exchange is empty", "give what was asked and what was answered")
-        if TombstoneTable(self.rooms.database("facts")).forgets(user, agent):
+        if self._tombstones.forgets(user, agent):
             said = PluginNote("continuity", "holds what a person asked to forget, so it was not archived")
             return Recorded(0, False, hidden + more, notes=(said,))
         scope = self.rooms.scope
@@ -181,12 +181,18 @@ class Conversation:
         if "pipeline" in self.__dict__:
             self.pipeline.close()
 
+    @property
+    def _tombstones(self) -> TombstoneTable:
+        from nanoclaw_memory.store.tombstones import TombstoneTable
+
+        return TombstoneTable(self.rooms.database("facts"))
+
     def _unforgotten(self, text: str) -> str:
         """A text with `[forgotten]` for what a person asked to forget: plugins keep what they are told."""
         rooms = self.rooms
         if not text or not (rooms.home.data(rooms.scope.group) / FORGOTTEN_MARK).exists():
             return text
-        clean, count = TombstoneTable(rooms.database("facts")).masked(text)
+        clean, count = self._tombstones.masked(text)
         if count:
             self.telemetry.record("forgotten", where="turn", places=count)
         return clean

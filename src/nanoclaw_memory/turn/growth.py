@@ -9,7 +9,6 @@ from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.lessons import corrections, matching, maturity
 from nanoclaw_memory.lessons.corrections import Correction
-from nanoclaw_memory.lessons.extraction import extract
 from nanoclaw_memory.lessons.matching import UNMEASURED, Reach
 from nanoclaw_memory.store.lessons import NewLesson
 from nanoclaw_memory.turn import blocks, entropy
@@ -111,6 +110,8 @@ class Growth(Plugin):
         return outcome.injected_at == latest and " ".join(outcome.query.split())[:100] == said
 
     def _learn(self, exchange: Exchange, found: Sequence[Correction]) -> None:
+        from nanoclaw_memory.lessons.extraction import extract
+
         before = [
             one
             for one in self.rooms.exchanges.of_session(exchange.session_id, exchange.private, 2)

@@ -39,6 +39,7 @@ _DENIAL = re.compile(
     r"no (?:memory|record) of|i have no (?:memory|record)|daran erinnere ich mich nicht|ich habe keine erinnerung)\b",
     re.IGNORECASE,
 )
+_OF_MEMORY = ("memor", "record", "recol", "recall", "remember", "erinner")  # one is in every denial
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w'’-]+", re.UNICODE)
 
@@ -86,9 +87,12 @@ def near(identity: str, unrelated: float | None) -> float:
 
 def is_noise(exchange: Exchange) -> bool:
     """Whether an exchange only asks for memory, or only denies it."""
-    return bool(
-        _ASKS_FOR_MEMORY.match(exchange.user_message) or _DENIAL.search(exchange.agent_response[:400])
-    )
+    answer = exchange.agent_response[:400]
+    folded = answer.casefold()
+    speaks_of_it = any(
+        word in folded for word in _OF_MEMORY
+    )  # cheaper than the pattern, for most answers do not
+    return bool(_ASKS_FOR_MEMORY.match(exchange.user_message) or (speaks_of_it and _DENIAL.search(answer)))
 
 
 class Recollector:
@@ -163,7 +167,8 @@ class Recollector:
     def _weighed(exchange: Exchange, score: float, now: datetime, topic_words: Sequence[str]) -> float:
         age = max((now - moment_of(exchange.timestamp)).total_seconds() / 86_400, 0.0)
         fresh = 1.0 - RECENCY + RECENCY * 2.0 ** (-age / RECENCY_DAYS)
-        same = any(word in exchange.topic.casefold() for word in topic_words)
+        topic = exchange.topic.casefold() if topic_words else ""
+        same = any(word in topic for word in topic_words)
         return float(score * fresh * (SAME_TOPIC if same else 1.0))
 
     # ---- is there anything to remember? ----

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.lessons import corrections
-from nanoclaw_memory.lessons.extraction import principle_of
 from nanoclaw_memory.store.exchanges import Sight
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.turns import Measure, Sign
@@ -131,6 +130,7 @@ class Stability(Plugin):
             self.rooms.turns.put_signs(exchange.session_id, signs)
 
     def _signs(self, exchange: Exchange, moment: Moment) -> Iterator[tuple[str, str]]:
+        from nanoclaw_memory.lessons.extraction import principle_of
         from nanoclaw_memory.turn import claims
 
         if done := entropy.plan_as_done(exchange.user_message, exchange.agent_response):
