@@ -64,7 +64,8 @@ def add(caller: Caller, user: str, agent: str, tools: tuple[str, ...], at: str |
         result = memory.after_turn(user, agent, calls, moment)
     known = "" if result.new else " (known already)"
     masked = f", {result.redacted} credentials masked" if result.redacted else ""
-    caller.show(result, f"exchange {result.id}{known}, entropy {result.entropy:.1f}{masked}")
+    told = f"exchange {result.id}{known}, entropy {result.entropy:.1f}{masked}"
+    caller.show(result, told if result.id else "not archived")
     if not caller.json:
         _tell(result.notes)
 
