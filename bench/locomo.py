@@ -142,11 +142,12 @@ def _day(text: str) -> str:
 
 def _write(home: Path, conversation: Conversation, models: Path) -> None:
     with Memory.open(home) as memory:
-        (home / "workspace" / "conversations").mkdir(parents=True, exist_ok=True)
+        home.mkdir(parents=True, exist_ok=True)
         if not (home / "models").is_symlink():
             (home / "models").symlink_to(models.resolve())
         for path, text in conversation.files.items():
             target = home / "workspace" / path
+            target.parent.mkdir(parents=True, exist_ok=True)
             if not target.exists():
                 target.write_text(text, encoding="utf-8")
         began = time.process_time()

@@ -1,10 +1,10 @@
 """Search at 1k to 1M chunks: index rate, CPU of each stage, memory, disk; beside plain FTS5 + sqlite-vec.
 
-    python bench/scale.py [--sizes 1000,10000,100000] [--models DIR] [--keep DIR]
+    python bench/scale.py [--sizes 1000,10000,100000] [--real 2000] [--models DIR] [--keep DIR] [--baseline]
 
-Texts are docstrings of the installed Python packages. The first 2,000 are embedded by the local model; the vectors
-of the rest are those with noise (embedding a million texts takes hours), which the table of recall allows for: it
-compares the one-bit sketch with exact search on real vectors and on noisy ones.
+Texts are docstrings of the installed Python packages. The first `--real` are embedded by the local model; the vectors
+of the rest are those with noise (embedding a million texts takes hours). What the one-bit sketch finds of an exact
+search is measured at each size, and on the real vectors alone for several depths of rescoring.
 """
 
 from __future__ import annotations
@@ -33,12 +33,11 @@ from nanoclaw_memory.providers.local import LocalEmbedder
 from nanoclaw_memory.search.candidates import Candidates
 from nanoclaw_memory.search.hybrid import Question, Searcher
 from nanoclaw_memory.store import vectors
-from nanoclaw_memory.store.chunks import Chunks, Coded, FileRow, NewChunk
+from nanoclaw_memory.store.chunks import Chunks, FileRow, NewChunk
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.types import Chunk
 
-REAL = 2_000
 PER_FILE = 50
 QUESTIONS = 60
 
@@ -65,15 +64,16 @@ def main() -> None:
     random.Random(1).shuffle(texts)
     model = LocalEmbedder(options.models / "e5-small-v2")
     began = time.process_time()
-    kept = options.keep / "real.npy" if options.keep else None
+    kept = options.keep / f"real-{options.real}.npy" if options.keep else None
     if kept and kept.exists():
         real = np.load(kept)
     else:
-        real = model.embed_documents(texts[:REAL])
-        print(f"embedding: {REAL / (time.process_time() - began):.0f} texts a second of CPU\n")
+        real = model.embed_documents(texts[: options.real])
+        print(f"embedding: {options.real / (time.process_time() - began):.0f} texts a second of CPU\n")
         if kept:
+            kept.parent.mkdir(parents=True, exist_ok=True)
             np.save(kept, real)
-    questions = questions_of(texts[REAL : REAL + QUESTIONS])
+    questions = questions_of(texts[-QUESTIONS:])
     known = {question: model.embed_query(question) for question in questions}
     chain = Chain((Prepared(model.identity, known),))
     rows = []
@@ -82,7 +82,7 @@ def main() -> None:
             folder = (options.keep or Path(scratch)) / str(size)
             rows.append(measure(folder, size, texts, real, chain, questions, options))
     head = ["chunks", "index /s", "DB MB", "load s", "RSS MB", "keyword p50", "vector p50", "hybrid p50", "hybrid p95",
-            "plain FTS5", "sqlite-vec"]  # fmt: skip
+            "of the top 10", "of the top 100", "plain FTS5", "sqlite-vec"]  # fmt: skip
     table(head, rows)
     print()
     recall(real, known)
@@ -91,6 +91,7 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--sizes", default="1000,10000,100000")
+    parser.add_argument("--real", type=int, default=2_000, help="how many texts are really embedded")
     parser.add_argument("--models", type=Path, default=Path("~/.nanoclaw/models").expanduser())
     parser.add_argument("--keep", type=Path)
     parser.add_argument(
@@ -136,19 +137,15 @@ def build(folder: Path, size: int, texts: list[str], real: Any, key: str) -> tup
         count = min(PER_FILE, size - first)
         new = [chunk_of(number, texts) for number in range(first, first + count)]
         row = FileRow(0, f"memory/note-{first}.md", 1, 1, str(first), "bench", "")
-        base = real[[number % REAL for number in range(first, first + count)]]
-        if first >= REAL:
+        base = real[[number % len(real) for number in range(first, first + count)]]
+        if first >= len(real):
             base = base + noise.normal(0, 0.02, base.shape).astype(np.float32)
             base /= np.linalg.norm(base, axis=1, keepdims=True)
         coded = vectors.coded([one.fingerprint for one in new], base)
         with chunks.database.transaction():
             chunks.put_file(row, new)
-            _put_vectors(chunks, key, coded)
+            chunks.put_vectors(key, coded)
     return chunks, size / (time.process_time() - began)
-
-
-def _put_vectors(chunks: Chunks, key: str, coded: list[Coded]) -> None:
-    chunks.put_vectors(key, coded)
 
 
 def chunk_of(number: int, texts: list[str]) -> NewChunk:
@@ -181,10 +178,11 @@ def measure(
     candidates.pool(questions[0], fast=False)
     load = time.process_time() - began
     searcher.search(Question(questions[0], 10, date(2026, 1, 1)))
-    keyword = timed(lambda question: chunks.match(candidates._terms(question), 100, None), questions)
+    keyword = timed(lambda question: chunks.match(candidates._terms(question)[0], 100, None), questions)
     matrix = candidates._matrix(chain.identity.key, chain.identity.dimensions)
     vector = timed(lambda question: matrix.nearest(chain.embed_query(question).vector, 100), questions)
     hybrid = timed(lambda question: searcher.search(Question(question, 10, date(2026, 1, 1))), questions)
+    held = found_of_exact(matrix, [chain.embed_query(question).vector for question in questions])
     disk = sum(path.stat().st_size for path in folder.glob("index.db*")) / 1e6
     memory = resident(folder, options.models, questions[0])
     plain, brute = (
@@ -193,7 +191,7 @@ def measure(
         else (float("nan"), float("nan"))
     )
     chunks.database.close()
-    return [f"{size:,}", rate, disk, load, memory, keyword[0], vector[0], *hybrid, plain, brute]
+    return [f"{size:,}", rate, disk, load, memory, keyword[0], vector[0], *hybrid, *held, plain, brute]
 
 
 def resident(folder: Path, models: Path, question: str) -> float:
@@ -268,24 +266,36 @@ def baselines(
     return plain, found
 
 
+def found_of_exact(matrix: vectors.Matrix, queries: list[Any]) -> list[float]:
+    """What a search by vectors holds of the exact top 10 and top 100."""
+    shares = []
+    for query in queries:
+        scores = np.concatenate(
+            [
+                matrix.similarities(query, np.arange(start, min(start + 50_000, len(matrix.ids))))
+                for start in range(0, len(matrix.ids), 50_000)
+            ]
+        )
+        exact = matrix.ids[np.argsort(-scores, kind="stable")[:100]].tolist()
+        found = {key for key, _ in matrix.nearest(query, 100)[0]}
+        shares.append([len(found.intersection(exact[:top])) / top for top in (10, 100)])
+    return [float(share) for share in np.mean(shares, axis=0)]
+
+
 def recall(real: Any, known: dict[str, Any]) -> None:
-    """How much of the exact top 100 and top 10 the sketch with rescoring finds."""
-    noise = np.random.default_rng(4)
+    """How much of the exact top 10 and top 100 of real vectors the sketch finds, by how many rows are rescored."""
+    coded = vectors.coded([b""] * len(real), real)
+    codes = np.stack([np.frombuffer(one.codes, dtype=np.int8) for one in coded])
+    scales = np.array([one.scale for one in coded], dtype=np.float32)
+    sketch = vectors.Sketch(codes, scales, vectors._mean(codes, scales))
     rows = []
-    noisy = np.concatenate([real + noise.normal(0, 0.02, real.shape).astype(np.float32) for _ in range(25)])
-    noisy /= np.linalg.norm(noisy, axis=1, keepdims=True)
-    for name, matrix in (("real, 2,000", real), ("noisy, 50,000", noisy)):
-        coded = vectors.coded([b""] * len(matrix), matrix)
-        codes = np.stack([np.frombuffer(one.codes, dtype=np.int8) for one in coded])
-        scales = np.array([one.scale for one in coded], dtype=np.float32)
-        sketch = vectors.Sketch(codes, scales, vectors._mean(codes, scales))
-        for depth in (500, 1_000, 2_000):
-            shares = []
-            for query in known.values():
-                exact = np.argsort(-(matrix @ query))
-                likely = set(sketch.likely(query, depth, None).tolist())
-                shares.append([len(likely & set(exact[:top].tolist())) / top for top in (10, 100)])
-            rows.append([name, depth, *np.mean(shares, axis=0).tolist()])
+    for depth in (100, 200, 500, 1_000, 2_000):
+        shares = []
+        for query in known.values():
+            exact = np.argsort(-(real @ query))
+            likely = set(sketch.likely(query, depth, None).tolist())
+            shares.append([len(likely & set(exact[:top].tolist())) / top for top in (10, 100)])
+        rows.append([f"real, {len(real):,}", depth, *np.mean(shares, axis=0).tolist()])
     table(["vectors", "rescored", "of the top 10", "of the top 100"], rows)
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.providers.embedder import Chain
+from nanoclaw_memory.providers.embedder import Chain, Identity
 from nanoclaw_memory.providers.fake import WordHashEmbedder
 
 
@@ -77,6 +78,49 @@ def test_the_answer_to_a_question_in_a_conversation_is_found_by_the_words_of_the
     hits = notes.search("where did Bob spend the holidays").hits
     assert hits[0].path == "conversations/2026-01-05-trip.md"
     assert any("Lisbon" in hit.text for hit in hits[:2])
+
+
+@dataclass(frozen=True)
+class Asked(WordHashEmbedder):
+    """An embedder of some provider that remembers what it was asked."""
+
+    provider: str = "local"
+    questions: list[str] = field(default_factory=list)
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(self.provider, self.model, self.dimensions)
+
+    def embed_query(self, text: str, deadline: float | None = None):
+        self.questions.append(text)
+        return super().embed_query(text)
+
+
+@pytest.mark.parametrize(("provider", "times"), [("local", 2), ("azure-openai", 1)])
+def test_a_speakers_name_does_not_drown_what_is_asked_and_a_service_is_asked_once(
+    notes: Memory, provider: str, times: int
+):
+    embedder = Asked(provider=provider)
+    notes.embedder = Chain((embedder,))
+    talk = "".join(f"**Ada**: Ada and Ada again, said Ada {number}\n" for number in range(30))
+    write(notes, "conversations/2026-01-05-talk.md", f"# Talk\n\n{talk}**Bob**: We bake sourdough bread\n")
+    notes.index()
+    embedder.questions.clear()
+    found = notes.search("does Ada bake sourdough", explain=True)
+    assert embedder.questions == ["does Ada bake sourdough", "does bake sourdough"][:times]
+    nearest = max(found.hits, key=lambda hit: hit.parts["cosine"])
+    assert ("sourdough" in nearest.text) is (times == 2)
+    embedder.questions.clear()
+    notes.search("sourdough")
+    assert embedder.questions == ["sourdough"]
+
+
+@pytest.mark.parametrize("mark", ["'", "’"])
+def test_a_possessive_finds_the_name_itself(notes: Memory, mark: str):
+    assert paths(notes.search(f"Keystone{mark}s", fast=True))[0] in (
+        "MEMORY.md",
+        "memory/project-keystone.md",
+    )
 
 
 def test_text_without_spaces_is_found(notes: Memory):

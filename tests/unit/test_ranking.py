@@ -24,9 +24,17 @@ def test_a_keyword_only_hit_surfaces_beside_vector_hits():
     assert fused[4] < fused[1] < fused[2]
 
 
-@given(_SCORES, _SCORES, st.floats(0, 1))
-def test_fused_scores_are_between_zero_and_one(keyword, vector, share):
-    fused = ranking.fused(keyword, vector, (share, 1 - share))
+def test_words_count_less_when_even_the_best_match_has_little_of_the_question():
+    keyword, vector = {1: 8.0}, {2: 0.91, 3: 0.80}
+    both = [ranking.fused(keyword, vector, (0.5, 0.5), held) for held in (1.0, 0.65, 0.1)]
+    assert both[0] == both[1]
+    assert both[2][1] < both[2][2] == max(both[2].values())
+    assert ranking.fused(keyword, {}, (0.5, 0.5), 0.1) == ranking.fused(keyword, {}, (0.5, 0.5), 1.0)
+
+
+@given(_SCORES, _SCORES, st.floats(0, 1), st.floats(0, 2))
+def test_fused_scores_are_between_zero_and_one(keyword, vector, share, held):
+    fused = ranking.fused(keyword, vector, (share, 1 - share), held)
     assert fused.keys() == keyword.keys() | vector.keys()
     assert all(0 <= score <= 1 + 1e-9 for score in fused.values())
 
@@ -55,6 +63,14 @@ def test_only_one_named_speaker_counts():
     assert ranking.asked_about("What is Ada's plan?", ["Ada", "Bob"]) == "Ada"
     assert ranking.asked_about("What did Ada tell Bob?", ["Ada", "Bob"]) == ""
     assert ranking.asked_about("What is the plan?", ["Ada", "Bob"]) == ""
+
+
+def test_a_question_loses_the_names_of_speakers_but_never_all_of_its_words():
+    speakers = ["Ada", "James", "Mary Ann"]
+    assert ranking.without_names("What is Ada's plan?", speakers) == "What is plan?"
+    assert ranking.without_names("Did James' dog bite Mary Ann, too?", speakers) == "Did dog bite too?"
+    assert ranking.without_names("Who is Ada?", speakers) == "Who is Ada?"
+    assert ranking.without_names("Where is the plan?", speakers) == "Where is the plan?"
 
 
 def test_mmr_prefers_what_says_something_new():

@@ -79,9 +79,10 @@ def asked_about(question: str, speakers: Iterable[str]) -> str:
 def without_names(question: str, speakers: Iterable[str]) -> str:
     """The question without the names of speakers; as it is when it names none or holds nothing else."""
     names = {name for speaker in speakers for name in words(speaker)}
-    kept = [word for word in question.split() if not {_owner(part) for part in words(word)} & names]
-    rest = " ".join(kept)
-    return rest if len(kept) < len(question.split()) and terms_of(rest) else question
+    asked = question.split()
+    kept = [word for word in asked if not {_owner(part) for part in words(word)} & names]
+    named = len(kept) < len(asked) and set(terms_of(question)) - names
+    return " ".join(kept) if named else question
 
 
 def _owner(word: str) -> str:
