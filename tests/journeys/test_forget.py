@@ -179,6 +179,40 @@ def test_a_rejected_value_does_not_tell_whose_it_was(memory: Memory, home: Path)
     assert traces(home, ("zebulon", "quist")) == []
 
 
+@pytest.mark.parametrize("hidden", ["\u200b", "\u00ad", "\u2060", "\ufeff", "\u202e", "\U000e0041"])
+def test_what_nobody_sees_in_a_word_does_not_bring_it_back(memory: Memory, hidden: str) -> None:
+    memory.forget(text=TEXT)
+    again = TEXT.replace("hideout", f"hide{hidden}out")
+    for tell in (lambda: memory.write(again), lambda: memory.store(again, "fact")):
+        with pytest.raises(Refused, match="asked to forget"):
+            tell()
+    assert memory.host().store_message("m", "c@g", again, "2026-02-23T11:00:00Z")
+    assert memory.host().history("c@g")[0].content == "[forgotten]"
+
+
+def test_a_source_that_tells_is_refused_and_forgotten(memory: Memory, home: Path, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(json.dumps({"entity": "Diary", "key": "colour", "value": "green", "source": TEXT}) + "\n")
+    assert memory.graph.import_file(rows).facts == 1
+    memory.forget(text=TEXT)
+    assert [fact.source for fact in memory.graph.history("Diary")] == [""]
+    rows.write_text(json.dumps({"entity": "Diary", "key": "size", "value": "small", "source": TEXT}) + "\n")
+    assert memory.graph.import_file(rows).skipped == 1
+    memory.close()
+    assert traces(home) == []
+
+
+def test_files_that_only_their_owner_may_change_are_named(memory: Memory, home: Path) -> None:
+    todo = home / "data/sessions/main/.claude/todos/1.json"
+    todo.parent.mkdir(parents=True)
+    todo.write_text(json.dumps([{"content": TEXT}]))
+    (home / "workspace/memory/old.md").write_bytes(TEXT.encode("utf-16"))
+    (home / "workspace/memory/latin.md").write_bytes(f"caf\u00e9\n{TEXT}\n".encode("latin-1"))
+    (home / "workspace/memory/other.md").write_bytes(b"\xff\xfe harmless")
+    done = memory.forget(text=TEXT, agreed=yes)
+    assert set(done.left) == {"agent/.claude/todos/1.json", "memory/old.md", "memory/latin.md"}
+
+
 def test_a_registered_name_goes_with_it(memory: Memory, home: Path) -> None:
     memory.host().register_group("x@chat", "Zebulon Quist", "family", "@Andy")
     with open_memory(home, group="family") as family:

@@ -142,6 +142,11 @@ def test_what_only_begins_alike_is_not_taken_along(other: str) -> None:
     assert not holds(WANTED, other)
 
 
+def test_a_few_characters_of_a_script_without_spaces_are_too_little() -> None:
+    long = "我的生日是五月十二日，我住在奥斯陆的海港旁边的一座红色的小木屋里，门牌号是七十七号。" * 2
+    assert holds(Phrases.asked(long), long[:30]) and not holds(Phrases.asked(long), long[:8])
+
+
 def test_a_line_that_was_cut_off_goes_and_its_neighbours_stay() -> None:
     lines = ["# Page", f"- [note] {LONG[:300]}…", "- Bert lives in Bergen", LONG[500:900].split(" ", 1)[1]]
     assert lines_holding(lines, WANTED) == {1, 3}

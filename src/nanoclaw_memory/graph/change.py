@@ -102,7 +102,7 @@ class Change:
         with self.db.transaction():
             names, row["entity"] = self._entity(row["entity"], origin.shared)
             row["name"] = fold(row["entity"])
-            self._refuse_forgotten(row["entity"], row["key"], row["value"])
+            self._refuse_forgotten(origin, row["entity"], row["key"], row["value"], row["category"])
             if self.tombstones.has(names, row["slot"], digest(row["value"])):
                 raise Refused(
                     f"{row['entity']}.{row['key']} = {row['value'][:80]} was rejected before",
@@ -205,7 +205,7 @@ class Change:
             names, row["subject"] = self._entity(row["subject"], origin.shared)
             objects, row["object"] = self._entity(row["object"], origin.shared)
             row |= {"subject_name": fold(row["subject"]), "object_name": fold(row["object"])}
-            self._refuse_forgotten(row["subject"], row["predicate"], row["object"])
+            self._refuse_forgotten(origin, row["subject"], row["predicate"], row["object"])
             if self.tombstones.has(names, row["slot"], digest(row["object"])):
                 raise Refused(
                     f"{row['subject']} → {row['predicate']} → {row['object']} was rejected before",
@@ -249,7 +249,7 @@ class Change:
         if fold(other) == fold(target):
             raise InvalidValue(f"{alias!r} is the entity's own name", "give another name of it")
         with self.db.transaction():
-            self._refuse_forgotten(other, target)
+            self._refuse_forgotten(origin, other, target)
             return self.names.add_alias(other, target, origin.source, origin.shared)
 
     # ---- taking back ----
@@ -283,8 +283,8 @@ class Change:
             names, _ = self._entity(named(entity, "entity"))
             return self.tombstones.remove(names, slot_of(named(key, "key")), digest(said(value)))
 
-    def _refuse_forgotten(self, *parts: str) -> None:
-        if self.tombstones.forgets(*parts, " ".join(parts)):
+    def _refuse_forgotten(self, origin: Origin, *parts: str) -> None:
+        if self.tombstones.forgets(*parts, " ".join(parts), origin.source):
             raise Refused(
                 "a person asked to forget this", 'if it may come back: ncm forget --text "…" --allow'
             )

@@ -193,6 +193,17 @@ def remove_graph(db: Database, rows: Mapping[str, Sequence[Row]]) -> None:
     NameTable(db).prune(names)
 
 
+def clear_sources(db: Database, wanted: Wanted) -> None:
+    """An import may name any source: one that tells is taken off what it is the source of."""
+    for table in ("facts", "relations", "aliases"):
+        for (source,) in db.query(f"SELECT DISTINCT source FROM {table} WHERE source <> ''"):  # noqa: S608
+            if holds(wanted.matcher, str(source)):
+                db.execute(
+                    f"UPDATE {table} SET source = '' WHERE source = :source",  # noqa: S608
+                    {"source": source},
+                )
+
+
 def veil_tombstones(db: Database, wanted: Wanted) -> None:
     """Rejected values are kept away under their entity's name: where that tells, a fingerprint takes its place."""
     for key, *texts in db.query("SELECT id, name, slot, reason FROM tombstones"):

@@ -22,15 +22,21 @@ SPOKEN = 5  # the same for what was said in conversations
 # A copy that was cut off is known by this many words: from the text's own start, or from anywhere within it.
 CUT_OPENING = 6
 CUT_INSIDE = 12
+CUT_LETTERS = 24  # and by this many letters: in some scripts a character is a word
 FORGOTTEN = "[forgotten]"  # stands in the place of what was taken out
+# What nobody sees: it must not keep a word from being known. Some of it is taken out again before a text is stored.
+_HIDDEN = re.compile(
+    "[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e0fff]"
+)
 _RUN = re.compile(r"\S+")
 _LINE = re.compile(r"[^\n]*\S[^\n]*")
 _ENDS = re.compile(r"\n|…")  # where a copy may have been cut
 
 
 def words_of(text: str) -> Words:
-    """The words by which a text is known: no case, no punctuation, no mark-up."""
-    plain = unicodedata.normalize("NFKC", text).replace("'", " ").replace("’", " ")
+    """The words by which a text is known: no case, no punctuation, no mark-up, nothing that hides in a word."""
+    plain = unicodedata.normalize("NFKC", _HIDDEN.sub("", text)).replace("'", " ").replace("’", " ")
     return tuple(words(spaced(plain)))
 
 
@@ -142,13 +148,13 @@ class Phrases:
         for place, word in enumerate(said):
             for phrase in self._by_first.get(word, ()):
                 end = _cut_at(said, place, phrase, 0, closing)
-                if CUT_OPENING <= end - place < len(phrase):
+                if CUT_OPENING <= end - place < len(phrase) and _tells(said[place:end]):
                     yield place, end
         if self._insides:
             for place in (0, *ends):
                 for phrase, first in self._insides.get(said[place : place + CUT_INSIDE], ()):
                     end = _cut_at(said, place, phrase, first, closing)
-                    if end:
+                    if end and _tells(said[place:end]):
                         yield place, end
 
     def marks(self) -> list[str]:
@@ -250,6 +256,10 @@ def _cut_at(said: Words, place: int, phrase: Words, first: int, closing: frozens
         return end
     halved = end < len(said) and phrase[first + end - place].startswith(said[end])
     return end + 1 if halved and end + 1 in closing else 0
+
+
+def _tells(run: Words) -> bool:
+    return sum(map(len, run)) >= CUT_LETTERS
 
 
 def masked(wanted: Matcher, text: str) -> tuple[str, int]:

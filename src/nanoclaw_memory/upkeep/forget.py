@@ -281,7 +281,7 @@ class Forgetting:
     ) -> Forgotten:
         lines = sum(page.lines for page in pages if page.removed or dry_run)
         held, unreadable = self.at.files.checkpoints(self.stores.wanted) if dry_run else ([], [])
-        left = [*self.at.files.names_left(self.stores.wanted), *self.at.files.logs_left(self.stores.wanted)]
+        left = [*self.at.files.names_left(self.stores.wanted), *self.at.files.others_left(self.stores.wanted)]
         return Forgotten(
             {**counts, "lines": lines}, pages, (*held, *unreadable), tuple(left), dry_run=dry_run
         )

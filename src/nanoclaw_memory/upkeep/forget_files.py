@@ -158,10 +158,19 @@ class Files:
         else:
             path.unlink(missing_ok=True)
 
-    def logs_left(self, wanted: Wanted) -> list[str]:
-        """Files that hold it and that nobody but their owner may change: the audit log, the settings."""
+    def others_left(self, wanted: Wanted) -> list[str]:
+        """Files that hold it and that nobody but their owner may change.
+
+        The audit log, the settings, the agent's own files, and pages that are no text to us.
+        """
         fixed = (self.home.logs / "audit.jsonl", self.home.settings_file)
-        return [path.name for path in fixed if path.is_file() and _text_holds(path, wanted)]
+        own = [path.name for path in fixed if path.is_file() and _text_holds(path, wanted)]
+        own += [
+            f"agent/{relative}"
+            for relative, path in _below(agent_home(self.home, self.group))
+            if path.suffix not in (".md", ".txt", ".jsonl", ".tmp") and _bytes_hold(path, wanted)
+        ]
+        return own + [name for name, path in self._pages() if _is_no_text(path) and _bytes_hold(path, wanted)]
 
     def _machine(self) -> Iterator[tuple[str, Path]]:
         data = self.home.data(self.group)
@@ -265,6 +274,20 @@ def _text_holds(path: Path, wanted: Wanted) -> bool:
         holds(wanted.matcher, part) or (wanted.topics and words_of(part) in wanted.topics)
         for part in texts_in(text)
     )
+
+
+def _is_no_text(path: Path) -> bool:
+    try:
+        read_text(path)
+    except (FileProblem, FileNotFoundError):
+        return True
+    return False
+
+
+def _bytes_hold(path: Path, wanted: Wanted) -> bool:
+    """Whether a file of any kind holds it, as far as bytes can tell."""
+    raw = path.read_bytes()
+    return any(holds(wanted.matcher, raw.decode(code, "replace")) for code in ("utf-8", "utf-16", "latin-1"))
 
 
 def _version_of(path: Path) -> str:

@@ -225,6 +225,7 @@ class Stores:
             with _erasing(db).transaction():
                 erasure.remove_graph(db, self.graph())
                 erasure.veil_tombstones(db, self.wanted)
+                erasure.clear_sources(db, self.wanted)
 
     def _erase_entries(self) -> None:
         if not self.house.has("entries"):
