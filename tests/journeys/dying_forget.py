@@ -15,10 +15,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from word_hash import WordHashEmbedder
+
 from nanoclaw_memory import Memory, Scope
 from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.providers.embedder import Chain
-from nanoclaw_memory.providers.fake import WordHashEmbedder
 
 TEXT = "Ludmilla's secret hideout is the Quastenflosser tower in Xylophonburg"
 WORDS = ("ludmilla", "hideout", "quastenflosser", "xylophonburg")

@@ -11,9 +11,10 @@ import signal
 import sys
 from pathlib import Path
 
+from word_hash import WordHashEmbedder
+
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.providers.embedder import Chain
-from nanoclaw_memory.providers.fake import WordHashEmbedder
 
 
 def opened(home: Path, model: str, chunk_size: str) -> Memory:

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from word_hash import WordHashEmbedder
 
 from nanoclaw_memory import Memory, tokens
 from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.errors import InvalidValue, NotFound, Refused
 from nanoclaw_memory.providers.embedder import Chain
-from nanoclaw_memory.providers.fake import WordHashEmbedder
 from nanoclaw_memory.types import Scope
 
 SAMPLE = [

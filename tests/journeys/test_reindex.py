@@ -13,11 +13,11 @@ import pytest
 from dying_index import opened
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
+from word_hash import WordHashEmbedder
 
 from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.providers.embedder import Chain, Embedder, Identity
-from nanoclaw_memory.providers.fake import WordHashEmbedder
 
 KILLER = Path(__file__).with_name("dying_index.py")
 OLD = WordHashEmbedder(model="old")

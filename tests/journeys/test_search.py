@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from word_hash import WordHashEmbedder
 
 from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.providers.embedder import Chain, Identity
-from nanoclaw_memory.providers.fake import WordHashEmbedder
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from word_hash import WordHashEmbedder
 
 from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.providers.fake import WordHashEmbedder
 from nanoclaw_memory.types import ToolCall, Turn
 
 
@@ -250,6 +250,21 @@ def test_continuity_adds_nothing_to_an_unrelated_message(memory: Memory, open_me
     assert reason(turn, "continuity") == "what was said before is about something else"
     eager = open_memory(session="eager", plugins__entries__continuity__always="true")
     assert "CONTINUITY CONTEXT" in labels(eager.before_turn(asked))
+
+
+def test_one_of_two_things_asked_at_once_calls_to_mind_what_was_said_of_it(
+    memory: Memory, open_memory: Callable[..., Memory]
+):
+    memory.after_turn("The Zephyr launch moves to October", "Noted: Zephyr in October.")
+    for number in range(12):
+        memory.after_turn(f"Shall we paint room {number}?", "Good idea.")
+    later = open_memory(session="later")
+    both = (
+        "When is the Zephyr launch? And does Ingrid's bakery in Bratislava sell poppy seed strudel by post?"
+    )
+    assert any("October" in line for line in body(later.before_turn(both), "CONTINUITY CONTEXT"))
+    small_talk = "Good idea. Write a haiku about lightning striking a lonely oak"
+    assert "CONTINUITY CONTEXT" not in labels(later.before_turn(small_talk))
 
 
 def test_denials_and_questions_for_memory_are_never_recalled(

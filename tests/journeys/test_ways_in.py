@@ -263,6 +263,12 @@ def test_a_masked_message_still_calls_its_agent(scene: Scene) -> None:
     assert host.forgotten.places == 1
 
 
+def test_what_an_older_release_forgot_is_kept_out_of_chats_after_the_next_upkeep(scene: Scene) -> None:
+    (scene.home / "data" / "forgotten").unlink()  # the mark that hooks and the host look for
+    scene.memory.upkeep("ingest")
+    assert _message(scene) == "@Andy I repeat: [forgotten] all right?"
+
+
 # ---- whole files, exchanges and turns are read without it ----
 
 
@@ -452,3 +458,67 @@ def _left(scene: Scene) -> set[str]:
     """The files that hold it, but for the checkpoint that was made before."""
     found = {trace.split(":")[0] for trace in traces(scene.home, WORDS)}
     return {path for path in found if "/checkpoints/" not in path}
+
+
+# ---- the faces ----
+
+COMMANDS = [
+    ("write", TEXT),
+    ("entries", "store", TEXT, "--type", "fact"),
+    ("graph", "add", "Diary", "note", TEXT),
+    ("graph", "relate", "Diary", "says", TEXT),
+    ("graph", "alias", TEXT, "Diary"),
+    ("lessons", "add", TEXT),
+    ("policy", "add", TEXT, "--trigger", "naming it", "--gate", "ask"),
+    ("project", "new", "tower", "--title", TEXT),
+    ("checkpoint", "create", "x", "--reason", TEXT),
+    ("config", "set", "user.entity", TEXT),
+    ("tasks", "add", TEXT, "--every", "2h"),
+    ("groups", "add", "main", "--chat", "me@chat", "--name", TEXT, "--trigger", "@Andy"),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_command_is_refused_with_exit_2_and_the_way_out(
+    scene: Scene, ncm: Callable[..., Any], command: tuple[str, ...]
+) -> None:
+    ran = ncm(*command)
+    assert ran.code == 2 and "a person asked to forget this" in ran.err and "--allow" in ran.err
+    assert _left(scene) == set()
+
+
+@pytest.mark.parametrize("event", ["user-prompt-submit", "stop"])
+def test_a_hook_spools_without_it_and_never_fails(scene: Scene, ncm: Callable[..., Any], event: str) -> None:
+    said = {"prompt": f"I repeat: {TEXT}", "last_assistant_message": f"I repeat: {TEXT}", "session_id": LATER}
+    assert ncm("hook", event, stdin=json.dumps(said)).code == 0
+    assert "I repeat: [forgotten]" in (scene.home / "data/spool/spool.jsonl").read_text()
+    assert _left(scene) == set()
+
+
+def test_the_model_is_told_by_mcp(scene: Scene) -> None:
+    from mcp import Client
+
+    from nanoclaw_memory.faces.mcp import build_server
+
+    async def tell() -> list[Any]:
+        async with Client(build_server(scene.memory, "all")) as client:
+            return [
+                await client.call_tool("memory_store", {"type": "fact", "content": TEXT}),
+                await client.call_tool("memory_write", {"content": TEXT}),
+                await client.call_tool("fact_upsert", {"entity": "Diary", "key": "note", "value": TEXT}),
+            ]
+
+    for answer in asyncio.run(tell()):
+        assert answer.is_error and "asked to forget" in answer.content[0].text
+    assert _left(scene) == set()
+
+
+def test_the_memory_tool_tells_the_model(scene: Scene) -> None:
+    pytest.importorskip("anthropic")
+    from anthropic.lib.tools import ToolError
+
+    from nanoclaw_memory.faces.sdk.anthropic import MemoryTool
+
+    with pytest.raises(ToolError, match="asked to forget"):
+        MemoryTool(scene.memory).call({"command": "create", "path": "/memories/a.md", "file_text": TEXT})
+    assert _left(scene) == set()

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from word_hash import WordHashEmbedder
 
 from nanoclaw_memory.errors import ProviderError, SettingsError
 from nanoclaw_memory.providers.embedder import Chain, Identity, checked, embedder_for
-from nanoclaw_memory.providers.fake import WordHashEmbedder
 from nanoclaw_memory.settings.sections import EmbeddingsSettings
 
 WHO = Identity("test", "model", 3)

@@ -13,11 +13,11 @@ import pytest
 import stamina
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
+from word_hash import WordHashEmbedder
 
 from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.providers.embedder import Chain, embedder_for
 from nanoclaw_memory.providers.endpoint import Desk, Patience
-from nanoclaw_memory.providers.fake import WordHashEmbedder
 from nanoclaw_memory.providers.openai import OpenAIEmbedder, openai_embedder
 from nanoclaw_memory.settings.sections import EmbeddingsSettings
 

@@ -1,4 +1,4 @@
-"""A deterministic embedder for tests and demos: texts that share words are near each other."""
+"""A deterministic embedder: texts that share words are near each other."""
 
 from __future__ import annotations
 
