@@ -8,14 +8,14 @@ from nanoclaw_memory.errors import Refused, StoreError
 from nanoclaw_memory.store.older import adopt
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.store.tombstones import TombstoneTable
-from nanoclaw_memory.workspace.paths import Home
+from nanoclaw_memory.workspace.paths import FORGOTTEN_MARK, Home
 
 # Told where, and in how many places, something forgotten was kept out of a conversation.
 OnForgotten = Callable[[str, int], None]
 
 
 class Forgotten:
-    """The tombstones of all groups; nothing is opened for a group that has no graph."""
+    """The tombstones of all groups; nothing is opened for a group in which nothing was ever forgotten."""
 
     def __init__(self, home: Home, on_forgotten: OnForgotten | None = None) -> None:
         self._home = home
@@ -56,8 +56,11 @@ class Forgotten:
         self._databases.clear()
 
     def _table(self, group: str) -> TombstoneTable | None:
-        path = self._home.data(group) / "facts.db"
+        data = self._home.data(group)
+        if not (data / FORGOTTEN_MARK).exists():  # with hundreds of groups their graphs must not all be open
+            return None
         if group not in self._databases:
+            path = data / "facts.db"
             if path.is_symlink() or not path.is_file():
                 return None
             self._databases[group] = SqliteDatabase(path, "facts", adopt)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from nanoclaw_memory.errors import FileProblem
 from nanoclaw_memory.store.mentions import MentionTable
+from nanoclaw_memory.store.tombstones import TombstoneTable
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.upkeep.house import Done, House
 from nanoclaw_memory.upkeep.logbook import archives, logs
-from nanoclaw_memory.workspace.files import read_text
-from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path
+from nanoclaw_memory.workspace.files import read_text, replace_text
+from nanoclaw_memory.workspace.paths import ARCHIVE, FORGOTTEN_MARK, day_in_path
 
 VERSION = 1  # of the extraction: a new one reads every file again
 
@@ -19,6 +20,7 @@ def ingest(house: House, dry_run: bool = False) -> Done:
     Archives come first: a line that moved there must be known there before its log no longer has it.
     """
     graph = house.graph
+    _mark_forgotten(house)
     mentions = MentionTable(graph.db)
     known = mentions.read_files()
     seen, notes, changed = set(), [], 0
@@ -53,6 +55,13 @@ def ingest(house: House, dry_run: bool = False) -> Done:
             mentions.mark_read(path, "")
     changed += sum(done.added + done.retired for done in graph.seed(house.home))
     return Done(changed, tuple(notes))
+
+
+def _mark_forgotten(house: House) -> None:
+    """Hooks and the host look for this mark before they ask; older releases did not leave it."""
+    mark = house.data / FORGOTTEN_MARK
+    if not mark.exists() and TombstoneTable(house.graph.db).marks().kept:
+        replace_text(mark, "")
 
 
 def _is_log(path: str) -> bool:
