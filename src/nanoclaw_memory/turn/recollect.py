@@ -21,6 +21,8 @@ SAME_TOPIC = 1.5
 RECENCY_DAYS = 90.0
 RECENCY = 0.1
 YOUNG = 50
+BEST = 5  # candidates in which the words of a message are looked for
+MOST_SENTENCES = 20
 NEAR = 0.3  # how far above unrelated texts, as 0.82 is for the local model, whose unrelated texts have 0.74
 _PHRASE = re.compile(
     r"\b(?:remember|recall|remind me|last (?:time|week|month|night|\w+day)|yesterday|the other day|earlier|previously|"
@@ -41,6 +43,7 @@ _DENIAL = re.compile(
 )
 _OF_MEMORY = ("memor", "record", "recol", "recall", "remember", "erinner")  # one is in every denial
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w'’-]+", re.UNICODE)
 
 
@@ -121,7 +124,9 @@ class Recollector:
         )
         # A young archive knows few words: there, never having heard one says little.
         weights = {term: _rarity(spread[term], total + YOUNG) for term in terms}
-        return ranked, self.evidence(message, spread, weights, ranked, cosines, least), note
+        texts = [f"{one.exchange.user_message} {one.exchange.agent_response}" for one in ranked[:BEST]]
+        covered = _covered(message, weights, texts, chance=math.log(total + YOUNG))
+        return ranked, self.evidence(message, spread, covered, cosines, least), note
 
     def _by_vector(self, message: str, sight: Sight, deadline: float) -> tuple[dict[int, float], float, str]:
         """Cosines of the nearest exchanges, the cosine from which one is near, and why there are none."""
@@ -177,21 +182,18 @@ class Recollector:
         self,
         message: str,
         spread: Mapping[str, int],
-        weights: Mapping[str, float],
-        ranked: Sequence[Recollection],
+        covered: float,
         cosines: Mapping[int, float],
         least: float,
     ) -> Evidence:
-        """What speaks for having heard of this before, from the best candidates."""
-        texts = [_folded(f"{one.exchange.user_message} {one.exchange.agent_response}") for one in ranked[:5]]
-        held = [sum(weight for term, weight in weights.items() if _holds(text, term)) for text in texts]
+        """What speaks for having heard of this before."""
         names = {name.casefold().removesuffix("'s").removesuffix("’s") for name in _NAME.findall(message)}
         names = {name for name in names if len(name) > 2}
         known = sum((spread.get(name) or self.exchanges.spread(name, 1)) > 0 for name in names)
         return Evidence(
             phrase=bool(_PHRASE.search(message)),
             cosine=max(cosines.values(), default=0.0),
-            covered=max(held, default=0.0) / (sum(weights.values()) or 1.0),
+            covered=covered,
             known_names=known / len(names) if names else 1.0,
             names=len(names),
             near=least,
@@ -207,6 +209,28 @@ def _telling(spread: Mapping[str, int], total: int) -> list[str]:
 def _rarity(spread: int, total: int) -> float:
     """How much a word tells: much when few exchanges hold it, most when none does."""
     return math.log(1 + total / (spread + 0.5))
+
+
+def _covered(message: str, weights: Mapping[str, float], texts: Sequence[str], chance: float) -> float:
+    """The share of a message, or of one of its sentences, that one text holds, by the weight of words.
+
+    Who asks two things at once has not spoken of both together. A sentence counts by itself only when what a text
+    holds of it weighs more than what some text of so many holds by chance: "Good idea" stands in many.
+    """
+    folded = [_folded(text) for text in texts]
+    best = 0.0
+    sentences = _SENTENCE.split(message)[:MOST_SENTENCES]
+    for part in (message, *(sentences if len(sentences) > 1 else ())):
+        whole = part is message
+        own = weights if whole else {term: weights[term] for term in terms_of(part) if term in weights}
+        held = max((_held(text, own) for text in folded), default=0.0)
+        if whole or held > chance:
+            best = max(best, held / (sum(own.values()) or 1.0))
+    return best
+
+
+def _held(text: str, weights: Mapping[str, float]) -> float:
+    return sum(weight for term, weight in weights.items() if _holds(text, term))
 
 
 def _folded(text: str) -> str:
