@@ -29,7 +29,12 @@ class Topic:
 
 def phrase(text: str, limit: int = 4) -> str:
     """What a text is about, in its own words: its weightiest run of telling words; empty when it has none."""
-    runs = _runs(text[:MOST_READ])
+    return _phrase(text[:MOST_READ], limit)
+
+
+@functools.lru_cache(maxsize=512)  # a conversation comes back to the same exchanges
+def _phrase(text: str, limit: int) -> str:
+    runs = _runs(text)
     if not runs:
         return ""
     folded = [[word.casefold() for word in run] for run in runs]
