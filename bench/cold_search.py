@@ -52,7 +52,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         home = Path(scratch)
-        (home / "models").symlink_to(options.models)
+        (home / "models").symlink_to(options.models.resolve())
         memory = Memory.open(home)
         memory.init()
         write_notes(home, options.chunks)
