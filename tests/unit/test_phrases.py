@@ -41,6 +41,26 @@ def test_fingerprints_find_what_the_clear_text_finds(texts: list[str], said: str
         assert wanted.is_whole(words) == marks.is_whole(words)
 
 
+@given(text=WORDS, said=st.lists(WORDS.map(" ".join), max_size=4).map("\n".join))
+def test_a_glance_never_misses_what_the_words_would_find(text: list[str], said: str) -> None:
+    for wanted in (
+        Phrases.asked(" ".join(text * 3)),
+        Phrases.met([" ".join(text)]),
+        Phrases.spoken(said.split("\n")),
+    ):
+        for whole in (
+            said,
+            said.upper(),
+            f"{said} {' '.join(text * 3)}",
+            " ".join(text),
+            " ".join(text * 3)[:-2],
+        ):
+            words = words_of(whole)
+            ends = [len(words)]
+            found = wanted.is_whole(words) or list(wanted.spans(words)) or list(wanted.cuts(words, ends))
+            assert wanted.possible(whole) or not found
+
+
 def test_fingerprints_tell_nothing() -> None:
     marks = Phrases.asked("Anna lives in Oslo").marks()
     assert len(marks) == 1 and marks[0].startswith("4:") and "anna" not in marks[0]

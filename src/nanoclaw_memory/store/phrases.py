@@ -22,6 +22,7 @@ SPOKEN = 5  # the same for what was said in conversations
 # A copy that was cut off is known by this many words: from the text's own start, or from anywhere within it.
 CUT_OPENING = 6
 CUT_INSIDE = 12
+MOST_TELLING = 200  # words to look for at a glance
 CUT_LETTERS = 24  # and by this many letters: in some scripts a character is a word
 FORGOTTEN = "[forgotten]"  # stands in the place of what was taken out
 # What nobody sees: it must not keep a word from being known. Some of it is taken out again before a text is stored.
@@ -68,12 +69,21 @@ class Matcher(Protocol):
         """First word, and the word after the last, of every place."""
         ...
 
+    def possible(self, text: str) -> bool:
+        """False when a glance tells that a text holds nothing wanted: most do not, and words take time."""
+        ...
+
     def is_whole(self, said: Words) -> bool:
         """Whether these words are a wanted text and nothing else."""
         ...
 
+    @property
+    def may_be_cut(self) -> bool:
+        """Whether any wanted text is long enough that a part of it is known."""
+        ...
+
     def cuts(self, said: Words, ends: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """The same for copies that were cut off; `ends` are the places where a line or the text ends."""
+        """The same as `spans` for copies that were cut off; `ends` are where a line or the text ends."""
         ...
 
 
@@ -125,6 +135,20 @@ class Phrases:
             found.setdefault(phrase[0], []).append(phrase)
         return found
 
+    @cached_property
+    def _telling(self) -> frozenset[str]:
+        """Words of which any text that holds a phrase, or a part by which it is known, has at least one."""
+        runs = [phrase[:CUT_OPENING] for phrase in self.inside] + list(self.whole)
+        runs += self._insides
+        return frozenset(max(run, key=len) for run in runs)
+
+    def possible(self, text: str) -> bool:
+        # Only plain text shows its words as they are.
+        if not text.isascii() or len(self._telling) > MOST_TELLING:
+            return True
+        plain = text.lower()
+        return any(word in plain for word in self._telling)
+
     def spans(self, said: Words) -> Iterator[tuple[int, int]]:
         for place, word in enumerate(said):
             for phrase in self._by_first.get(word, ()):
@@ -133,6 +157,10 @@ class Phrases:
 
     def is_whole(self, said: Words) -> bool:
         return said in self.whole
+
+    @cached_property
+    def may_be_cut(self) -> bool:
+        return any(len(phrase) > CUT_OPENING for phrase in self.inside)
 
     @cached_property
     def _insides(self) -> dict[Words, list[tuple[Words, int]]]:
@@ -180,6 +208,9 @@ class Marks:
                 found.setdefault(int(length), set()).add(own)
         return found
 
+    def possible(self, text: str) -> bool:
+        return bool(self.kept)
+
     def spans(self, said: Words) -> Iterator[tuple[int, int]]:
         if not said or not self._by_length:
             return
@@ -196,8 +227,10 @@ class Marks:
     def is_whole(self, said: Words) -> bool:
         return bool(self.kept) and f"0:{_mark(said)}" in self.kept
 
+    may_be_cut = False  # a fingerprint says nothing of a part; each cut copy that was met has its own
+
     def cuts(self, said: Words, ends: Sequence[int]) -> Iterator[tuple[int, int]]:
-        return iter(())  # a fingerprint says nothing of a part; each cut copy that was met has its own
+        return iter(())
 
 
 @dataclass(frozen=True)
@@ -211,8 +244,15 @@ class Either:
         yield from self.first.spans(said)
         yield from self.second.spans(said)
 
+    def possible(self, text: str) -> bool:
+        return self.first.possible(text) or self.second.possible(text)
+
     def is_whole(self, said: Words) -> bool:
         return self.first.is_whole(said) or self.second.is_whole(said)
+
+    @property
+    def may_be_cut(self) -> bool:
+        return self.first.may_be_cut or self.second.may_be_cut
 
     def cuts(self, said: Words, ends: Sequence[int]) -> Iterator[tuple[int, int]]:
         yield from self.first.cuts(said, ends)
@@ -221,6 +261,8 @@ class Either:
 
 def holds(wanted: Matcher, text: str) -> bool:
     """Whether a text holds, or is, what is wanted, or a copy of it that was cut off."""
+    if not wanted.possible(text):
+        return False
     said = words_of(text)
     if not said:
         return False
@@ -234,6 +276,8 @@ def is_cut(wanted: Matcher, text: str) -> bool:
 
 
 def _cut(wanted: Matcher, text: str) -> bool:
+    if not wanted.may_be_cut:
+        return False
     said, ends = _with_ends(_ENDS.split(text))
     return any(True for _ in wanted.cuts(said, ends))
 
@@ -304,6 +348,8 @@ def masked_value(wanted: Matcher, value: Any) -> tuple[Any, int]:
 
 def lines_holding(lines: Sequence[str], wanted: Matcher) -> set[int]:
     """The lines over which a wanted text runs, counted from 0."""
+    if not wanted.possible("\n".join(lines)):
+        return set()
     every: list[str] = []
     line_of: list[int] = []
     found: set[int] = set()
@@ -315,9 +361,10 @@ def lines_holding(lines: Sequence[str], wanted: Matcher) -> set[int]:
         line_of += [number] * len(said)
     for start, end in wanted.spans(tuple(every)):
         found.update(range(line_of[start], line_of[end - 1] + 1))
-    said, ends = _with_ends(part for line in lines for part in _ENDS.split(line))
-    for start, end in wanted.cuts(said, ends):
-        found.update(range(line_of[start], line_of[end - 1] + 1))
+    if wanted.may_be_cut:
+        said, ends = _with_ends(part for line in lines for part in _ENDS.split(line))
+        for start, end in wanted.cuts(said, ends):
+            found.update(range(line_of[start], line_of[end - 1] + 1))
     return found
 
 

@@ -83,6 +83,7 @@ class Forgetting:
         replace_text(self.pending, "")
         self.at.step("pending")
         self._tombstones(changes)
+        self.stores.look_again()
         self.at.step("tombstones")
         self._erase(changes if remove_pages else [])
         held, unreadable = self.at.files.checkpoints(self.stores.wanted)

@@ -37,6 +37,7 @@ class Stores:
         self.at = premises
         self.house = premises.house
         self.wanted = Wanted()
+        self._spoken: list[Row] | None = None  # the exchanges that go, as long as they may be known
 
     def erasers(self) -> dict[str, Callable[[], None]]:
         """How each store is cleaned, in order; lessons come from exchanges, so they go before them."""
@@ -64,6 +65,8 @@ class Stores:
 
     def cut_texts(self) -> Iterator[str]:
         """What is left of longer texts where they were cut off; a fingerprint of the whole does not know them."""
+        if not self.wanted.matcher.may_be_cut:
+            return
         every = [row for _, rows in self._messages() for row in rows]
         for rows in (*self.graph().values(), *self._lessons().values()):
             every += rows
@@ -75,8 +78,14 @@ class Stores:
             every += [row for _, row in self.found(name, places)]
         yield from (text for row in every for text in row.texts if is_cut(self.wanted.matcher, text))
 
+    def look_again(self) -> None:
+        """Others may have written since; from the tombstones on nothing wanted comes in."""
+        self._spoken = None
+
     def _exchanges(self) -> list[Row]:
-        return [row for _, row in self.found("continuity", erasure.CONTINUITY[:1])]
+        if self._spoken is None:
+            self._spoken = [row for _, row in self.found("continuity", erasure.CONTINUITY[:1])]
+        return self._spoken
 
     def topics(self) -> frozenset[Words]:
         """What the exchanges that go were about."""
