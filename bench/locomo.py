@@ -1,10 +1,12 @@
 """LoCoMo through the public path: each session is an archived conversation, each question a `Memory.search`.
 
     python bench/locomo.py DATA [--models DIR] [--keep DIR] [--rerank] [--ablate] [--modes keyword,vector,hybrid]
+        [--first-person]
 
 DATA is a file of the LoCoMo shape (not shipped: its licence is CC BY-NC). One memory per conversation; the unit
 is the dialog turn; the query is the question alone. Prints Markdown tables; `--json FILE` writes all figures;
-`--ablate` takes the steps of hybrid search away one by one.
+`--ablate` takes the steps of hybrid search away one by one. `--first-person` writes the two speakers as User and Agent,
+as archives of an agent do, and asks with "I" and "you" instead of their names.
 """
 
 from __future__ import annotations
@@ -69,7 +71,8 @@ class Sums:
 
 def main() -> None:
     options = _options()
-    conversations = [_conversation(sample) for sample in json.loads(options.data.read_text(encoding="utf-8"))]
+    samples = json.loads(options.data.read_text(encoding="utf-8"))
+    conversations = [_conversation(_in_person(one) if options.first_person else one) for one in samples]
     chosen = [
         name for name in MODES if name in options.modes.split(",") or (options.rerank and "cross" in name)
     ]
@@ -95,6 +98,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--modes", default="keyword,vector,hybrid")
     parser.add_argument("--rerank", action="store_true", help="the cross-encoder too: minutes of CPU")
     parser.add_argument("--ablate", action="store_true", help="hybrid with one step left out at a time")
+    parser.add_argument("--first-person", action="store_true", help='"I" and "you" instead of names')
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
 
@@ -123,6 +127,22 @@ def _conversation(sample: dict[str, Any]) -> Conversation:
         if evidence:
             questions.append(Asked(asked["question"], evidence, asked["category"]))
     return Conversation(sample["sample_id"], files, turns, tuple(questions))
+
+
+def _in_person(sample: dict[str, Any]) -> dict[str, Any]:
+    """The sample with its first speaker as the user who asks, and the second as the agent."""
+    talk = dict(sample["conversation"])
+    called = {talk["speaker_a"]: ("User", "I", "my"), talk["speaker_b"]: ("Agent", "you", "your")}
+    for number, session in _sessions(talk):
+        talk[f"session_{number}"] = [turn | {"speaker": called[turn["speaker"]][0]} for turn in session]
+    questions = []
+    for asked in sample["qa"]:
+        text = asked["question"]
+        for name, (_, subject, owner) in called.items():
+            text = re.sub(rf"\b{name}['’]s\b", owner, text)
+            text = re.sub(rf"\b{name}\b", subject, text)
+        questions.append(asked | {"question": text})
+    return sample | {"conversation": talk, "qa": questions}
 
 
 def _sessions(talk: dict[str, Any]) -> Iterator[tuple[int, list[dict[str, str]]]]:

@@ -65,6 +65,18 @@ def test_only_one_named_speaker_counts():
     assert ranking.asked_about("What is the plan?", ["Ada", "Bob"]) == ""
 
 
+def test_i_is_the_person_and_you_the_agent_where_the_speakers_are_called_so():
+    archive = ["User", "Agent"]
+    assert ranking.asked_about("Where did I park?", archive) == "User"
+    assert ranking.asked_about("What’s my dentist called, I'm lost", archive) == "User"
+    assert ranking.asked_about("Was hast du mir empfohlen?", archive) == ""
+    assert ranking.asked_about("Which port did you choose?", archive) == "Agent"
+    assert ranking.asked_about("Can you remind me of the port?", archive) == ""
+    assert ranking.asked_about("Where is the user's car?", archive) == "User"
+    assert ranking.asked_about("Where did I park?", ["Ada", "Bob"]) == ""
+    assert ranking.asked_about("What did Ada tell me?", ["Ada", "User"]) == "Ada"
+
+
 def test_a_question_loses_the_names_of_speakers_but_never_all_of_its_words():
     speakers = ["Ada", "James", "Mary Ann"]
     assert ranking.without_names("What is Ada's plan?", speakers) == "What is plan?"

@@ -18,6 +18,11 @@ CROWDED = 0.8  # what each further one counts: other files within this margin co
 SPEAKER = 0.5  # how much more a turn of the one person counts whom the question names
 HELD = 0.65  # of the question in the best match by words: from here on words count in full
 _LENT = {-2: 0.1, -1: 0.2, 1: 0.2, 2: 0.1}
+# Who is meant by whom: the words of a person for herself and for the agent, and what archives call the two.
+_PERSON = frozenset("user human".split())
+_AGENT = frozenset("agent assistant".split())
+_I = frozenset("i me my mine myself ich mich mir mein meine meinem meinen meiner meines".split())
+_YOU = frozenset("you your yours yourself du dich dir dein deine deinem deinen deiner deines".split())
 
 
 def min_max(scores: Mapping[int, float]) -> dict[int, float]:
@@ -70,9 +75,13 @@ def lent(scores: Mapping[int, float], places: Mapping[int, Place]) -> dict[int, 
 
 
 def asked_about(question: str, speakers: Iterable[str]) -> str:
-    """The one speaker whom the question names; nobody when it names none or several."""
+    """The one speaker whom the question names, or means by "I" or "you"; nobody when it is none or several."""
     asked = {name for word in words(question) for name in (word, _owner(word))}
     named = {speaker for speaker in speakers if speaker and asked & set(words(speaker))}
+    if not named:
+        spoken = {word.replace("’", "'").partition("'")[0] for word in asked}
+        meant = (_PERSON if spoken & _I else frozenset()) | (_AGENT if spoken & _YOU else frozenset())
+        named = {speaker for speaker in speakers if speaker.casefold() in meant}
     return named.pop() if len(named) == 1 else ""
 
 
