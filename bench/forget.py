@@ -62,8 +62,8 @@ def row(name: str, prepare: Callable[[Memory], object], runs: int) -> list[objec
         return cells
 
 
-def whole_forget() -> float:
-    """CPU seconds of one forget, everything included."""
+def of_entries() -> float:
+    """CPU seconds of one forget among 1,000 entries, everything included."""
     with tempfile.TemporaryDirectory() as folder, Memory.open(Path(folder)) as memory:
         memory.init()
         for number in range(1_000):
@@ -71,6 +71,22 @@ def whole_forget() -> float:
         memory.index()
         began = time.process_time()
         memory.forget(text="Note 500 about", agreed=lambda pages: True)
+        return time.process_time() - began
+
+
+def of_exchanges(text: str) -> float:
+    """The same among 20,000 exchanges of some hundred words."""
+    made = random.Random(7)
+    with tempfile.TemporaryDirectory() as folder, Memory.open(Path(folder)) as memory:
+        memory.init()
+        table = memory._conversation.rooms.exchanges
+        with table.database.transaction():
+            for number in range(20_000):
+                asked = f"Question {number}: {' '.join(made.choices(WORDS, k=40))}"
+                answer = " ".join(made.choices(WORDS, k=60))
+                table.add("s", asked, answer, "2026-01-01T00:00:00.000Z", "", True)
+        began = time.process_time()
+        memory.forget(text=text)
         return time.process_time() - began
 
 
@@ -85,7 +101,10 @@ def main() -> None:
         *(row(f"{count:,}", partial(forgotten, count=count), runs) for count in (1, 1_000)),
     ]
     table(head, rows)
-    print(f"\nforget one of 1,000 entries: {whole_forget():.2f} s of CPU")
+    long = "the treasure lies below the third stone of the garden wall beside the old well " * 8
+    print(f"\nforget one of 1,000 entries: {of_entries():.2f} s of CPU")
+    print(f"forget a name among 20,000 exchanges: {of_exchanges('Zebulon Quist'):.2f} s")
+    print(f"forget a text of {len(long)} characters among them: {of_exchanges(long):.2f} s")
 
 
 if __name__ == "__main__":

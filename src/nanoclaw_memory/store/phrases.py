@@ -136,18 +136,18 @@ class Phrases:
         return found
 
     @cached_property
-    def _telling(self) -> frozenset[str]:
-        """Words of which any text that holds a phrase, or a part by which it is known, has at least one."""
-        runs = [phrase[:CUT_OPENING] for phrase in self.inside] + list(self.whole)
-        runs += self._insides
-        return frozenset(max(run, key=len) for run in runs)
+    def _telling(self) -> frozenset[tuple[str, ...]]:
+        """Words that stand together in any text that holds a phrase, or a part by which it is known."""
+        # Of a beginning the sixth word may be cut; of a run within the text all are whole.
+        runs = [phrase[: CUT_OPENING - 1] for phrase in self.inside] + [*self.whole, *self._insides]
+        return frozenset(tuple(sorted(set(run), key=lambda word: (len(word), word))[-2:]) for run in runs)
 
     def possible(self, text: str) -> bool:
         # Only plain text shows its words as they are.
         if not text.isascii() or len(self._telling) > MOST_TELLING:
             return True
         plain = text.lower()
-        return any(word in plain for word in self._telling)
+        return any(all(word in plain for word in words) for words in self._telling)
 
     def spans(self, said: Words) -> Iterator[tuple[int, int]]:
         for place, word in enumerate(said):
@@ -263,23 +263,20 @@ def holds(wanted: Matcher, text: str) -> bool:
     """Whether a text holds, or is, what is wanted, or a copy of it that was cut off."""
     if not wanted.possible(text):
         return False
-    said = words_of(text)
-    if not said:
-        return False
-    return wanted.is_whole(said) or any(True for _ in wanted.spans(said)) or _cut(wanted, text)
+    said, ends = _with_ends(_ENDS.split(text))
+    return _holds_whole(wanted, said) or any(True for _ in wanted.cuts(said, ends))
 
 
 def is_cut(wanted: Matcher, text: str) -> bool:
     """Whether a text holds nothing but a part of what is wanted."""
-    said = words_of(text)
-    return not wanted.is_whole(said) and not any(True for _ in wanted.spans(said)) and _cut(wanted, text)
-
-
-def _cut(wanted: Matcher, text: str) -> bool:
-    if not wanted.may_be_cut:
+    if not wanted.may_be_cut or not wanted.possible(text):
         return False
     said, ends = _with_ends(_ENDS.split(text))
-    return any(True for _ in wanted.cuts(said, ends))
+    return not _holds_whole(wanted, said) and any(True for _ in wanted.cuts(said, ends))
+
+
+def _holds_whole(wanted: Matcher, said: Words) -> bool:
+    return bool(said) and (wanted.is_whole(said) or any(True for _ in wanted.spans(said)))
 
 
 def _with_ends(parts: Iterable[str]) -> tuple[Words, list[int]]:
