@@ -138,3 +138,9 @@ def test_small_talk_of_a_conversation_is_not_kept_away() -> None:
     wanted = Phrases.spoken(["Thank you!", "How are you", "0171 5550199", "the safe is behind the door"])
     assert not holds(wanted, "thank you") and not holds(wanted, "How are you?")
     assert holds(wanted, "0171-5550199") and holds(wanted, "I think the safe is behind the door")
+
+
+def test_a_copy_that_was_cut_inside_its_sixth_word_is_known() -> None:
+    wanted = Phrases.asked("alpha bravo delta hotel india extraordinarily many more words follow")
+    assert holds(wanted, "He said: alpha bravo delta hotel india extraordi")
+    assert not holds(wanted, "He said: alpha bravo delta hotel india extraordi and so on")
