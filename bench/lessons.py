@@ -22,6 +22,7 @@ import numpy.typing as npt
 from nanoclaw_memory.lessons import matching
 from nanoclaw_memory.lessons.matching import Reach
 from nanoclaw_memory.providers.local import LocalEmbedder
+from nanoclaw_memory.turn.rooms import E5_UNRELATED
 from nanoclaw_memory.types import Lesson
 
 DATA = Path(__file__).parent / "data" / "lessons.txt"
@@ -112,12 +113,12 @@ def main() -> None:
     embedder = LocalEmbedder(arguments.models / "e5-small-v2")
     tune, held_out = read()
     base = unrelated(tune, embedder)
-    print(f"unrelated: {base:.3f} (in use: {matching.E5_UNRELATED})\n")
+    print(f"unrelated: {base:.3f} (in use: {E5_UNRELATED})\n")
     print(
         "| half | precision | recall, close | recall, far | silent on near misses | precision of meaning alone |"
     )
     print("|---|---|---|---|---|---|")
-    reach = matching.reach(embedder.identity.key, None)
+    reach = matching.reach(E5_UNRELATED)
     for name, half in (("tune", tune), ("held out", held_out)):
         near_by = cosines(half, embedder)
         print(row(f"{name}, words only", judged(half, near_by, NEVER)))

@@ -12,7 +12,6 @@ from nanoclaw_memory.types import Lesson
 # How far a cosine stands above that of unrelated texts (0: like those, 1: the same text); chosen by bench/lessons.py.
 NEAR = 0.34  # from here on meaning alone calls for a lesson
 FAR = 0.20  # below this a single shared word does not
-E5_UNRELATED = 0.744  # the cosine of unrelated texts by the local model
 UNMEASURED = 0.7  # near, for a model of which nothing is known yet
 SAME = 0.6  # share of words from which two lessons are one
 KEY_WORDS = 3
@@ -42,13 +41,8 @@ class Reach:
     far: float = -1.0
 
 
-def reach(identity: str, unrelated: float | None) -> Reach:
-    """Where near and far lie, by who made the vectors: their scales differ.
-
-    `unrelated` is the cosine that texts have with the message whatever they are about, if it is known.
-    """
-    if identity.startswith("local/e5-"):
-        unrelated = E5_UNRELATED
+def reach(unrelated: float | None) -> Reach:
+    """Where near and far lie, above the cosine that texts have with a message whatever they are about."""
     if unrelated is None:
         return Reach(UNMEASURED)
     return Reach(unrelated + NEAR * (1 - unrelated), unrelated + FAR * (1 - unrelated))

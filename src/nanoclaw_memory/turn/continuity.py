@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
+from functools import cached_property
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.clock import moment_of, stamp
@@ -34,6 +35,10 @@ class Continuity(Plugin):
         self.order = self.own.order
         self.timeout_ms = self.own.timeout_ms
 
+    @cached_property
+    def _recollector(self) -> Recollector:
+        return Recollector(self.rooms)
+
     # ---- before the answer ----
 
     def before_turn(self, message: str, moment: Moment) -> Answer:
@@ -42,8 +47,7 @@ class Continuity(Plugin):
         sight = Sight(scope.private, scope.session_id, after)
         now_topics = self._topics(moment)
         words = [word for topic in now_topics for word in topic.label.split("-")]
-        recollector = Recollector(self.rooms)
-        ranked, evidence, note = recollector.search(message, sight, moment.now, moment.deadline, words)
+        ranked, evidence, note = self._recollector.search(message, sight, moment.now, moment.deadline, words)
         notes = (note,) if note else ()
         if not ranked:
             return Silence("nothing that was said before matches", notes)

@@ -69,13 +69,12 @@ class Growth(Plugin):
             return {}, Reach(UNMEASURED), self.rooms.without_embedder
         import numpy as np
 
-        identity = asked.identity.key
-        known = self.rooms.lessons.vectors(identity)
+        known = self.rooms.lessons.vectors(asked.identity.key)
         cosines = {
             number: float(np.frombuffer(vector, dtype=np.float32) @ asked.vector)
             for number, vector in known.items()
         }
-        reach = matching.reach(identity, self.rooms.exchanges.unrelated(identity, asked.vector))
+        reach = matching.reach(self.rooms.unrelated(asked))
         least = self.own.min_similarity
         return cosines, replace(reach, near=least) if least else reach, ""
 

@@ -23,7 +23,8 @@ RECENCY = 0.1
 YOUNG = 50
 BEST = 5  # candidates in which the words of a message are looked for
 MOST_SENTENCES = 20
-NEAR = 0.3  # how far above unrelated texts, as 0.82 is for the local model, whose unrelated texts have 0.74
+NEAR = 0.2968  # how far above unrelated texts a near one is: for the local model that is a cosine of 0.82
+UNMEASURED = 0.5  # near, for a model of which nothing is known yet
 _PHRASE = re.compile(
     r"\b(?:remember|recall|remind me|last (?:time|week|month|night|\w+day)|yesterday|the other day|earlier|previously|"
     r"(?:did|had|have) (?:we|i|you)\b|we (?:said|discussed|talked|decided|agreed|spoke)|i (?:said|told|mentioned)|"
@@ -41,7 +42,6 @@ _DENIAL = re.compile(
     r"no (?:memory|record) of|i have no (?:memory|record)|daran erinnere ich mich nicht|ich habe keine erinnerung)\b",
     re.IGNORECASE,
 )
-_OF_MEMORY = ("memor", "record", "recol", "recall", "remember", "erinner")  # one is in every denial
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w'’-]+", re.UNICODE)
@@ -78,32 +78,25 @@ class Evidence:
         return self.covered >= (0.32 if self.names else 0.35)
 
 
-def near(identity: str, unrelated: float | None) -> float:
-    """The cosine from which an exchange counts as near, by who made the vectors: their scales differ.
-
-    `unrelated` is the cosine that exchanges have with the message whatever they are about, if it is known.
-    """
-    if identity.startswith("local/e5-"):
-        return 0.82
-    return 0.5 if unrelated is None else unrelated + NEAR * (1 - unrelated)
+def near(unrelated: float | None) -> float:
+    """The cosine from which an exchange is near, above the one that it has whatever it is about."""
+    return UNMEASURED if unrelated is None else unrelated + NEAR * (1 - unrelated)
 
 
 def is_noise(exchange: Exchange) -> bool:
     """Whether an exchange only asks for memory, or only denies it."""
-    answer = exchange.agent_response[:400]
-    folded = answer.casefold()
-    speaks_of_it = any(
-        word in folded for word in _OF_MEMORY
-    )  # cheaper than the pattern, for most answers do not
-    return bool(_ASKS_FOR_MEMORY.match(exchange.user_message) or (speaks_of_it and _DENIAL.search(answer)))
+    return bool(
+        _ASKS_FOR_MEMORY.match(exchange.user_message) or _DENIAL.search(exchange.agent_response[:400])
+    )
 
 
 class Recollector:
-    """Searches the archive for one message."""
+    """Searches the archive, and remembers which exchanges are noise: an id is never given twice."""
 
     def __init__(self, rooms: Rooms) -> None:
         self.rooms = rooms
         self.exchanges: Exchanges = rooms.exchanges
+        self._noise: dict[int, bool] = {}
 
     def search(
         self, message: str, sight: Sight, now: datetime, deadline: float, topic_words: Sequence[str] = ()
@@ -116,7 +109,9 @@ class Recollector:
         cosines, least, note = self._by_vector(message, sight, deadline)
         scores = self._fused(by_words, cosines)
         found = self.exchanges.get(list(scores))
-        scores = {number: score for number, score in scores.items() if not is_noise(found[number])}
+        for number in found.keys() - self._noise.keys():
+            self._noise[number] = is_noise(found[number])
+        scores = {n: score for n, score in scores.items() if n in found and not self._noise[n]}
         lifted = self._with_neighbours(scores, found)
         ranked = sorted(
             (Recollection(found[n], self._weighed(found[n], s, now, topic_words)) for n, s in lifted.items()),
@@ -136,9 +131,8 @@ class Recollector:
             return {}, 1.0, f"vectors: {error.message}"
         if asked is None:
             return {}, 1.0, self.rooms.without_embedder
-        identity = asked.identity.key
-        found = self.exchanges.by_vector(identity, asked.vector, sight, CANDIDATES)
-        return dict(found), near(identity, self.exchanges.unrelated(identity, asked.vector)), ""
+        found = self.exchanges.by_vector(asked.identity.key, asked.vector, sight, CANDIDATES)
+        return dict(found), near(self.rooms.unrelated(asked)), ""
 
     def _fused(self, by_words: list[tuple[int, float]], cosines: dict[int, float]) -> dict[int, float]:
         """Keyword score by its maximum, cosine by its span, weighed as the embedder asks."""

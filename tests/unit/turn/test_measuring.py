@@ -13,6 +13,7 @@ from nanoclaw_memory.store.turns import Measure
 from nanoclaw_memory.turn import anchors, claims, entropy, loops, principles, recollect, topics, wording
 from nanoclaw_memory.turn.continuity import allot
 from nanoclaw_memory.turn.recollect import Recollection
+from nanoclaw_memory.turn.rooms import E5_UNRELATED
 from nanoclaw_memory.types import Exchange, ToolCall
 
 NOW = datetime(2026, 2, 23, 12, tzinfo=UTC)  # a Monday
@@ -256,10 +257,9 @@ def test_the_newest_tier_is_filled_first_and_leftovers_are_used():
 
 
 def test_an_exchange_is_near_when_it_stands_well_above_unrelated_ones():
-    assert recollect.near("local/e5-small-v2-int8@384", 0.1) == 0.82
-    assert recollect.near("azure/any@1536", None) == 0.5
-    low, high = recollect.near("azure/any@1536", 0.1), recollect.near("azure/any@1536", 0.6)
-    assert 0.1 < low < 0.5 < 0.6 < high < 1.0
+    assert recollect.near(None) == recollect.UNMEASURED
+    assert recollect.near(E5_UNRELATED) == pytest.approx(0.82, abs=0.001)
+    assert 0.1 < recollect.near(0.1) < 0.5 < 0.6 < recollect.near(0.6) < 1.0
 
 
 @pytest.mark.parametrize(
