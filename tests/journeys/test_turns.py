@@ -13,6 +13,7 @@ from word_hash import WordHashEmbedder
 from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.store.exchanges import TIDIED
 from nanoclaw_memory.types import ToolCall, Turn
 
 
@@ -317,6 +318,16 @@ def _chain():
     from nanoclaw_memory.providers.embedder import Chain
 
     return Chain((WordHashEmbedder(),))
+
+
+def test_words_are_found_after_the_keyword_index_was_brought_into_one_piece(memory: Memory):
+    exchanges = memory._conversation.rooms.exchanges
+    for number in range(TIDIED):
+        exchanges.add("long", f"walnut{number}", "noted", "2026-02-23T12:00:00.000Z")
+    pieces = memory.database("continuity").query("SELECT count(DISTINCT segid) FROM exchanges_fts_idx")
+    assert pieces == [(1,)]
+    found = [*memory.session_search("walnut0"), *memory.session_search(f"walnut{TIDIED - 1}")]
+    assert [hit.exchange_id for hit in found] == [1, TIDIED]
 
 
 def test_exchanges_beyond_the_limit_move_into_a_file_and_stay_findable(
