@@ -142,9 +142,31 @@ def test_tokens_are_counted_per_file_and_in_all(memory: Memory):
     assert boot.tokens >= sum(file.tokens for file in boot.files)
 
 
-def test_a_large_memory_is_announced_as_brief(memory: Memory, home: Path):
-    (home / "workspace" / "MEMORY.md").write_text("- x\n" * 201)
-    assert memory.boot().mode == "brief"
+def test_one_line_too_many_costs_that_line_and_not_the_whole_memory(memory: Memory, home: Path):
+    (home / "workspace" / "MEMORY.md").write_text("".join(f"- rule {n}\n" for n in range(1, 202)))
+    boot = memory.boot()
+    assert boot.mode == "both"
+    assert "- rule 200\n" in boot.text
+    assert "- rule 201" not in boot.text
+    assert "memory_get MEMORY.md continues at line 201" in boot.text
+
+
+def test_beyond_its_target_memory_comes_after_the_brief_up_to_8_kb(memory: Memory, home: Path):
+    memory.store("Deploys happen on Friday", "decision")
+    (home / "workspace" / "MEMORY.md").write_text("# Memory\n" + "words and words\n" * 1_000)
+    boot = memory.boot()
+    start = next(file for file in boot.files if file.path == "MEMORY.md")
+    assert boot.text.index("Deploys happen on Friday") < boot.text.index("# Memory\nwords")
+    assert start.truncated and start.chars <= 8_000
+
+
+def test_a_brief_that_has_nothing_to_say_replaces_nothing(open_memory: Callable[..., Memory], home: Path):
+    with open_memory(memory__boot="brief") as memory:
+        memory.init()
+        (home / "workspace" / "MEMORY.md").write_text("- a rule\n")
+        assert "- a rule" in memory.boot().text
+        memory.store("Deploys happen on Friday", "decision")
+        assert "- a rule" not in memory.boot().text
 
 
 def test_an_unknown_group_is_not_a_second_memory(open_memory: Callable[..., Memory]):

@@ -38,7 +38,10 @@ class MemorySettings(Section, frozen=True):
     max_bootstrap_chars_total: Annotated[Positive, doc("most characters of all files at boot")] = 150_000
     boot: Annotated[
         Literal["auto", "full", "brief"],
-        doc("MEMORY.md at boot: whole, as the brief, or whole while it is under 200 lines and 8 KB"),
+        doc(
+            "MEMORY.md at boot: whole, the brief instead, or (auto) whole up to 200 lines and 8 KB,"
+            " beyond that its start and the brief"
+        ),
     ] = "auto"
 
 

@@ -151,7 +151,11 @@ def check_boot(patient: Patient) -> Iterator[Finding]:
     setting = patient.configuration.settings.memory.boot
     small = f"MEMORY.md is {'under' if mode == 'full' else 'over'} {MEMORY_MAX_LINES} lines and 8 KB"
     why = f"memory.boot is {setting}" + (f", and {small}" if setting == "auto" else "")
-    shape = "MEMORY.md is loaded whole" if mode == "full" else "the brief replaces MEMORY.md"
+    shape = {
+        "full": "MEMORY.md is loaded whole",
+        "brief": "the brief replaces MEMORY.md",
+        "both": "the brief and the start of MEMORY.md are loaded",
+    }[mode]
     yield Finding("ok", f"boot mode {mode}: {shape} ({why})", "nanoclaw-memory boot")
 
 

@@ -48,12 +48,17 @@ def boot(
     for relative in paths:
         if not visible(scope, relative, settings.privacy.shared_files):
             continue
-        if relative == "MEMORY.md" and mode == "brief" and brief is not None:
-            pieces.append(_brief_piece(brief()))
+        limit = min(settings.memory.max_bootstrap_chars_per_file, left)
+        if relative == "MEMORY.md" and mode in ("brief", "both"):
+            told = brief() if brief is not None else ""
+            added = [_brief_piece(told)] if told.strip() else []
+            if mode == "both" or not added:  # however little the entries say, what a person wrote is not lost
+                target = min(limit, SIZE_TARGETS["MEMORY.md"])
+                added.append(_load(home, scope, settings, relative, target, MEMORY_MAX_LINES))
         else:
-            limit = min(settings.memory.max_bootstrap_chars_per_file, left)
-            pieces.append(_load(home, scope, settings, relative, limit))
-        left = max(left - pieces[-1].file.chars, 0)
+            added = [_load(home, scope, settings, relative, limit)]
+        pieces += added
+        left = max(left - sum(piece.file.chars for piece in added), 0)
     text = "\n\n".join(piece.text for piece in pieces) + "\n"
     return Boot(tuple(piece.file for piece in pieces), text, tokens.estimate(text), mode)
 
@@ -80,7 +85,7 @@ def project_sequence(home: Home, scope: Scope, slug: str, today: date) -> list[s
 
 
 def memory_mode(home: Home, scope: Scope, settings: Settings) -> str:
-    """'full' or 'brief': whether MEMORY.md is loaded whole."""
+    """How MEMORY.md is loaded: 'full', 'brief' (the entries' brief instead), 'both' (the brief and its start)."""
     if settings.memory.boot != "auto":
         return settings.memory.boot
     path = home.workspace(scope.group) / "MEMORY.md"
@@ -90,10 +95,12 @@ def memory_mode(home: Home, scope: Scope, settings: Settings) -> str:
         raw = path.read_bytes() if path.stat().st_size <= SIZE_TARGETS["MEMORY.md"] else None
     except OSError:
         return "full"
-    return "full" if raw is not None and raw.count(b"\n") <= MEMORY_MAX_LINES else "brief"
+    return "full" if raw is not None and raw.count(b"\n") <= MEMORY_MAX_LINES else "both"
 
 
-def _load(home: Home, scope: Scope, settings: Settings, relative: str, limit: int) -> _Piece:
+def _load(
+    home: Home, scope: Scope, settings: Settings, relative: str, limit: int, most_lines: int = 0
+) -> _Piece:
     try:
         _, path = locate(home, scope, relative, settings.privacy.shared_files)
         text = _read(path, limit)
@@ -101,6 +108,8 @@ def _load(home: Home, scope: Scope, settings: Settings, relative: str, limit: in
         return _marker(relative, f"[missing: {relative}]")
     except NanoClawError as error:
         return _marker(relative, f"[not loaded: {relative}: {error.message}]")
+    if most_lines:
+        limit = min(limit, sum(map(len, text.splitlines(keepends=True)[:most_lines])))
     body = text[:limit].rstrip()
     note = _cut_note(relative, text, limit) if len(text) > limit else ""
     shown = f"## {relative}\n\n{body}" + (f"\n\n{note}" if note else "")
