@@ -183,7 +183,7 @@ class Finding(Files):
         from nanoclaw_memory.workspace.boot import boot
 
         self.require_group()
-        return boot(self.home, self.scope, self.settings, self.today(), project, self._boot_brief)
+        return boot(self.home, self.scope, self.settings, self.today(), project, lambda: self.brief().text)
 
     def brief(self, include_provenance: bool = False) -> Brief:
         """What matters from the entries, within its limits; empty, and said, when it takes too long."""
@@ -194,10 +194,6 @@ class Finding(Files):
 
             return Brief("", (), stamp(self.clock.now()), 0, 0, 0)
         return self.entries.brief(include_provenance)
-
-    def _boot_brief(self) -> str:
-        pointer = "[MEMORY.md is not loaded whole: memory_search finds its lines, memory_get reads them]"
-        return f"{self.brief().text}\n{pointer}".lstrip()
 
     # ---- entries ----
 

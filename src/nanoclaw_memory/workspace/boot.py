@@ -51,7 +51,7 @@ def boot(
         limit = min(settings.memory.max_bootstrap_chars_per_file, left)
         if relative == "MEMORY.md" and mode in ("brief", "both"):
             told = brief() if brief is not None else ""
-            added = [_brief_piece(told)] if told.strip() else []
+            added = [_brief_piece(told, mode)] if told.strip() else []
             if mode == "both" or not added:  # however little the entries say, what a person wrote is not lost
                 target = min(limit, SIZE_TARGETS["MEMORY.md"])
                 added.append(_load(home, scope, settings, relative, target, MEMORY_MAX_LINES))
@@ -134,5 +134,7 @@ def _marker(relative: str, text: str) -> _Piece:
     return _Piece(text, BootFile(relative, 0, 0, missing=True))
 
 
-def _brief_piece(text: str) -> _Piece:
+def _brief_piece(text: str, mode: str) -> _Piece:
+    if mode == "brief":
+        text += "\n[MEMORY.md is not loaded: memory_search finds its lines, memory_get reads them]"
     return _Piece(text.rstrip(), BootFile("MEMORY.md (brief)", len(text), tokens.estimate(text)))
