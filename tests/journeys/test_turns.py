@@ -463,6 +463,16 @@ def test_loop_correct_lesson_inject_outcome_effectiveness(
     assert detail.lesson.injections == 2
 
 
+def test_a_correction_in_two_sentences_is_one_lesson_and_the_same_question_calls_for_it(
+    memory: Memory, open_memory: Callable[..., Memory]
+):
+    memory.after_turn("Which queue?", "I suggest RabbitMQ.")
+    memory.after_turn("No, that's wrong. Never use RabbitMQ, use Postgres.", "Understood.")
+    (lesson,) = memory.lessons.lessons()
+    assert lesson.lesson == "Never use RabbitMQ, use Postgres."
+    assert "Never use RabbitMQ" in open_memory(session="s2").before_turn("Which queue should we use?").text
+
+
 def test_a_weak_correction_becomes_a_lesson_when_it_recurs(
     memory: Memory, open_memory: Callable[..., Memory]
 ):

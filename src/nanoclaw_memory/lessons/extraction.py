@@ -14,6 +14,7 @@ from nanoclaw_memory.text import one_line, words
 
 MAX_LESSON = 300
 MAX_TRIGGER = 200
+BARE = 4  # words of a contradiction that says only that: "No, that's wrong"
 _OPENING = re.compile(
     r"^(?:(?:ok(?:ay)?|great|nice|good(?: start)?|thanks|thank you|hmm+|well|but|and|so|also|sure|fine|danke|schön|"
     r"gut|passt|aber|und|one thing(?: though)?)\b[,.!:;]*\s+)+",
@@ -33,7 +34,7 @@ class Extracted:
 
 def extract(found: Sequence[Correction], message: str, asked_before: str) -> Extracted:
     """The lesson of a message's corrections; `asked_before` is what the corrected answer answered."""
-    lesson = one_line(" ".join(dict.fromkeys(_said(one, message) for one in found)))
+    lesson = one_line(" ".join(dict.fromkeys(_said(one, message, found) for one in found)))
     lesson = _OPENING.sub("", lesson)[:MAX_LESSON].strip()
     lesson = lesson[:1].upper() + lesson[1:]
     principle = principle_of(lesson)
@@ -55,12 +56,14 @@ def is_general(lesson: str, found: Sequence[Correction]) -> bool:
     return about_answers or any(one.kind == "length" for one in found)
 
 
-def _said(one: Correction, message: str) -> str:
-    """The sentence; a bare contradiction with the sentence after it, which says what is right."""
+def _said(one: Correction, message: str, found: Sequence[Correction]) -> str:
+    """The sentence; a bare contradiction gives way to the sentence after it, which says what is right."""
     if one.kind != "wrong":
         return one.sentence
     after = message.partition(one.sentence)[2].strip()
     following = re.split(r"(?<=[.!?])\s+|\n", after, maxsplit=1)[0] if after else ""
+    if any(following == other.sentence for other in found):
+        return "" if len(words(one.sentence)) <= BARE else one.sentence
     return f"{one.sentence} {following}".strip() if len(following) < 200 else one.sentence
 
 

@@ -86,7 +86,7 @@ def _judge(lesson: Lesson, said: set[str], cosine: float | None, reach: Reach) -
     by_words = 0.0
     if key or len(shared) >= 2:
         by_words = 0.5 + 0.5 * len(shared) / max(min(len(own), len(said)), 1)
-    elif again >= 0.6 and len(repeated) >= 2:
+    elif (again >= 0.6 and len(repeated) >= 2) or (asked and set(asked) == said):
         by_words = 0.5 * again
     deceptive = cosine is not None and cosine < reach.far and len(shared | repeated) < 2
     if by_words and not deceptive:
