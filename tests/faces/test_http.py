@@ -288,6 +288,16 @@ def test_the_api_writes_as_the_owner(api):
     assert entry["provenance"]["origin"] == "owner"
 
 
+def test_forgetting_needs_consent_in_so_many_words(api):
+    api.post(f"{API}/entries", json={"content": "The spare key lies under the fern", "type": "fact"})
+    asked = {"text": "spare key lies under the fern"}
+    refused = api.post(f"{API}/forget", json=asked)
+    assert refused.status_code == 400 and "dry_run" in refused.json()["error"]["hint"]
+    assert "yes" in refused.json()["error"]["hint"]
+    assert api.post(f"{API}/forget", json={**asked, "dry_run": True}).json()["removed"]["entries"] == 1
+    assert api.post(f"{API}/forget", json={**asked, "yes": True}).json()["removed"]["entries"] == 1
+
+
 def test_a_scope_named_by_headers_or_query_is_one_scope(served, api):
     api.post(f"{API}/log", json={"content": "only at work"}, params={"group": "work"})
     with served.client(**{"X-NanoClaw-Group": "work"}) as work:

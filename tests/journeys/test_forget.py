@@ -13,6 +13,7 @@ import sys
 import termios
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -486,7 +487,7 @@ def _at_a_terminal(home: Path, *arguments: str, answer: bytes) -> tuple[int, str
                 shown += os.read(main, 65_536)
             except OSError:  # the other end is closed: the command has ended
                 break
-            if not asked and b"out of the pages?" in shown:
+            if not asked and b"[y/N]" in shown:
                 asked = True
                 os.write(main, answer)
         code = process.wait(60)  # before the terminal goes: it would take the command with it
@@ -517,11 +518,37 @@ def test_at_a_terminal_the_diff_is_shown_and_yes_takes_the_lines_out(told: Memor
 
 
 @pytest.mark.parametrize("answer", [b"n\n", b"\n"])
-def test_no_and_a_mere_return_keep_the_pages_and_forget_the_rest(
-    told: Memory, home: Path, answer: bytes
-) -> None:
+def test_no_and_a_mere_return_change_nothing_at_all(told: Memory, home: Path, answer: bytes) -> None:
+    before = traces(home)
     code, shown = _at_a_terminal(home, "--text", TEXT, answer=answer)
-    assert code == 0 and "kept in memory/2026-" in shown and "agree with --yes" in shown
+    assert code == 1 and "would remove: entries 1" in shown and "nothing was removed" in shown
+    assert traces(home) == before
+    assert not told.forgets(TEXT) and not (home / "data" / "forget.pending").exists()
+
+
+def test_it_is_asked_too_when_no_page_is_involved(memory: Memory, home: Path) -> None:
+    memory.store(TEXT, "fact")
+    memory.close()
+    code, shown = _at_a_terminal(home, "--text", TEXT, answer=b"n\n")
+    assert code == 1 and "nothing was removed" in shown
+    assert memory.search(TEXT, fast=True).hits
+
+
+@pytest.mark.parametrize("more", [(), ("--json",), ("--checkpoints",)])
+def test_without_a_terminal_nothing_is_forgotten_unless_agreed_to(
+    told: Memory, home: Path, ncm: Any, more: tuple[str, ...]
+) -> None:
+    before = traces(home)
+    ran = ncm("forget", "--text", TEXT, *more, stdin="y\n")
+    assert ran.code == 2 and "--dry-run" in ran.out + ran.err and "--yes" in ran.out + ran.err
+    assert traces(home) == before and not told.forgets(TEXT)
+
+
+def test_pages_may_be_left_alone(told: Memory, home: Path, ncm: Any) -> None:
+    plan = ncm("forget", "--text", TEXT, "--dry-run", "--keep-pages")
+    assert plan.code == 0 and "would keep memory/" in plan.out and f"-- [fact] {TEXT}" not in plan.out
+    ran = ncm("forget", "--text", TEXT, "--yes", "--keep-pages")
+    assert ran.code == 0 and "kept in memory/" in ran.out
     left = {one.split(":")[0] for one in traces(home)}
     assert len(left) == 1 and left.pop().startswith("workspace/memory/2026-")
 

@@ -208,6 +208,11 @@ def report_error(kind: str, message: str, hint: str, code: int, as_json: bool) -
     return code
 
 
+def at_terminal() -> bool:
+    """Whether a person can be asked: they type here and see what is printed."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+
+
 def bar(done: int, total: int, label: str) -> None:
     """A progress line on standard error, only for a person at a terminal."""
     if not sys.stderr.isatty():

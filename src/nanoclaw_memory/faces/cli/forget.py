@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 import click
 
-from nanoclaw_memory.faces.cli.face import Caller, command, pass_caller
-from nanoclaw_memory.types import Forgotten, ForgottenPage
+from nanoclaw_memory.errors import Refused
+from nanoclaw_memory.faces.cli.face import Caller, at_terminal, command, pass_caller
+from nanoclaw_memory.types import Forgotten
 
 
 @command("forget")
@@ -17,7 +18,8 @@ from nanoclaw_memory.types import Forgotten, ForgottenPage
 @click.option("--session", "of_session", default="", metavar="ID", help="All that a session said and stored.")
 @click.option("--text", default="", metavar="TEXT", help="Whatever holds these words, in this order.")
 @click.option("--dry-run", is_flag=True, help="Only show what would go.")
-@click.option("--yes", is_flag=True, help="Agree to the changes of Markdown pages without being asked.")
+@click.option("--yes", is_flag=True, help="Agree to all of it without being asked.")
+@click.option("--keep-pages", is_flag=True, help="Leave Markdown pages as they are.")
 @click.option("--checkpoints", is_flag=True, help="Remove the checkpoints that hold it, whole.")
 @click.option("--allow", is_flag=True, help="With --text: let a forgotten text come back in.")
 @pass_caller
@@ -29,12 +31,14 @@ def forget(
     text: str,
     dry_run: bool,
     yes: bool,
+    keep_pages: bool,
     checkpoints: bool,
     allow: bool,
 ) -> None:
     """Remove something from every store, file and cache, for good, and keep it from coming back.
 
-    Lines leave Markdown pages only if you agree to the diff. It cannot be undone.
+    At a terminal you see all that would go, with the diff of pages, and are asked once; elsewhere --yes must agree.
+    It cannot be undone.
 
     \b
     ncm forget --text "Anna's phone number is 0171 5550199" --dry-run
@@ -44,23 +48,21 @@ def forget(
     if allow:
         _allow(caller, text)
         return
-
-    def agreed(pages: Sequence[ForgottenPage]) -> bool:
-        if yes or caller.json or not sys.stdin.isatty():
-            return yes
-        click.echo("\n".join(page.diff for page in pages))
-        return click.confirm("Take these lines out of the pages?", default=False)
-
-    with caller.memory() as memory:
-        done = memory.forget(
-            id=entry_id,
-            entity=entity,
-            session=of_session,
-            text=text,
-            dry_run=dry_run,
-            agreed=agreed,
-            checkpoints=checkpoints,
+    if not dry_run and not yes and (caller.json or not at_terminal()):
+        raise Refused(
+            "forgetting cannot be undone, and nobody can be asked here; nothing was removed",
+            "see what would go with --dry-run, then agree with --yes",
         )
+    with caller.memory() as memory:
+        work = partial(memory.forget, id=entry_id, entity=entity, session=of_session, text=text)
+        if dry_run:
+            plan = _planned(work(dry_run=True), keep_pages)
+            caller.show(plan, told(plan, checkpoints))
+            return
+        if not yes and not _agreed(_planned(work(dry_run=True), keep_pages), checkpoints):
+            click.echo("nothing was removed", err=True)
+            raise click.exceptions.Exit(1)
+        done = work(agreed=lambda pages: not keep_pages, checkpoints=checkpoints)
     caller.show(done, told(done))
     if done.unfinished:
         raise click.exceptions.Exit(1)
@@ -68,6 +70,19 @@ def forget(
 
 # Here --session names what is to be forgotten; the session that asks is given before the command.
 forget.params = [one for one in forget.params if one.expose_value or "--session" not in one.opts]
+
+
+def _planned(plan: Forgotten, keep_pages: bool) -> Forgotten:
+    """The plan, without what happens to pages if they are to stay."""
+    if not keep_pages:
+        return plan
+    kept = tuple(replace(page, diff="") for page in plan.pages)
+    return replace(plan, pages=kept, removed={**plan.removed, "lines": 0})
+
+
+def _agreed(plan: Forgotten, checkpoints: bool) -> bool:
+    click.echo(told(plan, checkpoints))
+    return click.confirm("Remove all of this for good?", default=False)
 
 
 def _allow(caller: Caller, text: str) -> None:
@@ -78,17 +93,19 @@ def _allow(caller: Caller, text: str) -> None:
     caller.show({"lifted": lifted}, "it may come back in" if lifted else "it was not kept away")
 
 
-def told(done: Forgotten) -> str:
-    """What went, what stayed, and what to do about it."""
+def told(done: Forgotten, checkpoints: bool = False) -> str:
+    """What went, what stayed, and what to do about it; of a plan, what would, and whether `checkpoints` go too."""
     verb = "would remove" if done.dry_run else "removed"
     counts = [f"{name.replace('_', ' ')} {number:,}" for name, number in done.removed.items() if number]
     lines = [f"{verb}: {', '.join(counts)}" if counts else "nothing holds it"]
-    lines += [page.diff.rstrip("\n") for page in done.pages if done.dry_run]
-    kept = [page.path for page in done.pages if not page.removed]
-    if kept and not done.dry_run:
-        lines.append(f"kept in {', '.join(kept)}: agree with --yes to take the lines out")
+    lines += [page.diff.rstrip("\n") for page in done.pages if done.dry_run and page.diff]
+    if kept := [page.path for page in done.pages if not (page.diff if done.dry_run else page.removed)]:
+        verb = "would keep" if done.dry_run else "kept in"
+        lines.append(f"{verb} {', '.join(kept)}: without --keep-pages the lines go too")
     if done.checkpoints:
-        lines.append(f"checkpoints that hold it: {', '.join(done.checkpoints)}; --checkpoints removes them")
+        named = ", ".join(done.checkpoints)
+        stay = f"checkpoints that hold it: {named}; --checkpoints removes them"
+        lines.append(f"would remove the checkpoints {named}, whole" if checkpoints else stay)
     lines += [f"still named by {place}: change it by hand" for place in done.left]
     if done.unfinished:
         lines.append(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from nanoclaw_memory.errors import Refused
 from nanoclaw_memory.faces.http.table import route
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.types import (
@@ -135,17 +136,20 @@ def forget(
     session: str = "",
     text: str = "",
     dry_run: bool = False,
-    pages: bool = False,
+    yes: bool = False,
+    keep_pages: bool = False,
     checkpoints: bool = False,
 ) -> Forgotten:
-    """Remove something for good and keep it away; with `pages` from Markdown pages too. See `dry_run` first."""
+    """Remove something for good, from Markdown pages too unless `keep_pages`; `yes` agrees to what `dry_run` shows."""
+    if not dry_run and not yes:
+        raise Refused("forgetting cannot be undone; nothing was removed", "look with dry_run, agree with yes")
     return memory.forget(
         id=id,
         entity=entity,
         session=session,
         text=text,
         dry_run=dry_run,
-        agreed=lambda shown: pages,
+        agreed=lambda shown: not keep_pages,
         checkpoints=checkpoints,
     )
 
