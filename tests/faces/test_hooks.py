@@ -73,6 +73,95 @@ def test_what_was_asked_and_answered_can_be_found_in_a_later_session(hook, ncm):
     assert "six months of deprecation" in ncm("sessions", "search", "deprecation of REST").out
 
 
+def claude_lines(*turns):
+    """A transcript as Claude Code writes it: who said what, tools in between."""
+    for role, text in turns:
+        yield {"type": role, "sessionId": "s1", "message": {"role": role, "content": text}}
+        tool = [{"type": "tool_result", "content": "noise"}]
+        yield {"type": "user", "sessionId": "s1", "message": {"role": "user", "content": tool}}
+
+
+def codex_lines(*turns):
+    """A transcript as Codex writes it."""
+    for role, text in turns:
+        content = [{"type": "input_text" if role == "user" else "output_text", "text": text}]
+        yield {"type": "response_item", "payload": {"type": "message", "role": role, "content": content}}
+
+
+def wrote(path, records):
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return str(path)
+
+
+@pytest.mark.parametrize("lines", [claude_lines, codex_lines])
+def test_a_stop_without_the_answer_takes_it_from_the_transcript(hook, ncm, tmp_path, lines):
+    asked = "Shall we keep REST alive for the partners?"
+    earlier = [("user", "Hello"), ("assistant", "Good morning.")]
+    path = wrote(
+        tmp_path / "t.jsonl", lines(*earlier, ("user", asked), ("assistant", "Yes, for six months."))
+    )
+    hook("user-prompt-submit", event("UserPromptSubmit", prompt=asked, transcript_path=path))
+    hook("stop", event("Stop", transcript_path=path, stop_hook_active=False, last_assistant_message=None))
+    hook("session-end", event("SessionEnd", reason="other"))
+    said = ncm("sessions", "show", "s1").out
+    assert "Yes, for six months." in said
+    assert "Good morning." not in said
+
+
+def test_a_transcript_that_lags_behind_does_not_answer_with_what_was_said_before(hook, ncm, tmp_path):
+    path = wrote(tmp_path / "t.jsonl", claude_lines(("user", "Hello"), ("assistant", "Good morning.")))
+    hook("user-prompt-submit", event("UserPromptSubmit", prompt="Which port?", transcript_path=path))
+    hook("stop", event("Stop", transcript_path=path))
+    assert "Nothing was said" in ncm("sessions", "list").out
+    wrote(tmp_path / "t.jsonl", claude_lines(("user", "Which port?"), ("assistant", "Port 3000.")))
+    hook("session-end", event("SessionEnd", reason="other", transcript_path=path))
+    assert "Port 3000." in ncm("sessions", "show", "s1").out
+
+
+def test_an_answer_whose_stop_never_came_is_archived_with_the_next_prompt(hook, ncm, tmp_path):
+    turns = [("user", "Which port?"), ("assistant", "Port 3000."), ("user", "[Request interrupted by user]")]
+    path = wrote(tmp_path / "t.jsonl", claude_lines(*turns))
+    hook("user-prompt-submit", event("UserPromptSubmit", prompt="Which port?", transcript_path=path))
+    hook("user-prompt-submit", event("UserPromptSubmit", prompt="And the host?", transcript_path=path))
+    assert "Port 3000." in ncm("sessions", "show", "s1").out
+
+
+def test_a_correction_after_a_stop_without_the_answer_teaches_a_lesson(hook, ncm, tmp_path):
+    turns = [("user", "Where do I put the config?"), ("assistant", "Into /etc/keystone.conf.")]
+    path = wrote(tmp_path / "t.jsonl", claude_lines(*turns))
+    hook("user-prompt-submit", event("UserPromptSubmit", prompt=turns[0][1], transcript_path=path))
+    hook("stop", event("Stop", transcript_path=path))
+    correction = "No, that's wrong. Never put config into /etc, always use the project folder."
+    wrote(
+        tmp_path / "t.jsonl",
+        claude_lines(*turns, ("user", correction), ("assistant", "Understood.")),
+    )
+    hook("user-prompt-submit", event("UserPromptSubmit", prompt=correction, transcript_path=path))
+    hook("stop", event("Stop", transcript_path=path))
+    hook("session-end", event("SessionEnd", transcript_path=path))
+    assert "project folder" in ncm("lessons", "list").out
+
+
+def test_a_transcript_that_is_no_regular_file_is_left_alone(hook, ncm, tmp_path):
+    import os
+
+    os.mkfifo(tmp_path / "pipe")
+    for path in (str(tmp_path / "pipe"), "/dev/zero", str(tmp_path), "\0", "x" * 5000):
+        hook("user-prompt-submit", event("UserPromptSubmit", prompt="Which port?", transcript_path=path))
+        hook("stop", event("Stop", transcript_path=path))
+    assert "Nothing was said" in ncm("sessions", "list").out
+
+
+def test_credentials_never_lie_in_the_spool(hook, home):
+    token = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
+    hook("user-prompt-submit", event("UserPromptSubmit", prompt=f"use {token} please"))
+    hook("stop", event("Stop", last_assistant_message=f"I used {token}; wifi password: blue-Falcon-9"))
+    kept = "".join(path.read_text() for path in (home / "data" / "spool").iterdir())
+    assert "[redacted:github]" in kept
+    assert token not in kept
+    assert "blue-Falcon" not in kept
+
+
 def test_gemini_and_cursor_speak_their_own_names(hook, ncm):
     ncm("graph", "add", "Keystone", "port", "3000", "--category", "project")
     asked = hook("BeforeAgent", event("BeforeAgent", prompt="What port does Keystone run on?"))

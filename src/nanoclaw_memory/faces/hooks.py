@@ -103,6 +103,7 @@ def _prompt(memory: Memory, event: Event) -> str:
     message = event.text("prompt")
     if not message.strip():
         return ""
+    _catch_up(memory, event)
     memory.drain(limit=5)
     turn = memory.before_turn(message)
     memory.note("prompt", message)
@@ -124,12 +125,14 @@ def _flush(memory: Memory, event: Event) -> str:
 def _asked(memory: Memory, event: Event) -> str:
     """Clients whose prompt hook cannot inject: only spool the question."""
     if event.text("prompt").strip():
+        _catch_up(memory, event)
         memory.note("prompt", event.text("prompt"))
     return ""
 
 
 def _compact(memory: Memory, event: Event) -> str:
     """Archive the transcript before the client shortens it."""
+    _catch_up(memory, event)
     memory.drain()
     memory.before_compaction(event.text("transcript_path"))
     return ""
@@ -140,11 +143,22 @@ def _stop(memory: Memory, event: Event) -> str:
     answer = event.text("last_assistant_message", "prompt_response", "text")
     if answer:
         memory.note("answer", answer)
+    else:
+        _catch_up(memory, event)
     return ""
+
+
+def _catch_up(memory: Memory, event: Event) -> None:
+    """The answer to an open question from the transcript: a client gave none, or its hook never came."""
+    try:
+        memory.note_answer_from(event.text("transcript_path"))
+    except (NanoClawError, OSError) as error:
+        memory.telemetry.record("no answer in the transcript", error=str(error)[:500])
 
 
 def _end(memory: Memory, event: Event) -> str:
     """Nothing essential: clients give a second, or none."""
+    _catch_up(memory, event)
     memory.drain(limit=5)
     if memory.scope.private:
         memory.refresh_active_context()

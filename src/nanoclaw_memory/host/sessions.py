@@ -39,7 +39,9 @@ def archive_file(
     return archive(home, group, open_transcript(home, group, transcript), clock, forgotten)
 
 
-def open_transcript(home: Home, group: str, transcript: str) -> Transcript:
+def open_transcript(
+    home: Home, group: str, transcript: str, read: Callable[[Path], Transcript] = read_transcript
+) -> Transcript:
     """What a transcript holds: a file, or the id of a session of this group's agent."""
     path = Path(transcript).expanduser()
     if not path.is_file():
@@ -48,7 +50,7 @@ def open_transcript(home: Home, group: str, transcript: str) -> Transcript:
             raise NotFound(f"there is no transcript {transcript[:80]!r}", "see: ncm sessions transcripts")
         path = agent_home(home, group) / named[0].path
     _refuse_other_groups(home, group, path)
-    return read_transcript(path)
+    return read(path)
 
 
 def _refuse_other_groups(home: Home, group: str, path: Path) -> None:

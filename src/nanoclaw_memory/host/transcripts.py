@@ -19,6 +19,7 @@ from nanoclaw_memory.types import Said, Transcript
 
 MAX_LINE = 8_000_000
 MAX_FILE = 512_000_000
+MAX_END = 4_000_000  # bytes from a file's end in which its last turn is looked for
 MAX_SAID = 20_000  # characters of one turn; beyond them nobody reads an archive
 SPEAKERS = {"user": "User", "human": "User", "assistant": "Agent", "agent": "Agent"}
 
@@ -45,6 +46,20 @@ def read_transcript(path: Path) -> Transcript:
         raise FileProblem(
             f"the transcript {path.name} cannot be read: {error.strerror}", f"check it: ls -l {path}"
         ) from None
+
+
+def read_end(path: Path) -> Transcript:
+    """The last turns in a transcript file, from a bounded piece of its end; FileProblem as above."""
+    try:
+        with path.open("rb") as handle:
+            start = max(0, os.fstat(handle.fileno()).st_size - MAX_END)
+            handle.seek(start)
+            lines = handle.read(MAX_END).splitlines()
+    except OSError as error:
+        raise FileProblem(
+            f"the transcript {path.name} cannot be read: {error.strerror}", f"check it: ls -l {path}"
+        ) from None
+    return transcript_of(_records(lines[1:] if start else lines), fallback_id=path.stem)
 
 
 def transcript_of(records: Iterable[Any], fallback_id: str = "") -> Transcript:

@@ -143,9 +143,36 @@ class Turns(Finding):
     def note(self, kind: str, text: str) -> None:
         """Spool what was asked (`prompt`) or answered (`answer`) in a millisecond; `drain` archives it."""
         self.require_group()
+        now = self.clock.now()
+        self._spool.note(self.scope.session_id, self.scope.private, kind, self._spoolable(text), now)
+
+    def _spoolable(self, text: str) -> str:
+        """A text as it may lie in the spool: without credentials and what a person asked to forget."""
+        from nanoclaw_memory.turn.spool import MAX_TEXT
+
+        text, _ = self._masked(text[:MAX_TEXT])
         if (self.home.data(self.scope.group) / FORGOTTEN_MARK).exists():  # a hook opens no database otherwise
             text, _ = self._unforgotten(text, "spool")
-        self._spool.note(self.scope.session_id, self.scope.private, kind, text, self.clock.now())
+        return text
+
+    def note_answer_from(self, transcript: str) -> bool:
+        """Spool the answer to this session's open question from a transcript's end; whether it was there.
+
+        Clients write transcripts late: the answer must follow that question, or be younger than it.
+        """
+        asked = self._spool.open_question(self.scope.session_id) if transcript else None
+        if asked is None:
+            return False
+        from nanoclaw_memory.host.sessions import open_transcript
+        from nanoclaw_memory.host.transcripts import read_end
+        from nanoclaw_memory.turn.spool import answer_in
+
+        self.require_group()
+        said = open_transcript(self.home, self.scope.group, transcript, read_end).said
+        answer = answer_in(said, *asked, self._spoolable)
+        if answer:
+            self.note("answer", answer)
+        return bool(answer)
 
     def drain(self, limit: int = 50) -> int:
         """Archive what hooks have spooled; gives how many exchanges."""

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from nanoclaw_memory.clock import moment_of, stamp
 
+if TYPE_CHECKING:
+    from nanoclaw_memory.types import Said
+
 MAX_TEXT = 100_000
 LOST_AFTER = timedelta(days=1)
+LOOKED_BACK = 5  # a client notes an interruption as a turn of the person's
+COMPARED = 4_000  # characters of a question by which it is known again
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,17 @@ class Spoken:
     question: str
     answer: str
     at: datetime
+
+
+@dataclass(frozen=True)
+class _Record:
+    """One line of the spool."""
+
+    at: datetime
+    session: str
+    private: bool
+    kind: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -52,6 +69,19 @@ class Spool:
                 if path.exists() and os.fstat(handle).st_ino == path.stat().st_ino:
                     os.write(handle, line)
                     return
+
+    def open_question(self, session: str) -> tuple[str, datetime] | None:
+        """What was asked last in a session and when, if no answer has been noted since."""
+        asked = None
+        for path in (*sorted(self.folder.glob("taken-*.jsonl")), self.folder / "spool.jsonl"):
+            try:
+                lines = path.read_text("utf-8", "replace").splitlines()
+            except FileNotFoundError:  # none yet, or archived this moment by another process
+                continue
+            for record in filter(None, map(_record, lines)):
+                if record.session == session:
+                    asked = (record.text, record.at) if record.kind == "prompt" else None
+        return asked
 
     def drain(self, now: datetime, archive: Callable[[Spoken], object], limit: int = 50) -> int:
         """Hand over at most `limit` whole exchanges, oldest first; what is incomplete waits.
@@ -87,6 +117,37 @@ class Spool:
                 path.unlink(missing_ok=True)
 
 
+def answer_in(said: Sequence[Said], question: str, at: datetime, spooled: Callable[[str], str]) -> str:
+    """The answer to a spooled question among the last turns of a transcript; empty when it is not there.
+
+    `spooled` makes of a turn what the spool made of the question, so that the two can be compared.
+    """
+    if not said:
+        return ""
+    asked = [number for number, one in enumerate(said) if one.speaker == "User"]
+    for number in reversed(asked[-LOOKED_BACK:]):
+        if _beginning(spooled(said[number].text[:COMPARED])) == _beginning(question):
+            return _answer_after(said, number)
+    last = asked[-1] if asked else -1
+    return _answer_after(said, last) if _is_younger(said[-1], at) else ""
+
+
+def _answer_after(said: Sequence[Said], number: int) -> str:
+    spoken = itertools.takewhile(lambda one: one.speaker == "Agent", said[number + 1 :])
+    return "\n\n".join(one.text for one in spoken)
+
+
+def _beginning(text: str) -> str:
+    return " ".join(text[:COMPARED].split())[: COMPARED // 2]
+
+
+def _is_younger(one: Said, at: datetime) -> bool:
+    try:
+        return moment_of(one.at) >= at
+    except ValueError:  # clients that write no time
+        return False
+
+
 @contextmanager
 def _locked(path: Path) -> Iterator[int]:
     import fcntl
@@ -99,22 +160,29 @@ def _locked(path: Path) -> Iterator[int]:
         os.close(handle)
 
 
+def _record(line: str) -> _Record | None:
+    try:
+        told = json.loads(line)
+        return _Record(
+            moment_of(told["at"]), told["session"], bool(told["private"]), told["kind"], str(told["text"])
+        )
+    except (ValueError, KeyError, TypeError):
+        return None  # a torn line of a killed hook
+
+
 def _pairs(lines: list[str], now: datetime) -> tuple[list[tuple[Spoken, list[str]]], list[str]]:
     """Questions with their answers, and the lines that still wait for one."""
-    open_questions: dict[str, tuple[dict[str, Any], str]] = {}
+    open_questions: dict[str, tuple[_Record, str]] = {}
     whole: list[tuple[Spoken, list[str]]] = []
     for line in lines:
-        try:
-            record = json.loads(line)
-            at, session, kind = moment_of(record["at"]), record["session"], record["kind"]
-            private, text = bool(record["private"]), str(record["text"])
-        except (ValueError, KeyError, TypeError):
-            continue  # a torn line of a killed hook
-        if kind == "prompt":
-            open_questions[session] = ({"at": at, "private": private, "text": text}, line)
-        elif session in open_questions:
-            asked, first = open_questions.pop(session)
-            spoken = Spoken(session, asked["private"] or private, asked["text"], text, asked["at"])
-            whole.append((spoken, [first, line]))
-    waiting = [line for asked, line in open_questions.values() if now - asked["at"] < LOST_AFTER]
+        record = _record(line)
+        if record is None:
+            continue
+        if record.kind == "prompt":
+            open_questions[record.session] = (record, line)
+        elif record.session in open_questions:
+            asked, first = open_questions.pop(record.session)
+            private = asked.private or record.private
+            whole.append((Spoken(asked.session, private, asked.text, record.text, asked.at), [first, line]))
+    waiting = [line for asked, line in open_questions.values() if now - asked.at < LOST_AFTER]
     return whole, waiting

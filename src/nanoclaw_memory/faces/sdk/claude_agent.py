@@ -38,6 +38,9 @@ def hook_callbacks(memory: Memory) -> dict[str, Hook]:
         answer = str(given.get("last_assistant_message") or "")
         if answer:
             await _aside(lambda: memory.note("answer", answer))
+        else:
+            transcript = str(given.get("transcript_path") or "")
+            await _aside(lambda: memory.note_answer_from(transcript))
         return {}
 
     return {"UserPromptSubmit": prompted, "PreCompact": compacting, "Stop": stopped}
