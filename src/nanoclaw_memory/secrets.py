@@ -17,41 +17,33 @@ _LOOKS = 8
 # No vendor's token is shorter: text without such a run needs no look at their rules.
 _SHORTEST_TOKEN = 16
 
-_MARKER = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
-_MASKED = re.compile(r"^(?:(.)\1*|[xX*•.…_-]+)$", re.DOTALL)
-_REFERENCE = re.compile(
-    r"""^(?:<.*|.*>|\$.*|%.*%|\{.*|@\w+@|\[.*          # <your key>, ${VAR}, $(pass show x), %VAR%, {{ x }}
+# Kept as text and compiled on first use: a hook that masks clean text pays for none of them.
+_MARKER = r"\[redacted:[a-z0-9-]{1,40}\]"
+_MASKED = r"(?s)^(?:(.)\1*|[xX*•.…_-]+)$"
+_REFERENCE = r"""(?xs)
+        ^(?:<.*|.*>|\$.*|%.*%|\{.*|@\w+@|\[.*          # <your key>, ${VAR}, $(pass show x), %VAR%, {{ x }}
         |(?:\.{0,2}|~)/(?!.*[=+]).*|[A-Za-z]:\\.*          # a path
         |(?:https?|file|op|vault|env|secretref|arn|projects):.*   # a link, or a reference to a vault
-        |!\w+)$""",
-    re.VERBOSE | re.DOTALL,
-)
-_CODE = re.compile(
-    r"""[(\[{]|::|->|=>                                    # a call, an index, a path, an arrow
+        |!\w+)$"""
+_CODE = r"""(?x)
+        [(\[{]|::|->|=>                                    # a call, an index, a path, an arrow
         |^[A-Za-z_]\w*(?:\??\.[A-Za-z_]\w*)+$               # config.password
         |^[a-z]+(?:[A-Z][a-z]+)+$|^[A-Z][a-z]+(?:[A-Z][a-z]+)+$   # camelCase, AuthToken
-        |^[A-Za-z]+(?:[_-][A-Za-z]+)+$""",
-    re.VERBOSE,
-)
-_DUMMY = re.compile(
-    r"""(?:your|my|the|some|an?|new|old|test|dummy|fake|sample|example|user|db|api|auth|access|client)?[ _.-]*
+        |^[A-Za-z]+(?:[_-][A-Za-z]+)+$"""
+_DUMMY = r"""(?xi)
+        (?:your|my|the|some|an?|new|old|test|dummy|fake|sample|example|user|db|api|auth|access|client)?[ _.-]*
         (?:pass(?:word|wd|phrase|code)?|passwort|pwd|secret|token|key|credentials?|value|here|string|text)
-        [ _.-]*(?:here|goes|value|string|text|key|id|name|\d{1,3})?[ _.!-]*""",
-    re.VERBOSE | re.IGNORECASE,
+        [ _.-]*(?:here|goes|value|string|text|key|id|name|\d{1,3})?[ _.!-]*"""
+_EXAMPLE = (
+    r"(?i)example|placeholder|change[-_ ]?(?:me|it|this)|redacted|replace[-_ ]?(?:me|with)|your[-_ ]|insert[-_ ]|"
+    r"dummy|not[-_ ]?a[-_ ]?real|xxxx|\*\*\*|\.\.\.|…"
 )
-_EXAMPLE = re.compile(
-    r"example|placeholder|change[-_ ]?(?:me|it|this)|redacted|replace[-_ ]?(?:me|with)|your[-_ ]|insert[-_ ]|"
-    r"dummy|not[-_ ]?a[-_ ]?real|xxxx|\*\*\*|\.\.\.|…",
-    re.IGNORECASE,
-)
-_TECHNICAL = re.compile(
-    r"""(?:sha|md|aes|rsa|utf|iso|base|hs|rs|es|oauth|argon|ed|bcrypt|pbkdf|ipv|http|http/|v|x|rfc|web|s|k8|i18)
+_TECHNICAL = r"""(?xi)
+        (?:sha|md|aes|rsa|utf|iso|base|hs|rs|es|oauth|argon|ed|bcrypt|pbkdf|ipv|http|http/|v|x|rfc|web|s|k8|i18)
         [-_ ]?\d[\w.-]{0,6}(?:-?(?:encoded|hashed|based|safe|bit))?            # SHA-256, base64-encoded
         |\d+password|\d+[-–]?(?:bit|char|byte|digit|day|hour|minute|second|week|month)\w*  # 1Password, 16-bit
-        |\d+(?:[.,:/–-]\d+)*(?:k|m|g|kb|mb|s|ms|h|d|px|%|st|nd|rd|th|x)?       # 15m, 1.4.2, 12th""",
-    re.VERBOSE | re.IGNORECASE,
-)
-_HASHED = re.compile(r"^(?:sha(?:1|256|384|512)[:-]|\$2[aby]\$|\$argon2|\$6\$)", re.IGNORECASE)
+        |\d+(?:[.,:/–-]\d+)*(?:k|m|g|kb|mb|s|ms|h|d|px|%|st|nd|rd|th|x)?       # 15m, 1.4.2, 12th"""
+_HASHED = r"(?i)^(?:sha(?:1|256|384|512)[:-]|\$2[aby]\$|\$argon2|\$6\$)"
 _PLAIN_WORDS = frozenset(
     """required optional string strings none null nil undefined true false yes missing empty unknown invalid
     valid expired disabled enabled encrypted hashed hidden unset unchanged protected incorrect correct wrong
@@ -138,7 +130,7 @@ def _scan(text: str) -> list[Secret]:
             hits += [(start, end, order, rule.name) for start, end in _spans(rule, text, lowered)]
     if not hits:
         return []
-    markers = [marker.span() for marker in _MARKER.finditer(text)]
+    markers = [marker.span() for marker in _compiled(_MARKER).finditer(text)]
     return [piece for secret in _joined(hits) for piece in _outside(secret, markers)]
 
 
@@ -167,7 +159,7 @@ def _spans(rule: _Rule, text: str, lowered: str) -> Iterator[tuple[int, int]]:
         quoted = start > 0 and text[start - 1] in "\"'`"
         if not quoted and rule.by_line:
             end = start + len(text[start:end].rstrip(".,;:!?)*_&\\" if rule.value == "stated" else ",;*`\\"))
-        value = _MARKER.sub("", text[start:end])
+        value = _compiled(_MARKER).sub("", text[start:end])
         if value and _is_real(value, rule, quoted, match.group()):
             yield start, end
 
@@ -178,11 +170,15 @@ def _is_real(value: str, rule: _Rule, quoted: bool, context: str) -> bool:
         return True
     if rule.entropy and _entropy(value) < rule.entropy:
         return False
-    if _EXAMPLE.search(value) or _MASKED.match(value):
+    if _compiled(_EXAMPLE).search(value) or _compiled(_MASKED).match(value):
         return False
     if rule.value == "token":
         return True
-    if _DUMMY.fullmatch(value) or _REFERENCE.match(value) or value.lower() in _PLAIN_WORDS:
+    if (
+        _compiled(_DUMMY).fullmatch(value)
+        or _compiled(_REFERENCE).match(value)
+        or value.lower() in _PLAIN_WORDS
+    ):
         return False
     if rule.value == "placed":
         return True
@@ -191,7 +187,7 @@ def _is_real(value: str, rule: _Rule, quoted: bool, context: str) -> bool:
 
 def _is_chosen(value: str, rule: _Rule, quoted: bool, context: str) -> bool:
     """Whether a value given to a name such as `password` was chosen by a person or a generator."""
-    if _HASHED.match(value):
+    if _compiled(_HASHED).match(value):
         return False
     about_password = re.search(r"pass|pwd|pin|kennwort|mdp|contrase", context, re.IGNORECASE) is not None
     digits = any(char.isdigit() for char in value)
@@ -200,16 +196,16 @@ def _is_chosen(value: str, rule: _Rule, quoted: bool, context: str) -> bool:
         return quoted and "phrase" in context.lower() and len(value.split()) >= 3
     if not letters:
         return about_password and sum(char.isdigit() for char in value) >= 4 and len(value) <= 32
-    if _TECHNICAL.fullmatch(value):
+    if _compiled(_TECHNICAL).fullmatch(value):
         return False
     if rule.value == "env":
         return about_password or digits or len(value) >= 16
-    if not quoted and _CODE.search(value):
+    if not quoted and _compiled(_CODE).search(value):
         return False
     if digits:
         return len(value) >= 5
     if rule.value == "assigned" and quoted:
-        return (len(value) >= 6 and not _CODE.search(value)) or _entropy(value) >= 3.8
+        return (len(value) >= 6 and not _compiled(_CODE).search(value)) or _entropy(value) >= 3.8
     symbols = sum(not char.isalnum() for char in value.strip("-_.,'’"))
     return symbols >= 1 and re.search(r"[!@#$%^&*+=~]", value) is not None and len(value) >= 6
 
