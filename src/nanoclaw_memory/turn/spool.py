@@ -61,7 +61,7 @@ class Spool:
             "text": text[:MAX_TEXT],
         }
         line = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self.folder / "spool.jsonl"
         while True:
             with _locked(path) as handle:
@@ -110,7 +110,8 @@ class Spool:
         kept = self.folder / "taken-0.jsonl"
         if lines:
             fresh = self.folder / "kept.tmp"
-            fresh.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as handle:
+                handle.writelines(f"{line}\n".encode("utf-8", "replace") for line in lines)
             fresh.replace(kept)
         for path in taken:
             if path != kept or not lines:

@@ -53,8 +53,22 @@ def test_a_question_waits_for_its_answer_across_drains(spool):
 def test_a_question_that_is_never_answered_is_given_up_after_a_day(spool):
     note(spool, "prompt", "Hello?")
     assert drained(spool, now=T0 + timedelta(days=2)) == []
+    assert b"Hello" not in b"".join(path.read_bytes() for path in spool.folder.iterdir())
     note(spool, "answer", "late")
     assert drained(spool, now=T0 + timedelta(days=2)) == []
+
+
+def test_only_the_owner_may_read_what_waits_in_the_spool(spool):
+    note(spool, "prompt", "Hello?")
+    drained(spool)
+    assert [path.stat().st_mode & 0o077 for path in (spool.folder, *spool.folder.iterdir())] == [0, 0, 0]
+
+
+def test_a_question_asked_anew_before_its_answer_takes_the_place_of_the_first(spool):
+    note(spool, "prompt", "Wich prot?")
+    note(spool, "prompt", "Which port?")
+    assert drained(spool) == []
+    assert b"Wich" not in b"".join(path.read_bytes() for path in spool.folder.iterdir())
 
 
 def test_a_limit_leaves_the_rest_for_the_next_drain(spool):
