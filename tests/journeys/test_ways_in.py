@@ -221,6 +221,15 @@ def _note(scene: Scene) -> Any:
     return [one.user_message for one in scene.memory.session(LATER)]
 
 
+def _late_note(scene: Scene) -> str:
+    turns = [("user", "Where is it?"), ("assistant", f"I repeat: {TEXT}")]
+    lines = [json.dumps({"role": role, "content": text}) for role, text in turns]
+    scene.memory.note("prompt", "Where is it?")
+    assert scene.memory.note_answer_from(str(scene.file("late.jsonl", "\n".join(lines))))
+    scene.memory.drain()
+    return scene.memory.session(LATER)[-1].agent_response
+
+
 def _history(scene: Scene) -> Any:
     items = scene.memory.sdk_items
     items.extend(LATER, [{"type": "function_call", "arguments": json.dumps({"a": f"I repeat: {TEXT}"})}])
@@ -240,6 +249,7 @@ MASKED: dict[str, Callable[[Scene], object]] = {
     "before_turn": _turn,
     "report_tools": _tools,
     "note and drain": _note,
+    "note_answer_from": _late_note,
     "sdk_items.extend": _history,
     **_adapters(),
 }
