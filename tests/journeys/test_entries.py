@@ -472,7 +472,11 @@ def test_fix_does_only_the_low_risk_part_after_a_checkpoint(keyword_only: Memory
     assert not any(advice.risk == "low" for advice in again.recommendations)
 
 
-def test_boot_loads_the_brief_in_place_of_a_long_memory_file(memory: Memory, home: Path) -> None:
+def test_boot_loads_the_brief_in_place_of_the_memory_file_where_that_is_set(
+    open_memory: Callable[..., Memory], home: Path
+) -> None:
+    memory = open_memory(memory__boot="brief")
+    memory.init()
     memory.store("Luna is a dog", "fact")
     (home / "workspace/MEMORY.md").write_text("# Memory\n" + "- a line of it\n" * 300)
     boot = memory.boot()
@@ -557,3 +561,30 @@ def test_refused_stores_do_not_count(memory: Memory) -> None:
         memory.store(f"fact {number} is {number * 13}", "fact")
     with pytest.raises(Refused, match="20 stores"):
         memory.store("one too many", "fact")
+
+
+def test_a_lost_database_is_noticed_and_comes_back_from_the_domain_files(
+    memory: Memory, open_memory: Callable[..., Memory], home: Path
+):
+    memory.store("Deploys happen on Friday", "fact", priority="high")
+    memory.store("Never deploy *before* noon", "instruction")
+    gone = memory.store("A fact that was wrong", "fact")
+    memory.delete(gone.id)
+    memory.close()
+    for path in (home / "data").glob("entries.db*"):
+        path.unlink()
+    again = open_memory(session="s2")
+    assert "entries that no database knows" in " ".join(one.message for one in again.doctor())
+    page = home / "workspace" / "memory" / "domains" / "fact.md"
+    again.store("Another fact", "fact")
+    _, notes = again.entries.render()
+    assert "Deploys happen on Friday" in page.read_text()
+    assert any("entries migrate" in note for note in notes)
+    done = again.entries_migrate()
+    assert (done.stored, done.known) == (2, 0)
+    (back,) = [one for one in again.entries.listed() if one.content == "Deploys happen on Friday"]
+    assert (back.provenance.origin, back.priority) == ("import", "high")
+    assert not any("no database knows" in one.message for one in again.doctor())
+    again.entries.render()
+    assert page.read_text().count("Deploys happen on Friday") == 1
+    assert again.entries_migrate().stored == 0

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.entries.lines import masked, safe_line
-from nanoclaw_memory.store.entries import EntryTable, Filter
+from nanoclaw_memory.entries.rules import text_key
+from nanoclaw_memory.errors import NanoClawError
+from nanoclaw_memory.store.entries import PRIORITIES, EntryTable, Filter
 from nanoclaw_memory.store.proposals import Proposals
 from nanoclaw_memory.text import fingerprint, plural
 from nanoclaw_memory.types import Entry
@@ -20,7 +22,7 @@ FOLDER = "memory/domains"
 MOST_ENTRIES = 5_000
 MOST_CHARS = 1_000_000  # a file that grows beyond is written anew with the newest entries, up to 4/5 of it
 _STAMP = re.compile(r"<!-- nanoclaw-memory \S+ (?P<fingerprint>[0-9a-f]{64}) -->\n")
-_ENTRY = re.compile(r"- (?P<text>.*?)\s*<!-- (?P<id>mem-[0-9a-f-]{36})\b[^>]*-->\s*$")
+_ENTRY = re.compile(r"- (?P<text>.*?)\s*<!-- (?P<id>mem-[0-9a-f-]{36})\b(?P<about>[^>]*)-->\s*$")
 _NOTE = "Written from the stored entries. Edits are welcome: they are offered as changes, not overwritten."
 
 
@@ -36,6 +38,15 @@ class Page:
     body: str
     ours: bool  # False when somebody made the file, or took our first line out
     edited: bool
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A line of a domain file whose entry no database knows."""
+
+    line: int
+    text: str
+    priority: str
 
 
 class Domains:
@@ -77,8 +88,29 @@ class Domains:
             page = self.read(entry_type)
             if page is not None and page.edited:
                 return self._offer(entry_type, page)
+            if lost := len(self.lost(entry_type)):
+                held = f"{domain_path(entry_type)} holds {plural(lost, 'line')} that the database lost"
+                return f"{held} and was left as it is; run: ncm entries migrate"
             self._anew(entry_type)
             return ""
+
+    def lost(self, entry_type: str) -> list[Lost]:
+        """What the file says of entries that the database never had, or has no more: it was lost or replaced."""
+        page = self.read(entry_type)
+        if page is None or not page.ours:
+            return []
+        known = self._table.ids(entry_type)
+        found = []
+        for number, line in enumerate(page.body.split("\n"), 2):
+            entry = _ENTRY.match(line)
+            if entry is None or entry["id"] in known:
+                continue
+            text, priority = plain_text(entry["text"]), entry["about"].split()[-1:]
+            if not self._table.has_text(entry_type, text_key(text)):
+                found.append(
+                    Lost(number, text, priority[0] if priority and priority[0] in PRIORITIES else "medium")
+                )
+        return found
 
     def discard_edits(self, entry_type: str) -> None:
         """Write a file anew whatever stands in it; for when its edits have been decided."""
@@ -178,6 +210,17 @@ class Domains:
         path = self._workspace / domain_path(entry_type)
         within(path, self._workspace)
         return path
+
+
+def lines_held(workspace: Path) -> int:
+    """How many entries the domain files hold; asked where there is no database."""
+    total = 0
+    for path in sorted((workspace / FOLDER).glob("*.md")):
+        try:
+            total += sum(1 for line in read_text(path).split("\n") if _ENTRY.match(line))
+        except (NanoClawError, OSError):
+            continue  # doctor tells of it as of any file
+    return total
 
 
 def _without(body: str, marks: Sequence[str]) -> str:

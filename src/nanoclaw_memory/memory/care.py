@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from nanoclaw_memory.clock import zone
 from nanoclaw_memory.errors import NanoClawError, NotFound, Refused
@@ -56,14 +56,24 @@ class Care(Turns):
     # ---- bringing memory in ----
 
     def entries_migrate(self, dry_run: bool = False) -> BroughtIn:
-        """MEMORY.md and memory/*.md into typed entries; the files stay as they are."""
-        from nanoclaw_memory.upkeep.importing import migrate_files
+        """MEMORY.md and memory/*.md into typed entries; the files stay as they are.
+
+        What domain files say of entries that the database lost comes back first, as imports.
+        """
+        from nanoclaw_memory.upkeep.importing import migrate_files, restore_lost, together
         from nanoclaw_memory.workspace.paths import memory_files
 
         self._require_private("memory files")
         self.require_group()
+        with self._importing() as own:
+            restored = restore_lost(own.entries, dry_run)
         files = memory_files(self.home, self.scope, ())
-        return migrate_files(self.entries, files, dry_run)
+        return together(restored, migrate_files(self.entries, files, dry_run))
+
+    def _importing(self) -> Self:
+        """The same memory as one that writes with the origin `import`."""
+        scope = replace(self.scope, origin="import")
+        return type(self)(self.home.root, scope, self._given_clock, self._overrides, self._directory)
 
     def import_export(self, kind: str, path: Path, dry_run: bool = False) -> BroughtIn:
         """What another memory exported, with the origin `import`."""
@@ -71,8 +81,7 @@ class Care(Turns):
 
         self._require_private("imports")
         self.require_group()
-        scope = replace(self.scope, origin="import")
-        with type(self)(self.home.root, scope, self._given_clock, self._overrides, self._directory) as own:
+        with self._importing() as own:
             return import_export(
                 kind,
                 path,
@@ -265,7 +274,27 @@ class Care(Turns):
             return [Finding("problem", error.message, error.hint)]
         patient = Patient(self.home, self.scope, self.configuration, self._existing_databases())
         swept = sweep(patient, self.clock.now()) if fix else []
-        return [*swept, *examine(patient, self._loops())]
+        return [*swept, *examine(patient, [*self._loops(), *self._lost_entries()])]
+
+    def _lost_entries(self) -> Iterator[Finding]:
+        """Entries that only the domain files know: their database was lost or replaced."""
+        from nanoclaw_memory.entries.domains import lines_held
+        from nanoclaw_memory.entries.rules import TYPES
+        from nanoclaw_memory.errors import StoreError
+        from nanoclaw_memory.text import plural
+        from nanoclaw_memory.types import Finding
+
+        if not self.scope.private or not self.home.workspace(self.scope.group).is_dir():
+            return
+        try:
+            known = self._has_entries()
+            lost = sum(len(self.entries.room.domains.lost(kind)) for kind in TYPES) if known else 0
+        except StoreError:
+            return  # the check of the databases tells of it
+        lost = lost if known else lines_held(self.home.workspace(self.scope.group))
+        if lost:
+            told = f"the domain files hold {plural(lost, 'line')} of entries that no database knows"
+            yield Finding("problem", told, "nanoclaw-memory entries migrate")
 
     def _loops(self) -> Iterator[Finding]:
         """The learning loops; none of a memory that is not there, or that this scope may not look into."""

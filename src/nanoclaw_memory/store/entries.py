@@ -181,6 +181,11 @@ class EntryTable:
         rows = self.db.query(sql, {"identity": identity, "limit": limit})
         return [(int(number), str(content)) for number, content in rows]
 
+    def ids(self, entry_type: str) -> set[str]:
+        """Every entry of the type, whatever became of it."""
+        rows = self.db.query("SELECT id FROM entries WHERE type = :type", {"type": entry_type})
+        return {str(entry_id) for (entry_id,) in rows}
+
     def in_domain(self, entry_type: str) -> set[str]:
         """The ids that stood in the domain file when we last wrote it."""
         sql = "SELECT id FROM entries WHERE type = :type AND status = 'active' AND in_domain = 1"

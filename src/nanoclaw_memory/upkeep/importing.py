@@ -9,6 +9,7 @@ from pathlib import Path
 from nanoclaw_memory import secrets
 from nanoclaw_memory.clock import Clock
 from nanoclaw_memory.entries import migrate, rules
+from nanoclaw_memory.entries.domains import domain_path
 from nanoclaw_memory.entries.entries import Entries
 from nanoclaw_memory.entries.importers import ImportedEntry, ImportedRelation, bring
 from nanoclaw_memory.errors import NanoClawError, Refused
@@ -119,6 +120,35 @@ def migrate_files(entries: Entries, files: Iterable[tuple[str, Path]], dry_run: 
             intake.admit(ImportedEntry(one.type, one.content, source, one.tags), one.priority)
         intake.unplaced += [f"{relative}:{one.line}: {one.why}" for one in left]
     return intake.report("memory files")
+
+
+def restore_lost(entries: Entries, dry_run: bool) -> BroughtIn:
+    """What domain files say of entries that the database lost, as imports: a file may have been changed since."""
+    intake = Intake(entries, dry_run)
+    for kind in rules.TYPES:
+        lost = entries.room.domains.lost(kind)
+        for one in lost:
+            source = f"{domain_path(kind)}:{one.line}"
+            intake.admit(ImportedEntry(kind, one.text, source), one.priority)
+        page = entries.room.domains.read(kind)
+        if lost and not dry_run and page is not None and not page.edited:
+            entries.room.domains.discard_edits(kind)
+    return intake.report("memory/domains")
+
+
+def together(first: BroughtIn, second: BroughtIn) -> BroughtIn:
+    """Two reports as one."""
+    kinds = first.types.keys() | second.types.keys()
+    return BroughtIn(
+        first.stored + second.stored,
+        first.known + second.known,
+        first.held + second.held,
+        first.relations + second.relations,
+        first.conversations + second.conversations,
+        {kind: first.types.get(kind, 0) + second.types.get(kind, 0) for kind in sorted(kinds)},
+        first.unplaced + second.unplaced,
+        first.dry_run,
+    )
 
 
 def _is_memory(relative: str) -> bool:
