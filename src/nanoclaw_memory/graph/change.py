@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import InvalidValue, Refused
+from nanoclaw_memory.graph.sentence_facts import SentenceFacts
 from nanoclaw_memory.settings.sections import GraphSettings
 from nanoclaw_memory.store.facts import FactRow, FactTable, digest
 from nanoclaw_memory.store.names import NameTable, fold
@@ -72,6 +73,7 @@ class Change:
         self.relations = relations
         self.names = names
         self._shared_names = NameTable(facts.db, sees_all=False)
+        self.sentences = SentenceFacts(facts, relations, clock)
         self.tombstones = TombstoneTable(facts.db)
         self.settings = settings
         self.clock = clock
@@ -112,9 +114,16 @@ class Change:
             seen = [entry.fact for entry in line if origin.sees_all or entry.shared]
             same = self._same(line, digest(row["value"]), start, several)
             where = Place(()) if several else place(seen, start)
+            if several and not same:
+                where = Place((), *self.sentences.end_of(names, row["slot"], row["value"], start))
             if same:
-                return self._confirmed(same, where, start, row, permanent)
-            return self._inserted(row, where, start, now)
+                done = self._confirmed(same, where, start, row, permanent)
+            else:
+                done = self._inserted(row, where, start, now)
+            for entry in line:
+                if entry.fact.id in done.retired:
+                    self.sentences.retire(names, entry.slot, entry.fact, row["value"], start, done.id)
+            return done
 
     def _same(self, line: list[FactRow], wanted: str, start: str, several: bool) -> FactRow | None:
         """The entry of the line with this value that holds at `start`, or is the next to hold.
@@ -215,6 +224,9 @@ class Change:
             seen = [entry.relation for entry in line if origin.sees_all or entry.shared]
             where = place(seen, start) if one else Place(())
             same = self._same_relation(line, objects, start)
+            for entry in line:
+                if entry.relation.id in where.retires and (same is None or entry != same):
+                    self.sentences.retire(names, entry.slot, entry.relation, row["object"], start, None)
             if same is not None:
                 retired = tuple(other for other in where.retires if other != same.relation.id)
                 for other in retired:
@@ -266,6 +278,7 @@ class Change:
             ]
             for fact_id in gone:
                 self.facts.delete(fact_id)
+            self.sentences.reject(names, slot, said(value))
             related = [
                 entry.relation.id
                 for entry in self.relations.line(names, slot, sees_all)

@@ -118,6 +118,8 @@ class Resolver:
             name = next((name for name in spans[start, end] if name in known), None)
             if name is None or taken.intersection(range(start, end)) or _means_nothing(words[start:end]):
                 continue
+            if _asks_of_known(words[start:end], known):
+                continue
             taken.update(range(start, end))
             chosen.append((start, end, name))
         return self._resolve(_without_intents(chosen, words), words)
@@ -234,6 +236,16 @@ def _inside(word: str, place: int) -> Iterator[tuple[tuple[int, int], list[str]]
 def _as_said(span: tuple[Word, ...]) -> str:
     text = " ".join(word.text for word in span)
     return text.removesuffix("'s").removesuffix("’s").rstrip("'’")
+
+
+def _asks_of_known(span: tuple[Word, ...], known: set[str]) -> bool:
+    """`Heidi's birthday` asks for Heidi's, even when something was once kept under the whole of it."""
+    owners = [place for place, word in enumerate(span[:-1], 1) if word.possessive]
+    return any(
+        " ".join(word.folded for word in span[:place]) in known
+        and " ".join(stem(word.folded) for word in span[place:]) in concepts()
+        for place in owners
+    )
 
 
 def _means_nothing(span: tuple[Word, ...]) -> bool:

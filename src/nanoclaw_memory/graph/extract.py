@@ -122,8 +122,11 @@ def _line(line: str, place: _Place, manner: Manner) -> Iterator[Saying]:
         yield from _sentence(text, place, manner)
         return
     pair = _pair(text)
+    theirs = list(sentences.theirs(_plain(text)))
     if _arrow(text):
         yield from _arrow(text)
+    elif theirs:
+        yield from (replace(saying, category=_category(place, manner)) for saying in theirs)
     elif pair and (_subject(place, manner) or _ROSTER.search(place.heading) or _DOTTED.match(_plain(text))):
         yield from _kept(pair, text, place, manner)
     else:
@@ -136,31 +139,34 @@ def _line(line: str, place: _Place, manner: Manner) -> Iterator[Saying]:
 
 
 def _tagged(label: re.Match[str], manner: Manner) -> Iterator[Saying]:
-    """`[decision|i=0.9] text`: kept under its tag, of the first thing it names."""
+    """`[decision|i=0.9] text`: what it says, or else the whole of it under its tag, of whom it is about."""
     strength = _importance(label["i"])
     text = _plain(label["text"])
     if strength is not None and strength < LEAST_IMPORTANCE:
         return
     tag = label["tag"].casefold()
-    yield from _arrow(label["text"])
-    spoken = list(sentences.read(text))
-    yield from spoken
-    pair = _DOTTED.match(text)
-    if pair:
-        yield Saying("fact", pair["entity"], pair["key"], pair["value"])
-        return
-    subject = sentences.first_name(text) or manner.subject or f"{tag.capitalize()}s"
     importance = 0.5 if strength is None else strength
-    yield Saying(
-        "fact",
-        subject,
-        tag,
-        text,
-        tag,
-        importance,
-        permanent=importance >= PERMANENT_IMPORTANCE,
-        several=True,
-    )
+    permanent = importance >= PERMANENT_IMPORTANCE
+    pair = _DOTTED.match(text)
+    spoken = [*_arrow(label["text"]), *sentences.read(text)]
+    if pair:
+        spoken = [Saying("fact", pair["entity"], pair["key"], pair["value"])]
+    yield from (replace(saying, importance=importance, permanent=permanent) for saying in spoken)
+    # A second copy of what was read would outlive it: a newer value retires the fact, and no sentence.
+    if pair or sentences.says_all(text, spoken):
+        return
+    told = next((saying.a for saying in spoken if saying.kind != "alias"), "")
+    yield from _whole(text, told or manner.subject, tag, Saying("", "", "", "", tag, importance, permanent))
+
+
+def _whole(text: str, about: str, key: str, like: Saying) -> Iterator[Saying]:
+    """A sentence as a fact of whom it is about; when that is not plain, of somebody known in it, or of none."""
+    about = about or sentences.subject(text)
+    others = () if about else sentences.names(text)
+    guess = about or sentences.first_name(text)
+    if guess or others:
+        name = guess or others[0]
+        yield replace(like, kind="fact", a=name, b=key, c=text, several=True, unsure=not guess, others=others)
 
 
 def _arrow(text: str) -> list[Saying]:
@@ -176,7 +182,10 @@ def _pair(text: str) -> tuple[str, str] | None:
     match = _BOLD.match(text) or _PAIR.match(_plain(text))
     if not match:
         return None
-    key, value = _key(_plain(match["key"]).strip(" :")), _plain(match["value"]).strip()
+    key, value = (
+        _key(_plain(match["key"]).strip(" :")),
+        sentences.without_denial(_plain(match["value"]).strip()),
+    )
     if len(key.split()) > 5 or value.startswith("//") or slot_of(key) in _BLOCKED_KEYS:
         return None
     return key, value
@@ -213,9 +222,14 @@ def _sentence(text: str, place: _Place, manner: Manner) -> Iterator[Saying]:
 def _section(text: str, place: _Place, manner: Manner) -> Iterator[Saying]:
     plain = re.sub(r"^\d{4}-\d{2}-\d{2}: ", "", _plain(text))
     key = _section_key(place)
-    subject = _subject(place, manner) or sentences.first_name(plain) or place.heading or place.title
-    if manner.sections and key and subject and len(plain.split()) >= 3:
-        yield Saying("fact", subject, key, plain, _category(place, manner), several=True)
+    if not manner.sections or not key or len(plain.split()) < 3:
+        return
+    like = Saying("fact", "", key, plain, _category(place, manner))
+    whole = list(_whole(plain, _subject(place, manner), key, like))
+    title = place.heading or place.title
+    if title and all(saying.unsure for saying in whole):
+        whole = [replace(like, a=title, several=True, others=sentences.names(plain))]
+    yield from whole
 
 
 def _row(line: str, number: int, place: _Place, manner: Manner) -> Iterator[Saying]:

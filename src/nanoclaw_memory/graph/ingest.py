@@ -139,7 +139,7 @@ class Ingest:
     def _said(
         self, path: str, mark: str, saying: Saying, origin: Origin, start: str, done: Ingested
     ) -> Ingested:
-        known = self._known(saying.a)
+        known = next(filter(None, map(self._known, saying.others)), "") or self._known(saying.a)
         if saying.unsure and saying.kind == "fact" and not known:
             return done
         saying = replace(saying, a=known or saying.a)

@@ -15,6 +15,7 @@ _GENERIC = frozenset(
     "of the a an in on at by to for with is are was has have and my your number date name".split()
 )
 MAX_PHRASE = 4
+_NAMING = frozenset({"name", "call", "heisst", "full name", "real name"})  # stemmed
 _EMPTY = STOP_WORDS - {"where", "why", "own"}
 
 
@@ -50,6 +51,12 @@ def concepts() -> dict[str, frozenset[int]]:
         for phrase in line:
             table.setdefault(stemmed(phrase), set()).add(number)
     return {phrase: frozenset(numbers) for phrase, numbers in table.items()}
+
+
+def phrases_like(numbers: frozenset[int]) -> frozenset[str]:
+    """Every phrase (stemmed) that names one of these concepts."""
+    lines = _lines()
+    return frozenset(stemmed(phrase) for number in numbers for phrase in lines[number])
 
 
 @lru_cache(maxsize=4096)
@@ -113,6 +120,19 @@ class Intent:
     def until(self, place: int) -> Intent:
         """The intent of the words before a place."""
         return self.only(*(ask for ask in self.asks if ask.end <= place))
+
+    @property
+    def named_thing(self) -> Intent:
+        """What the name of something is asked for: in "my dog's name" the dog; nothing where only a name is asked."""
+        return (
+            self.only(*(ask for ask in self.asks if ask.phrase not in _NAMING))
+            if self._naming
+            else self.only()
+        )
+
+    @property
+    def _naming(self) -> bool:
+        return any(ask.phrase in _NAMING for ask in self.asks)
 
     def fit(self, slot: str) -> float:
         """How well a key answers: 1 when the question names it, 0.5 when in part, 0 when not."""

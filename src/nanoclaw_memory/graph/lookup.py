@@ -139,6 +139,9 @@ class Lookup:
                 continue
             group = 2 if name.how == "self" and others else 1
             rows = self._facts_of(name.entities, asked, reading)
+            # "What is my dog called?" asks for the dog's name: it is a fact of the dog, and no name of mine.
+            thing = asked.named_thing
+            asked = thing if any(thing.fit(row.slot) == 1.0 for row in rows) else asked
             fits = [(asked.fit(row.slot), row) for row in rows]
             best = max((fit for fit, _ in fits), default=0.0)
             found += [

@@ -16,6 +16,7 @@ _HAS = re.compile(
     r"(?P<c>[^.;]{1,120}?)\.?$"
 )
 _THE_OF = re.compile(rf"^(?P<a>{NAME}) is (?:the|an?) (?P<b>[a-z][\w -]{{1,30}}?) of (?P<c>{NAME})\.?$")
+_THEIRS = re.compile(rf"^(?P<a>{NAME})['’]s (?P<b>[^\W\d_][\w /-]{{1,30}}?)\s*(?::|=)\s+(?P<c>\S.{{0,300}})$")
 _SAME = re.compile(rf"^(?P<a>{NAME}) (?:is|means|= ) ?(?P<c>{NAME})\.?$")
 _VERBS = (
     "manages|owns|leads|maintains|works at|works for|lives in|reports to|uses|runs on|depends on|likes|"
@@ -29,6 +30,11 @@ _SAYS = (
     (re.compile(rf"^(?P<a>{NAME}) speaks (?P<c>[^.;]{{2,60}})"), "languages"),
     (re.compile(rf"^(?P<a>{NAME}) prefers (?P<c>[^.;]{{2,80}})"), "preference"),
 )
+# "15 March, not 14 March": what a value is not, is no part of it.
+_DENIAL = re.compile(
+    r"(?<=\S)(?:\s*[,;—–]\s*|\s+-\s+|\s+\()(?:and |but )?(?:not|nicht|instead of|rather than|no longer)\s[^.;]{1,60}$"
+)
+_BARE_DENIAL = re.compile(r"(?<=\S)\s+(?:not|nicht|instead of)\s+(?=\d|[A-ZÀ-Þ])[^.;,]{1,40}$")
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _PHONE = re.compile(r"(?<![\w.])\+?\d[\d ()/-]{6,18}\d(?!\w|\.\w)")
 _BASED = re.compile(r"\b(?:based|lives|located) in (?P<c>[^.;,]{2,40})", re.I)
@@ -41,7 +47,14 @@ _NO_NAMES = STOP_WORDS | frozenset(
 # How notes begin: "Switched Keystone to …", "Retire the old host".
 _VERB = re.compile(
     r"\w+ed|Chose|Built|Made|Set|Put|Cut|Took|Went|Got|Began|Wrote|Found|Use|Keep|Never|Always|Ship|Retire|Move|"
-    r"Switch|Drop|Add|Stop|Start|Run|Do|Decide|Decision|Note|Ordered|Met|Sent"
+    r"Switch|Drop|Add|Stop|Start|Run|Do|Decide|Decision|Note|Ordered|Met|Sent|Ask|Call|Check|Tell|Remember|Remind|"
+    r"Buy|Send|Meet|Pay|Book|Fix|Review|Update|Try|Write|Read|See|Let|Make|Give|Get|Take|Bring|Prefer|Avoid"
+)
+# What follows a lone name at a sentence's start: "Heidi started at Acme". A plural there is a plain word more often.
+_ACTS = re.compile(
+    r"(?P<name>\w*[^\Ws])(?:['’]s)? (?:is|was|has|had|will|can|now|also|still|wants|needs|likes|loves|hates|lives|"
+    r"works|speaks|uses|runs|owns|manages|leads|no longer|\w+ed|took|left|got|went|began|chose|bought|sold|met|said|"
+    r"told|gave|made|built|wrote|became)\b"
 )
 _PREDICATES = {"is married to": "married_to", "is part of": "part_of", "moved to": "lives_in"}
 
@@ -60,11 +73,21 @@ class Saying:
     several: bool = False
     unsure: bool = False
     line: int = 0
+    others: tuple[
+        str, ...
+    ] = ()  # further names in a sentence that is kept whole: one that is known is its entity
 
 
 def is_name(text: str) -> bool:
     """One to four capitalised words."""
     return bool(re.fullmatch(NAME, text))
+
+
+def subject(text: str) -> str:
+    """The name that a sentence is plainly about: it begins with it, and goes on with a verb; else nothing."""
+    match = _ACTS.match(text)
+    name = match["name"] if match else ""
+    return name if is_name(name) and not _VERB.fullmatch(name) and name.casefold() not in _NO_NAMES else ""
 
 
 def first_name(text: str) -> str:
@@ -79,6 +102,26 @@ def first_name(text: str) -> str:
     return ""
 
 
+def names(text: str) -> tuple[str, ...]:
+    """Everything in a sentence that may be a name, in its order; also a lone word at its start."""
+    found: list[str] = []
+    for match in re.finditer(NAME, text):
+        parts = [part for part in match.group().rstrip(".,'’").split() if part.casefold() not in _NO_NAMES]
+        found += [" ".join(parts[start:]) for start in range(min(len(parts), 2))]
+    return tuple(dict.fromkeys(found))
+
+
+def without_denial(text: str) -> str:
+    """A statement without what it says is not so: `Rex, not Luna` is Rex; `not ready` stays."""
+    return _BARE_DENIAL.sub("", _DENIAL.sub("", text))
+
+
+def says_all(text: str, sayings: list[Saying]) -> bool:
+    """Whether what was read out of a sentence is all that it says."""
+    plain = without_denial(text).rstrip(" .!")
+    return any(saying.kind != "alias" and plain.endswith(saying.c.rstrip(" .!")) for saying in sayings)
+
+
 def begins_with(text: str) -> str:
     """The name that a line begins with: `Tilda's play moved` is about Tilda; none for a lone plain word."""
     match = re.match(rf"(?P<name>{NAME})(?:['’]s)? ", text)
@@ -87,6 +130,7 @@ def begins_with(text: str) -> str:
 
 def read(text: str) -> Iterator[Saying]:
     """What a sentence says."""
+    text = without_denial(text)
     for pattern, key in _SAYS:
         if match := pattern.match(text):
             yield Saying("fact", match["a"], key, match["c"].strip(), several=key == "allergy")
@@ -96,11 +140,19 @@ def read(text: str) -> Iterator[Saying]:
         yield Saying("relation", match["a"], predicate, match["c"].rstrip("."))
     elif match := _HAS.match(text):
         yield Saying("fact", match["a"], match["b"].strip(), match["c"].strip())
+    elif own := list(theirs(text)):
+        yield from own
     elif match := _DOES.match(text):
         predicate = _PREDICATES.get(match["b"], match["b"].replace(" ", "_"))
         yield Saying("relation", match["a"], predicate, match["c"].strip())
     elif match := _SAME.match(text):
         yield Saying("alias", match["a"], "", match["c"].rstrip("."), unsure=True)
+
+
+def theirs(text: str) -> Iterator[Saying]:
+    """`Heidi's birthday: 14 March` is a fact of Heidi."""
+    if match := _THEIRS.match(without_denial(text)):
+        yield Saying("fact", match["a"], _key(match["b"].strip()), match["c"].strip())
 
 
 def portrait(name: str, text: str, category: str) -> Iterator[Saying]:
@@ -120,3 +172,8 @@ def portrait(name: str, text: str, category: str) -> Iterator[Saying]:
         detail = _DETAIL.match(part.strip())
         if detail and detail["key"].casefold() in _DETAIL_KEYS:
             yield Saying("fact", entity, detail["key"], detail["value"].strip(), category)
+
+
+def _key(key: str) -> str:
+    """`Phone number` is a key like `phone number`; `IP` stays as it is."""
+    return key if any(c.isupper() for c in key[1:]) else key.lower()

@@ -99,6 +99,25 @@ class FactTable:
         )
         return [_row(row) for row in self.db.query(sql, {**params, "slot": slot, "all": everything})]
 
+    def replaced(self, names: Sequence[str], after: str) -> list[FactRow]:
+        """Values of the entities that another one replaced later than `after`."""
+        marks, params = placeholders("n", names)
+        sql = (
+            f"SELECT {_COLUMNS} FROM facts WHERE name IN ({marks}) AND valid_to > :after"  # noqa: S608
+            " AND superseded_by IS NOT NULL"
+        )
+        return [_row(row) for row in self.db.query(sql, {**params, "after": after})]
+
+    def said_on(self, source: str) -> list[FactRow]:
+        """The facts that hold and that a line, as `path:line`, says."""
+        path, _, line = source.rpartition(":")
+        sql = (
+            f"SELECT {_COLUMNS} FROM facts WHERE valid_to IS NULL AND id IN"  # noqa: S608
+            " (SELECT item FROM mentions WHERE path = :path AND line = :line AND kind = 'fact')"
+        )
+        number = int(line) if line.isdigit() else -1
+        return [_row(row) for row in self.db.query(sql, {"path": path, "line": number})]
+
     def match(self, terms: Sequence[str], view: View, limit: int) -> list[FactRow]:
         """Facts that hold any of the terms, best first."""
         only = f"rowid IN (SELECT id FROM facts WHERE id = facts_fts.rowid AND {_VALID})"  # noqa: S608

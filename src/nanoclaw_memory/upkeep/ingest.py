@@ -11,7 +11,7 @@ from nanoclaw_memory.upkeep.logbook import archives, logs
 from nanoclaw_memory.workspace.files import read_text, replace_text
 from nanoclaw_memory.workspace.paths import ARCHIVE, FORGOTTEN_MARK, day_in_path
 
-VERSION = 1  # of the extraction: a new one reads every file again
+VERSION = 2  # of the extraction: a new one reads every file again
 
 
 def ingest(house: House, dry_run: bool = False) -> Done:

@@ -1,0 +1,167 @@
+"""Yesterday's value never comes back: not as a copy of its sentence, not from an edited file, not through upkeep."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nanoclaw_memory.memory import Memory
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def memory(open_memory: Callable[..., Memory]) -> Memory:
+    memory = open_memory(embeddings__provider="none")
+    memory.init()
+    return memory
+
+
+@pytest.fixture
+def log(home: Path) -> Write:
+    def put(day: str, *lines: str) -> Path:
+        path = home / "workspace" / "memory" / f"{day}.md"
+        path.write_text("".join(f"- {line}\n" for line in lines))
+        return path
+
+    return put
+
+
+def ingest(memory: Memory) -> None:
+    (run,) = memory.upkeep("ingest")
+    assert not run.error
+
+
+def known(memory: Memory, question: str, **more: Any) -> list[str]:
+    return [hit.text for hit in memory.graph_search(question, 20, **more).hits]
+
+
+# ---- a sentence and what it says ----
+
+
+def test_a_sentence_that_was_read_as_a_fact_is_not_kept_a_second_time(memory: Memory, log: Write) -> None:
+    log("2026-02-21", "[fact|i=0.7] Keystone's port is 3000", "[fact|i=0.6] Heidi works at Acme")
+    ingest(memory)
+    assert known(memory, "port 3000") == ["Keystone.port = 3000"]
+    assert known(memory, "Tell me about Acme") == ["Heidi → works_at → Acme"]
+
+
+def test_a_newer_statement_leaves_nothing_of_the_old_one(memory: Memory, log: Write) -> None:
+    log("2026-02-21", "[fact|i=0.7] Keystone's port is 3000", "[fact|i=0.6] Heidi works at Acme")
+    log("2026-02-23", "[fact|i=0.7] Keystone's port is 3055", "[fact|i=0.6] Heidi now works at Globex")
+    ingest(memory)
+    assert known(memory, "Which queue should we use for Keystone jobs?") == ["Keystone.port = 3055"]
+    assert not any("3000" in text for text in known(memory, "port 3000"))
+    assert known(memory, "Tell me about Acme") == []
+    assert memory.before_turn("Tell me about Acme").blocks == ()
+
+
+def test_a_sentence_about_more_is_retired_with_the_value_it_states(memory: Memory, log: Write) -> None:
+    log("2026-02-20", "[decision|i=0.9] Picked port 3000 for Keystone because 8080 was taken")
+    log("2026-02-21", "[fact|i=0.7] Keystone's port is 3000")
+    ingest(memory)
+    assert any("8080" in text for text in known(memory, "Tell me about Keystone"))
+    memory.fact_upsert("Keystone", "port", "4000")
+    assert known(memory, "Tell me about Keystone") == ["Keystone.port = 4000"]
+    assert any("8080" in text for text in known(memory, "Tell me about Keystone", as_of="2026-02-22"))
+    memory.graph.reject("Keystone", "port", "4000")
+    assert any("8080" in text for text in known(memory, "Tell me about Keystone"))
+
+
+def test_a_sentence_that_is_read_late_does_not_bring_a_retired_value_back(memory: Memory, log: Write) -> None:
+    log("2026-02-21", "[fact|i=0.7] Keystone's port is 3000")
+    log("2026-02-22", "[fact|i=0.7] Keystone's port is 3055")
+    ingest(memory)
+    log("2026-02-20", "[decision|i=0.9] Picked port 3000 for Keystone because 8080 was taken")
+    log("2026-02-19", "[milestone|i=0.9] Keystone left beta on port 3000, later 3055")
+    ingest(memory)
+    about = known(memory, "Tell me about Keystone")
+    assert not any("Picked" in text for text in about)
+    assert any("later 3055" in text for text in about)
+
+
+def test_a_sentence_is_kept_of_its_subject_or_of_somebody_known_in_it(memory: Memory, log: Write) -> None:
+    memory.fact_upsert("Björn", "phone", "555 0142")
+    log(
+        "2026-02-21",
+        "[fact|i=0.7] Heidi started at Acme in spring",
+        "[lesson|i=0.8] Ask Björn before touching the router",
+        "[lesson|i=0.8] never deploy on the last day of a week",
+        "[correction|i=0.8] the meeting is in room 4",
+    )
+    ingest(memory)
+    rows = [row for row in memory.graph.export() if '"type": "fact"' in row]
+    assert any('"entity": "Heidi"' in row and "spring" in row for row in rows)
+    assert any('"entity": "Björn"' in row and "router" in row for row in rows)
+    assert not any(f'"entity": "{name}' in row for row in rows for name in ("Lesson", "Correction", "Ask"))
+
+
+def test_a_home_of_the_last_release_loses_its_copies_of_sentences(memory: Memory, log: Write) -> None:
+    path = log("2026-02-21", "[fact|i=0.7] Keystone's port is 3000")
+    memory.fact_upsert("Keystone", "port", "3000")
+    with memory.database("facts").transaction():
+        copy = memory.graph.change.upsert(
+            "Facts", "fact", "Keystone's port is 3000", _of("memory/2026-02-21.md:1"), add=True
+        )
+        memory.graph._ingest.mentions.put("memory/2026-02-21.md", "older-mark", 1, "fact", copy.id)
+        memory.graph._ingest.mentions.mark_read("memory/2026-02-21.md", "older")
+    assert path.exists()
+    ingest(memory)
+    assert known(memory, "port 3000") == ["Keystone.port = 3000"]
+
+
+def _of(source: str) -> Any:
+    from nanoclaw_memory.graph.change import Origin
+
+    return Origin(source)
+
+
+# ---- whose fact it is, and which one is asked for ----
+
+
+@pytest.fixture
+def family(memory: Memory, home: Path) -> Memory:
+    page = home / "workspace" / "USER.md"
+    page.write_text(
+        "# User\n\n- name: Robert Lind\n- birthday: 3 May 1980\n- dog: Luna\n\n## Family\n\n- wife: Heidi\n"
+        "- Heidi's birthday: 14 March 1988\n"
+    )
+    os.utime(page, (1_760_000_000, 1_760_000_000))
+    memory.graph.seed(memory.home)
+    return memory
+
+
+@pytest.mark.parametrize("question", ["heidis birthday", "When was Heidi born?", "When is Heidi's birthday?"])
+def test_a_possessive_in_a_list_is_a_fact_of_the_one_it_names(family: Memory, question: str) -> None:
+    assert family.graph_search(question, 1).hits[0].text == "Heidi.birthday = 14 March 1988"
+    assert "Heidi.birthday = 14 March 1988" in family.before_turn(question).text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Heidi's birthday: 15 March 1988",
+        "[fact|i=0.6] Heidi's birthday: 15 March 1988",
+        "[correction|i=0.9] Heidi's birthday is 15 March 1988, not 14 March",
+        "Heidi's birthday is 15 March 1988 (not 14 March)",
+    ],
+)
+def test_a_value_is_kept_without_what_it_is_not(family: Memory, log: Write, line: str) -> None:
+    log("2026-02-23", line)
+    family.graph.ingest("memory/2026-02-23.md", f"- {line}\n")
+    assert [fact.value for fact in family.graph.history("Heidi", "birthday")][-1] == "15 March 1988"
+
+
+def test_a_value_that_is_a_denial_stays_whole(memory: Memory) -> None:
+    memory.graph.ingest("memory/2026-02-23.md", "- Keystone's status is not ready\n")
+    assert memory.graph.history("Keystone", "status")[0].value == "not ready"
+
+
+@pytest.mark.parametrize("question", ["what's my dog called?", "What is the name of my dog?"])
+def test_what_something_of_mine_is_called_is_not_my_name(family: Memory, question: str) -> None:
+    assert family.graph_search(question).hits[0].text == "User.dog = Luna"
+    assert family.graph_search("What am I called?").hits[0].text == "User.name = Robert Lind"
