@@ -57,6 +57,7 @@ _ACTS = re.compile(
     r"told|gave|made|built|wrote|became)\b"
 )
 _PREDICATES = {"is married to": "married_to", "is part of": "part_of", "moved to": "lives_in"}
+_CAMEL = re.compile(r"(?P<name>[A-Z]\w*[a-z]\w*[A-Z]\w*)(?:['’]s)? (?![A-Z])")
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,11 @@ def is_name(text: str) -> bool:
 
 
 def subject(text: str) -> str:
-    """The name that a sentence is plainly about: it begins with it, and goes on with a verb; else nothing."""
-    match = _ACTS.match(text)
+    """The name that a sentence is plainly about: it begins with it, and goes on with a verb; else nothing.
+
+    A word with a capital inside, such as PostgreSQL, is a name whatever follows.
+    """
+    match = _ACTS.match(text) or _CAMEL.match(text)
     name = match["name"] if match else ""
     return name if is_name(name) and not _VERB.fullmatch(name) and name.casefold() not in _NO_NAMES else ""
 
