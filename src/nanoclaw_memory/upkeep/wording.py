@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from nanoclaw_memory.entries.poison import suspicions
 from nanoclaw_memory.errors import ProviderError
+from nanoclaw_memory.search.likeness import lost
 from nanoclaw_memory.text import one_line, plural
-from nanoclaw_memory.upkeep.likeness import lost
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.writer import Writer
