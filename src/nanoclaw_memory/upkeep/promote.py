@@ -8,12 +8,13 @@ from typing import Any
 from nanoclaw_memory import secrets
 from nanoclaw_memory.entries.poison import suspicions
 from nanoclaw_memory.graph.extract import Manner, extract
-from nanoclaw_memory.search import likeness, page
+from nanoclaw_memory.search import likeness
 from nanoclaw_memory.search.likeness import sense
 from nanoclaw_memory.store.names import fold
 from nanoclaw_memory.store.slots import slot_of
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Proposal
+from nanoclaw_memory.upkeep import page
 from nanoclaw_memory.upkeep.demote import demote
 from nanoclaw_memory.upkeep.harvest import Candidate, harvest
 from nanoclaw_memory.upkeep.house import Done, House
