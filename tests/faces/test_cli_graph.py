@@ -117,3 +117,38 @@ def test_seed_reads_the_files(told: Run, home: Path) -> None:
     (home / "workspace" / "USER.md").write_text("# User\n\n- name: Robert\n- timezone: America/Chicago\n")
     assert told("graph", "seed", "--json").json["added"] == 3
     assert told("graph", "search", "what is my timezone?").out.startswith("User.timezone = America/Chicago")
+
+
+@pytest.mark.parametrize(
+    ("entity", "key", "value"),
+    [
+        ("Wifi", "password", "blue-Falcon-9"),
+        ("Wifi", "password", "sunshine"),
+        ("Front door", "pin", "4711"),
+        ("Wifi password", "value", "blue-Falcon-9"),
+        ("Billing", "API key", "x7Gh23kkLm"),
+    ],
+)
+def test_a_value_is_masked_with_its_key_and_the_answer_says_so(
+    ncm: Run, home: Path, entity: str, key: str, value: str
+) -> None:
+    ncm("init")
+    ran = ncm("graph", "add", entity, key, value)
+    assert ran.code == 0
+    assert "[redacted:" in ran.out and "1 credential masked" in ran.out and value not in ran.out
+    assert ncm("graph", "relate", entity, key, value, "--json").json["redacted"] == 1
+    (home / "rows.jsonl").write_text(json.dumps({"entity": entity, "key": key, "value": value}) + "\n")
+    assert ncm("graph", "import", str(home / "rows.jsonl")).code == 0
+    (home / "workspace" / "USER.md").write_text(f"# User\n\n- {entity}.{key.casefold()} = {value}\n")
+    ncm("graph", "seed")
+    assert value not in ncm("graph", "export").out
+    assert value not in ncm("turn", f"what is the {entity} {key}?").out
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("password manager", "Bitwarden"), ("port", "30001"), ("password", "in the vault")]
+)
+def test_what_is_no_credential_stays_readable(ncm: Run, key: str, value: str) -> None:
+    ncm("init")
+    assert "masked" not in ncm("graph", "add", "Office", key, value).out
+    assert value in ncm("graph", "search", f"Office {key}").out

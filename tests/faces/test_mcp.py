@@ -202,3 +202,12 @@ async def test_the_command_serves_the_same_over_stdio(home, mode):
         assert not stored.is_error, said(stored)
         entry = (await call(client, "memory_search", type="fact")).structured_content["hits"][0]
     assert entry["origin"] == "agent"
+
+
+async def test_a_masked_credential_is_not_repeated_to_the_model(agent):
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    async with Client(build_server(agent)) as client:
+        for key, value in (("token", token), ("password", "blue-Falcon-9")):
+            answer = await call(client, "fact_upsert", entity="Deploy", key=key, value=value)
+            assert value not in str(answer)
+            assert "masked" in said(answer) and "[redacted:" in said(answer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
@@ -100,21 +101,21 @@ class KnowledgeGraph:
         valid_from: str = "",
     ) -> Upserted:
         """Say a fact; credentials in it are masked when the settings say so."""
-        from nanoclaw_memory import secrets
-
-        kept, redacted = secrets.mask(value) if self.settings.privacy.redact_secrets else (value, 0)
+        kept, redacted = self._masked(entity, key, value)
         start = start_of(valid_from, self.clock.now()) if valid_from else ""
         done = self.change.upsert(
             entity, key, kept, self._origin, category, importance, permanent, add, start
         )
-        return replace(done, redacted=redacted)
+        return replace(done, redacted=redacted, value=kept)
 
     def relate(
         self, subject: str, predicate: str, object: str, replace: bool = False, valid_from: str = ""
     ) -> Upserted:
-        """Say that a subject stands in a relation to an object."""
+        """Say that a subject stands in a relation to an object; credentials are masked as in a fact."""
+        kept, redacted = self._masked(subject, predicate, object)
         start = start_of(valid_from, self.clock.now()) if valid_from else ""
-        return self.change.relate(subject, predicate, object, self._origin, replace, start)
+        done = self.change.relate(subject, predicate, kept, self._origin, replace, start)
+        return dataclasses.replace(done, redacted=redacted, value=kept)
 
     def alias(self, alias: str, entity: str) -> bool:
         """Give an entity another name; False when it had it already."""
@@ -210,7 +211,8 @@ class KnowledgeGraph:
         """Bring in JSONL, CSV, an MCP memory.jsonl or another facts.db."""
         from nanoclaw_memory.graph.exchange import import_rows, read_rows
 
-        return import_rows(self.change, read_rows(path), self._origin, path.name)
+        masked = self._masked if self.settings.privacy.redact_secrets else None
+        return import_rows(self.change, read_rows(path), self._origin, path.name, masked)
 
     def export(self, form: str = "jsonl") -> Iterator[str]:
         """The whole graph, line by line."""
@@ -272,6 +274,11 @@ class KnowledgeGraph:
         )
         resolver = Resolver(self.names, user.entity, user.agent_entity)
         return Lookup(self.facts, self.relations, self.names, resolver, scoring)
+
+    def _masked(self, entity: str, key: str, value: str) -> tuple[str, int]:
+        from nanoclaw_memory.graph.masking import mask_fact
+
+        return mask_fact(entity, key, value) if self.settings.privacy.redact_secrets else (value, 0)
 
     @property
     def _origin(self) -> Origin:

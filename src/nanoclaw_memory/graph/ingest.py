@@ -11,9 +11,9 @@ from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import Refused
 from nanoclaw_memory.graph.change import Change, Origin
 from nanoclaw_memory.graph.extract import Manner, extract
+from nanoclaw_memory.graph.masking import mask_fact
 from nanoclaw_memory.graph.sentences import Saying
 from nanoclaw_memory.graph.times import start_of
-from nanoclaw_memory.secrets import mask
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.store.mentions import MentionRow, MentionTable
 from nanoclaw_memory.store.names import fold
@@ -134,7 +134,7 @@ class Ingest:
     def _masked(self, saying: Saying) -> Saying:
         if not self.settings.privacy.redact_secrets:
             return saying
-        return replace(saying, c=mask(saying.c)[0])
+        return replace(saying, c=mask_fact(saying.a, saying.b, saying.c)[0])
 
     def _said(
         self, path: str, mark: str, saying: Saying, origin: Origin, start: str, done: Ingested

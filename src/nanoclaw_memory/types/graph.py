@@ -108,6 +108,7 @@ class Upserted:
     retired: tuple[int, ...] = ()
     created: bool = True
     redacted: int = 0
+    value: str = ""  # as it was kept: masked where it held credentials
 
 
 @dataclass(frozen=True)

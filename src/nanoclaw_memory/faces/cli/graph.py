@@ -111,7 +111,8 @@ def add(
         done = memory.fact_upsert(
             entity, key, value, category, importance, permanent=permanent, add=several, valid_from=valid_from
         )
-    caller.show(done, f"{entity}.{key} {_done(done)}")
+    kept = f" = {one_line(done.value)}" if done.redacted else ""
+    caller.show(done, f"{entity}.{key}{kept} {_done(done)}")
 
 
 @graph.command("relate")
@@ -129,7 +130,7 @@ def relate(caller: Caller, subject: str, predicate: str, object: str, replace: b
     """
     with caller.memory() as memory:
         done = memory.relate(subject, predicate, object, replace=replace, valid_from=valid_from)
-    caller.show(done, f"{subject} → {predicate} → {object} {_done(done)}")
+    caller.show(done, f"{subject} → {predicate} → {one_line(done.value)} {_done(done)}")
 
 
 def _done(done: Upserted) -> str:
