@@ -93,7 +93,7 @@ def _start(memory: Memory, event: Event) -> str:
     if event.text("source") == "resume":
         return ""
     boot = memory.boot().text
-    text = boot if len(boot) <= MAX_CONTEXT else memory.brief().text
+    text = (boot if len(boot) <= MAX_CONTEXT else memory.brief().text) or boot
     blocks = memory.session_start().text
     return f"{text}\n{blocks}".strip() if len(text) + len(blocks) <= MAX_CONTEXT else text
 
@@ -104,7 +104,7 @@ def _prompt(memory: Memory, event: Event) -> str:
     if not message.strip():
         return ""
     _catch_up(memory, event)
-    memory.drain(limit=5)
+    _drain(memory)
     turn = memory.before_turn(message)
     memory.note("prompt", message)
     return "\n\n".join(filter(None, [turn.text, _flush(memory, event)]))
@@ -133,7 +133,7 @@ def _asked(memory: Memory, event: Event) -> str:
 def _compact(memory: Memory, event: Event) -> str:
     """Archive the transcript before the client shortens it."""
     _catch_up(memory, event)
-    memory.drain()
+    _drain(memory, 50)
     memory.before_compaction(event.text("transcript_path"))
     return ""
 
@@ -148,6 +148,14 @@ def _stop(memory: Memory, event: Event) -> str:
     return ""
 
 
+def _drain(memory: Memory, limit: int = 5) -> None:
+    """Archive what was spooled; what cannot be archived now stays there and costs no block."""
+    try:
+        memory.drain(limit)
+    except (NanoClawError, OSError) as error:
+        memory.telemetry.record("drain failed", error=str(error)[:500])
+
+
 def _catch_up(memory: Memory, event: Event) -> None:
     """The answer to an open question from the transcript: a client gave none, or its hook never came."""
     try:
@@ -159,7 +167,7 @@ def _catch_up(memory: Memory, event: Event) -> None:
 def _end(memory: Memory, event: Event) -> str:
     """Nothing essential: clients give a second, or none."""
     _catch_up(memory, event)
-    memory.drain(limit=5)
+    _drain(memory)
     if memory.scope.private:
         memory.refresh_active_context()
     return ""

@@ -265,6 +265,7 @@ class Care(Turns):
     def doctor(self, fix: bool = False) -> list[Finding]:
         """The check-up of home, settings, files and databases; `fix` removes what killed writers left."""
         from nanoclaw_memory.errors import SettingsError
+        from nanoclaw_memory.store.integrity import of_all_groups
         from nanoclaw_memory.types import Finding
         from nanoclaw_memory.upkeep.doctor import Patient, examine, sweep
 
@@ -272,7 +273,10 @@ class Care(Turns):
             zone(self.settings.user.timezone)
         except SettingsError as error:  # nothing else can be examined without settings
             return [Finding("problem", error.message, error.hint)]
-        patient = Patient(self.home, self.scope, self.configuration, self._existing_databases())
+        databases = self._existing_databases()
+        if self.scope.private and self.scope.group == MAIN_GROUP:
+            databases += tuple(of_all_groups(self.home.root))
+        patient = Patient(self.home, self.scope, self.configuration, databases)
         swept = sweep(patient, self.clock.now()) if fix else []
         return [*swept, *examine(patient, [*self._loops(), *self._lost_entries()])]
 
@@ -298,16 +302,11 @@ class Care(Turns):
 
     def _loops(self) -> Iterator[Finding]:
         """The learning loops; none of a memory that is not there, or that this scope may not look into."""
-        from nanoclaw_memory.errors import StoreError
-        from nanoclaw_memory.types import Finding
         from nanoclaw_memory.upkeep.loops import findings
 
         if not self.scope.private or not self.home.workspace(self.scope.group).is_dir():
             return
-        try:
-            yield from findings(self._house)
-        except StoreError as error:
-            yield Finding("problem", error.message, error.hint)
+        yield from findings(self._house)
 
     def status(self) -> Status:
         """What there is, at a glance; opens nothing."""

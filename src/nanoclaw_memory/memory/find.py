@@ -65,13 +65,9 @@ class Finding(Files):
         """Aliases and former names of whom the question names, when there is a graph."""
         if not (self.home.data(self.scope.group) / "facts.db").exists():
             return []
-        from nanoclaw_memory.errors import StoreError
         from nanoclaw_memory.search.expansion import other_names
 
-        try:
-            return other_names(self.graph, question)
-        except StoreError:  # a damaged graph is doctor's to report; search goes on without it
-            return []
+        return other_names(self.graph, question)
 
     def search(
         self,
@@ -102,7 +98,7 @@ class Finding(Files):
         if types is not None or tags or include_superseded or not query.strip():
             found = self._search_entries(query, limit, types, tags, include_superseded, fast)
         elif self._has_entries() and corpus in ("", "all"):
-            known = self._search_entries(query[:500], limit, fast=fast)
+            known = self._entries_if_sound(query[:500], limit, fast)
             found = self._search.search(asked, corpus, known.hits)
             found = replace(found, degraded=tuple(dict.fromkeys((*found.degraded, *known.degraded))))
         else:
@@ -116,7 +112,7 @@ class Finding(Files):
         """Bring the search index up to date with the files."""
         self.require_group()
         done = self._search.run(rebuild, progress)
-        done = replace(done, embedded=done.embedded + self._embed_entries())
+        done = self._embed_also(done, "entries", self._embed_entries)
         self.telemetry.record("index", files=done.files, chunks=done.chunks, embedded=done.embedded)
         return done
 
@@ -189,11 +185,21 @@ class Finding(Files):
         """What matters from the entries, within its limits; empty, and said, when it takes too long."""
         self.require_group()
         if not self._has_entries():  # a session's start must not create a database
-            from nanoclaw_memory.clock import stamp
-            from nanoclaw_memory.types import Brief
+            return self._no_brief()
+        from nanoclaw_memory.errors import StoreError
 
-            return Brief("", (), stamp(self.clock.now()), 0, 0, 0)
-        return self.entries.brief(include_provenance)
+        try:
+            return self.entries.brief(include_provenance)
+        except StoreError as error:  # a session starts with what is sound
+            from nanoclaw_memory.search.front import missing
+
+            return self._no_brief(missing("entries", error))
+
+    def _no_brief(self, *why: str) -> Brief:
+        from nanoclaw_memory.clock import stamp
+        from nanoclaw_memory.types import Brief
+
+        return Brief("", (), stamp(self.clock.now()), 0, 0, 0, why)
 
     # ---- entries ----
 
@@ -373,6 +379,27 @@ class Finding(Files):
         )
         took = round((time.monotonic() - began) * 1000, 1)
         return Found(tuple(entry_hits(known.hits)), known.degraded, took)
+
+    def _entries_if_sound(self, query: str, limit: int, fast: bool) -> Found:
+        """Entries for a search over files too: where their database cannot serve, the files still answer."""
+        from nanoclaw_memory.errors import StoreError
+        from nanoclaw_memory.search.front import missing
+        from nanoclaw_memory.types import Found
+
+        try:
+            return self._search_entries(query, limit, fast=fast)
+        except StoreError as error:
+            return Found((), (missing("entries", error),))
+
+    def _embed_also(self, done: Indexed, part: str, embed: Callable[[], int]) -> Indexed:
+        """What an indexing run did, and the vectors that `embed` makes of another part of memory."""
+        from nanoclaw_memory.errors import StoreError
+        from nanoclaw_memory.search.front import missing
+
+        try:
+            return replace(done, embedded=done.embedded + embed())
+        except StoreError as error:
+            return replace(done, degraded=(*done.degraded, missing(part, error)))
 
     def fenced(self, hits: Iterable[Hit]) -> str:
         """Hits as text for an agent: one line each, fenced as data, with origin and age."""

@@ -116,7 +116,7 @@ class Turns(Finding):
         """Bring the search index up to date with the files, and give vectors to exchanges that have none."""
         done = super().index(rebuild, progress)
         spoken = (self.home.data(self.scope.group) / "continuity.db").exists()
-        return replace(done, embedded=done.embedded + self.embed_exchanges()) if spoken else done
+        return self._embed_also(done, "sessions", self.embed_exchanges) if spoken else done
 
     def embed_exchanges(self, limit: int = 256) -> int:
         """Give vectors to exchanges that have none (loads the embedder); gives how many were done."""
@@ -176,6 +176,7 @@ class Turns(Finding):
 
     def drain(self, limit: int = 50) -> int:
         """Archive what hooks have spooled; gives how many exchanges."""
+        from nanoclaw_memory.errors import Refused
         from nanoclaw_memory.turn.spool import Spoken
 
         def archive(spoken: Spoken) -> None:
@@ -183,7 +184,10 @@ class Turns(Finding):
             with type(self)(
                 self.home.root, scope, self._given_clock, self._overrides, self._directory
             ) as own:
-                own.after_turn(spoken.question, spoken.answer, at=spoken.at)
+                try:
+                    own.after_turn(spoken.question, spoken.answer, at=spoken.at)
+                except Refused as error:  # it will never be accepted, and others wait behind it
+                    self.telemetry.record("exchange refused", error=error.message)
 
         return self._spool.drain(self.clock.now(), archive, limit)
 

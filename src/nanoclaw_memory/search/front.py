@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nanoclaw_memory.errors import CorruptDatabase, InvalidValue, NotFound
+from nanoclaw_memory.errors import CorruptDatabase, InvalidValue, NotFound, StoreError
 from nanoclaw_memory.index.chunker import Chunking
 from nanoclaw_memory.index.indexer import Index
 from nanoclaw_memory.index.vectoring import Progress
@@ -43,6 +43,7 @@ class SearchFront:
     reranker: Callable[[], Reranker | None]
     expand: Callable[[str], list[str]] | None = None
     _corpus_searchers: dict[str, Searcher] = field(default_factory=dict)
+    _trouble: dict[str, str] = field(default_factory=dict)  # whose part of the last question could not be had
 
     @property
     def settings(self) -> Settings:
@@ -61,6 +62,7 @@ class SearchFront:
             for searcher in self._of_corpora(corpus):
                 found, said = searcher.search(question)
                 hits, degraded = hits + found, degraded + said
+        degraded += self._trouble.values()
         took = round((time.monotonic() - began) * 1000, 1)
         return Found(merged(hits, question.limit), tuple(dict.fromkeys(degraded)), took)
 
@@ -125,7 +127,16 @@ class SearchFront:
         half_life = self.settings.memory.temporal_decay_half_life
         own = self.settings.rerank
         reranking = Reranking(self.reranker, own.candidates, own.timeout_ms / 1000, own.provider != "llm")
-        return Searcher(index, half_life, seen, self._weights(), self.expand, reranking, corpus)
+        return Searcher(index, half_life, seen, self._weights(), self._expanded, reranking, corpus)
+
+    def _expanded(self, question: str) -> list[str]:
+        """Other names of whom the question names; without a graph that serves, the question as it is."""
+        self._trouble.pop("graph", None)
+        try:
+            return self.expand(question) if self.expand is not None else []
+        except StoreError as error:
+            self._trouble["graph"] = missing("graph", error)
+            return []
 
     def _chunking(self) -> Chunking:
         own = self.settings.memory
@@ -159,6 +170,11 @@ class SearchFront:
             name.unlink(missing_ok=True)
         self.__dict__.pop("index", None)
         self.__dict__.pop("searcher", None)
+
+
+def missing(part: str, error: StoreError) -> str:
+    """How an answer says that a part of memory could not be asked."""
+    return f"{part}: {error.message}; for what helps: nanoclaw-memory doctor"
 
 
 def _check(question: Question) -> None:

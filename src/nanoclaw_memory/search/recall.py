@@ -11,7 +11,9 @@ from nanoclaw_memory.entries.entries import Entries, check_query
 from nanoclaw_memory.entries.lines import age, fenced, marks, masked, origin_of, safe_line
 from nanoclaw_memory.entries.rules import choice, whole
 from nanoclaw_memory.entries.shared import SharedEntries
-from nanoclaw_memory.types import EntryHit, Found, Hit, Provenance, Recall, RecalledEntry
+from nanoclaw_memory.errors import StoreError
+from nanoclaw_memory.search.front import missing
+from nanoclaw_memory.types import EntriesFound, EntryHit, Found, Hit, Provenance, Recall, RecalledEntry
 
 CANDIDATES = 50
 BRIEF_CHARS = 200
@@ -49,13 +51,18 @@ class _Packed:
 def recall(entries: Entries, files: Files, wanted: Wanted) -> Recall:
     """The weightiest answers first, whole lines only, never over the budget."""
     group = entries.room.scope.group
-    known = entries.search(
-        wanted.query,
-        types=wanted.types,
-        priority_min=wanted.priority_min,
-        limit=CANDIDATES,
-        fast=wanted.fast,
-    )
+    try:
+        known = entries.search(
+            wanted.query,
+            types=wanted.types,
+            priority_min=wanted.priority_min,
+            limit=CANDIDATES,
+            fast=wanted.fast,
+        )
+    except StoreError as error:
+        if wanted.types is not None:
+            raise
+        known = EntriesFound((), (missing("entries", error),))
     if known.hits:
         packed = [_from_entry(hit, wanted, group) for hit in ranked(known.hits)]
         return pack(packed, wanted, len(packed), degraded=known.degraded)

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from nanoclaw_memory.errors import CorruptDatabase, StoreError
+from nanoclaw_memory.store.remedy import remedy
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.types import DatabaseCheck
-
-_DERIVED = "index"
 
 
 def check(home: Path, group: str, databases: Iterable[SqliteDatabase]) -> list[DatabaseCheck]:
@@ -35,15 +34,7 @@ def _checked(home: Path, group: str, database: SqliteDatabase) -> DatabaseCheck:
         return DatabaseCheck(group, path, (error.message,), error.hint)
     finally:
         database.close()
-    return DatabaseCheck(group, path, problems, _next(group, database) if problems else "")
-
-
-def _next(group: str, database: SqliteDatabase) -> str:
-    if database.name == _DERIVED:  # everything in it comes from files
-        return f"delete {database.path}, then: nanoclaw-memory index --group {group}"
-    if database.path.parts[-2:] == ("store", "messages.db"):  # no checkpoint of a group holds it
-        return f"stop the bot, keep a copy, then: sqlite3 {database.path} .recover | sqlite3 recovered.db"
-    return f"keep a copy, then restore: nanoclaw-memory checkpoint list --group {group}"
+    return DatabaseCheck(group, path, problems, remedy(database.path, database.name) if problems else "")
 
 
 def engine() -> tuple[str, bool]:

@@ -11,6 +11,7 @@ from typing import IO, Any
 from nanoclaw_memory.errors import CorruptDatabase, StoreBusy, StoreError
 from nanoclaw_memory.store.database import Params, Row
 from nanoclaw_memory.store.migrate import Adopt, Step, is_current, migrate, steps_of
+from nanoclaw_memory.store.remedy import remedy
 
 BUSY_MS = 10_000
 _PRAGMAS = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON"
@@ -313,7 +314,7 @@ class SqliteDatabase:
         except (apsw.NotADBError, apsw.CorruptError) as error:
             raise CorruptDatabase(
                 f"{self.path.name} is damaged: {error}",
-                "keep a copy, then restore a checkpoint: nanoclaw-memory checkpoint list",
+                remedy(self.path, self.name),
             ) from error
         except (apsw.BusyError, apsw.LockedError) as error:
             raise self._busy() from error

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from nanoclaw_memory.clock import stamp
-from nanoclaw_memory.errors import InvalidValue, NotFound
+from nanoclaw_memory.errors import InvalidValue, NotFound, StoreError
 from nanoclaw_memory.store.exchanges import Sight
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.turns import Injection
@@ -192,7 +192,10 @@ class Conversation:
         rooms = self.rooms
         if not text or not (rooms.home.data(rooms.scope.group) / FORGOTTEN_MARK).exists():
             return text
-        clean, count = self._tombstones.masked(text)
+        try:
+            clean, count = self._tombstones.masked(text)
+        except StoreError:  # a graph that cannot be read is doctor's to report; after_turn keeps nothing then
+            return text
         if count:
             self.telemetry.record("forgotten", where="turn", places=count)
         return clean

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from nanoclaw_memory.clock import stamp
+from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.graph.scoring import TIER
 from nanoclaw_memory.store.generation import all_current, generation
 from nanoclaw_memory.store.turns import CachedAnswer
@@ -72,7 +73,10 @@ class GraphMemory(Plugin):
         if not self.own.cache_size or not self.own.cache_ttl:
             return None
         since = stamp(moment.now - timedelta(milliseconds=self.own.cache_ttl))
-        return self.rooms.turns.cached_answer(question, moment.scope.private, seen, since)
+        try:
+            return self.rooms.turns.cached_answer(question, moment.scope.private, seen, since)
+        except StoreError:  # the cache is in another database than the facts; they answer without it
+            return None
 
     def _keep(self, question: str, seen: str, found: CachedAnswer, moment: Moment) -> None:
         if self.own.cache_size and self.own.cache_ttl:

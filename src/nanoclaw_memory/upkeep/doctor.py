@@ -12,6 +12,7 @@ from pathlib import Path
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.settings import Configuration
 from nanoclaw_memory.store.integrity import engine
+from nanoclaw_memory.store.remedy import remedy
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Finding, Scope
@@ -167,9 +168,11 @@ def check_databases(patient: Patient) -> Iterator[Finding]:
         except NanoClawError as error:
             yield Finding("problem", error.message, error.hint)
             continue
-        for line in broken:
-            yield Finding("problem", f"{database.path.name}: {line}", "nanoclaw-memory checkpoint list")
-        if not broken:
+        if broken:
+            more = f" (and {plural(len(broken) - 1, 'more problem')})" if len(broken) > 1 else ""
+            damage = f"{database.path.name} is damaged: {broken[0]}{more}"
+            yield Finding("problem", damage, remedy(database.path, database.name))
+        else:
             size = database.path.stat().st_size
             yield Finding("ok", f"{database.path.name} is sound ({size:,} bytes)", "nanoclaw-memory db check")
     yield from _engine()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nanoclaw_memory.clock import moment_of
+from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.store.facts import FactTable
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Finding
@@ -19,12 +20,12 @@ _RUN = "nanoclaw-memory upkeep"
 
 
 def findings(house: House) -> Iterator[Finding]:
-    """The state of upkeep and of each loop."""
-    yield from _jobs(house)
-    yield from _facts(house)
-    yield from _proposals(house)
-    yield from _lessons(house)
-    yield from _exchanges(house)
+    """The state of upkeep and of each loop; of one whose database cannot serve, the check of databases tells."""
+    for loop in (_jobs, _facts, _proposals, _lessons, _exchanges):
+        try:
+            yield from loop(house)
+        except StoreError:
+            continue
 
 
 def _jobs(house: House) -> Iterator[Finding]:

@@ -223,7 +223,8 @@ def brief(caller: Caller, provenance: bool) -> None:
     """
     with caller.memory() as memory:
         result = memory.brief(provenance)
-    caller.show(result, result.text or "No entries yet.")
+    said = [f"note: {one}" for one in result.degraded]
+    caller.show(result, "\n".join([result.text or ("" if said else "No entries yet."), *said]).lstrip())
 
 
 def _row(entry: Entry) -> str:

@@ -49,6 +49,7 @@ def doctor(caller: Caller, fix: bool) -> None:
     with caller.memory() as memory:
         findings = memory.doctor(fix)
     lines = [f"{SIGNS[found.level]} {found.message}\n    {found.next}" for found in findings]
-    caller.show({"findings": findings}, "\n".join(lines))
-    if any(found.level == "problem" for found in findings):
+    well = not any(found.level == "problem" for found in findings)
+    caller.show({"ok": well, "findings": findings}, "\n".join(lines))
+    if not well:
         raise click.exceptions.Exit(1)
