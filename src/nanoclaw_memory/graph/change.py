@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import InvalidValue, Refused
+from nanoclaw_memory.graph import sentences
+from nanoclaw_memory.graph.extract import Manner, extract
 from nanoclaw_memory.graph.sentence_facts import SentenceFacts
 from nanoclaw_memory.settings.sections import GraphSettings
 from nanoclaw_memory.store.facts import FactRow, FactTable, digest
@@ -295,6 +297,37 @@ class Change:
         with self.db.transaction():
             names, _ = self._entity(named(entity, "entity"))
             return self.tombstones.remove(names, slot_of(named(key, "key")), digest(said(value)))
+
+    # ---- judging ----
+
+    def outdated(self, text: str, start: str) -> bool:
+        """Whether a line from `start` states what was replaced or rejected since, and nothing that holds."""
+        stated = [s for s in extract(f"- {text}", Manner()) if s.kind != "alias" and not s.several]
+        if stated:
+            return any(self._replaced(s.kind, s.a, s.b, s.c) for s in stated)
+        return any(
+            self.sentences.end_of(self._entity(name)[0], "", text, start)[0]
+            for name in sentences.names(text)
+            if self.names.known([fold(name)])
+        )
+
+    def _replaced(self, kind: str, entity: str, key: str, value: str) -> bool:
+        """Whether a value was known once and holds no more, or was rejected."""
+        names, slot, wanted = self._entity(entity)[0], slot_of(key), digest(value)
+        if self.tombstones.has(names, slot, wanted):
+            return True
+        if kind == "relation":
+            spells: list[_Spell] = [
+                row.relation
+                for row in self.relations.line(names, slot)
+                if digest(row.relation.object) == wanted
+            ]
+        else:
+            spells = [row.fact for row in self.facts.line(names, slot) if digest(row.fact.value) == wanted]
+        now = stamp(self.clock.now())
+        return bool(spells) and not any(not spell.valid_to or spell.valid_to > now for spell in spells)
+
+    # ---- inside ----
 
     def _refuse_forgotten(self, origin: Origin, *parts: str) -> None:
         if self.tombstones.forgets(*parts, " ".join(parts), origin.source):

@@ -23,6 +23,7 @@ from nanoclaw_memory.store.slots import slot_of
 from nanoclaw_memory.types import Fact, GraphAnswer, GraphHit, Ingested, Scope, Upserted
 
 if TYPE_CHECKING:
+    from datetime import date
     from pathlib import Path
 
     from nanoclaw_memory.graph.change import Change, Origin
@@ -183,6 +184,10 @@ class KnowledgeGraph:
         if not gone:
             raise NotFound(f"there is no alias {alias!r}", "look: nanoclaw-memory graph export")
         return gone
+
+    def outdated(self, text: str, day: date) -> bool:
+        """Whether a line of that day states a value that was replaced or rejected since."""
+        return self.change.outdated(text, start_of(day.isoformat(), self.clock.now()))
 
     def cool(self) -> tuple[int, int]:
         """Cool every fact once for each calendar day since the last time; gives facts and days."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
+from datetime import date, timedelta
 
 from nanoclaw_memory import secrets
 from nanoclaw_memory.entries.poison import suspicions
@@ -27,7 +27,7 @@ DECISION_DAYS = 7
 QUESTION_DAYS = 14
 MOST = {FOCUS: 3, DECIDED: 6, OPEN: 6}
 MAX_LINE = 200
-_DECIDES = frozenset({"decision", "milestone", "lesson"})
+_DECISION = "decision"
 _ASKS = frozenset({"question", "open", "todo", "task"})
 _BOX = re.compile(r"\s*[-*+]\s+\[ \]\s+\S")
 _NOTE = "active_context"
@@ -85,16 +85,20 @@ def _focus(house: House) -> list[str]:
 
 
 def _decisions(house: House) -> Iterator[str]:
-    """What was decided in the last days, the latest first."""
-    for _, entry in _lately(house, DECISION_DAYS):
-        if entry.tag.lower() in _DECIDES or (entry.importance or 0.0) >= 0.8:
+    """What was decided in the last days and still stands, the latest first."""
+    newer: list[Sense] = []
+    for day, _, entry in _lately(house, DECISION_DAYS):
+        own = sense(entry.text)
+        given_up = any(likeness.disagree(own, later) for later in newer)
+        if entry.tag.lower() == _DECISION and not given_up and not house.outdated(entry.text, day):
             yield from _clean(house, [entry.text])
+        newer.append(own)
 
 
 def _questions(house: House) -> Iterator[str]:
     """Questions and to-dos of the last weeks that no later decision takes up."""
     settled: list[Sense] = []
-    for raw, entry in _lately(house, QUESTION_DAYS):
+    for _, raw, entry in _lately(house, QUESTION_DAYS):
         if entry.tag.lower() in _ASKS or entry.text.endswith("?") or _BOX.match(raw):
             own = sense(entry.text)
             if not any(likeness.within(own, other) >= 0.5 for other in settled):
@@ -103,7 +107,7 @@ def _questions(house: House) -> Iterator[str]:
             settled.append(sense(entry.text))
 
 
-def _lately(house: House, days: int) -> Iterator[tuple[str, LogLine]]:
+def _lately(house: House, days: int) -> Iterator[tuple[date, str, LogLine]]:
     """The log lines of the last days, the latest first."""
     since = house.today - timedelta(days=days)
     for day, _, path in reversed(logs(house.workspace)):
@@ -115,7 +119,7 @@ def _lately(house: House, days: int) -> Iterator[tuple[str, LogLine]]:
             continue
         raw = text.split("\n")
         for entry in reversed(log.parse(text)):
-            yield raw[entry.line - 1], entry
+            yield day, raw[entry.line - 1], entry
 
 
 def _clean(house: House, texts: Iterable[str]) -> Iterator[str]:

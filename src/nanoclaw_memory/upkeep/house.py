@@ -91,6 +91,10 @@ class House:
 
         return self.has("facts") and TombstoneTable(self.open_database("facts")).forgets(*texts)
 
+    def outdated(self, text: str, day: date) -> bool:
+        """Whether a line of that day states what the graph knows to be replaced or rejected."""
+        return self.has("facts") and self.graph.outdated(text, day)
+
     def moment(self) -> str:
         """Now, as stored."""
         return stamp(self.clock.now())

@@ -92,6 +92,9 @@ def _fresh(
         if later := _given_up(one, candidates):
             notes.append(f"{one.sources[0]} is not proposed: {later.sources[0]} is newer and disagrees")
             continue
+        if house.outdated(one.text, one.best.day):
+            notes.append(f"{one.sources[0]} is not proposed: the graph has a newer value, or it was rejected")
+            continue
         fresh.append(one)
     return fresh, notes
 
@@ -190,9 +193,16 @@ def _withdraw_settled(house: House, text: str, past: list[Proposal]) -> int:
         if any(likeness.says_already(other, own) for other in known):
             house.proposals.decide(one.id, True, house.moment())
             gone += 1
-        elif not _still_logged(house, one):
+        elif not _still_logged(house, one) or _outdated(house, one):
             gone += house.proposals.take_back(one.id)
     return gone
+
+
+def _outdated(house: House, proposal: Proposal) -> bool:
+    """Whether the graph has a newer value than any line of a proposal."""
+    day = likeness.date_of(str(proposal.payload["text"]))
+    notes = [str(note) for note in proposal.payload.get("notes", ())]
+    return day is not None and any(house.outdated(note, day) for note in notes)
 
 
 def _still_logged(house: House, proposal: Proposal) -> bool:

@@ -79,3 +79,19 @@ def test_a_shared_session_leaves_the_private_page_alone(open_memory: Callable[..
     before = memory.get(PAGE).text
     assert shared.session_end() == ()
     assert memory.get(PAGE).text == before
+
+
+def test_only_decisions_that_still_stand_are_listed(memory: Memory, log: Callable[..., Path]):
+    log(
+        "2026-04-28",
+        "- [decision|i=0.9] We chose PostgreSQL for the Keystone store",
+        "- [decision|i=0.9] Lighthouse's port is 7000",
+        "- [fact|i=0.9] Heidi's birthday is 14 March",
+    )
+    log("2026-04-30", "- [decision|i=0.8] We moved the Keystone store from PostgreSQL to SQLite")
+    memory.upkeep("ingest")
+    memory.fact_upsert("Lighthouse", "port", "7100")
+    memory.session_end()
+    text = memory.get(PAGE).text
+    assert "## Recent Decisions\n- We moved the Keystone store from PostgreSQL to SQLite\n" in text
+    assert "chose" not in text and "7000" not in text and "Heidi" not in text

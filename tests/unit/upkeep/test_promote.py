@@ -269,3 +269,25 @@ def test_a_rejected_demotion_chooses_another_line(memory: Memory, log: Log, full
             memory.review_decide(one.id, False)
     second = proposed(memory, "demotion")
     assert second and not set(first) & set(second)
+
+
+def test_a_value_that_the_graph_has_retired_or_rejected_is_not_proposed(memory: Memory, log: Log):
+    log(
+        "2026-04-20",
+        "- [fact|i=0.9] Lighthouse's port is 7000",
+        "- [fact|i=0.9] Harbor's region is north of the river",
+        "- [decision|i=0.9] Picked port 7000 for Lighthouse because 8080 was taken",
+        "- [fact|i=0.9] Keystone's port is 3055",
+    )
+    memory.upkeep("ingest")
+    memory.fact_upsert("Lighthouse", "port", "7100")
+    memory.graph.reject("Harbor", "region", "north of the river")
+    assert proposed(memory) == ["Keystone's port is 3055 (2026-04-20)"]
+
+
+def test_an_open_proposal_whose_value_was_retired_since_is_taken_back(memory: Memory, log: Log):
+    log("2026-04-20", "- [fact|i=0.9] Lighthouse's port is 7000")
+    memory.upkeep("ingest")
+    assert len(proposed(memory)) == 1
+    memory.fact_upsert("Lighthouse", "port", "7100")
+    assert proposed(memory) == []
