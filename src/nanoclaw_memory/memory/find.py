@@ -128,6 +128,7 @@ class Finding(Files):
     @property
     def corpora(self) -> Corpora:
         """Domain documents: add, all, reindex, remove."""
+        self._require_private("where domain documents come from")
         self.require_group()
         return self._search.corpora
 
