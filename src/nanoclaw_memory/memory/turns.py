@@ -9,9 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from nanoclaw_memory.clock import moment_of
-from nanoclaw_memory.errors import PathRefused
 from nanoclaw_memory.memory.find import Finding
-from nanoclaw_memory.types import MAIN_GROUP
 from nanoclaw_memory.workspace.paths import FORGOTTEN_MARK
 
 if TYPE_CHECKING:
@@ -223,9 +221,7 @@ class Turns(Finding):
 
     def host(self) -> Host:
         """The operational state of all groups; only the main group, in private, administers it."""
-        self._require_private("the host's state")
-        if self.scope.group != MAIN_GROUP:
-            raise PathRefused(f"{self.scope.group} may not administer", "only the main group may")
+        self.require_main("see the host's state")
         return self._opened_host
 
     @property
