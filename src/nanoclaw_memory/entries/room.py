@@ -80,6 +80,8 @@ class Room:
 
     def require_owner(self, what: str) -> None:
         """Refuse what only a person may do."""
+        if not self.scope.private:
+            raise PathRefused(f"a shared scope may not {what}", "ask in private: without --shared")
         if self.scope.origin != "owner":
             raise Refused(f"only a person may {what}", "run it at the command line: ncm review")
 

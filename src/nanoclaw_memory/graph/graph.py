@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from nanoclaw_memory.clock import Clock, stamp
-from nanoclaw_memory.errors import InvalidValue, NotFound
+from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused
 from nanoclaw_memory.graph.activation import Activation
 from nanoclaw_memory.graph.entities import Resolver
 from nanoclaw_memory.graph.lookup import Lookup
@@ -124,10 +124,12 @@ class KnowledgeGraph:
 
     def reject(self, entity: str, key: str, value: str, reason: str = "") -> list[int]:
         """A value was wrong: erase it, restore the one before, and let no ingestion bring it back."""
-        return self.change.reject(entity, key, value, reason, self.scope.private)
+        self._require_private("reject")
+        return self.change.reject(entity, key, value, reason)
 
     def unreject(self, entity: str, key: str, value: str) -> bool:
         """A rejected value was right after all."""
+        self._require_private("lift a rejection of")
         return self.change.unreject(entity, key, value)
 
     def remove(self, entity: str, key: str = "", value: str = "", purge: bool = False) -> list[int]:
@@ -292,6 +294,11 @@ class KnowledgeGraph:
 
         source = f"session {self.scope.session_id}" if self.scope.session_id else "direct"
         return Origin(source, shared=not self.scope.private, sees_all=self.scope.private)
+
+    def _require_private(self, what: str) -> None:
+        """A rejection keeps a value away from every session, so a shared one may not decide on it."""
+        if not self.scope.private:
+            raise PathRefused(f"a shared scope may not {what} a value", "ask in private: without --shared")
 
     def _known(self, names: list[str]) -> set[str]:
         """The names that are known; to a shared scope those of which it sees something."""

@@ -258,6 +258,7 @@ class Care(Turns):
         """Ask the machine to run upkeep every hour, or no longer."""
         from nanoclaw_memory.upkeep.crontab import install
 
+        self.require_main("set up this machine's upkeep")
         return install(self.home.root.absolute(), remove, systemd)
 
     # ---- health ----
@@ -338,6 +339,7 @@ class Care(Turns):
 
         from nanoclaw_memory.providers.models import EMBEDDER, MODELS, install, model_named
 
+        self.require_main("fetch models")
         chosen = MODELS if every else tuple(map(model_named, names)) or (EMBEDDER,)
         return [asdict(install(model, self.home.models, progress, force)) for model in chosen]
 

@@ -234,6 +234,7 @@ class Core:
         from nanoclaw_memory.settings import read_file, with_value
         from nanoclaw_memory.workspace.files import locked, replace_text
 
+        self.require_main("change settings")
         if key == "user.timezone":  # whether there is such a zone no type can say
             zone(value)
         self._refuse_forgotten(value)
@@ -273,6 +274,16 @@ class Core:
     def _require_private(self, what: str) -> None:
         if not self.scope.private:
             raise PathRefused(f"a shared scope does not see {what}", "ask in a private one: without --shared")
+
+    def require_main(self, what: str) -> None:
+        """What concerns the whole home is done by the main group, in private."""
+        if self.scope.group == MAIN_GROUP and self.scope.private:
+            return
+        who = f"the group {self.scope.group!r}" if self.scope.private else "a shared scope"
+        raise PathRefused(
+            f"{who} may not {what}: only the main group administers, in private",
+            "ask as the main group: without --group and --shared",
+        )
 
     def require_group(self) -> None:
         """A group must have been made by `init`: a mistyped name must not open a second memory."""

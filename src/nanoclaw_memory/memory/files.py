@@ -161,10 +161,11 @@ class Files(Core):
         """Add a gating policy under the next number, which was never used before."""
         from nanoclaw_memory.workspace import policies
 
+        self._require_private("policies, nor adds any")
         self.require_group()
         self._refuse_forgotten("\n".join((title, trigger, gate, reason, source)))
         texts = [self._masked(text)[0] for text in (title, trigger, gate, reason, source)]
-        return policies.add(self._policies_file(replace(self.scope, private=True)), *texts)
+        return policies.add(self._policies_file(self.scope), *texts)
 
     def policy_check(self, action: str) -> list[PolicyHit]:
         """Which policies a planned action triggers, and by which words."""
@@ -194,8 +195,8 @@ class Files(Core):
         from nanoclaw_memory.store.integrity import check, of_all_groups
 
         groups = self.home.groups() if all_groups else [self.scope.group]
-        if all_groups and self.scope.group != MAIN_GROUP:
-            raise PathRefused("only the main group may look at all groups", "leave out --all or --group")
+        if all_groups:
+            self.require_main("look at all groups")
         found: list[DatabaseCheck] = []
         for group in groups:
             with type(self)(self.home.root, replace(self.scope, group=group), self.clock) as other:

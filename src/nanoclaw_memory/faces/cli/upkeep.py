@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from nanoclaw_memory.errors import NanoClawError
-from nanoclaw_memory.faces.cli.face import Caller, command, group, pass_caller
+from nanoclaw_memory.faces.cli.face import Caller, at_terminal, command, group, pass_caller
 from nanoclaw_memory.types import JobRun, JobState, Proposal, Scope
 
 if TYPE_CHECKING:
@@ -37,6 +36,8 @@ def upkeep(caller: Caller, job: str, dry_run: bool, due: bool, all_groups: bool)
         _status(caller)
         return
     with caller.memory() as memory:
+        if all_groups:
+            memory.require_main("look after all groups")
         groups = memory.home.groups() if all_groups else [caller.group]
     found = [(name, run) for name in groups for run in _runs(caller, name, (job, dry_run, due), all_groups)]
     runs = [
@@ -105,7 +106,7 @@ def review(caller: Caller, context: click.Context) -> None:
         return
     with caller.memory() as memory:
         found = memory.review()
-        if found and not caller.json and sys.stdin.isatty() and sys.stdout.isatty():
+        if found and not caller.json and at_terminal():
             _ask(memory, found)
             return
     text = "\n\n".join(_proposal(one) for one in found) or "Nothing waits for review."
