@@ -10,7 +10,8 @@ NanoClawError                    something failed (exit 1)
 ├── StoreError                   a database cannot serve
 │   ├── NewerSchema              written by a newer release; never touched
 │   ├── CorruptDatabase          fails its integrity check
-│   └── StoreBusy                another process holds it longer than the limit
+│   ├── StoreBusy                another process holds it longer than the limit
+│   └── ReadOnlyStore            it may be read, and cannot be written
 └── ProviderError                an embedder, reranker or writer failed
 """
 
@@ -68,6 +69,10 @@ class CorruptDatabase(StoreError):
 
 class StoreBusy(StoreError):
     """Another process held the database longer than the limit."""
+
+
+class ReadOnlyStore(StoreError):
+    """The database, or the folder around it, cannot be written."""
 
 
 class ProviderError(NanoClawError):

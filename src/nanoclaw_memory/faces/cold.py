@@ -17,14 +17,14 @@ def hook(request: shim.Request) -> None:
     import gc
 
     gc.disable()  # a tenth of a second is too short to be worth cleaning up
-    if not os.environ.get(shim.NO_HOOKS):
+    if shim.hears():
         raw = shim.read_all()
         connection = shim.connect(request.home)
         answer = shim.ask(connection, request, raw) if connection is not None else None
         if answer is None:
             answer = _answered_here(request, raw).encode("utf-8", "replace")
         if answer:
-            shim.write_all(answer + b"\n")
+            shim.say(answer)
     os._exit(0)
 
 

@@ -106,7 +106,7 @@ def _prompt(memory: Memory, event: Event) -> str:
     _catch_up(memory, event)
     _drain(memory)
     turn = memory.before_turn(message)
-    memory.note("prompt", message)
+    _note(memory, "prompt", message)
     return "\n\n".join(filter(None, [turn.text, _flush(memory, event)]))
 
 
@@ -119,14 +119,17 @@ def _flush(memory: Memory, event: Event) -> str:
     own = memory.settings.flush
     if not own.enabled or not own.transcript_bytes or size < own.transcript_bytes:
         return ""
-    return memory.flush_needed(0, size).prompt
+    try:
+        return memory.flush_needed(0, size).prompt
+    except (NanoClawError, OSError):  # it could not be noted that it was asked: then it must not be asked
+        return ""
 
 
 def _asked(memory: Memory, event: Event) -> str:
     """Clients whose prompt hook cannot inject: only spool the question."""
     if event.text("prompt").strip():
         _catch_up(memory, event)
-        memory.note("prompt", event.text("prompt"))
+        _note(memory, "prompt", event.text("prompt"))
     return ""
 
 
@@ -142,10 +145,18 @@ def _stop(memory: Memory, event: Event) -> str:
     """Spool the answer in milliseconds; what it means is worked out later."""
     answer = event.text("last_assistant_message", "prompt_response", "text")
     if answer:
-        memory.note("answer", answer)
+        _note(memory, "answer", answer)
     else:
         _catch_up(memory, event)
     return ""
+
+
+def _note(memory: Memory, kind: str, text: str) -> None:
+    """Spool what was said; where nothing can be written, what is known still reaches the agent."""
+    try:
+        memory.note(kind, text)
+    except (NanoClawError, OSError) as error:
+        memory.telemetry.record("note failed", error=str(error)[:500])
 
 
 def _drain(memory: Memory, limit: int = 5) -> None:

@@ -323,10 +323,18 @@ def bridge(connection: socket, request: Request, arguments: list[str]) -> None:
 def read_all(limit: int = MAX_INPUT) -> bytes:
     """Standard input, or a byte more than the limit."""
     parts, size = [], 0
-    while size <= limit and (part := os.read(0, min(65536, limit + 1 - size))):
-        parts.append(part)
-        size += len(part)
+    try:
+        while size <= limit and (part := os.read(0, min(65536, limit + 1 - size))):
+            parts.append(part)
+            size += len(part)
+    except OSError:  # a terminal that went away, a directory in its place: what was read is all there is
+        pass
     return b"".join(parts)
+
+
+def hears() -> bool:
+    """Whether a hook has anything to do: it is not silenced, and somebody speaks to it."""
+    return not os.environ.get(NO_HOOKS) and sys.stdin is not None
 
 
 def write_all(raw: bytes) -> None:
@@ -334,10 +342,18 @@ def write_all(raw: bytes) -> None:
     _write(1, raw)
 
 
+def say(answer: bytes) -> None:
+    """A hook's answer; where nobody can take it, it is lost without a word."""
+    try:
+        write_all(answer + b"\n")
+    except OSError:
+        return
+
+
 def main(arguments: list[str]) -> None:
     """Answer through the server, or become the ordinary command."""
     request = parse(arguments)
-    if request is not None and request.kind == "hook" and os.environ.get(NO_HOOKS):
+    if request is not None and request.kind == "hook" and not hears():
         return
     connection = connect(request.home) if request is not None else None
     if request is None or connection is None:
@@ -351,7 +367,7 @@ def main(arguments: list[str]) -> None:
             _put_back(raw)
             _become_the_command(arguments)
         elif answer:
-            write_all(answer + b"\n")
+            say(answer)
 
 
 def _become_the_command(arguments: list[str]) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from nanoclaw_memory.errors import FileProblem
+from nanoclaw_memory.errors import FileProblem, ReadOnlyStore
 from nanoclaw_memory.index.chunker import Chunking, chunks_of
 from nanoclaw_memory.index.prepare import prepared
 from nanoclaw_memory.index.scanner import Scan, Seen, scan
@@ -57,6 +57,11 @@ class Index:
     def run(self, rebuild: bool = False, progress: Progress | None = None) -> Indexed:
         """Do everything there is to do; killed at any point, the next run goes on from there."""
         began = time.monotonic()
+        if self.chunks.database.read_only:
+            raise ReadOnlyStore(
+                "the index cannot be written: the home is read-only",
+                f"searching works all the same; else: chmod -R u+w {self.lock.parent}",
+            )
         with self._alone() as alone:
             if not alone:
                 return self._report(Scan((), (), {}), 0, (_BUSY,), began)
@@ -80,6 +85,8 @@ class Index:
         work = self._vectoring(None) if embed else None
         if not found.stale and (work is None or work.complete):
             return []
+        if self.chunks.database.read_only:
+            return self._refresh_copy(found, work)
         recut = self._recut(found)
         changed = set(found.changed) - set(recut)
         if len(changed) > SMALL_FILES or sum(seen.size for seen in changed) > SMALL_BYTES:
@@ -90,6 +97,13 @@ class Index:
             self._store(found, changed, None)
             said = self._recut_few(recut, found, work) if recut else []
             return said + self._embed_few(work) if work else said
+
+    def _refresh_copy(self, found: Scan, work: Vectoring | None) -> list[str]:
+        """Take in what changed for this process alone; no vectors, they would have to be made every time."""
+        self._store(found, found.changed, None)
+        if work is None or work.complete:
+            return []
+        return ["vectors: the home is read-only, so what is new is found by its words alone"]
 
     def answering(self) -> str:
         """The key of the model whose vectors answer: the configured one's only when they are complete."""

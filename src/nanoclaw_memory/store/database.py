@@ -53,6 +53,11 @@ class Database(Protocol):
         """How many rows of the keyword index `table` hold the term; counting stops at `most`."""
         ...
 
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing that is written would last."""
+        ...
+
     def version(self) -> int:
         """A number that changes whenever another connection has written."""
         ...

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from nanoclaw_memory.errors import CorruptDatabase, StoreBusy, StoreError
+from nanoclaw_memory.errors import CorruptDatabase, ReadOnlyStore, StoreBusy, StoreError
 from nanoclaw_memory.store.database import Params, Row
 from nanoclaw_memory.store.migrate import Adopt, Step, is_current, migrate, steps_of
+from nanoclaw_memory.store.reading import is_writable, open_copy, open_for_reading
 from nanoclaw_memory.store.remedy import remedy
 
 BUSY_MS = 10_000
@@ -38,6 +39,7 @@ class SqliteDatabase:
         self._opened: list[tuple[threading.Thread, Any]] = []
         self._guard = threading.Lock()
         self._migrated = False
+        self._read_only: bool | None = None  # known once it is asked for, until it is closed
         self._holder = 0  # the thread that keeps all writers waiting
 
     # ---- reading ----
@@ -63,6 +65,12 @@ class SqliteDatabase:
     def occurrences(self, table: str, term: str, most: int) -> int:
         sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH :match LIMIT :most)"  # noqa: S608
         return int(self.query(sql, {"match": any_of([term]), "most": most})[0][0])
+
+    @property
+    def read_only(self) -> bool:
+        if self._read_only is None:
+            self._read_only = not is_writable(self.path)
+        return self._read_only
 
     def version(self) -> int:
         return int(self.query("PRAGMA data_version")[0][0])
@@ -114,7 +122,10 @@ class SqliteDatabase:
         if not self.path.exists():
             return []
         with self._translated():
-            connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
+            if self.read_only:
+                connection = open_for_reading(self.path, BUSY_MS)
+            else:
+                connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
             try:
                 connection.set_busy_timeout(BUSY_MS)
                 is_current(connection, self._steps or steps_of(self.name), self.path)  # refuses a newer one
@@ -189,6 +200,7 @@ class SqliteDatabase:
         import fcntl
         import time
 
+        self._refuse_if_read_only()
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with Path(f"{self.path}-lock").open("a") as handle:
             # With a limit: a writer that holds this lock may itself be waiting for one that our caller holds.
@@ -214,6 +226,7 @@ class SqliteDatabase:
             self._opened.clear()
             self._local = threading.local()
             self._migrated = False  # the file may be another one when it is opened again
+            self._read_only = None
 
     # ---- inside ----
 
@@ -228,8 +241,10 @@ class SqliteDatabase:
     def _open(self) -> Any:
         import apsw
 
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         steps = self._steps or steps_of(self.name)
+        if self.read_only:
+            return self._open_unwritable(steps)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         connection = apsw.Connection(str(self.path))
         try:
             connection.set_busy_timeout(BUSY_MS)
@@ -252,6 +267,34 @@ class SqliteDatabase:
             raise
         return connection
 
+    def _open_unwritable(self, steps: Sequence[Step]) -> Any:
+        """What can be read where nothing can be written; what would have to change is a copy in memory."""
+
+        def prepare(copy: Any) -> None:
+            migrate(copy, steps, self.path, self._adopt)
+
+        connection = open_for_reading(self.path, BUSY_MS) if self.path.exists() else None
+        if connection is None or self._derived or not is_current(connection, steps, self.path):
+            source, connection = connection, open_copy(connection, prepare)
+            if source is not None:
+                source.close()
+        with self._guard:
+            self._close_orphans()
+            self._opened.append((threading.current_thread(), connection))
+        return connection
+
+    @property
+    def _derived(self) -> bool:
+        """Whether files can make it anew: then a copy in memory may take in what changed, for as long as it lasts."""
+        return self.name == "index"
+
+    def _refuse_if_read_only(self) -> None:
+        if self.read_only and not self._derived:
+            raise ReadOnlyStore(
+                f"{self.path.name} cannot be written: the home is read-only",
+                f"make it writable: chmod -R u+w {self.path.parent}",
+            )
+
     def _close_orphans(self) -> None:
         """Close the connections of threads that have ended: a resident process has many of them."""
         for thread, connection in self._opened:
@@ -269,7 +312,8 @@ class SqliteDatabase:
         # SQLite's busy handler polls and starves under many writers; a queue at the file system does not.
         import fcntl
 
-        if self._holder == threading.get_ident():
+        self._refuse_if_read_only()
+        if self._holder == threading.get_ident() or self.read_only:
             yield
             return
         with Path(f"{self.path}-lock").open("a") as handle:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,7 +27,8 @@ def run(
     house: House, jobs: Iterable[Job] = JOBS, dry_run: bool = False, due_only: bool = False
 ) -> list[JobRun]:
     """Run jobs in order; one that fails says why and does not keep the others from running."""
-    with alone(house.data) as mine:
+    reads = dry_run and not os.access(house.data, os.W_OK)  # who cannot write needs to keep nobody away
+    with nullcontext(True) if reads else alone(house.data) as mine:
         if not mine:
             return [JobRun(job.name, 0, 0.0, BUSY) for job in jobs]
         runs = []

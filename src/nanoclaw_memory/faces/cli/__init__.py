@@ -76,6 +76,23 @@ def cli() -> None:
     """
 
 
+def _told(error: OSError, as_json: bool) -> int:
+    """A full disk or a missing permission in one line: the machine's trouble is no bug of ours."""
+    from nanoclaw_memory.faces.cli.face import report_error
+
+    if error.filename is None:  # only what is written has no name: the output itself
+        _drop_output()
+        as_json = False
+    what = error.filename or "the output"
+    told = f"{what} cannot be used: {error.strerror or error}"
+    return report_error("OSError", told, "check free disk space and permissions", 1, as_json)
+
+
+def _drop_output() -> None:
+    """Keep Python from complaining at exit about what could not be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; every outcome becomes an exit code, never a traceback for a user's mistake."""
     from nanoclaw_memory.errors import NanoClawError
@@ -102,8 +119,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (click.Abort, KeyboardInterrupt):
         code = 130
     except BrokenPipeError:
-        # The reader went away; keep Python from complaining about the closed pipe at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # the reader went away
         code = 0
+    except OSError as error:
+        code = _told(error, as_json)
     gc.freeze()  # all goes away with the process: the interpreter need not search it for cycles first
     sys.exit(code if isinstance(code, int) else 0)

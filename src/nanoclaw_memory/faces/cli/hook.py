@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 import click
@@ -24,19 +23,24 @@ def hook(caller: Caller, event: str) -> None:
     """
     from nanoclaw_memory.faces import shim
 
-    if os.environ.get(shim.NO_HOOKS):
+    if not shim.hears():
         return
-    raw = sys.stdin.buffer.read(shim.MAX_INPUT + 1)
+    try:
+        raw = sys.stdin.buffer.read(shim.MAX_INPUT + 1)
+    except OSError:
+        return
     served = caller.served("hook", event)
     if served is not None and (said := shim.ask(*served, raw)) is not None:
         if said:
-            sys.stdout.buffer.write(said + b"\n")
+            shim.say(said)
         return
     _answer_here(caller, event, raw)
 
 
 def _answer_here(caller: Caller, event: str, raw: bytes) -> None:
     """Without a server."""
+    from nanoclaw_memory.faces import shim
+
     try:
         from nanoclaw_memory.faces.hooks import run
         from nanoclaw_memory.types import Scope
@@ -46,4 +50,4 @@ def _answer_here(caller: Caller, event: str, raw: bytes) -> None:
     except Exception:  # noqa: BLE001 - a hook fails open: an agent must never trip over its memory, not even over a bug
         return
     if answer:
-        click.echo(answer)
+        shim.say(answer.encode("utf-8", "replace"))

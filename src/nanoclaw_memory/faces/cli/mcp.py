@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
+from nanoclaw_memory.errors import Refused
 from nanoclaw_memory.faces.cli.face import Caller, command, pass_caller
 
 
@@ -17,6 +20,8 @@ def mcp(caller: Caller, tools: str) -> None:
     ncm mcp
     claude mcp add memory -- ncm mcp --tools all
     """
+    if sys.stdin is None:
+        raise Refused("standard input is closed: an MCP client speaks through it", "for agents: ncm install")
     served = caller.served("mcp", tools)
     if served is not None:
         from nanoclaw_memory.faces import shim

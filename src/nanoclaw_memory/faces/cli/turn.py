@@ -23,7 +23,7 @@ def turn(caller: Caller, message: str) -> None:
     ncm turn "How did last week's deployment go?"
     ncm turn "When is Partner's birthday?" --session s7 --json
     """
-    text = sys.stdin.read() if message == "-" else message
+    text = (sys.stdin.read() if sys.stdin else "") if message == "-" else message
     with caller.memory() as memory:
         result = memory.before_turn(text)
     caller.show(result, result.text)

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nanoclaw_memory.errors import NanoClawError, NotFound
+from nanoclaw_memory.errors import FileProblem, NanoClawError, NotFound
 from nanoclaw_memory.faces.http import auth, door
 from nanoclaw_memory.faces.http.chores import Chores
 from nanoclaw_memory.faces.http.resident import Resident
@@ -147,7 +147,12 @@ def _claimed(home: Path) -> Iterator[Callable[[Place], None]]:
     """Be the home's only server; the claim dies with the process, however it dies."""
     import fcntl
 
-    with (home / "serve.lock").open("a+", encoding="utf-8") as handle:
+    try:
+        claim = (home / "serve.lock").open("a+", encoding="utf-8")
+    except OSError as error:
+        told = f"{home} cannot be served: {error.strerror}"
+        raise FileProblem(told, f"a server needs to write there: chmod u+w {home}") from None
+    with claim as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -1,0 +1,61 @@
+"""Read a database that cannot be written: in place where SQLite can, else as a copy in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def is_writable(path: Path) -> bool:
+    """Whether a database can be written: the file, and the folder that holds its WAL and lock."""
+    if path.exists() and not os.access(path, os.W_OK):
+        return False
+    folder = path.parent
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return os.access(folder, os.W_OK)
+
+
+def open_for_reading(path: Path, busy_ms: int) -> Any:
+    """A connection that only reads; the last state without its WAL where even looking would need a write."""
+    import apsw
+
+    try:
+        return _opened(str(path), apsw.SQLITE_OPEN_READONLY, busy_ms)
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError):
+        from urllib.parse import quote
+
+        name = f"file:{quote(str(path.absolute()))}?immutable=1"
+        return _opened(name, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI, busy_ms)
+
+
+def _opened(name: str, flags: int, busy_ms: int) -> Any:
+    import apsw
+
+    connection = apsw.Connection(name, flags=flags)
+    try:
+        connection.set_busy_timeout(busy_ms)
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def open_copy(source: Any, prepare: Callable[[Any], None]) -> Any:
+    """A copy in memory of an open database (of none: an empty one), brought up to date by `prepare`."""
+    import apsw
+
+    copy = apsw.Connection(":memory:")
+    try:
+        if source is not None:
+            with copy.backup("main", source, "main") as backup:
+                while not backup.done:
+                    backup.step(-1)
+        prepare(copy)
+    except BaseException:
+        copy.close()
+        raise
+    return copy
