@@ -160,6 +160,47 @@ def test_old_log_lines_fade_and_important_ones_do_not(notes: Memory):
     assert ages["memory/2025-01-22.md"] == 1
 
 
+@pytest.mark.parametrize(
+    "question", ["what happened yesterday?", "was war gestern?", "what did I do on 22 February?"]
+)
+def test_a_question_for_a_day_finds_the_lines_of_that_day(notes: Memory, question: str):
+    write(notes, "memory/2026-02-22.md", "# 2026-02-22\n\n- [note|i=0.3] The printer got new toner\n")
+    write(notes, "memory/2026-02-20.md", "# 2026-02-20\n\n- [note|i=0.9] The router was replaced\n")
+    hit = notes.search(question, fast=True).hits[0]
+    assert hit.path == "memory/2026-02-22.md"
+    assert "the day" in hit.why
+
+
+def test_a_question_for_long_ago_is_not_answered_with_what_is_recent(notes: Memory):
+    write(notes, "memory/2025-03-10.md", "- [note|i=0.4] The gateway was restarted\n")
+    write(notes, "memory/2026-02-22.md", "- [note|i=0.4] The gateway was restarted again\n")
+    assert (
+        paths(notes.search("when was the gateway restarted in March 2025", fast=True))[0]
+        == "memory/2025-03-10.md"
+    )
+    assert paths(notes.search("when was the gateway restarted", fast=True))[0] == "memory/2026-02-22.md"
+
+
+def test_a_decision_that_was_given_up_comes_after_the_one_that_replaced_it(notes: Memory):
+    write(notes, "memory/2026-02-10.md", "- [decision|i=0.9] We chose PostgreSQL as the database for Atlas\n")
+    write(
+        notes,
+        "memory/2026-02-12.md",
+        "- [decision|i=0.9] Database: we moved Atlas from PostgreSQL to SQLite\n",
+    )
+    first, second = notes.search("Which database does Atlas use?", 2, fast=True).hits
+    assert (first.path, second.path) == ("memory/2026-02-12.md", "memory/2026-02-10.md")
+    assert "newer: memory/2026-02-12.md:1" in second.why
+
+
+def test_what_init_wrote_is_no_memory_until_somebody_writes_there(notes: Memory):
+    assert not notes.search("Core Principles directness reliability", fast=True).hits
+    soul = notes.home.workspace("main") / "SOUL.md"
+    soul.write_text(soul.read_text() + "- patience: wait for the tests\n")
+    (hit,) = notes.search("Core Principles patience", fast=True).hits
+    assert "patience" in hit.text and "directness" not in hit.text
+
+
 def test_explain_shows_every_component(notes: Memory):
     hit = notes.search("Keystone port", explain=True).hits[0]
     assert {"keyword", "cosine", "fused", "neighbours", "speaker", "recency"} <= hit.parts.keys()

@@ -26,7 +26,7 @@ def test_a_keyword_only_hit_surfaces_beside_vector_hits():
 
 def test_words_count_less_when_even_the_best_match_has_little_of_the_question():
     keyword, vector = {1: 8.0}, {2: 0.91, 3: 0.80}
-    both = [ranking.fused(keyword, vector, (0.5, 0.5), held) for held in (1.0, 0.65, 0.1)]
+    both = [ranking.fused(keyword, vector, (0.5, 0.5), held) for held in (1.0, ranking.HELD, 0.1)]
     assert both[0] == both[1]
     assert both[2][1] < both[2][2] == max(both[2].values())
     assert ranking.fused(keyword, {}, (0.5, 0.5), 0.1) == ranking.fused(keyword, {}, (0.5, 0.5), 1.0)

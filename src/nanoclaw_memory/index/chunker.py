@@ -12,7 +12,7 @@ from nanoclaw_memory.types import Chunk
 from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path
 
-VERSION = 3
+VERSION = 4
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _DAY = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
@@ -52,8 +52,10 @@ class _Line:
 
 
 def chunks_of(relative: str, text: str, chunking: Chunking) -> list[Chunk]:
-    """The chunks of a file, in order; every line that says something is in one."""
-    lines = list(_headed(text))
+    """The chunks of a file, in order; every line that somebody wrote is in one."""
+    from nanoclaw_memory.workspace.starter import without_starter
+
+    lines = list(_headed(without_starter(text)))
     day = day_in_path(relative)
     if day is not None:
         return _log_lines(lines, day.isoformat(), chunking)

@@ -6,6 +6,7 @@ import math
 import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from nanoclaw_memory.errors import ProviderError
@@ -17,9 +18,12 @@ from nanoclaw_memory.store.keywords import LONG_WORD, parts_of, terms_of
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.embedder import Chain, Embedded
+    from nanoclaw_memory.search.dates import Days
     from nanoclaw_memory.store.vectors import Floats, Matrix
 
 POOL = 100
+LINES_OF_DAYS = 30  # log lines that a question for days brings in by their day alone
+TOLD_WITHIN = timedelta(days=3)  # what happened is told on the day or soon after
 POSTINGS = 2_500  # rows ranked by words, at least; more in a large index
 REACH = 2  # turns before and after that lend a turn their score
 NAMELESS = 0.75  # of a local query vector: the question without its speakers' names
@@ -36,6 +40,10 @@ class Pool:
     held: float = 1.0  # of the question's words, by rarity, what the best candidate has
     background: float = 0.0  # the mean cosine of the whole index: what an unrelated text has
     weights: tuple[float, float] = (0.0, 1.0)
+    of_days: set[int] = field(
+        default_factory=set
+    )  # told on the days that the question asks about, or soon after
+    lines: set[int] = field(default_factory=set)  # log lines of those days, whatever their words
     degraded: list[str] = field(default_factory=list)
 
 
@@ -46,6 +54,7 @@ class Candidate:
     stored: StoredChunk
     score: float
     parts: dict[str, float]
+    newer: str = ""  # where a later log line gives up or changes what this one says
 
 
 class Candidates:
@@ -65,8 +74,8 @@ class Candidates:
         self._matrices: dict[str, Matrix] = {}
         self._guard = threading.Lock()
 
-    def pool(self, question: str, fast: bool) -> Pool:
-        """The candidates for a question; `fast` looks for words only."""
+    def pool(self, question: str, fast: bool, days: Days | None = None) -> Pool:
+        """The candidates for a question about some days, if it names any; `fast` looks for words only."""
         files = self._files()
         pool = Pool()
         terms, full = self._terms(question)
@@ -76,7 +85,15 @@ class Candidates:
         if not fast:
             self._add_vectors(question, files, pool)
             self._add_places(pool, pool.vector.keys() - pool.keyword.keys())
+        if days is not None:
+            self._add_days(pool, days, files)
         return pool
+
+    def _add_days(self, pool: Pool, days: Days, files: Sequence[int] | None) -> None:
+        chunks, first = self._index.chunks, days.first.isoformat()
+        pool.lines = set(chunks.lines_of(first, days.last.isoformat(), LINES_OF_DAYS, files))
+        self._add_places(pool, pool.lines - pool.places.keys())
+        pool.of_days = chunks.among_days(pool.places, first, (days.last + TOLD_WITHIN).isoformat())
 
     def _add_places(self, pool: Pool, found: Collection[int]) -> None:
         if found:

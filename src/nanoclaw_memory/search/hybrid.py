@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import date
 
 from nanoclaw_memory.index.indexer import Index
-from nanoclaw_memory.search import ranking
+from nanoclaw_memory.index.prepare import body_of
+from nanoclaw_memory.search import dates, ranking
 from nanoclaw_memory.search.candidates import Candidate, Candidates, Pool
 from nanoclaw_memory.search.reranking import Reranking
 from nanoclaw_memory.store.chunks import StoredChunk
@@ -16,6 +17,8 @@ from nanoclaw_memory.workspace.paths import ARCHIVE
 
 PERMANENT = 0.8  # log lines of this importance never age
 DOMAINS = "memory/domains/"
+COMPARED = 12  # of the best, whose log lines are compared with each other
+OUTDATED = 0.9  # what a line counts beside the later one that changes it
 CONSIDERED = 60  # how many of the pool are loaded to be aged and reranked
 
 
@@ -54,11 +57,13 @@ class Searcher:
     def search(self, question: Question) -> tuple[list[Hit], list[str]]:
         """Hits, best first, and what could not take part."""
         degraded = self.index.refresh(embed=not question.fast)
-        pool = self._candidates.pool(question.text, question.fast)
+        days = dates.asked(question.text, question.today)
+        pool = self._candidates.pool(question.text, question.fast, days)
         ranked = self._ranked(question, pool)
         if question.rerank and self._reranking is not None:
             ranked, said = self._reranking.of(question.text, ranked, pool.places, self.index.chunks)
             pool.degraded += said
+        ranked = _current_first(ranked)
         if question.mmr:
             ranked = _spread(ranked, question.limit)
         sure = _confidence(question, ranked[0], pool) if ranked else 0.0
@@ -80,21 +85,24 @@ class Searcher:
         scores = {
             key: (fused.get(key, 0.0) + beside.get(key, 0.0))
             * (1 + ranking.SPEAKER if about and place.speaker == about else 1)
+            * (1 + ranking.OF_THE_DAY if key in pool.of_days else 1)
             for key, place in pool.places.items()
         }
+        scores |= {key: max(scores.get(key, 0.0), ranking.ONLY_THE_DAY) for key in pool.lines}
         best = sorted(scores, key=lambda key: (-scores[key], key))[: max(CONSIDERED, question.limit)]
         stored = self.index.chunks.load(best)
         found = []
         for key in best:
             if key not in stored:
                 continue  # removed since the pool was made
-            aged = self._recency(question, stored[key])
+            aged = 1.0 if key in pool.of_days else self._recency(question, stored[key])
             parts = {
                 "keyword": pool.keyword.get(key, 0.0),
                 "cosine": pool.vector.get(key, 0.0),
                 "fused": fused.get(key, 0.0),
                 "neighbours": beside.get(key, 0.0),
                 "speaker": ranking.SPEAKER if about and stored[key].chunk.speaker == about else 0.0,
+                "day": ranking.OF_THE_DAY if key in pool.of_days else 0.0,
                 "recency": aged,
             }
             found.append(Candidate(stored[key], scores[key] * aged, parts))
@@ -118,7 +126,7 @@ class Searcher:
             end,
             text,
             round(score, 4),
-            _why(candidate.parts),
+            _why(candidate),
             str(stored.id),
             chunk.heading,
             chunk.day,
@@ -133,7 +141,8 @@ def _confidence(question: Question, best: Candidate, pool: Pool) -> float:
     cosine = max(pool.vector.values(), default=0.0)
     background = min(pool.background, cosine - 0.1)  # few texts have no telling mean
     text = "\n".join((best.stored.chunk.text, best.stored.chunk.heading, best.stored.path))
-    return ranking.confidence(cosine, background, ranking.covered(question.text, text), pool.weights)
+    sure = ranking.confidence(cosine, background, ranking.covered(question.text, text), pool.weights)
+    return max(sure, ranking.ONLY_THE_DAY) if best.stored.id in pool.lines else sure
 
 
 def _by_file(ranked: list[Candidate]) -> list[Candidate]:
@@ -159,11 +168,38 @@ def _spread(ranked: Sequence[Candidate], limit: int) -> list[Candidate]:
     return [by_id[key] for key in ranking.mmr(list(by_id)[: limit * 4], scores, texts, limit)]
 
 
-def _why(parts: dict[str, float]) -> str:
-    names = {"keyword": "words", "cosine": "meaning", "neighbours": "turns beside it", "speaker": "speaker"}
+def _current_first(ranked: Sequence[Candidate]) -> list[Candidate]:
+    """A log line that a later one gives up or changes comes after that one, and tells where it stands."""
+    lines = [candidate for candidate in ranked[:COMPARED] if candidate.stored.chunk.grain == "line"]
+    if len(lines) < 2:
+        return list(ranked)
+    from nanoclaw_memory.search.likeness import disagree, sense
+
+    lines.sort(key=lambda candidate: (candidate.stored.chunk.day, candidate.stored.position))
+    said = [sense(body_of(candidate.stored.chunk)) for candidate in lines]
+    for place, older in enumerate(lines):
+        for newer, changed in zip(lines[place + 1 :], said[place + 1 :], strict=True):
+            if disagree(said[place], changed):
+                older.newer = f"{newer.stored.path}:{newer.stored.chunk.start_line}"
+                newer.score = max(newer.score, older.score)
+                older.score = min(older.score, newer.score * OUTDATED)
+    return sorted(ranked, key=lambda candidate: -candidate.score)
+
+
+def _why(candidate: Candidate) -> str:
+    parts = candidate.parts
+    names = {
+        "keyword": "words",
+        "cosine": "meaning",
+        "neighbours": "turns beside it",
+        "speaker": "speaker",
+        "day": "the day",
+    }
     reasons = [shown for name, shown in names.items() if parts[name] > 0]
     if parts["recency"] < 1:
         reasons.append(f"aged ×{parts['recency']:.2f}")
+    if candidate.newer:
+        reasons.append(f"newer: {candidate.newer}")
     return " + ".join(reasons)
 
 

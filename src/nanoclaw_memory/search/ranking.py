@@ -16,7 +16,9 @@ ARCHIVED = 0.8  # a line whose time in its log is over ranks below one that stan
 SAME_FILE = 3  # sections of one file that count in full
 CROWDED = 0.8  # what each further one counts: other files within this margin come before it
 SPEAKER = 0.5  # how much more a turn of the one person counts whom the question names
-HELD = 0.65  # of the question in the best match by words: from here on words count in full
+OF_THE_DAY = 1.0  # how much more a chunk counts that was written on the days that the question asks about
+ONLY_THE_DAY = 0.3  # what a log line of those days counts without sharing a word
+HELD = 0.6  # of the question in the best match by words: from here on words count in full
 _LENT = {-2: 0.1, -1: 0.2, 1: 0.2, 2: 0.1}
 # Who is meant by whom: the words of a person for herself and for the agent, and what archives call the two.
 _PERSON = frozenset("user human".split())

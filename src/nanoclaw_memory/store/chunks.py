@@ -220,6 +220,30 @@ class Chunks:
         )
         return [Place(*row) for row in rows]
 
+    def lines_of(self, first: str, last: str, limit: int, files: Sequence[int] | None) -> list[int]:
+        """Log lines of some days, the most important first; only of `files` unless that is None."""
+        rows = self.database.query(
+            "SELECT id FROM chunks WHERE grain = 'line' AND day BETWEEN :first AND :last"
+            " AND (:every OR file_id IN (SELECT value FROM json_each(:files)))"
+            " ORDER BY coalesce(importance, 0.5) DESC, day DESC, id LIMIT :limit",
+            {
+                "first": first,
+                "last": last,
+                "every": files is None,
+                "files": json.dumps(list(files or ())),
+                "limit": limit,
+            },
+        )
+        return [int(number) for (number,) in rows]
+
+    def among_days(self, ids: Iterable[int], first: str, last: str) -> set[int]:
+        """Which of these chunks are of these days."""
+        rows = self.database.query(
+            "SELECT id FROM chunks WHERE id IN (SELECT value FROM json_each(:ids)) AND day BETWEEN :first AND :last",
+            {"ids": json.dumps(list(ids)), "first": first, "last": last},
+        )
+        return {int(number) for (number,) in rows}
+
     # ---- vectors ----
 
     def identities(self) -> dict[str, int]:

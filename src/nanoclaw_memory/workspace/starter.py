@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 from datetime import date
+from functools import cache
 
+from nanoclaw_memory import private
 from nanoclaw_memory.errors import FileProblem
 from nanoclaw_memory.types import MAIN_GROUP, Created
 from nanoclaw_memory.workspace import log
@@ -97,9 +99,22 @@ What every group may read. Project files here are `project-SLUG.md`.
 """
 
 
+def without_starter(text: str) -> str:
+    """A file's text with empty lines for what `init` wrote and nobody changed: that is no memory."""
+    known = _starter_lines()
+    lines = ["" if line.rstrip("\r") in known else line for line in text.split("\n")]
+    return "\n".join(lines) if any(line.strip() and not line.startswith("#") for line in lines) else ""
+
+
+@cache
+def _starter_lines() -> frozenset[str]:
+    lines = (line for text in STARTERS.values() for line in text.split("\n"))
+    return frozenset(line for line in lines if line.strip() and not line.startswith("#"))
+
+
 def _make_home(home: Home) -> None:
     try:
-        home.root.mkdir(parents=True, exist_ok=True)
+        private.make_folder(home.root)
         if not os.access(home.root, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
