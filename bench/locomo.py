@@ -213,6 +213,7 @@ def _ablated(root: Path, conversations: list[Conversation]) -> dict[str, dict[st
         "speaker, heading and day in the words": (None, "bm25(1.0, 0.4, 0.0)", None),
         "question without names": (candidates, "NAMELESS", 0.0),
         "less weight for words that share little": (ranking, "HELD", 1e-9),
+        "more weight for the days asked about": (ranking, "OF_THE_DAY", 0.0),
     }
     kept = {name: getattr(module, attribute) for name, (module, attribute, _) in steps.items() if module}
     results = {}
