@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.memory import Memory
 
 Write = Callable[..., Path]
@@ -165,3 +169,88 @@ def test_a_value_that_is_a_denial_stays_whole(memory: Memory) -> None:
 def test_what_something_of_mine_is_called_is_not_my_name(family: Memory, question: str) -> None:
     assert family.graph_search(question).hits[0].text == "User.dog = Luna"
     assert family.graph_search("What am I called?").hits[0].text == "User.name = Robert Lind"
+
+
+# ---- a changed file is known at once ----
+
+
+def dog(home: Path, name: str) -> None:
+    (home / "workspace" / "USER.md").write_text(f"# User\n\n- dog: {name}\n")
+
+
+def test_an_edited_file_reaches_the_next_question_and_the_next_turn(memory: Memory, home: Path) -> None:
+    dog(home, "Luna")
+    assert "User.dog = Luna" in memory.before_turn("what is my dog called?").text
+    dog(home, "Rex")
+    assert "User.dog = Rex" in memory.before_turn("what is my dog called?").text
+    assert "Luna" not in memory.before_turn("what is my dog called?").text
+    dog(home, "Ada")
+    assert known(memory, "What is my dog called?") == ["User.dog = Ada"]
+    (home / "workspace" / "USER.md").unlink()
+    assert known(memory, "What is my dog called?") == []
+
+
+def test_a_hook_without_a_server_sees_the_edit_too(home: Path, ncm: Any) -> None:
+    ncm("init")
+    question = '{"session_id": "s", "prompt": "what is my dog called?"}'
+    for name in ("Luna", "Rex"):
+        dog(home, name)
+        assert f"User.dog = {name}" in ncm("hook", "user-prompt-submit", stdin=question).out
+
+
+def test_a_written_line_is_known_at_once_even_after_the_graph_was_told_otherwise_that_day(
+    memory: Memory, clock: FixedClock
+) -> None:
+    memory.fact_upsert("Keystone", "port", "3000")
+    clock.moment += timedelta(hours=1)
+    memory.write("Keystone's port is 3055", "fact", 0.7)
+    assert [fact.value for fact in memory.graph.history("Keystone", "port")] == ["3000", "3055"]
+    assert known(memory, "Keystone port") == ["Keystone.port = 3055"]
+
+
+def test_what_stands_in_a_private_file_stays_private_when_a_shared_question_brings_it_in(
+    memory: Memory, home: Path, open_memory: Callable[..., Memory]
+) -> None:
+    dog(home, "Luna")
+    shared = open_memory(private=False, embeddings__provider="none")
+    assert known(shared, "dog Luna") == []
+    assert known(memory, "What is my dog called?") == ["User.dog = Luna"]
+
+
+def test_a_line_that_moved_to_the_archive_keeps_its_fact(memory: Memory, home: Path, log: Write) -> None:
+    path = log("2026-02-20", "[fact|i=0.6] Keystone's port is 3000")
+    assert known(memory, "Keystone port") == ["Keystone.port = 3000"]
+    archive = home / "workspace" / "memory" / "archive"
+    archive.mkdir(exist_ok=True)
+    (archive / "2026-02.md").write_text("# 2026-02\n\n## 2026-02-20\n\n" + path.read_text())
+    path.write_text("")
+    assert known(memory, "Keystone port") == ["Keystone.port = 3000"]
+
+
+def test_too_much_at_once_waits_for_upkeep_and_is_said(memory: Memory, home: Path, log: Write) -> None:
+    log("2026-02-22", "[fact|i=0.6] Keystone's port is 3000", *(f"line {n} {'x' * 200}" for n in range(1500)))
+    answer = memory.graph_search("Keystone port")
+    assert answer.hits == () and "upkeep ingest" in answer.degraded[0]
+    assert any("changed" in finding.message for finding in memory.doctor())
+    ingest(memory)
+    assert memory.graph_search("Keystone port").degraded == ()
+    assert known(memory, "Keystone port") == ["Keystone.port = 3000"]
+
+
+def test_a_busy_graph_answers_with_what_it_has(memory: Memory, home: Path) -> None:
+    dog(home, "Luna")
+    known(memory, "my dog")
+    dog(home, "Rex")
+    with held(memory.home.data("main") / "facts.db-lock"):
+        answer = memory.graph_search("What is my dog called?")
+    assert [hit.text for hit in answer.hits] == ["User.dog = Luna"]
+    assert "changed" in answer.degraded[0]
+    assert known(memory, "What is my dog called?") == ["User.dog = Rex"]
+
+
+@contextmanager
+def held(lock: Path) -> Iterator[None]:
+    """As another process that writes."""
+    with lock.open("a") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield

@@ -62,11 +62,13 @@ class Ingest:
         self.mentions = MentionTable(change.db)
 
     def file(self, path: str, text: str, moment: str = "") -> Ingested:
-        """Read a file; `moment` is when it was written, for files without a date in their name."""
+        """Read a file; `moment` is when it was written, for today's log and files without a date in their name."""
         day = day_in_path(path)
         now = self.change.clock.now()
         # A file from the future (a wrong clock) holds now already.
-        start = start_of(day.isoformat(), now) if day else min(moment, stamp(now))
+        start = min(moment, stamp(now))
+        if day:  # of today's log we know more than the day: its new lines came after what was told before
+            start = max(start_of(day.isoformat(), now), start if day == now.date() else "")
         text = self.change.tombstones.without_forgotten(text)
         starts = self._archived_starts(path, text)
         text, promoted = self._promoted_starts(path, text)

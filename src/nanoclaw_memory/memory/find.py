@@ -1,13 +1,13 @@
-"""What is known: graph, entries, search, recall, boot and brief."""
+"""What is found: entries, search, recall, boot and brief."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from nanoclaw_memory.memory.files import Files
+from nanoclaw_memory.memory.knowing import Knowing
 from nanoclaw_memory.types import Scope
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from nanoclaw_memory.entries.audit import TokenAudit
     from nanoclaw_memory.entries.entries import Entries
-    from nanoclaw_memory.graph.graph import KnowledgeGraph
     from nanoclaw_memory.index.corpus import Corpora
     from nanoclaw_memory.providers.embedder import Chain
     from nanoclaw_memory.search.front import SearchFront
@@ -31,19 +30,16 @@ if TYPE_CHECKING:
         Entry,
         EntryLife,
         Found,
-        GraphAnswer,
-        GraphHit,
         Hit,
         Indexed,
         IndexStatus,
         Recall,
         Stored,
-        Upserted,
     )
 
 
-class Finding(Files):
-    """What is known: graph, entries, search, recall, boot and brief."""
+class Finding(Knowing):
+    """What is found: entries, search, recall, boot and brief."""
 
     # ---- search ----
 
@@ -140,38 +136,6 @@ class Finding(Files):
 
         self.require_group()
         return compare(self._search.index, texts, progress)
-
-    # ---- the knowledge graph ----
-
-    @cached_property
-    def graph(self) -> KnowledgeGraph:
-        """Facts, relations and aliases."""
-        from nanoclaw_memory.graph.graph import KnowledgeGraph
-
-        self.require_group()
-        return KnowledgeGraph(self.database("facts"), self.settings, self.clock, self.scope)
-
-    def graph_search(self, query: str, top_k: int = 6, as_of: str | None = None) -> GraphAnswer:
-        """Facts and relations that answer a question, now or at a past date; the caller reinforces."""
-        return self.graph.search(query, top_k, as_of)
-
-    def graph_reinforce(self, hits: Sequence[GraphHit]) -> str:
-        """Warm and wire what a graph search gave; gives why it could not, or nothing."""
-        return self.graph.reinforce(hits)
-
-    def fact_upsert(
-        self, entity: str, key: str, value: str, category: str = "", importance: float = 0.5, **more: Any
-    ) -> Upserted:
-        """Say a fact; a single-valued key's old value is retired and kept as history."""
-        return self.graph.upsert(entity, key, value, category, importance, **more)
-
-    def relate(self, subject: str, predicate: str, object: str, **more: Any) -> Upserted:
-        """Say that a subject stands in a relation to an object."""
-        return self.graph.relate(subject, predicate, object, **more)
-
-    def alias(self, alias: str, entity: str) -> bool:
-        """Give an entity another name."""
-        return self.graph.alias(alias, entity)
 
     # ---- session start ----
 

@@ -59,7 +59,13 @@ class Turns(Finding):
 
     def before_turn(self, message: str) -> Turn:
         """The blocks to put before a model call, who gave none, and why."""
-        return self._conversation.before_turn(message)
+        stale = self._refresh_graph() if self.settings.plugins.entries.graph_memory.enabled else ""
+        turn = self._conversation.before_turn(message)
+        if not stale:
+            return turn
+        from nanoclaw_memory.types import PluginNote
+
+        return replace(turn, notes=(*turn.notes, PluginNote("graph-memory", stale)))
 
     def after_turn(
         self,

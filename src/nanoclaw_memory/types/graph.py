@@ -98,6 +98,7 @@ class GraphAnswer:
     entities: tuple[str, ...] = ()
     ambiguous: tuple[str, ...] = ()
     took_ms: float = 0.0
+    degraded: tuple[str, ...] = ()  # what could not take part: files that changed and were not read yet
 
 
 @dataclass(frozen=True)

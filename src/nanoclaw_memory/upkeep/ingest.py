@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from pathlib import Path
+
+from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import FileProblem
+from nanoclaw_memory.graph.refresh import VERSION, Refresh
 from nanoclaw_memory.store.mentions import MentionTable
 from nanoclaw_memory.store.tombstones import TombstoneTable
 from nanoclaw_memory.text import fingerprint
@@ -10,8 +15,6 @@ from nanoclaw_memory.upkeep.house import Done, House
 from nanoclaw_memory.upkeep.logbook import archives, logs
 from nanoclaw_memory.workspace.files import read_text, replace_text
 from nanoclaw_memory.workspace.paths import ARCHIVE, FORGOTTEN_MARK, day_in_path
-
-VERSION = 2  # of the extraction: a new one reads every file again
 
 
 def ingest(house: House, dry_run: bool = False) -> Done:
@@ -22,6 +25,8 @@ def ingest(house: House, dry_run: bool = False) -> Done:
     graph = house.graph
     _mark_forgotten(house)
     mentions = MentionTable(graph.db)
+    refresh = Refresh(graph, house.home)
+    files_now = refresh.watched()  # before reading: what changes meanwhile is read again
     known = mentions.read_files()
     seen, notes, changed = set(), [], 0
     files = [*archives(house.workspace), *((path, file) for _, path, file in logs(house.workspace))]
@@ -43,7 +48,7 @@ def ingest(house: House, dry_run: bool = False) -> Done:
             changed += 1
             continue
         with graph.db.transaction():
-            done = graph.ingest(path, text)
+            done = graph.ingest(path, text, _written(file))
             mentions.mark_read(path, mark)
         changed += done.added + done.retired
     gone = [path for path in {*known, *mentions.paths()} if path not in seen and _is_log(path)]
@@ -54,7 +59,16 @@ def ingest(house: House, dry_run: bool = False) -> Done:
             changed += graph.ingest(path, "").retired
             mentions.mark_read(path, "")
     changed += sum(done.added + done.retired for done in graph.seed(house.home))
+    with graph.db.transaction():
+        refresh.note(files_now)
     return Done(changed, tuple(notes))
+
+
+def _written(file: Path) -> str:
+    try:
+        return stamp(datetime.fromtimestamp(file.stat().st_mtime, UTC))
+    except FileNotFoundError:  # removed since it was read
+        return ""
 
 
 def _mark_forgotten(house: House) -> None:

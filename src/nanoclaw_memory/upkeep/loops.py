@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.errors import StoreError
+from nanoclaw_memory.graph.refresh import Refresh
 from nanoclaw_memory.store.facts import FactTable
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Finding
@@ -65,6 +66,8 @@ def _facts(house: House) -> Iterator[Finding]:
     if not house.has("facts"):
         yield Finding("note", "the graph holds nothing yet", "nanoclaw-memory graph seed")
         return
+    if behind := Refresh(house.graph, house.home).behind():
+        yield Finding("note", behind.said.partition(":")[0], f"{_RUN} ingest")
     total, used, last = FactTable(house.graph.db).use()
     cooled = house.graph.activation.cooled_on()
     if not total:

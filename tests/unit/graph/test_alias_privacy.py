@@ -65,9 +65,11 @@ def test_a_shared_scope_cannot_take_a_private_alias_away(memory: Memory, shared:
     assert memory.graph.unalias("Zeb") == 1
 
 
-def test_a_files_aliases_are_as_open_as_the_file(memory: Memory, open_memory: Callable[..., Memory]) -> None:
+def test_a_files_aliases_are_as_open_as_the_file(
+    memory: Memory, open_memory: Callable[..., Memory], home: Path
+) -> None:
     text = "# Identity\n\n- Name: Fjordline\n- Port: 3055\n"
-    memory.graph.ingest("IDENTITY.md", text)
+    (home / "workspace" / "IDENTITY.md").write_text(text)
     shared = open_memory(private=False)
     assert "3055" in known_of(shared, "Fjordline")
     closed = open_memory(privacy__sharedFiles="[]")

@@ -1,0 +1,160 @@
+"""Files that changed since the graph read them are read before it answers, when they are few and small.
+
+Looking costs a listing and some `stat` calls. What is too much at once waits for upkeep.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nanoclaw_memory.errors import FileProblem, PathRefused, StoreError
+from nanoclaw_memory.text import plural
+from nanoclaw_memory.workspace.paths import ARCHIVE, archive_path, log_path
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.graph.graph import KnowledgeGraph
+    from nanoclaw_memory.workspace.paths import Home
+
+VERSION = 2  # of the extraction: a new one reads every file again
+RECENT_DAYS = 7  # logs that are looked at besides today's
+MOST_FILES = 20
+MOST_BYTES = 256_000
+WAIT_MS = 100  # for another writer
+_PAGES = ("USER.md", "IDENTITY.md", "MEMORY.md", "TOOLS.md")
+_KEY = "watched"
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A file that the graph reads, as `stat` sees it."""
+
+    relative: str
+    path: Path
+    base: Path
+    size: int
+    mtime_ns: int
+
+    @property
+    def mark(self) -> list[int]:
+        return [self.size, self.mtime_ns]
+
+
+@dataclass(frozen=True)
+class Behind:
+    """What the graph has not read yet: files that changed, and paths of files that are gone."""
+
+    files: list[Watched]  # all that there are
+    changed: tuple[Watched, ...]
+    gone: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.changed or self.gone)
+
+    @property
+    def too_much(self) -> bool:
+        return len(self.changed) > MOST_FILES or sum(file.size for file in self.changed) > MOST_BYTES
+
+    @property
+    def said(self) -> str:
+        """In words, with the next step."""
+        files = plural(len(self.changed) + len(self.gone), "file")
+        return f"{files} changed and not yet read into the graph: nanoclaw-memory upkeep ingest"
+
+
+class Refresh:
+    """Keeps one group's graph in step with the files that change between two runs of upkeep."""
+
+    def __init__(self, graph: KnowledgeGraph, home: Home) -> None:
+        self.graph = graph
+        self.home = home
+        self.workspace = home.workspace(graph.scope.group)
+
+    def run(self) -> tuple[int, str]:
+        """Read what changed; gives how many files were read, and what is still to be read and why, in words."""
+        try:
+            behind = self.behind()
+            if not behind or behind.too_much:
+                return 0, behind.said if behind else ""
+            with self.graph.db.transaction(WAIT_MS):
+                self._take_in(behind)
+        except StoreError as error:
+            return 0, f"files changed and not yet read into the graph ({error.message})"
+        return len(behind.changed) + len(behind.gone), ""
+
+    def watched(self) -> list[Watched]:
+        """The files that are looked at: archives first, so that what moved there is known before it is missed."""
+        today = self.graph.clock.now().date()
+        days = [today - timedelta(days=back) for back in range(RECENT_DAYS, -1, -1)]
+        own = [*dict.fromkeys(archive_path(day) for day in days), f"{ARCHIVE}/MEMORY.md"]
+        own += [log_path(day) for day in days]
+        own += _PAGES
+        names = _names(self.workspace / "memory")
+        own += [f"memory/{name}" for name in names if name.startswith(("project-", "tools-"))]
+        found = [_seen(self.workspace, name, name) for name in own]
+        shared = [name for name in _names(self.home.shared) if name.startswith("project-")]
+        found += [_seen(self.home.shared, name, f"shared/{name}") for name in shared]
+        return [file for file in found if file is not None]
+
+    def behind(self) -> Behind:
+        """What changed since it was last read."""
+        files = self.watched()
+        known = self._known()
+        here = {file.relative for file in files}
+        gone = [path for path in known if path not in here and not self._real(path).exists()]
+        changed = tuple(file for file in files if known.get(file.relative) != file.mark)
+        return Behind(files, changed, tuple(gone))
+
+    def note(self, files: list[Watched]) -> None:
+        """These were read as they are here; needs an open transaction."""
+        marks = {file.relative: file.mark for file in files}
+        self.graph.db.execute(
+            "INSERT INTO graph_state (key, value) VALUES (:key, :value)"
+            " ON CONFLICT (key) DO UPDATE SET value = :value",
+            {"key": _KEY, "value": json.dumps({"version": VERSION, "files": marks})},
+        )
+
+    def _take_in(self, behind: Behind) -> None:
+        from nanoclaw_memory.clock import stamp
+        from nanoclaw_memory.workspace.files import read_text
+        from nanoclaw_memory.workspace.paths import within
+
+        for file in behind.changed:
+            try:
+                text = read_text(within(file.path, file.base))
+            except (FileProblem, FileNotFoundError, PathRefused):
+                continue  # upkeep names it
+            written = stamp(datetime.fromtimestamp(file.mtime_ns / 1e9, UTC))
+            self.graph.ingest(file.relative, text, written)
+        for path in behind.gone:
+            self.graph.ingest(path, "")
+        self.note(behind.files)  # as they were before reading: what changed meanwhile is read again
+
+    def _known(self) -> dict[str, list[int]]:
+        rows = self.graph.db.query("SELECT value FROM graph_state WHERE key = :key", {"key": _KEY})
+        kept = json.loads(rows[0][0]) if rows else {}
+        return kept["files"] if kept.get("version") == VERSION else {}
+
+    def _real(self, relative: str) -> Path:
+        first, _, rest = relative.partition("/")
+        return self.home.shared / rest if first == "shared" else self.workspace / relative
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(name for name in os.listdir(folder) if name.endswith(".md"))  # noqa: PTH208 - names alone
+    except OSError:
+        return []
+
+
+def _seen(base: Path, name: str, relative: str) -> Watched | None:
+    path = f"{base}/{name}"
+    try:
+        found = os.stat(path)  # noqa: PTH116 - half the time of Path.stat, and this runs at every question
+    except OSError:
+        return None
+    return Watched(relative, Path(path), base, found.st_size, found.st_mtime_ns)
