@@ -34,8 +34,8 @@ class Watched:
     """A file that the graph reads, as `stat` sees it."""
 
     relative: str
-    path: Path
     base: Path
+    name: str
     size: int
     mtime_ns: int
 
@@ -82,8 +82,8 @@ class Refresh:
                 return 0, behind.said if behind else ""
             with self.graph.db.transaction(WAIT_MS):
                 self._take_in(behind)
-        except StoreError as error:
-            return 0, f"files changed and not yet read into the graph ({error.message})"
+        except (StoreError, OSError) as error:  # busy, read-only or damaged: what there is must do
+            return 0, f"files that changed were not read into the graph: {error}"
         return len(behind.changed) + len(behind.gone), ""
 
     def watched(self) -> list[Watched]:
@@ -93,10 +93,9 @@ class Refresh:
         own = [*dict.fromkeys(archive_path(day) for day in days), f"{ARCHIVE}/MEMORY.md"]
         own += [log_path(day) for day in days]
         own += _PAGES
-        names = _names(self.workspace / "memory")
-        own += [f"memory/{name}" for name in names if name.startswith(("project-", "tools-"))]
+        own += [f"memory/{name}" for name in _names(self.workspace / "memory", ("project-", "tools-"))]
         found = [_seen(self.workspace, name, name) for name in own]
-        shared = [name for name in _names(self.home.shared) if name.startswith("project-")]
+        shared = _names(self.home.shared, ("project-",))
         found += [_seen(self.home.shared, name, f"shared/{name}") for name in shared]
         return [file for file in found if file is not None]
 
@@ -125,7 +124,7 @@ class Refresh:
 
         for file in behind.changed:
             try:
-                text = read_text(within(file.path, file.base))
+                text = read_text(within(file.base / file.name, file.base))
             except (FileProblem, FileNotFoundError, PathRefused):
                 continue  # upkeep names it
             written = stamp(datetime.fromtimestamp(file.mtime_ns / 1e9, UTC))
@@ -144,17 +143,17 @@ class Refresh:
         return self.home.shared / rest if first == "shared" else self.workspace / relative
 
 
-def _names(folder: Path) -> list[str]:
+def _names(folder: Path, beginnings: tuple[str, ...]) -> list[str]:
     try:
-        return sorted(name for name in os.listdir(folder) if name.endswith(".md"))  # noqa: PTH208 - names alone
+        names = os.listdir(folder)  # noqa: PTH208 - names alone
+        return sorted(name for name in names if name.startswith(beginnings) and name.endswith(".md"))
     except OSError:
         return []
 
 
 def _seen(base: Path, name: str, relative: str) -> Watched | None:
-    path = f"{base}/{name}"
     try:
-        found = os.stat(path)  # noqa: PTH116 - half the time of Path.stat, and this runs at every question
+        found = os.stat(f"{base}/{name}")  # noqa: PTH116 - half the time of Path.stat, and this runs at every question
     except OSError:
         return None
-    return Watched(relative, Path(path), base, found.st_size, found.st_mtime_ns)
+    return Watched(relative, base, name, found.st_size, found.st_mtime_ns)
