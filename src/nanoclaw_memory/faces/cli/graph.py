@@ -40,13 +40,15 @@ def search(caller: Caller, query: str, top_k: int, as_of: str | None, no_bump: b
         "ambiguous": answer.ambiguous,
         "took_ms": round(answer.took_ms, 2),
         "note": note,
+        "degraded": answer.degraded,
     }
     caller.show(result, "\n".join(map(_line, answer.hits)) or "Nothing is known about that.")
     if not caller.json:
         for name in answer.ambiguous:
             click.echo(f"note: {name} may mean several: {', '.join(answer.entities)}", err=True)
-        if note:
-            click.echo(f"note: {note}", err=True)
+        for said in (note, *answer.degraded):
+            if said:
+                click.echo(f"note: {said}", err=True)
 
 
 def _hit(hit: GraphHit) -> dict[str, Any]:
