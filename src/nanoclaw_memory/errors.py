@@ -6,6 +6,7 @@ NanoClawError                    something failed (exit 1)
 │   ├── PathRefused              a path outside what this scope may touch
 │   ├── SettingsError            nanoclaw.json, an environment variable or a flag
 │   └── NotFound                 the named thing does not exist
+├── NoMemory                     there is no home at that place
 ├── FileProblem                  a memory file cannot be read or written as text
 ├── StoreError                   a database cannot serve
 │   ├── NewerSchema              written by a newer release; never touched
@@ -49,6 +50,10 @@ class SettingsError(Refused):
 
 class NotFound(Refused):
     """The named thing does not exist."""
+
+
+class NoMemory(NanoClawError):
+    """There is no home at that place; nothing was created."""
 
 
 class FileProblem(NanoClawError):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nanoclaw_memory import private
 from nanoclaw_memory.clock import Clock, stamp
 
 
@@ -37,7 +38,7 @@ class Telemetry:
             return  # a full or read-only disk must not cost the caller an answer
 
     def _append(self, lines: bytes) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        private.make_folder(self.path.parent)
         # O_APPEND with a single write keeps lines of several processes whole.
         handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:

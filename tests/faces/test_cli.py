@@ -56,6 +56,7 @@ def test_init_twice_keeps_what_a_person_wrote(ncm, home):
 
 
 def test_an_error_is_json_on_stdout_with_json_and_prose_on_stderr_without(ncm):
+    ncm("init")
     as_json = ncm("get", "../../etc/passwd", "--json")
     assert (as_json.code, as_json.err) == (2, "")
     assert as_json.json["ok"] is False

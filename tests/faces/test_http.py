@@ -18,8 +18,8 @@ API = "/api/v1"
 # What makes no sense over HTTP: opening and closing, endless generators, helpers of a program in process, and
 # what runs commands or changes the machine (a token must not buy that).
 NO_ROUTE = {
-    "open", "close", "for_session", "watch", "database", "today", "fenced", "require_group", "require_main", "run_tasks",
-    "install_cron",
+    "open", "close", "for_session", "watch", "database", "today", "fenced", "run_tasks", "install_cron",
+    "require_group", "require_main", "require_home", "note_answer_from",
 }  # fmt: skip
 
 

@@ -42,7 +42,7 @@ def test_an_unknown_job_is_refused_with_the_names_of_all(ncm: Run, day: str):
 
 
 def test_a_home_that_is_not_there_is_refused_and_not_made(ncm: Run, home: Path):
-    assert ncm("upkeep").code == 2
+    assert ncm("upkeep").code == 1
     assert not (home / "data").exists()
 
 

@@ -421,7 +421,19 @@ def test_a_restored_checkpoint_brings_no_row_back(scene: Scene) -> None:
 # ---- the list is whole ----
 
 READS_OR_NAMES_ONLY = {
-    *("open", "close", "for_session", "database", "today", "require_group", "require_main", "fenced", "watch", "forgets"),
+    *(
+        "open",
+        "close",
+        "for_session",
+        "database",
+        "today",
+        "require_group",
+        "require_main",
+        "require_home",
+        "fenced",
+        "watch",
+        "forgets",
+    ),
     *("init", "get", "log", "projects", "project", "runbooks", "runbook", "policies", "policy_check"),
     *("db_check", "search", "index", "bench_embed", "graph_search", "graph_reinforce", "boot", "brief"),
     *(

@@ -63,6 +63,8 @@ def run(
         return ""  # an internal helper of the client, not a person's session
     own = Scope(scope.group, event.session or scope.session_id, scope.private, "agent")
     with open_memory(own) as memory:
+        if not memory.home.exists():
+            return ""  # nobody has set memory up here: a hook must not
         try:
             return _answer(event, _HANDLERS[event.kind](memory, event))
         except (NanoClawError, OSError) as error:

@@ -238,7 +238,9 @@ def _writing(memory: Memory) -> list[Callable[..., CallToolResult]]:
         """Add a fact to the knowledge graph, or change its value; the old value becomes history."""
         done = memory.fact_upsert(entity, key, value, category, importance)
         masked = " (a credential was masked and is not kept)" if done.redacted else ""
-        return _answer(f"{entity}.{key} = {done.value}{masked}" + (" (changed)" if done.retired else ""), done)
+        return _answer(
+            f"{entity}.{key} = {done.value}{masked}" + (" (changed)" if done.retired else ""), done
+        )
 
     @_told
     def memory_store(

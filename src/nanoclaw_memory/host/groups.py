@@ -9,6 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from nanoclaw_memory import private
 from nanoclaw_memory.errors import FileProblem, InvalidValue, PathRefused
 from nanoclaw_memory.host.messages import checked_name
 from nanoclaw_memory.host.triggers import trigger_of
@@ -91,7 +92,7 @@ def _environment(home: Home, group: str, own: Path, session_id: str) -> dict[str
 
 def _own_directory(folder: Path, base: Path) -> None:
     """Make a directory below `base`; an agent that put a link in its place gets an error, not a way out."""
-    folder.mkdir(parents=True, exist_ok=True)
+    private.make_folder(folder)
     if folder.resolve() != base.resolve() / folder.relative_to(base):
         raise PathRefused(f"{folder} is a link that leaves the group", "replace it by a directory")
 

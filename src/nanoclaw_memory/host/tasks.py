@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
-from nanoclaw_memory import secrets
+from nanoclaw_memory import private, secrets
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused
 from nanoclaw_memory.host import schedule
@@ -232,7 +232,7 @@ class Tasks:
     @contextmanager
     def _owned(self) -> Iterator[str]:
         """A name whose lock this process holds; the operating system drops it even after kill -9."""
-        self._locks.mkdir(parents=True, exist_ok=True)
+        private.make_folder(self._locks)
         owner = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
         path = self._locks / f"{owner}.lock"
         handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)

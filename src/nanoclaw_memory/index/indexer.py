@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from nanoclaw_memory import private
 from nanoclaw_memory.errors import FileProblem, ReadOnlyStore
 from nanoclaw_memory.index.chunker import Chunking, chunks_of
 from nanoclaw_memory.index.prepare import prepared
@@ -237,8 +238,8 @@ class Index:
     @contextmanager
     def _alone(self) -> Iterator[bool]:
         """Whether this process may index now; it never waits for another that does."""
-        self.lock.parent.mkdir(parents=True, exist_ok=True)
-        with self.lock.open("a") as handle:
+        private.make_folder(self.lock.parent)
+        with open(self.lock, "a", opener=private.opener) as handle:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from nanoclaw_memory.clock import Clock, SystemClock, zone
-from nanoclaw_memory.errors import NotFound, PathRefused, Refused, StoreError
+from nanoclaw_memory.errors import NoMemory, NotFound, PathRefused, Refused, StoreError
 from nanoclaw_memory.types import MAIN_GROUP, Scope
 from nanoclaw_memory.workspace.paths import PENDING_RESTORE, Home, default_home
 
@@ -274,6 +274,14 @@ class Core:
     def _require_private(self, what: str) -> None:
         if not self.scope.private:
             raise PathRefused(f"a shared scope does not see {what}", "ask in a private one: without --shared")
+
+    def require_home(self) -> None:
+        """There must be a memory: a mistyped home must not become a second, empty one."""
+        if not self.home.exists():
+            raise NoMemory(
+                f"there is no memory at {self.home.root}",
+                "create it: ncm init; or name another place with --home or NANOCLAW_HOME",
+            )
 
     def require_main(self, what: str) -> None:
         """What concerns the whole home is done by the main group, in private."""

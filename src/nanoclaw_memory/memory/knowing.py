@@ -23,7 +23,7 @@ class Knowing(Files):
         from nanoclaw_memory.graph.graph import KnowledgeGraph
 
         self.require_group()
-        return KnowledgeGraph(self.database("facts"), self.settings, self.clock, self.scope)
+        return KnowledgeGraph(self.database("facts"), self.settings, self.clock, self.scope, _gives_up)
 
     def graph_search(self, query: str, top_k: int = 6, as_of: str | None = None) -> GraphAnswer:
         """Facts and relations that answer a question, now or at a past date; the caller reinforces."""
@@ -60,7 +60,7 @@ class Knowing(Files):
             return ""
         # Files are read as their owner sees them, whoever asks: what each may see is decided by the file's path.
         own = replace(self.scope, private=True, session_id="")
-        graph = KnowledgeGraph(self.database("facts"), self.settings, self.clock, own)
+        graph = KnowledgeGraph(self.database("facts"), self.settings, self.clock, own, _gives_up)
         files, stale = Refresh(graph, self.home).run()
         if files or stale:
             self.telemetry.record("graph refresh", files=files, stale=stale)
@@ -71,3 +71,10 @@ class Knowing(Files):
         written = super().write(content, tag, importance)
         self._refresh_graph()
         return written
+
+
+def _gives_up(old: str, new: str) -> bool:
+    """Whether an older sentence cannot hold beside a newer one, as searches and upkeep judge it."""
+    from nanoclaw_memory.search.likeness import disagree, sense
+
+    return bool(disagree(sense(old), sense(new)))

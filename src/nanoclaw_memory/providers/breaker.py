@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from nanoclaw_memory import private
 from nanoclaw_memory.clock import Clock
 
 FIRST_REST_S = 30.0
@@ -78,6 +79,7 @@ class Breaker:
         fields = {"until": rest.until, "failures": rest.failures, "reason": rest.reason}
         scratch = self._path.with_name(f".{self._path.name}.{os.getpid()}.{threading.get_ident()}")
         with suppress(OSError):  # a read-only disk costs the memory of an outage, never an answer
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            scratch.write_text(json.dumps(fields), encoding="utf-8")
+            private.make_folder(self._path.parent)
+            with open(scratch, "w", encoding="utf-8", opener=private.opener) as stream:
+                stream.write(json.dumps(fields))
             scratch.replace(self._path)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from nanoclaw_memory import private
 from nanoclaw_memory.errors import NotFound, ProviderError
 
 _INSTALL = "run: nanoclaw-memory models install"
@@ -177,7 +178,7 @@ def install(
     state = verify(model, folder)
     if state.state == "installed" and not force:
         return state
-    models_dir.mkdir(parents=True, exist_ok=True)
+    private.make_folder(models_dir)
     _sweep(model, models_dir)
     with tempfile.TemporaryDirectory(prefix=f".{model.name}-", dir=models_dir) as scratch:
         say(f"fetching {model.name} ({model.files[0].size / 1e6:.0f} MB, {model.licence})")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from nanoclaw_memory import private
 from nanoclaw_memory.clock import Clock
 
 FILE_NAME = "usage.json"
@@ -71,13 +72,14 @@ class Usage:
 
     def _write(self, days: Days) -> None:
         scratch = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        scratch.write_text(json.dumps(days), encoding="utf-8")
+        with open(scratch, "w", encoding="utf-8", opener=private.opener) as stream:
+            stream.write(json.dumps(days))
         scratch.replace(self.path)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.with_name(f".{self.path.name}.lock").open("a") as lock:
+        private.make_folder(self.path.parent)
+        with open(self.path.with_name(f".{self.path.name}.lock"), "a", opener=private.opener) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 

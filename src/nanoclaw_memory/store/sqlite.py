@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from nanoclaw_memory import private
 from nanoclaw_memory.errors import CorruptDatabase, ReadOnlyStore, StoreBusy, StoreError
 from nanoclaw_memory.store.database import Params, Row
 from nanoclaw_memory.store.migrate import Adopt, Step, is_current, migrate, steps_of
@@ -201,8 +202,8 @@ class SqliteDatabase:
         import time
 
         self._refuse_if_read_only()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with Path(f"{self.path}-lock").open("a") as handle:
+        private.make_folder(self.path.parent)
+        with open(f"{self.path}-lock", "a", opener=private.opener) as handle:
             # With a limit: a writer that holds this lock may itself be waiting for one that our caller holds.
             until = time.monotonic() + BUSY_MS / 1000
             while True:
@@ -244,7 +245,8 @@ class SqliteDatabase:
         steps = self._steps or steps_of(self.name)
         if self.read_only:
             return self._open_unwritable(steps)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        private.make_folder(self.path.parent)
+        open(self.path, "a", opener=private.opener).close()  # SQLite itself would let everybody read
         connection = apsw.Connection(str(self.path))
         try:
             connection.set_busy_timeout(BUSY_MS)
@@ -316,7 +318,7 @@ class SqliteDatabase:
         if self._holder == threading.get_ident() or self.read_only:
             yield
             return
-        with Path(f"{self.path}-lock").open("a") as handle:
+        with open(f"{self.path}-lock", "a", opener=private.opener) as handle:
             if wait_ms is None:
                 fcntl.flock(handle, fcntl.LOCK_EX)
             else:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nanoclaw_memory.clock import moment_of, stamp
+from nanoclaw_memory.private import make_folder
 
 if TYPE_CHECKING:
     from nanoclaw_memory.types import Said
@@ -61,7 +62,7 @@ class Spool:
             "text": text[:MAX_TEXT],
         }
         line = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(self.folder)
         path = self.folder / "spool.jsonl"
         while True:
             with _locked(path) as handle:

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from nanoclaw_memory import private
 from nanoclaw_memory.entries.domains import FOLDER as DOMAINS
 from nanoclaw_memory.entries.domains import Domains
 from nanoclaw_memory.errors import CorruptDatabase, FileProblem
@@ -209,14 +210,14 @@ class Files:
             return
         with ExitStack() as stack:
             if path.parent.name == "spool":
-                drain = stack.enter_context((path.parent / "drain.lock").open("a"))
+                drain = stack.enter_context(open(path.parent / "drain.lock", "a", opener=private.opener))
                 fcntl.flock(drain, fcntl.LOCK_EX)
             if not path.exists():
                 return
             stream = stack.enter_context(path.open("r+b"))
             fcntl.flock(stream, fcntl.LOCK_EX)  # a hook that waits for it finds the new file afterwards
             fresh = path.with_name(f"{path.name}.tmp")
-            with fresh.open("wb") as target:
+            with open(fresh, "wb", opener=private.opener) as target:
                 target.writelines(line for line in stream if not _record_holds(line, wanted))
                 target.flush()
                 os.fsync(target.fileno())

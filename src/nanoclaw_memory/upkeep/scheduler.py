@@ -9,6 +9,7 @@ from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
+from nanoclaw_memory import private
 from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NanoClawError, StoreBusy
 from nanoclaw_memory.types import JobRun, JobState
@@ -131,7 +132,7 @@ def alone(data: Path, patience: float = 0.0) -> Iterator[bool]:
     make_folder(data)
     until = time.monotonic() + patience
     try:
-        handle = (data / LOCK).open("a")
+        handle = open(data / LOCK, "a", opener=private.opener)  # noqa: SIM115 - closed below
     except OSError as problem:
         raise FileProblem(
             f"{LOCK} cannot be written: {problem.strerror}", "check free disk space and permissions"

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
+from nanoclaw_memory import private
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound
 from nanoclaw_memory.text import one_line
@@ -203,7 +204,7 @@ class Checkpoints:
             source = self.workspace / path
             digest, size = copy_file(source, draft / "workspace" / path)
             files.append(Saved(path, digest, size, stat.S_IMODE(source.stat().st_mode)))
-        (draft / "data").mkdir()
+        private.make_folder(draft / "data")
         databases = []
         for database in self.databases.existing():
             target = draft / "data" / f"{database}.db"
@@ -277,7 +278,7 @@ def tree(workspace: Path) -> Tree:
 
 def copy_file(source: Path, target: Path) -> tuple[str, int]:
     """Copy one regular file durably; gives the SHA-256 and size of what was copied."""
-    target.parent.mkdir(parents=True, exist_ok=True)
+    private.make_folder(target.parent)
     digest = hashlib.sha256()
     size = 0
     reader = os.fdopen(os.open(source, os.O_RDONLY | os.O_NOFOLLOW), "rb")

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from nanoclaw_memory import private
 from nanoclaw_memory.errors import FileProblem, InvalidValue
 
 MAX_BYTES = 10_000_000
@@ -87,7 +88,7 @@ def append_line(path: Path, line: str, header: str = "") -> int:
     """
     _encoded(line)  # refused before anything is touched
     with locked(path.parent), _translated(path):
-        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, private.FILE_MODE)
         try:
             before = _mended(handle, path)
             newline = "\r\n" if b"\r\n" in before.head else "\n"
@@ -114,7 +115,7 @@ def replace_text(path: Path, text: str, durable: bool = True) -> None:
 
     raw = _encoded(text)
     with _translated(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private.make_folder(path.parent)
         target = path.resolve() if path.is_symlink() else path
         mode = target.stat().st_mode & 0o7777 if target.exists() else None
         handle, name = tempfile.mkstemp(prefix=f".{target.name[:80]}.", suffix=".tmp", dir=target.parent)
@@ -125,7 +126,7 @@ def replace_text(path: Path, text: str, durable: bool = True) -> None:
                 stream.flush()
                 if durable:
                     os.fsync(stream.fileno())
-            temporary.chmod(mode if mode is not None else 0o644)
+            temporary.chmod(mode if mode is not None else private.FILE_MODE)
             temporary.replace(target)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -144,9 +145,9 @@ def create_text(path: Path, text: str) -> bool:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder and those above it; one that exists is fine."""
+    """Create a folder and those above it, for its owner alone; one that exists is fine."""
     with _translated(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        private.make_folder(folder)
 
 
 def sync_folder(folder: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from nanoclaw_memory import private
 from nanoclaw_memory.errors import NanoClawError, Refused
 from nanoclaw_memory.workspace.files import create_text, locked, read_text, replace_text
 
@@ -130,7 +131,7 @@ class Notes:
             raise NotesError(f"Error: The path {old_path} does not exist")
         if new.exists() or new == self.folder:
             raise NotesError(f"Error: The destination {new_path} already exists")
-        new.parent.mkdir(parents=True, exist_ok=True)
+        private.make_folder(new.parent)
         old.rename(new)
         return f"Successfully renamed {old_path} to {new_path}"
 
@@ -173,7 +174,7 @@ class Notes:
             f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items and "
             "node_modules:"
         )
-        self.folder.mkdir(parents=True, exist_ok=True)
+        private.make_folder(self.folder)
         rows = [f"{_size(target)}\t{path}"]
         for item in sorted(target.rglob("*")):
             relative = item.relative_to(target)

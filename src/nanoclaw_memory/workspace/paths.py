@@ -16,6 +16,7 @@ from nanoclaw_memory.types import MAIN_GROUP, Scope
 _GROUP = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
 _SLUG = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}\Z")
 _DAILY = re.compile(r"memory/(?:archive/)?(\d{4}-\d{2}-\d{2})\.md\Z")
+_MARKS = ("workspace", "nanoclaw.json", "data", "groups", "store", "shared")
 _ROOM = ("memory", "conversations", "shared")
 # In the workspace while a restore is decided and not finished; every command looks, so it costs one stat.
 PENDING_RESTORE = "memory/checkpoints/.restore"
@@ -49,6 +50,10 @@ class Home:
         if group != MAIN_GROUP and (root.is_symlink() or folder.is_symlink()):
             raise PathRefused(f"{name} of {group} is a link", "replace it by a directory of its own")
         return folder
+
+    def exists(self) -> bool:
+        """Whether there is a memory; an empty or foreign directory is none."""
+        return any((self.root / name).exists() for name in _MARKS)
 
     @property
     def shared(self) -> Path:

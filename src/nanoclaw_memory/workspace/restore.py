@@ -15,6 +15,7 @@ import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from nanoclaw_memory import private
 from nanoclaw_memory.errors import CorruptDatabase, FileProblem, StoreError
 from nanoclaw_memory.types import Restored
 from nanoclaw_memory.workspace.checkpoints import Checkpoints, Manifest, copy_file, problems_told, tree
@@ -180,7 +181,7 @@ def _clear(checkpoints: Checkpoints, plan: Plan) -> None:
         if folder not in plan.folders and not any(target.iterdir()):
             target.rmdir()
     for folder in plan.folders:
-        (checkpoints.workspace / folder).mkdir(parents=True, exist_ok=True)
+        private.make_folder(checkpoints.workspace / folder)
 
 
 def _place(staged: Path, workspace: Path, path: str, mode: int) -> None:

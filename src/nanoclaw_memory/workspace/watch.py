@@ -6,6 +6,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from nanoclaw_memory import private
+
 QUIET_MS = 1_500
 LONGEST_MS = 15_000
 SWEEP_S = 30.0
@@ -18,7 +20,7 @@ def changes(
     import watchfiles
 
     for folder in folders:
-        folder.mkdir(parents=True, exist_ok=True)
+        private.make_folder(folder)
     yield "start"
     batches = watchfiles.watch(
         *folders,

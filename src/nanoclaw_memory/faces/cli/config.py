@@ -25,7 +25,7 @@ def show(caller: Caller, prefix: str) -> None:
     ncm config show
     ncm config show embeddings
     """
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         rows = memory.config_rows(prefix)
         problems = memory.configuration.problems
     shown = [
@@ -46,7 +46,7 @@ def get(caller: Caller, key: str) -> None:
     \b
     ncm config get memory.chunkSize
     """
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         value, origin = memory.config_get(key)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     caller.show({"key": key, "value": value, "from": origin}, text)
@@ -63,6 +63,6 @@ def set_(caller: Caller, key: str, value: str) -> None:
     ncm config set user.timezone Europe/Berlin
     ncm config set embeddings.provider azure-openai
     """
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         stored: Any = memory.config_set(key, value)
     caller.show({"key": key, "value": stored}, f"{key} = {json.dumps(stored, ensure_ascii=False)}")

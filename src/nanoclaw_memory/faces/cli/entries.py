@@ -40,7 +40,7 @@ def store(caller: Caller, /, content: str, kind: str, related: tuple[str, ...], 
     ncm entries store "The staging port is 9090" --type fact --supersedes mem-…
     """
     fields = {name: value for name, value in given.items() if value}
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         result = memory.store(content, kind, related_to=related, **fields)
     state = "merged with" if result.deduplicated else "stored as"
     lines = [f"{state} {result.id} ({result.type}, about {result.token_cost} tokens)"]

@@ -35,11 +35,14 @@ class Caller:
     overrides: dict[str, str] = field(default_factory=dict)
     origin: str = "owner"  # a face for agents says so; no option does
 
-    def memory(self) -> Memory:
-        """The memory these options name."""
+    def memory(self, new: bool = False) -> Memory:
+        """The memory these options name; only with `new` may it be one that is not there yet."""
         from nanoclaw_memory.types import Scope
 
-        return self.memory_as(Scope(self.group, self.session, not self.shared, self.origin))
+        memory = self.memory_as(Scope(self.group, self.session, not self.shared, self.origin))
+        if not new:
+            memory.require_home()
+        return memory
 
     def memory_as(self, scope: Scope) -> Memory:
         """The memory of these options' home, as another scope sees it."""

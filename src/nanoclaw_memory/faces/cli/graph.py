@@ -109,7 +109,7 @@ def add(
     ncm graph add Alice employer Acme --valid-from 2026-03-01
     ncm graph add Alice hobby chess --add
     """
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         done = memory.fact_upsert(
             entity, key, value, category, importance, permanent=permanent, add=several, valid_from=valid_from
         )
@@ -130,7 +130,7 @@ def relate(caller: Caller, subject: str, predicate: str, object: str, replace: b
     \b
     ncm graph relate Alice owns Keystone
     """
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         done = memory.relate(subject, predicate, object, replace=replace, valid_from=valid_from)
     caller.show(done, f"{subject} → {predicate} → {one_line(done.value)} {_done(done)}")
 
@@ -154,7 +154,7 @@ def alias(caller: Caller, alias: str, entity: str) -> None:
     \b
     ncm graph alias Mama Heidi
     """
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         created = memory.alias(alias, entity)
     result = {"id": f"{alias} → {entity}", "alias": alias, "entity": entity, "created": created}
     caller.show(result, f"{alias} means {entity}{'' if created else ' (was known)'}")
@@ -294,7 +294,7 @@ def import_(caller: Caller, file: Path) -> None:
     ncm graph import contacts.csv
     ncm graph import ~/.openclaw/memory/facts.db
     """
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         done = memory.graph.import_file(file.expanduser())
     counts = [plural(done.facts, "fact"), plural(done.relations, "relation"), f"{done.aliases:,} aliases"]
     caller.show(done, f"{', '.join(counts)} came in; {done.known:,} were known, {done.skipped:,} skipped")

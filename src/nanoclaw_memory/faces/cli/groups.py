@@ -25,7 +25,7 @@ def add(caller: Caller, folder: str, chat: str, name: str, trigger: str, always:
     \b
     ncm groups add family --chat 1203630@g.us --name "The family" --trigger @Andy
     """
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         made = memory.host().register_group(chat, name or folder, folder, trigger, not always)
     caller.show(made, f"{made.folder}: {made.name} ({made.jid}), called by {made.trigger_pattern}")
 

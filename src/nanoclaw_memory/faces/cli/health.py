@@ -46,7 +46,7 @@ def doctor(caller: Caller, fix: bool) -> None:
     ncm doctor --json
     ncm doctor --fix
     """
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         findings = memory.doctor(fix)
     lines = [f"{SIGNS[found.level]} {found.message}\n    {found.next}" for found in findings]
     well = not any(found.level == "problem" for found in findings)

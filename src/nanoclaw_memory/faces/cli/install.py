@@ -33,7 +33,7 @@ def install(caller: Caller, client: str, dry_run: bool, project: bool) -> None:
     ncm install cursor --project
     """
     changes = plan(client, _commands(caller), _folder(project))
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         if not dry_run:
             memory.init()
             put_in(changes, _record(memory.home.root, client, project))
@@ -51,7 +51,7 @@ def uninstall(caller: Caller, client: str, dry_run: bool, project: bool) -> None
     \b
     ncm uninstall claude-code
     """
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         record = _record(memory.home.root, client, project)
     changes = plan_removal(client, _commands(caller), record, _folder(project))
     if not dry_run:

@@ -62,7 +62,7 @@ def add(caller: Caller, text: str, trigger: str, principle: str, general: bool) 
     ncm lessons add "Ask before deleting a branch" --when "clean up branches"
     ncm lessons add "Answer in British English" --general
     """
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         lesson = memory.lessons.add(text, trigger, principle, general)
     caller.show(lesson, _line(lesson))
 

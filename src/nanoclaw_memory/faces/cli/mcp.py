@@ -32,7 +32,7 @@ def mcp(caller: Caller, tools: str) -> None:
 
     caller.origin = "agent"
     caller.session = caller.session or new_session()
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         serve_stdio(memory, tools)
 
 

@@ -24,7 +24,7 @@ def install(caller: Caller, names: tuple[str, ...], every: bool, force: bool) ->
     ncm models install
     ncm models install --all
     """
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         found = memory.models_install(names, every, force, lambda line: click.echo(line, err=True))
     _show(caller, found)
 
@@ -37,7 +37,7 @@ def list_(caller: Caller) -> None:
     \b
     ncm models list
     """
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         _show(caller, memory.models())
 
 
@@ -50,7 +50,7 @@ def verify(caller: Caller, context: click.Context) -> None:
     \b
     ncm models verify
     """
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         found = memory.models(check=True)
     _show(caller, found)
     if any(model["state"] in ("tampered", "incomplete") for model in found):

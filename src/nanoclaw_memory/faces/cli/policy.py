@@ -27,7 +27,7 @@ def add(caller: Caller, title: str, trigger: str, gate: str, reason: str, source
     ncm policy add "Never restart the gateway unasked" --trigger "Any request to restart services" \\
       --gate "Wait for an explicit yes" --reason "A silent restart lost a session"
     """
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         added = memory.policy_add(title, trigger, gate, reason, source)
     caller.show(added, f"{added.id} at memory/gating-policies.md:{added.line}")
 

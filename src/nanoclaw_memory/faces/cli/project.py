@@ -37,7 +37,7 @@ def new(caller: Caller, slug: str, title: str) -> None:
     \b
     ncm project new payment-api --title "Payment API"
     """
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         made = memory.project_new(slug, title)
     caller.show(made, f"created {made.path}")
 

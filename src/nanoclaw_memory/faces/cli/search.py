@@ -98,7 +98,7 @@ def corpus_add(caller: Caller, name: str, paths: tuple[Path, ...]) -> None:
     \b
     ncm corpus add books ~/Documents/books
     """
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         done = memory.corpora.add(name, paths, lambda stage, at, of: bar(at, of, stage))
     _show_run(caller, done)
 

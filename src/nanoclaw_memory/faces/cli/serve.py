@@ -40,7 +40,7 @@ def serve(caller: Caller, port: int, no_http: bool, no_watch: bool, no_upkeep: b
             ]
         caller.show(place, "\n".join(lines))
 
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         memory.require_main("serve the home")
         home = memory.home.root
     run(Path(home), Options(not no_http, port, not no_watch, not no_upkeep), announce)

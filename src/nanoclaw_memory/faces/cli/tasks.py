@@ -51,7 +51,7 @@ def add(
     if len(given) != 1:
         raise click.UsageError("give one of --cron, --every and --at")
     (kind, value) = given[0]
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         task = memory.tasks.add(prompt, kind, value, target, context, chat)
     caller.show(task, f"{task.id} runs first at {task.next_run}")
 

@@ -60,7 +60,7 @@ def add(caller: Caller, user: str, agent: str, tools: tuple[str, ...], at: str |
     except ValueError:
         raise InvalidValue(f"{at!r} is no moment", "write it as 2026-02-23T14:30") from None
     calls = [ToolCall(name, target) for name, _, target in (text.partition(":") for text in tools)]
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         result = memory.after_turn(user, agent, calls, moment)
     known = "" if result.new else " (known already)"
     masked = f", {result.redacted} credentials masked" if result.redacted else ""

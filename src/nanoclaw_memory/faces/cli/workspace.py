@@ -18,7 +18,7 @@ def init(caller: Caller) -> None:
     ncm init
     ncm init --group family
     """
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         result = memory.init()
     lines = [f"created {name}" for name in result.created] + [f"kept    {name}" for name in result.kept]
     caller.show(result, f"Memory at {result.home}\n  " + "\n  ".join(lines))
@@ -35,7 +35,7 @@ def write(caller: Caller, text: str, tag: str, importance: float | None) -> None
     \b
     ncm write "Switched to PostgreSQL" --tag decision --importance 0.9
     """
-    with caller.memory() as memory:
+    with caller.memory(new=True) as memory:
         result = memory.write(text, tag, importance)
     masked = f" ({plural(result.redacted, 'credential')} masked)" if result.redacted else ""
     caller.show(result, f"{result.path}:{result.line}{masked}")

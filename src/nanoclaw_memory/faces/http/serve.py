@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nanoclaw_memory import private
 from nanoclaw_memory.errors import FileProblem, NanoClawError, NotFound
 from nanoclaw_memory.faces.http import auth, door
 from nanoclaw_memory.faces.http.chores import Chores
@@ -148,7 +149,7 @@ def _claimed(home: Path) -> Iterator[Callable[[Place], None]]:
     import fcntl
 
     try:
-        claim = (home / "serve.lock").open("a+", encoding="utf-8")
+        claim = open(home / "serve.lock", "a+", encoding="utf-8", opener=private.opener)  # noqa: SIM115 - below
     except OSError as error:
         told = f"{home} cannot be served: {error.strerror}"
         raise FileProblem(told, f"a server needs to write there: chmod u+w {home}") from None
