@@ -562,7 +562,7 @@ def test_db_check_creates_nothing_and_names_the_damaged_file(
     (home / "data" / "facts.db").write_bytes(b"garbage" * 1000)
     ran = ncm("db", "check")
     assert ran.code == 1
-    assert "data/facts.db: DAMAGED" in ran.out and "checkpoint list" in ran.out
+    assert "data/facts.db: DAMAGED" in ran.out and "checkpoint restore then" in ran.out
     assert "data/continuity.db: sound" in ran.out
 
 
