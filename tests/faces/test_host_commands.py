@@ -51,6 +51,18 @@ def test_bad_input_is_refused_with_a_hint(ready, arguments) -> None:
     assert "Traceback" not in ran.err
 
 
+def test_a_chat_that_belongs_to_a_group_is_not_taken_from_it(ready) -> None:
+    ready("groups", "add", "fam", "--chat", "c1", "--trigger", "@Andy")
+    ready("tasks", "add", "weekly", "--cron", "0 9 * * 1", "--for", "fam")
+    refused = ready("groups", "add", "fam2", "--chat", "c1")
+    assert refused.code == 2 and "'fam'" in refused.err and "ncm groups remove fam" in refused.err
+    assert [one["folder"] for one in ready("groups", "list", "--json").json["groups"]] == ["fam"]
+    again = ready("groups", "add", "fam", "--chat", "c1", "--trigger", "@Bob")
+    assert again.code == 0 and "@Bob" in again.out
+    assert ready("groups", "remove", "fam").code == 0
+    assert ready("groups", "add", "fam2", "--chat", "c1").code == 0
+
+
 def test_a_task_goes_through_its_life(ready, home: Path) -> None:
     added = ready(
         "--json", "tasks", "add", "good morning", "--at", "2020-01-01T09:00", "--for", "family"

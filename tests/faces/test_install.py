@@ -136,6 +136,40 @@ def test_the_installed_hook_command_really_runs(ncm, person):
     assert "# Soul" in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
 
 
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_home_named_by_the_environment_is_named_to_the_client_too(person, tmp_path, monkeypatch, client):
+    from nanoclaw_memory.faces.cli import main
+
+    def run(*arguments: str) -> None:
+        with pytest.raises(SystemExit) as stopped:
+            main(list(arguments))
+        assert not stopped.value.code
+
+    before = write_foreign(person, client)
+    elsewhere = tmp_path / "else where"
+    monkeypatch.setenv("NANOCLAW_HOME", str(elsewhere))
+    run("install", client)
+    for name in FILES[client]:
+        assert f"--home', '{elsewhere}'" in str(parsed(person / name)) or f"--home '{elsewhere}'" in (
+            person / name
+        ).read_text().replace("\\u0027", "'"), name
+    run("uninstall", client)
+    assert {path: path.read_bytes() for path in before} == before
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_the_usual_home_is_not_named(person, monkeypatch, named):
+    from nanoclaw_memory.faces.cli import main
+
+    monkeypatch.delenv("NANOCLAW_HOME")
+    if named:
+        monkeypatch.setenv("NANOCLAW_HOME", "~/.nanoclaw")
+    with pytest.raises(SystemExit):
+        main(["install", "claude-code"])
+    assert "--home" not in (person / ".claude.json").read_text()
+    assert (person / ".nanoclaw" / "workspace").is_dir()
+
+
 def test_a_project_install_writes_only_into_the_project(ncm, person, tmp_path, monkeypatch):
     project = tmp_path / "repo"
     project.mkdir()

@@ -53,6 +53,11 @@ def check_registration(group: Group, present: Iterable[Group]) -> None:
     if group.folder.lower() == MAIN_GROUP and group.folder != MAIN_GROUP:
         raise PathRefused(f"{group.folder!r} is too near to {MAIN_GROUP!r}", "choose another folder")
     for other in present:
+        if other.jid == group.jid and other.folder != group.folder:
+            raise InvalidValue(
+                f"the chat {group.jid} belongs to the group {other.folder!r}",
+                f"to move it, take it away there first: ncm groups remove {other.folder}",
+            )
         # On a case-insensitive disk `Family` and `family` are one directory: two groups would share a memory.
         if other.jid != group.jid and other.folder.lower() == group.folder.lower():
             raise InvalidValue(

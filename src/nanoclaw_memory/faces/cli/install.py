@@ -32,8 +32,8 @@ def install(caller: Caller, client: str, dry_run: bool, project: bool) -> None:
     ncm install codex
     ncm install cursor --project
     """
-    changes = plan(client, _commands(caller), _folder(project))
     with caller.memory(new=True) as memory:
+        changes = plan(client, _commands(caller, memory.home.root), _folder(project))
         if not dry_run:
             memory.init()
             put_in(changes, _record(memory.home.root, client, project))
@@ -52,15 +52,18 @@ def uninstall(caller: Caller, client: str, dry_run: bool, project: bool) -> None
     ncm uninstall claude-code
     """
     with caller.memory(new=True) as memory:
-        record = _record(memory.home.root, client, project)
-    changes = plan_removal(client, _commands(caller), record, _folder(project))
+        home = memory.home.root
+    record = _record(home, client, project)
+    changes = plan_removal(client, _commands(caller, home), record, _folder(project))
     if not dry_run:
         take_out(changes, record)
     _show(caller, client, changes, dry_run, "is not installed")
 
 
-def _commands(caller: Caller) -> Commands:
-    options = ["--home", str(Path(caller.home).expanduser().resolve())] if caller.home else []
+def _commands(caller: Caller, home: Path) -> Commands:
+    """How the client calls us; any home but the usual one is named, for a client has not our environment."""
+    usual = home.resolve() == (Path.home() / ".nanoclaw").resolve()
+    options = [] if usual else ["--home", str(home.resolve())]
     options += ["--group", caller.group] if caller.group != "main" else []
     options += ["--shared"] if caller.shared else []
     return Commands(program(), tuple(options))

@@ -11,6 +11,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from nanoclaw_memory import private
 from nanoclaw_memory.errors import FileProblem, InvalidValue
 from nanoclaw_memory.faces.install.clients import CLIENTS, Commands, FileEdit, edits
 from nanoclaw_memory.text import fingerprint
@@ -59,7 +60,7 @@ def install(changes: list[FileChange], record: Path) -> None:
         before = kept["before"] if kept else _encoded(change.before)
         assert change.after is not None
         known[str(change.path)] = {"before": before, "after": fingerprint(change.after.decode("utf-8"))}
-    record.parent.mkdir(parents=True, exist_ok=True)
+    private.make_folder(record.parent)
     _replace(record, json.dumps(known, indent=2).encode())
     for change in changes:
         assert change.after is not None
