@@ -254,3 +254,36 @@ def held(lock: Path) -> Iterator[None]:
     with lock.open("a") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
+
+
+# ---- sentences that give each other up ----
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_decision_that_was_given_up_is_history(memory: Memory, log: Write, late: bool) -> None:
+    old = "[decision|i=0.9] We chose PostgreSQL for the Keystone store"
+    new = "[decision|i=0.9] We moved the Keystone store from PostgreSQL to SQLite"
+    days = [
+        ("2026-02-20", old),
+        ("2026-02-22", new),
+        ("2026-02-21", "[decision|i=0.9] Keystone ships in June"),
+    ]
+    for day, line in reversed(days) if late else days:
+        log(day, line)
+        ingest(memory)
+        memory.fact_upsert("Keystone", "owner", "Heidi")  # from the second line on it is known
+    ingest(memory)
+    about = known(memory, "Tell me about Keystone")
+    assert not any("chose" in text for text in (*about, *known(memory, "PostgreSQL")))
+    assert any("SQLite" in text for text in (*about, *known(memory, "PostgreSQL")))
+    assert late or any("June" in text for text in about)
+    assert any("chose" in text for text in known(memory, "PostgreSQL", as_of="2026-02-21"))
+    memory.upkeep("promote")
+    assert not any("chose" in one.payload["text"] for one in memory.review())
+
+
+def test_a_port_is_a_port_however_it_is_said(memory: Memory, log: Write) -> None:
+    log("2026-02-20", "[fact|i=0.7] Keystone runs on port 3000")
+    log("2026-02-21", "[fact|i=0.7] Keystone now listens on port 3055")
+    ingest(memory)
+    assert known(memory, "Tell me about Keystone") == ["Keystone.port = 3055"]

@@ -10,7 +10,7 @@ from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import InvalidValue, Refused
 from nanoclaw_memory.graph import sentences
 from nanoclaw_memory.graph.extract import Manner, extract
-from nanoclaw_memory.graph.sentence_facts import SentenceFacts
+from nanoclaw_memory.graph.sentence_facts import GivesUp, SentenceFacts
 from nanoclaw_memory.settings.sections import GraphSettings
 from nanoclaw_memory.store.facts import FactRow, FactTable, digest
 from nanoclaw_memory.store.names import NameTable, fold
@@ -70,12 +70,13 @@ class Change:
         names: NameTable,
         settings: GraphSettings,
         clock: Clock,
+        gives_up: GivesUp,
     ) -> None:
         self.facts = facts
         self.relations = relations
         self.names = names
         self._shared_names = NameTable(facts.db, sees_all=False)
-        self.sentences = SentenceFacts(facts, relations, clock)
+        self.sentences = SentenceFacts(facts, relations, clock, gives_up)
         self.tombstones = TombstoneTable(facts.db)
         self.settings = settings
         self.clock = clock
@@ -122,6 +123,8 @@ class Change:
                 done = self._confirmed(same, where, start, row, permanent)
             else:
                 done = self._inserted(row, where, start, now)
+            if several and done.created and not where.until:
+                self.sentences.give_way(names, row["slot"], row["value"], start, done.id)
             for entry in line:
                 if entry.fact.id in done.retired:
                     self.sentences.retire(names, entry.slot, entry.fact, row["value"], start, done.id)
@@ -305,10 +308,10 @@ class Change:
         stated = [s for s in extract(f"- {text}", Manner()) if s.kind != "alias" and not s.several]
         if stated:
             return any(self._replaced(s.kind, s.a, s.b, s.c) for s in stated)
+        known = [self._entity(name)[0] for name in sentences.names(text) if self.names.known([fold(name)])]
         return any(
-            self.sentences.end_of(self._entity(name)[0], "", text, start)[0]
-            for name in sentences.names(text)
-            if self.names.known([fold(name)])
+            self.sentences.end_of(names, "", text, start)[0] or self.sentences.was(names, text)
+            for names in known
         )
 
     def _replaced(self, kind: str, entity: str, key: str, value: str) -> bool:

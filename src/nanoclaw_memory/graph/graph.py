@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.graph.change import Change, Origin
     from nanoclaw_memory.graph.exchange import Imported
     from nanoclaw_memory.graph.ingest import Ingest
+    from nanoclaw_memory.graph.sentence_facts import GivesUp
     from nanoclaw_memory.graph.view import Neighbourhood
     from nanoclaw_memory.settings import Settings
     from nanoclaw_memory.store.database import Database
@@ -41,8 +42,16 @@ TIERS = {"hot": (2.0000001, 1e300), "warm": (1.0, 2.0), "cool": (0.0, 0.9999999)
 class KnowledgeGraph:
     """The facts, relations and aliases of one group, as one scope sees them."""
 
-    def __init__(self, db: Database, settings: Settings, clock: Clock, scope: Scope) -> None:
+    def __init__(
+        self,
+        db: Database,
+        settings: Settings,
+        clock: Clock,
+        scope: Scope,
+        gives_up: GivesUp = lambda old, new: False,
+    ) -> None:
         self.db = db
+        self._gives_up = gives_up
         self.settings = settings
         self.clock = clock
         self.scope = scope
@@ -261,7 +270,8 @@ class KnowledgeGraph:
         """What writes; a process that only asks does not load it."""
         from nanoclaw_memory.graph.change import Change
 
-        return Change(self.facts, self.relations, self.names, self.settings.graph, self.clock)
+        own = self.settings.graph
+        return Change(self.facts, self.relations, self.names, own, self.clock, self._gives_up)
 
     @cached_property
     def _ingest(self) -> Ingest:

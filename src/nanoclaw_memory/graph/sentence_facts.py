@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 from nanoclaw_memory.clock import Clock, stamp
+from nanoclaw_memory.graph import sentences
 from nanoclaw_memory.graph.intents import concepts, phrases_like, stem, stemmed
-from nanoclaw_memory.store.facts import FactRow, FactTable, View
+from nanoclaw_memory.store.facts import FactRow, FactTable, View, digest
+from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.names import fold
 from nanoclaw_memory.store.relations import RelationTable
 from nanoclaw_memory.types import Fact, Relation
 
 LEAST_WORDS = 3
+MAX_TERMS = 8
+MAX_BESIDE = 40
 _PORTRAIT = "about"  # says much of somebody at once, and is not outdated by one of its details
+# Of these a newer sentence may give an older one up; what happened, or was learnt, stays.
+_STANDING = frozenset("decision fact preference correction convention rule".split())
 _PLAIN = frozenset(
     "is are was of the a an in on at by to for with has have and number date name value".split()
 )
 
 
+GivesUp = Callable[[str, str], bool]  # whether an older sentence cannot hold beside a newer one
+
+
 class SentenceFacts:
     """Keeps sentences in step with the values that they state. Writing needs an open transaction."""
 
-    def __init__(self, facts: FactTable, relations: RelationTable, clock: Clock) -> None:
+    def __init__(self, facts: FactTable, relations: RelationTable, clock: Clock, gives_up: GivesUp) -> None:
         self.facts = facts
         self.relations = relations
         self.clock = clock
+        self.gives_up = gives_up
 
     def retire(
         self, names: Sequence[str], slot: str, old: Fact | Relation, new: str, start: str, by: int | None
@@ -34,11 +44,26 @@ class SentenceFacts:
         """Sentences that state an old value hold no longer than it did."""
         value = old.value if isinstance(old, Fact) else old.object
         own = self.facts.of(names, self._now())
-        beside = [row for row in self.facts.said_on(old.source) if holds_name(row.fact.value, names)]
+        # A sentence that names several may be kept of another one.
+        terms = terms_of(f"{value} {' '.join(names)}")[:MAX_TERMS]
+        others = self.facts.said_on(old.source) + self.facts.match(terms, self._now(), MAX_BESIDE)
+        beside = [row for row in others if holds_name(row.fact.value, names)]
         for row in {row.fact.id: row for row in own + beside}.values():
             older = row.slot != slot and row.fact.valid_from <= start
             if older and is_sentence(row) and states(row.fact.value, slot, value, new):
                 self.facts.retire(row.fact.id, start, by)
+
+    def give_way(self, names: Sequence[str], slot: str, text: str, start: str, by: int) -> None:
+        """Older sentences that a new one gives up hold until it does."""
+        for row in self._standing(names, slot, text):
+            if row.fact.id != by and row.fact.valid_from <= start and self.gives_up(row.fact.value, text):
+                self.facts.retire(row.fact.id, start, by)
+
+    def _standing(self, names: Sequence[str], slot: str, text: str) -> list[FactRow]:
+        if slot not in _STANDING or len(text.split()) < LEAST_WORDS:
+            return []
+        every = list(dict.fromkeys([*names, *map(fold, sentences.names(text))]))
+        return [row for row in self.facts.at(every, [slot], self._now()) if is_sentence(row)]
 
     def reject(self, names: Sequence[str], slot: str, value: str) -> None:
         """Sentences that state a wrong value hold no more."""
@@ -48,7 +73,7 @@ class SentenceFacts:
                 self.facts.retire(row.fact.id, now.at, None)
 
     def end_of(self, names: Sequence[str], slot: str, text: str, start: str) -> tuple[str | None, int | None]:
-        """Until when a sentence that is learnt late held, and what ended it: when its value was replaced."""
+        """Until when a sentence that is learnt late held, and what ended it: its value was replaced, or it given up."""
         if len(text.split()) < LEAST_WORDS:
             return None, None
         relations = self.relations.line(names)
@@ -58,7 +83,11 @@ class SentenceFacts:
             if row.slot != slot
         ]
         past += [(r.slot, r.relation, r.relation.object) for r in relations if r.relation.superseded_by]
-        ends: list[tuple[str, int | None]] = []
+        ends: list[tuple[str, int | None]] = [
+            (row.fact.valid_from, row.fact.id)
+            for row in self._standing(names, slot, text)
+            if row.fact.valid_from > start and self.gives_up(text, row.fact.value)
+        ]
         for key, item, value in past:
             if item.valid_to <= start or not states(text, key, value):
                 continue
@@ -67,6 +96,11 @@ class SentenceFacts:
             if all(states(text, key, value, other) for other in now):
                 ends.append((item.valid_to, item.superseded_by if isinstance(item, Fact) else None))
         return min(ends, key=lambda end: end[0], default=(None, None))
+
+    def was(self, names: Sequence[str], text: str) -> bool:
+        """Whether a sentence was kept of an entity and holds no more."""
+        same = [row for row in self.facts.line(names) if digest(row.fact.value) == digest(text)]
+        return bool(same) and all(row.fact.valid_to for row in same)
 
     def _now(self) -> View:
         return View(stamp(self.clock.now()))

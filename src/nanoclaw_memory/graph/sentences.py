@@ -25,6 +25,12 @@ _VERBS = (
 _DOES = re.compile(rf"^(?P<a>{NAME})(?: now)? (?P<b>{_VERBS}) (?P<c>[^.;,]{{2,60}}?)\.?$")
 _SAYS = (
     (re.compile(rf"^(?P<a>{NAME}) is allergic to (?P<c>[^.;]{{2,60}})"), "allergy"),
+    (
+        re.compile(
+            rf"^(?P<a>{NAME})(?: now)? (?:runs|listens|serves|is|uses)(?: on| at)? port (?P<c>\d{{1,5}})\b"
+        ),
+        "port",
+    ),
     (re.compile(rf"^(?P<a>{NAME}) works as (?:an? )?(?P<c>[^.;,]{{2,60}})"), "role"),
     (re.compile(rf"^(?P<a>{NAME}) was born (?:on|in) (?P<c>[^.;]{{2,40}})"), "birthday"),
     (re.compile(rf"^(?P<a>{NAME}) speaks (?P<c>[^.;]{{2,60}})"), "languages"),
