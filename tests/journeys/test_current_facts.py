@@ -287,3 +287,17 @@ def test_a_port_is_a_port_however_it_is_said(memory: Memory, log: Write) -> None
     log("2026-02-21", "[fact|i=0.7] Keystone now listens on port 3055")
     ingest(memory)
     assert known(memory, "Tell me about Keystone") == ["Keystone.port = 3055"]
+
+
+def test_a_shared_scope_ends_no_private_sentence(
+    memory: Memory, log: Write, open_memory: Callable[..., Memory]
+) -> None:
+    log(
+        "2026-02-21",
+        "[fact|i=0.7] Keystone's port is 3000",
+        "[decision|i=0.9] Picked port 3000 for Keystone because 8080 was taken",
+    )
+    ingest(memory)
+    open_memory(private=False, embeddings__provider="none").fact_upsert("Keystone", "port", "4000")
+    about = known(memory, "Tell me about Keystone")
+    assert "Keystone.port = 3000" in about and any("8080" in text for text in about)

@@ -104,6 +104,7 @@ class Change:
         now = stamp(self.clock.now())
         start = valid_from or now
         several = add or row["slot"] in self._several
+        sentences = self.sentences.seen_by(origin.sees_all)
         with self.db.transaction():
             names, row["entity"] = self._entity(row["entity"], origin.shared)
             row["name"] = fold(row["entity"])
@@ -118,16 +119,16 @@ class Change:
             same = self._same(line, digest(row["value"]), start, several)
             where = Place(()) if several else place(seen, start)
             if several and not same:
-                where = Place((), *self.sentences.end_of(names, row["slot"], row["value"], start))
+                where = Place((), *sentences.end_of(names, row["slot"], row["value"], start))
             if same:
                 done = self._confirmed(same, where, start, row, permanent)
             else:
                 done = self._inserted(row, where, start, now)
             if several and done.created and not where.until:
-                self.sentences.give_way(names, row["slot"], row["value"], start, done.id)
+                sentences.give_way(names, row["slot"], row["value"], start, done.id)
             for entry in line:
                 if entry.fact.id in done.retired:
-                    self.sentences.retire(names, entry.slot, entry.fact, row["value"], start, done.id)
+                    sentences.retire(names, entry.slot, entry.fact, row["value"], start, done.id)
             return done
 
     def _same(self, line: list[FactRow], wanted: str, start: str, several: bool) -> FactRow | None:
@@ -231,7 +232,8 @@ class Change:
             same = self._same_relation(line, objects, start)
             for entry in line:
                 if entry.relation.id in where.retires and (same is None or entry != same):
-                    self.sentences.retire(names, entry.slot, entry.relation, row["object"], start, None)
+                    told = self.sentences.seen_by(origin.sees_all)
+                    told.retire(names, entry.slot, entry.relation, row["object"], start, None)
             if same is not None:
                 retired = tuple(other for other in where.retires if other != same.relation.id)
                 for other in retired:
@@ -283,7 +285,7 @@ class Change:
             ]
             for fact_id in gone:
                 self.facts.delete(fact_id)
-            self.sentences.reject(names, slot, said(value))
+            self.sentences.seen_by(sees_all).reject(names, slot, said(value))
             related = [
                 entry.relation.id
                 for entry in self.relations.line(names, slot, sees_all)

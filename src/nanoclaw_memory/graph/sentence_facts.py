@@ -32,11 +32,23 @@ GivesUp = Callable[[str, str], bool]  # whether an older sentence cannot hold be
 class SentenceFacts:
     """Keeps sentences in step with the values that they state. Writing needs an open transaction."""
 
-    def __init__(self, facts: FactTable, relations: RelationTable, clock: Clock, gives_up: GivesUp) -> None:
+    def __init__(
+        self,
+        facts: FactTable,
+        relations: RelationTable,
+        clock: Clock,
+        gives_up: GivesUp,
+        sees_all: bool = True,
+    ) -> None:
+        self.sees_all = sees_all
         self.facts = facts
         self.relations = relations
         self.clock = clock
         self.gives_up = gives_up
+
+    def seen_by(self, sees_all: bool) -> SentenceFacts:
+        """The same for a speaker: one who does not see what is private does not end it either."""
+        return SentenceFacts(self.facts, self.relations, self.clock, self.gives_up, sees_all)
 
     def retire(
         self, names: Sequence[str], slot: str, old: Fact | Relation, new: str, start: str, by: int | None
@@ -47,7 +59,7 @@ class SentenceFacts:
         # A sentence that names several may be kept of another one.
         terms = terms_of(f"{value} {' '.join(names)}")[:MAX_TERMS]
         others = self.facts.said_on(old.source) + self.facts.match(terms, self._now(), MAX_BESIDE)
-        beside = [row for row in others if holds_name(row.fact.value, names)]
+        beside = [r for r in others if (self.sees_all or r.shared) and holds_name(r.fact.value, names)]
         for row in {row.fact.id: row for row in own + beside}.values():
             older = row.slot != slot and row.fact.valid_from <= start
             if older and is_sentence(row) and states(row.fact.value, slot, value, new):
@@ -76,11 +88,11 @@ class SentenceFacts:
         """Until when a sentence that is learnt late held, and what ended it: its value was replaced, or it given up."""
         if len(text.split()) < LEAST_WORDS:
             return None, None
-        relations = self.relations.line(names)
+        relations = self.relations.line(names, everything=self.sees_all)
         past: list[tuple[str, Fact | Relation, str]] = [
             (row.slot, row.fact, row.fact.value)
             for row in self.facts.replaced(names, start)
-            if row.slot != slot
+            if row.slot != slot and (self.sees_all or row.shared)
         ]
         past += [(r.slot, r.relation, r.relation.object) for r in relations if r.relation.superseded_by]
         ends: list[tuple[str, int | None]] = [
@@ -103,7 +115,7 @@ class SentenceFacts:
         return bool(same) and all(row.fact.valid_to for row in same)
 
     def _now(self) -> View:
-        return View(stamp(self.clock.now()))
+        return View(stamp(self.clock.now()), self.sees_all)
 
 
 def is_sentence(row: FactRow) -> bool:
