@@ -152,6 +152,17 @@ def test_a_transcript_that_is_no_regular_file_is_left_alone(hook, ncm, tmp_path)
     assert "Nothing was said" in ncm("sessions", "list").out
 
 
+def test_an_exchange_that_memory_refuses_does_not_keep_the_others_waiting(hook, ncm):
+    ncm("graph", "add", "Keystone", "port", "3000", "--category", "project")
+    ours = ncm("turn", "What port does Keystone run on?").out.strip()  # nothing of it is a person's
+    assert ours.startswith("[GRAPH MEMORY]")
+    for asked, said in ((ours, ours), ("Which host?", "The one in the cellar.")):
+        hook("user-prompt-submit", event("UserPromptSubmit", prompt=asked))
+        hook("stop", event("Stop", last_assistant_message=said))
+    hook("session-end", event("SessionEnd"))
+    assert "The one in the cellar." in ncm("sessions", "show", "s1").out
+
+
 def test_credentials_never_lie_in_the_spool(hook, home):
     token = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
     hook("user-prompt-submit", event("UserPromptSubmit", prompt=f"use {token} please"))
