@@ -56,7 +56,7 @@ def test_a_chat_that_belongs_to_a_group_is_not_taken_from_it(ready) -> None:
     ready("tasks", "add", "weekly", "--cron", "0 9 * * 1", "--for", "fam")
     refused = ready("groups", "add", "fam2", "--chat", "c1")
     assert refused.code == 2 and "'fam'" in refused.err and "ncm groups remove fam" in refused.err
-    assert [one["folder"] for one in ready("groups", "list", "--json").json["groups"]] == ["fam"]
+    assert [one["folder"] for one in ready("groups", "list", "--json").json["groups"]] == ["family", "fam"]
     again = ready("groups", "add", "fam", "--chat", "c1", "--trigger", "@Bob")
     assert again.code == 0 and "@Bob" in again.out
     assert ready("groups", "remove", "fam").code == 0

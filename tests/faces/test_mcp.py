@@ -118,6 +118,56 @@ async def test_unknown_arguments_are_refused_so_provenance_cannot_be_given(agent
     assert found.structured_content["hits"] == []
 
 
+WRONG = [
+    ("memory_get", {"path": "MEMORY.md"}, "file is missing; path is no argument of this tool"),
+    ("memory_store", {"content": "x" * 3000, "type": "fact"}, "content should have at most 2000 characters"),
+    ("memory_store", {"content": ["a", "list"], "type": "fact"}, "content should be a valid string"),
+    ("memory_store", {"content": "Tea", "type": "wish"}, "type should be 'preference', 'instruction'"),
+    ("memory_search", {"query": "tea", "limit": 0}, "limit should be greater than or equal to 1"),
+    ("memory_search", {"query": "tea", "limit": "many"}, "limit should be a valid integer"),
+    ("fact_upsert", {"entity": "Ida", "key": "age"}, "value is missing"),
+]
+
+
+@pytest.mark.parametrize(("tool", "arguments", "told"), WRONG, ids=lambda value: str(value)[:20])
+async def test_a_wrong_argument_is_one_short_line_with_the_names_that_are_taken(agent, tool, arguments, told):
+    async with Client(build_server(agent)) as client:
+        result = await call(client, tool, **arguments)
+    assert result.is_error and told in said(result)
+    assert "takes: " in said(result) and "\n" not in said(result)
+    assert "pydantic" not in said(result) and "validation error" not in said(result)
+    assert len(said(result)) < 400 and "xxxx" not in said(result)
+
+
+async def test_two_names_of_one_argument_that_disagree_are_refused(agent):
+    async with Client(build_server(agent)) as client:
+        result = await call(client, "memory_store", content="Tea", type="fact", category="person")
+    assert result.is_error and "category" in said(result)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "hint"),
+    [
+        ("memory_delete", {"id": "mem-none"}, "memory_search"),
+        ("memory_write", {"content": " "}, "memory_write"),
+        ("memory_get", {"file": "MEMORY.md", "startLine": 5, "endLine": 2}, "startLine"),
+        ("memory_reinforce", {"id": "mem-none"}, "memory_search"),
+    ],
+)
+async def test_hints_name_tools_and_not_commands(agent, tool, arguments, hint):
+    async with Client(build_server(agent, "all")) as client:
+        result = await call(client, tool, **arguments)
+    assert result.is_error and hint in said(result)
+    assert "ncm" not in said(result) and "nanoclaw-memory" not in said(result) and "--" not in said(result)
+
+
+async def test_what_only_a_person_can_do_is_said_to_be_theirs(agent):
+    agent.forget(text="the blue door")
+    async with Client(build_server(agent, "all")) as client:
+        result = await call(client, "memory_write", content="the blue door is open")
+    assert result.is_error and "ncm forget" in said(result) and "the user" in said(result)
+
+
 async def test_fifty_calls_at_once_all_answer(agent):
     async with Client(build_server(agent)) as client:
         results = []

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import Annotated, Any, Literal, ParamSpec
 
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from nanoclaw_memory import __version__
 from nanoclaw_memory.errors import NanoClawError
-from nanoclaw_memory.faces.mcp_texts import INSTRUCTIONS, RECALL, REMEMBER, SWEEP
+from nanoclaw_memory.faces.mcp_texts import INSTRUCTIONS, RECALL, REMEMBER, SWEEP, for_model
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.types import Found, GraphAnswer
 
@@ -52,6 +52,31 @@ def build_server(memory: Memory, tools: str = "core") -> MCPServer:
     return server
 
 
+class _Tool(Tool):
+    """A tool whose wrong arguments are told in one line, not as a report of its validator."""
+
+    async def run(
+        self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
+    ) -> Any:
+        try:
+            self.fn_metadata.validate_arguments(arguments)
+        except ValidationError as error:
+            taken = ", ".join(self.fn_metadata.arg_model.model_fields) or "no arguments"
+            raise ToolError(f"{self.name}: {_wrong(error)}. It takes: {taken}.") from None
+        return await super().run(arguments, context, convert_result)
+
+
+def _wrong(error: ValidationError) -> str:
+    """Each argument that is wrong, and what was expected; never what was given, which may be long."""
+    said: dict[str, str] = {}
+    for one in error.errors(include_url=False, include_context=False, include_input=False):
+        name = str(one["loc"][0]) if one["loc"] else "the call"
+        told = {"missing": "is missing", "extra_forbidden": "is no argument of this tool"}.get(one["type"])
+        expected = one["msg"][:1].lower() + one["msg"][1:]
+        said.setdefault(name, told or expected.removeprefix("input ").removeprefix("string "))
+    return "; ".join(f"{name} {told}" for name, told in said.items())
+
+
 def _tool(work: Callable[..., CallToolResult]) -> Tool:
     """A tool that refuses unknown arguments, with a schema that costs few tokens."""
     read_only = work.__name__ in _READ_ONLY
@@ -61,7 +86,7 @@ def _tool(work: Callable[..., CallToolResult]) -> Tool:
         idempotent_hint=read_only or work.__name__ == "fact_upsert",
         open_world_hint=False,
     )
-    tool = Tool.from_function(work, annotations=hints, structured_output=True)
+    tool = _Tool.from_function(work, annotations=hints, structured_output=True)
     arguments = tool.fn_metadata.arg_model
     arguments.model_config["extra"] = "forbid"
     arguments.model_rebuild(force=True)
@@ -94,7 +119,7 @@ def _told(work: Callable[P, CallToolResult]) -> Callable[P, CallToolResult]:
         try:
             return work(*args, **kwargs)
         except NanoClawError as error:
-            raise ToolError(f"{error.message}. {error.hint}".rstrip(" .") + ".") from error
+            raise ToolError(f"{error.message}. {for_model(error.hint)}".rstrip(" .") + ".") from error
 
     return call
 
@@ -106,7 +131,7 @@ def _answer(text: str, result: Any) -> CallToolResult:
 
 def _fenced(lines: Iterable[str], nothing: str, degraded: Iterable[str] = ()) -> str:
     shown = "\n".join(lines)
-    notes = "".join(f"\ndegraded: {note}" for note in degraded)
+    notes = "".join(f"\ndegraded: {for_model(note)}" for note in degraded)
     return (f"{FENCE}\n{shown}\n{END}" if shown else nothing) + notes
 
 
@@ -256,7 +281,8 @@ def _writing(memory: Memory) -> list[Callable[..., CallToolResult]]:
     ) -> Result:
         """Store a typed entry that later sessions start with."""
         given = {
-            "type": type or category or "",
+            "type": type,
+            "category": category,
             "tags": tags,
             "priority": priority,
             "supersedes": supersedes,

@@ -1,4 +1,8 @@
-"""What MCP clients are told: the server's instructions and the three prompts."""
+"""What MCP clients are told: the server's instructions, the three prompts, and hints in terms of tools."""
+
+from __future__ import annotations
+
+import re
 
 INSTRUCTIONS = """Long-term memory of this user and their projects, kept as files on their machine.
 
@@ -34,3 +38,24 @@ preferences and corrections, decisions with their reasons, facts about people an
 the work stands and what is open. Leave out what is transient, already stored, or a credential. One
 insight an entry; supersede what is outdated. Then name what you stored, or say that there was
 nothing."""
+
+# Hints are written for the command line; a model is given the tool that does the same.
+_TOOLS = (
+    (r"(?:ncm|nanoclaw-memory) entries list(?: --status all)?", "memory_search with an empty query"),
+    (r"(?:ncm|nanoclaw-memory) entries show", "memory_search with include_superseded"),
+    (r"(?:ncm|nanoclaw-memory) search", "memory_search with query"),
+    (r"(?:ncm|nanoclaw-memory) graph (?:search|history|show)", "graph_search with query"),
+    (r"(?:ncm|nanoclaw-memory) graph add", "fact_upsert with"),
+    (r"(?:ncm|nanoclaw-memory) write", "memory_write with content"),
+    (r"--start (\d+) --end (\d+)", r"startLine \1, endLine \2"),
+    (r"-k (\d+)", r"topK \1"),
+    (r"--importance ", "importance "),
+)
+_COMMAND = re.compile(r"\b(?:ncm|nanoclaw-memory) \w+")
+
+
+def for_model(hint: str) -> str:
+    """A hint that names tools; what no tool does is for the user to run."""
+    for command, tool in _TOOLS:
+        hint = re.sub(command, tool, hint)
+    return f"{hint} (a command for the user, not for you)" if _COMMAND.search(hint) else hint
