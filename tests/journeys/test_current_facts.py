@@ -301,3 +301,20 @@ def test_a_shared_scope_ends_no_private_sentence(
     open_memory(private=False, embeddings__provider="none").fact_upsert("Keystone", "port", "4000")
     about = known(memory, "Tell me about Keystone")
     assert "Keystone.port = 3000" in about and any("8080" in text for text in about)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Heidi works at Acme", "Heidi's employer is Globex"),
+        ("Heidi's employer is Acme", "Heidi now works at Globex"),
+        ("Heidi works for Acme", "Heidi works at Globex"),
+    ],
+)
+def test_one_thing_under_two_names_has_one_value(memory: Memory, log: Write, before: str, after: str) -> None:
+    log("2026-02-20", f"[fact|i=0.6] {before}")
+    log("2026-02-22", f"[fact|i=0.6] {after}")
+    ingest(memory)
+    (only,) = known(memory, "Where does Heidi work?")
+    assert "Globex" in only
+    assert "Acme" in str(known(memory, "Where does Heidi work?", as_of="2026-02-21"))

@@ -10,6 +10,7 @@ from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import InvalidValue, Refused
 from nanoclaw_memory.graph import sentences
 from nanoclaw_memory.graph.extract import Manner, extract
+from nanoclaw_memory.graph.families import Families
 from nanoclaw_memory.graph.sentence_facts import GivesUp, SentenceFacts
 from nanoclaw_memory.settings.sections import GraphSettings
 from nanoclaw_memory.store.facts import FactRow, FactTable, digest
@@ -77,6 +78,7 @@ class Change:
         self.names = names
         self._shared_names = NameTable(facts.db, sees_all=False)
         self.sentences = SentenceFacts(facts, relations, clock, gives_up)
+        self.families = Families(facts, relations, clock)
         self.tombstones = TombstoneTable(facts.db)
         self.settings = settings
         self.clock = clock
@@ -104,7 +106,7 @@ class Change:
         now = stamp(self.clock.now())
         start = valid_from or now
         several = add or row["slot"] in self._several
-        sentences = self.sentences.seen_by(origin.sees_all)
+        kept_whole = self.sentences.seen_by(origin.sees_all)
         with self.db.transaction():
             names, row["entity"] = self._entity(row["entity"], origin.shared)
             row["name"] = fold(row["entity"])
@@ -119,16 +121,18 @@ class Change:
             same = self._same(line, digest(row["value"]), start, several)
             where = Place(()) if several else place(seen, start)
             if several and not same:
-                where = Place((), *sentences.end_of(names, row["slot"], row["value"], start))
+                where = Place((), *kept_whole.end_of(names, row["slot"], row["value"], start))
             if same:
                 done = self._confirmed(same, where, start, row, permanent)
             else:
                 done = self._inserted(row, where, start, now)
             if several and done.created and not where.until:
-                sentences.give_way(names, row["slot"], row["value"], start, done.id)
+                kept_whole.give_way(names, row["slot"], row["value"], start, done.id)
+            elif done.created and not where.until:
+                self.families.retire(names, row["slot"], row["value"], start, done.id, origin.sees_all)
             for entry in line:
                 if entry.fact.id in done.retired:
-                    sentences.retire(names, entry.slot, entry.fact, row["value"], start, done.id)
+                    kept_whole.retire(names, entry.slot, entry.fact, row["value"], start, done.id)
             return done
 
     def _same(self, line: list[FactRow], wanted: str, start: str, several: bool) -> FactRow | None:
@@ -243,6 +247,8 @@ class Change:
                 if origin.shared:
                     self.relations.share(same.relation.id)
                 return Upserted(same.relation.id, retired, created=False)
+            if one and not where.until:
+                self.families.retire(names, row["slot"], row["object"], start, None, origin.sees_all)
             return self._related(row, where, start, now)
 
     def _same_relation(

@@ -70,7 +70,7 @@ class KnowledgeGraph:
         `named_only`: nothing at all when it names no entity, which is faster than looking for its words.
         """
         if not 1 <= top_k <= MAX_TOP_K:
-            raise InvalidValue(f"{top_k} results are outside 1 to {MAX_TOP_K}", "for example -k 6")
+            raise InvalidValue(f"top_k: {top_k} is outside 1 to {MAX_TOP_K}", "for example -k 6")
         begun = time.perf_counter()
         answer = self._lookup.search(query, top_k, self.view(as_of), named_only)
         return replace(answer, took_ms=(time.perf_counter() - begun) * 1000)
