@@ -46,6 +46,19 @@ def test_a_written_line_is_logged_and_read_back(ncm):
     assert got["exists"] is True
 
 
+def test_a_dash_reads_the_text_from_standard_input(ncm):
+    ncm("init")
+    assert ncm("write", "-", "--tag", "context", stdin="Grüße from a pipe\n").code == 0
+    assert [line["text"] for line in ncm("log", "--json").json["lines"]] == ["Grüße from a pipe"]
+    assert ncm("entries", "store", "-", "--type", "fact", stdin="The port is 8080\n").code == 0
+    assert [one["content"] for one in ncm("entries", "list", "--json").json["entries"]] == [
+        "The port is 8080"
+    ]
+    for arguments in (("write", "-"), ("entries", "store", "-", "--type", "fact")):
+        empty = ncm(*arguments, stdin="\n")
+        assert (empty.code, empty.out) == (2, "") and "Traceback" not in empty.err
+
+
 def test_init_twice_keeps_what_a_person_wrote(ncm, home):
     ncm("init")
     (home / "workspace" / "SOUL.md").write_text("mine")

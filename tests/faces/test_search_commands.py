@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 
 def notes(home: Path) -> None:
     folder = home / "workspace"
@@ -87,3 +89,45 @@ def test_bench_embed_needs_some_notes_and_compares(ncm: Callable, home: Path):
     ncm("index", "--set", "embeddings.provider=none")
     rows = ncm("bench", "embed", "--json", "--set", "embeddings.provider=none").json["results"]
     assert [row["name"] for row in rows] == ["keyword"]
+
+
+@pytest.mark.parametrize("command", [("search", "x"), ("graph", "search", "x"), ("sessions", "search", "x")])
+def test_how_many_hits_may_be_asked_for_is_the_same_everywhere(ncm, command):
+    ncm("init")
+    ncm("entries", "store", "The x stands for nothing", "--type", "fact")
+    off = ("--set", "embeddings.provider=none")
+    for number in ("0", "-1", "101", "150", "201"):
+        ran = ncm(*off, *command, "-k", number)
+        assert (ran.code, ran.out) == (2, "") and f"{number} is not in the range 1<=x<=100" in ran.err
+    for number in ("1", "70", "100"):
+        assert ncm(*off, *command, "-k", number).code == 0
+
+
+def test_the_facade_says_the_same_limits(memory):
+    from nanoclaw_memory.errors import InvalidValue
+
+    for types in (None, ["fact"]):
+        for number in (0, 101):
+            with pytest.raises(InvalidValue, match=f"{number} is outside 1 to 100"):
+                memory.search("x", number, types=types, fast=True)
+
+
+def test_watching_tells_what_happened_and_a_missing_model_once(ncm, monkeypatch):
+    from nanoclaw_memory.memory import Memory
+    from nanoclaw_memory.types import Indexed
+
+    def run(added: int, embedded: int = 0) -> Indexed:
+        return Indexed(3, 5, added, 0, embedded, 0, (), ("embeddings: no model",), 1.0)
+
+    ncm("init")
+    runs = [run(3), run(0), run(0), run(1), run(0, 2), run(0)]
+    monkeypatch.setattr(Memory, "watch", lambda self, stop: iter(runs))
+    ran = ncm("watch")
+    assert ran.out.splitlines() == [
+        "3 read, 0 removed, 0 embedded", "1 read, 0 removed, 0 embedded", "0 read, 0 removed, 2 embedded",
+    ]  # fmt: skip
+    assert ran.err.count("embeddings: no model") == 1
+    quiet = [run(0), run(0)]
+    monkeypatch.setattr(Memory, "watch", lambda self, stop: iter(quiet))
+    ran = ncm("watch")
+    assert ran.out == "" and ran.err.count("embeddings: no model") == 1

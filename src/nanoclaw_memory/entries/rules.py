@@ -83,9 +83,9 @@ def choice(field: str, value: Any, allowed: tuple[str, ...]) -> str:
 def whole(field: str, value: Any, low: int, high: int) -> int:
     """A whole number within bounds."""
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise InvalidValue(
-            f"{field}: {_shown(value)} is no whole number", f"give one from {low:,} to {high:,}"
-        )
+        number = isinstance(value, int) and not isinstance(value, bool)
+        wrong = f"{value} is outside {low:,} to {high:,}" if number else f"{_shown(value)} is no whole number"
+        raise InvalidValue(f"{field}: {wrong}", f"give a whole number from {low:,} to {high:,}")
     return value
 
 

@@ -339,7 +339,7 @@ class Finding(Knowing):
             types=types,
             tags=tags,
             include_superseded=include_superseded,
-            limit=min(limit, 100),
+            limit=limit,
             fast=fast,
         )
         took = round((time.monotonic() - began) * 1000, 1)

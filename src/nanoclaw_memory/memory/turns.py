@@ -99,7 +99,7 @@ class Turns(Finding):
 
         found = self._conversation.search(query, limit)
         if self.scope.private:
-            files = self.search(query, limit * 3, fast=True).hits
+            files = self.search(query, min(limit * 3, 100), fast=True).hits
             found += [
                 SessionHit("", hit.day, hit.text, hit.score, path=hit.path, line=hit.start_line)
                 for hit in files

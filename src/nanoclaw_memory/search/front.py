@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.store.database import Database
 
 MAX_QUESTION = 4_000
-MAX_HITS = 200
+MAX_HITS = 100
 ALL = "all"
 
 
@@ -186,4 +186,4 @@ def _check(question: Question) -> None:
             "ask with a sentence or some words",
         )
     if not 1 <= question.limit <= MAX_HITS:
-        raise InvalidValue(f"{question.limit} hits cannot be given", f"ask for 1 to {MAX_HITS}")
+        raise InvalidValue(f"limit: {question.limit} is outside 1 to {MAX_HITS}", "for example 10")

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from nanoclaw_memory.faces.cli.face import Caller, command, group, pass_caller
+from nanoclaw_memory.faces.cli.face import Caller, command, given_text, group, pass_caller
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Entry
 
@@ -33,15 +33,16 @@ def entries() -> None:
 @click.option("--expires", default="", metavar="DATE", help="Last day on which it holds.")
 @pass_caller
 def store(caller: Caller, /, content: str, kind: str, related: tuple[str, ...], **given: Any) -> None:
-    """Store one entry.
+    """Store one entry; CONTENT `-` reads it from standard input.
 
     \b
     ncm entries store "The staging port is 8080" --type fact --tag ops
+    echo "The staging port is 8080" | ncm entries store - --type fact
     ncm entries store "The staging port is 9090" --type fact --supersedes mem-…
     """
     fields = {name: value for name, value in given.items() if value}
     with caller.memory(new=True) as memory:
-        result = memory.store(content, kind, related_to=related, **fields)
+        result = memory.store(given_text(content), kind, related_to=related, **fields)
     state = "merged with" if result.deduplicated else "stored as"
     lines = [f"{state} {result.id} ({result.type}, about {result.token_cost} tokens)"]
     if result.superseded:

@@ -211,6 +211,20 @@ def report_error(kind: str, message: str, hint: str, code: int, as_json: bool) -
     return code
 
 
+def given_text(text: str) -> str:
+    """The text of an argument; of `-`, what comes on standard input."""
+    if text != "-":
+        return text
+    from nanoclaw_memory.errors import InvalidValue
+
+    if sys.stdin is None:
+        raise InvalidValue("standard input is closed", "give the text itself, or pipe it in")
+    try:
+        return sys.stdin.buffer.read().decode("utf-8").removesuffix("\n")
+    except UnicodeDecodeError:
+        raise InvalidValue("standard input is not UTF-8 text", "convert it first: iconv -t utf-8") from None
+
+
 def at_terminal() -> bool:
     """Whether a person can be asked: they type here and see what is printed."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))

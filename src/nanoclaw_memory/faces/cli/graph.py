@@ -20,7 +20,9 @@ def graph() -> None:
 
 @graph.command("search")
 @click.argument("query")
-@click.option("-k", "top_k", type=int, default=6, show_default=True, help="Most hits.")
+@click.option(
+    "-k", "top_k", type=click.IntRange(1, 100), default=6, show_default=True, help="Most hits, up to 100."
+)
 @click.option("--as-of", metavar="DATE", help="What was believed on that day (or YYYY-MM).")
 @click.option("--no-bump", is_flag=True, help="Leave activation and links as they are.")
 @pass_caller

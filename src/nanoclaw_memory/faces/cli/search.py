@@ -33,7 +33,9 @@ def index(caller: Caller, rebuild: bool) -> None:
 
 @command("search")
 @click.argument("query", default="")
-@click.option("--limit", "-k", default=10, show_default=True, help="Most hits.")
+@click.option(
+    "--limit", "-k", type=click.IntRange(1, 100), default=10, show_default=True, help="Most hits, up to 100."
+)
 @click.option("--type", "types", multiple=True, help="Only entries of this type.")
 @click.option("--tag", "tags", multiple=True, help="Only entries with this tag.")
 @click.option("--include-superseded", is_flag=True, help="Entries, replaced ones too.")
@@ -67,13 +69,14 @@ def watch(caller: Caller) -> None:
     """
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    told: set[str] = set()  # what is missing is missing every time
     with caller.memory() as memory:
         try:
             for done in memory.watch(stop):
-                if not done.added and not done.removed and not done.degraded:
-                    continue
-                caller.show(done, f"{done.added} read, {done.removed} removed, {done.embedded} embedded")
-                _aloud(caller, done.degraded)
+                if done.added or done.removed or done.embedded:
+                    caller.show(done, f"{done.added} read, {done.removed} removed, {done.embedded} embedded")
+                _aloud(caller, tuple(line for line in done.degraded if line not in told))
+                told.update(done.degraded)
         except KeyboardInterrupt:
             stop.set()
 

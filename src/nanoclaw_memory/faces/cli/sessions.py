@@ -52,7 +52,9 @@ def show(caller: Caller, session_id: str) -> None:
 
 @sessions.command("search")
 @click.argument("query")
-@click.option("-k", "limit", type=click.IntRange(1, 100), default=10, show_default=True, help="Most hits.")
+@click.option(
+    "-k", "limit", type=click.IntRange(1, 100), default=10, show_default=True, help="Most hits, up to 100."
+)
 @pass_caller
 def search(caller: Caller, query: str, limit: int) -> None:
     """Find where something was said: in exchanges, and in archived conversations.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from nanoclaw_memory.faces.cli.face import Caller, command, pass_caller
+from nanoclaw_memory.faces.cli.face import Caller, command, given_text, pass_caller
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import LogLine
 
@@ -30,13 +30,14 @@ def init(caller: Caller) -> None:
 @click.option("--importance", "-i", type=float, help="0 to 1; 0.8 and more is kept for ever.")
 @pass_caller
 def write(caller: Caller, text: str, tag: str, importance: float | None) -> None:
-    """Append a line to today's log.
+    """Append a line to today's log; TEXT `-` reads it from standard input.
 
     \b
     ncm write "Switched to PostgreSQL" --tag decision --importance 0.9
+    git log -1 --format=%s | ncm write - --tag milestone
     """
     with caller.memory(new=True) as memory:
-        result = memory.write(text, tag, importance)
+        result = memory.write(given_text(text), tag, importance)
     masked = f" ({plural(result.redacted, 'credential')} masked)" if result.redacted else ""
     caller.show(result, f"{result.path}:{result.line}{masked}")
 

@@ -18,7 +18,7 @@ Budget = Annotated[int | None, Field(ge=1, le=100_000)]
 def search(
     memory: Memory,
     query: Query = "",
-    limit: Annotated[int, Field(ge=1, le=200)] = 10,
+    limit: Annotated[int, Field(ge=1, le=100)] = 10,
     types: list[str] | None = None,
     tags: list[str] | None = None,
     include_superseded: bool = False,
