@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -68,6 +69,35 @@ def test_sessions_start_and_turns_go_on_whatever_database_is_damaged(lived, ncm,
     for said in (turn.out, hooked):
         assert ("Keystone.port = 3055" in said) == (name != "data/facts")
         assert ("It is 3055" in said) == (name != "data/continuity")
+
+
+def test_a_damaged_corpus_costs_only_its_own_hits(lived, ncm, home, tmp_path):
+    for name in ("birds", "ships"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "page.md").write_text(f"# Page\n\nThe {name} of the Welt are many.\n")
+        assert ncm("corpus", "add", name, str(tmp_path / name)).code == 0
+    (home / "data" / "corpora" / "birds.db").write_bytes(GARBAGE)
+    found = ncm("search", "Welt", "--fast", "--corpus", "all", "--json").json
+    assert {hit["path"].rsplit("/", 2)[-2] for hit in found["hits"]} >= {"ships", "memory"}
+    assert "corpus birds: birds.db is damaged" in " ".join(found["degraded"])
+    assert "ships" in ncm("corpus", "list").out
+    done = ncm("corpus", "reindex")
+    assert (done.code, "birds.db is damaged" in done.out + done.err) == (0, True)
+    alone = ncm("search", "Welt", "--fast", "--corpus", "birds")
+    assert (alone.code, "corpus add birds" in alone.err) == (1, True)
+
+
+def test_an_index_that_cannot_be_opened_leaves_the_entries(lived, ncm, home):
+    path = home / "data" / "index.db"
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 999")  # as a newer release leaves it
+    newer = ncm("search", "Welt", "--fast", "--json").json
+    path.unlink()
+    path.mkdir()
+    folder = ncm("search", "Welt", "--fast", "--json").json
+    for found, why in ((newer, "index.db has schema 999"), (folder, "index.db cannot be used")):
+        assert [hit["text"] for hit in found["hits"]] == ["Welt prefers tea"]
+        assert f"index: {why}" in found["degraded"][0]
 
 
 def test_the_brief_of_damaged_entries_says_so(lived, ncm):

@@ -136,6 +136,12 @@ def test_what_a_killed_writer_left_in_the_wal_is_read_too(lived, bound, home, tm
     assert "4000" in bound("graph", "search", "Keystone port", "--no-bump").stdout
 
 
+def test_a_damaged_index_in_a_read_only_home_is_made_anew_in_memory(lived, bound, home):
+    (home / "data" / "index.db").write_bytes(b"garbage" * 1000)
+    lived()
+    assert "the index has not seen yet" in bound("search", "Welt", "--fast").stdout
+
+
 WRITES = [
     ("index",),
     ("watch",),

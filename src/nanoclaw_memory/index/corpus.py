@@ -11,13 +11,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound
+from nanoclaw_memory.errors import CorruptDatabase, FileProblem, InvalidValue, NotFound, StoreError
 from nanoclaw_memory.index.chunker import Chunking, section_chunks
 from nanoclaw_memory.index.indexer import Index, read_markdown
 from nanoclaw_memory.index.vectoring import Progress
 from nanoclaw_memory.store.chunks import Chunks
 from nanoclaw_memory.store.sqlite import SqliteDatabase
-from nanoclaw_memory.types import Corpus, Indexed
+from nanoclaw_memory.types import Corpus, Indexed, Skipped
 from nanoclaw_memory.workspace.paths import check_slug
 
 if TYPE_CHECKING:
@@ -65,15 +65,28 @@ class Corpora:
         """Name, sources and size of each."""
         found = []
         for name in self.names():
-            chunks = self._chunks(name)
-            files, count = chunks.count()
-            found.append(Corpus(name, tuple(self._sources(chunks)), files, count, chunks.skipped()))
+            try:
+                found.append(self._described(name))
+            except StoreError as error:
+                found.append(Corpus(name, (), 0, 0, (Skipped(f"{name}.db", error.message),)))
         return tuple(found)
+
+    def _described(self, name: str) -> Corpus:
+        chunks = self._chunks(name)
+        files, count = chunks.count()
+        return Corpus(name, tuple(self._sources(chunks)), files, count, chunks.skipped())
 
     def reindex(self, name: str = "", rebuild: bool = False, progress: Progress | None = None) -> Indexed:
         """Bring one corpus, or all, up to date with its documents."""
         chosen = [self._known(name)] if name else self.names()
-        runs = [self.index(one).run(rebuild, progress) for one in chosen]
+        runs, damaged = [], []
+        for one in chosen:
+            try:
+                runs.append(self.index(one).run(rebuild, progress))
+            except CorruptDatabase as error:  # its sources are lost with it; the others need not wait
+                if name:
+                    raise
+                damaged.append(f"corpus {one}: {error.message}; {error.hint}")
         return Indexed(
             sum(run.files for run in runs),
             sum(run.chunks for run in runs),
@@ -82,7 +95,7 @@ class Corpora:
             sum(run.embedded for run in runs),
             sum(run.pending for run in runs),
             tuple(skipped for run in runs for skipped in run.skipped),
-            tuple(dict.fromkeys(line for run in runs for line in run.degraded)),
+            tuple(dict.fromkeys([*(line for run in runs for line in run.degraded), *damaged])),
             sum(run.took_ms for run in runs),
             tuple(dict.fromkeys(line for run in runs for line in run.announced)),
         )

@@ -60,7 +60,7 @@ class SearchFront:
             hits, degraded = hits + found, degraded + said
         if corpus:
             for searcher in self._of_corpora(corpus):
-                found, said = searcher.search(question)
+                found, said = self._search_corpus(searcher, question, alone=corpus != ALL)
                 hits, degraded = hits + found, degraded + said
         degraded += self._trouble.values()
         took = round((time.monotonic() - began) * 1000, 1)
@@ -105,11 +105,23 @@ class SearchFront:
 
     def _search_files(self, question: Question) -> tuple[list[Hit], list[str]]:
         try:
-            return self.searcher.search(question)
-        except CorruptDatabase:
-            self._start_anew()
-            hits, degraded = self.searcher.search(question)
-            return hits, ["index: the file was damaged and is built anew", *degraded]
+            try:
+                return self.searcher.search(question)
+            except CorruptDatabase:
+                self._start_anew()
+                hits, degraded = self.searcher.search(question)
+                return hits, ["index: the file was damaged and is built anew", *degraded]
+        except StoreError as error:  # newer, unreadable, not to be removed: entries may still answer
+            return [], [missing("index", error)]
+
+    @staticmethod
+    def _search_corpus(searcher: Searcher, question: Question, alone: bool) -> tuple[list[Hit], list[str]]:
+        try:
+            return searcher.search(question)
+        except StoreError as error:
+            if alone:
+                raise
+            return [], [missing(f"corpus {searcher.corpus}", error)]
 
     def _of_corpora(self, corpus: str) -> list[Searcher]:
         """The searchers of one corpus or all, as far as this scope may see them."""
@@ -167,7 +179,11 @@ class SearchFront:
         self.database("index").close()
         path = self.home.data(self.scope.group) / "index.db"
         for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
-            name.unlink(missing_ok=True)
+            try:
+                name.unlink(missing_ok=True)
+            except OSError as error:
+                told = f"{name.name} is damaged and cannot be removed: {error.strerror}"
+                raise StoreError(told, f"remove it: rm -r {name}") from None
         self.__dict__.pop("index", None)
         self.__dict__.pop("searcher", None)
 

@@ -246,7 +246,10 @@ class SqliteDatabase:
         if self.read_only:
             return self._open_unwritable(steps)
         private.make_folder(self.path.parent)
-        open(self.path, "a", opener=private.opener).close()  # SQLite itself would let everybody read
+        try:
+            open(self.path, "a", opener=private.opener).close()  # SQLite itself would let everybody read
+        except OSError as error:
+            raise self._unusable(error.strerror) from None
         connection = apsw.Connection(str(self.path))
         try:
             connection.set_busy_timeout(BUSY_MS)
@@ -275,7 +278,7 @@ class SqliteDatabase:
         def prepare(copy: Any) -> None:
             migrate(copy, steps, self.path, self._adopt)
 
-        connection = open_for_reading(self.path, BUSY_MS) if self.path.exists() else None
+        connection = self._open_for_reading() if self.path.exists() else None
         if connection is None or self._derived or not is_current(connection, steps, self.path):
             source, connection = connection, open_copy(connection, prepare)
             if source is not None:
@@ -284,6 +287,17 @@ class SqliteDatabase:
             self._close_orphans()
             self._opened.append((threading.current_thread(), connection))
         return connection
+
+    def _open_for_reading(self) -> Any:
+        """The file itself; None for a damaged one that can be made anew, which cannot be put right here."""
+        import apsw
+
+        try:
+            return open_for_reading(self.path, BUSY_MS)
+        except (apsw.NotADBError, apsw.CorruptError):
+            if not self._derived:
+                raise
+            return None
 
     @property
     def _derived(self) -> bool:
@@ -365,9 +379,10 @@ class SqliteDatabase:
         except (apsw.BusyError, apsw.LockedError) as error:
             raise self._busy() from error
         except (apsw.FullError, apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError) as error:
-            raise StoreError(
-                f"{self.path.name} cannot be used: {error}", "check free disk space and permissions"
-            ) from error
+            raise self._unusable(error) from error
+
+    def _unusable(self, why: object) -> StoreError:
+        return StoreError(f"{self.path.name} cannot be used: {why}", "check free disk space and permissions")
 
     def _busy(self) -> StoreBusy:
         return StoreBusy(
@@ -378,23 +393,3 @@ class SqliteDatabase:
 def any_of(terms: Sequence[str]) -> str:
     """An FTS5 query for any of the terms; each is quoted, so no user text is ever syntax."""
     return " OR ".join('"' + term.replace("\x00", " ").replace('"', '""') + '"' for term in terms)
-
-
-def texts_of(path: Path) -> Iterator[tuple[str, str]]:
-    """Every text in a database file that nobody writes to, with its column; the file is not touched."""
-    import apsw
-
-    try:
-        connection = apsw.Connection(
-            f"file:{path}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        )
-        tables = connection.execute("SELECT name FROM pragma_table_list WHERE type = 'table'").fetchall()
-        for (table,) in tables:
-            quoted = str(table).replace('"', '""')
-            cursor = connection.execute(f'SELECT * FROM "{quoted}"')  # noqa: S608 (a name from the schema)
-            for row in cursor:
-                for (column, *_), value in zip(cursor.description, row, strict=True):
-                    if isinstance(value, str):
-                        yield column, value
-    except apsw.Error as error:
-        raise CorruptDatabase(f"{path.name} cannot be read: {error}", "remove it by hand") from error

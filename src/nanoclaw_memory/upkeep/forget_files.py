@@ -19,7 +19,7 @@ from nanoclaw_memory.errors import CorruptDatabase, FileProblem
 from nanoclaw_memory.host.groups import agent_home, ipc_directory
 from nanoclaw_memory.store.erasure import Wanted
 from nanoclaw_memory.store.phrases import holds, texts_in, words_of
-from nanoclaw_memory.store.sqlite import texts_of
+from nanoclaw_memory.store.reading import texts_of
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import MAIN_GROUP
 from nanoclaw_memory.upkeep.forgotten_lines import removed_lines, tells_in_its_name, without
