@@ -589,5 +589,6 @@ def test_db_check_covers_the_host_for_the_main_group_only(
 
 
 def test_a_fresh_home_has_no_databases_to_check(ncm: Callable[..., Any], home: Path):
+    ncm("init")
     assert "No databases yet" in ncm("db", "check").out
-    assert not (home / "data").exists()
+    assert list((home / "data").glob("*.db")) == []

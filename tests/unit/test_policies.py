@@ -265,5 +265,6 @@ def test_the_commands_add_list_and_check(memory: Memory, ncm: Callable[..., Any]
 
 
 def test_policies_of_an_untouched_home_are_none(ncm: Callable[..., Any]):
+    ncm("init")
     assert "No policies yet" in ncm("policy", "list").out
     assert ncm("policy", "check", "restart", "--json").json["policies"] == []
