@@ -198,14 +198,14 @@ def test_a_hook_without_a_server_sees_the_edit_too(home: Path, ncm: Any) -> None
         assert f"User.dog = {name}" in ncm("hook", "user-prompt-submit", stdin=question).out
 
 
-def test_a_written_line_is_known_at_once_even_after_the_graph_was_told_otherwise_that_day(
+def test_the_next_question_knows_a_written_line_even_after_the_graph_was_told_otherwise_that_day(
     memory: Memory, clock: FixedClock
 ) -> None:
     memory.fact_upsert("Keystone", "port", "3000")
     clock.moment += timedelta(hours=1)
     memory.write("Keystone's port is 3055", "fact", 0.7)
-    assert [fact.value for fact in memory.graph.history("Keystone", "port")] == ["3000", "3055"]
     assert known(memory, "Keystone port") == ["Keystone.port = 3055"]
+    assert [fact.value for fact in memory.graph.history("Keystone", "port")] == ["3000", "3055"]
 
 
 def test_what_stands_in_a_private_file_stays_private_when_a_shared_question_brings_it_in(

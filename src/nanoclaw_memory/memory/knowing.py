@@ -11,7 +11,7 @@ from nanoclaw_memory.memory.files import Files
 
 if TYPE_CHECKING:
     from nanoclaw_memory.graph.graph import KnowledgeGraph
-    from nanoclaw_memory.types import GraphAnswer, GraphHit, Upserted, Written
+    from nanoclaw_memory.types import GraphAnswer, GraphHit, Upserted
 
 
 class Knowing(Files):
@@ -65,12 +65,6 @@ class Knowing(Files):
         if files or stale:
             self.telemetry.record("graph refresh", files=files, stale=stale)
         return stale
-
-    def write(self, content: str, tag: str = "", importance: float | None = None) -> Written:
-        """Append one line to today's log; on disk, and known to the graph, when this returns."""
-        written = super().write(content, tag, importance)
-        self._refresh_graph()
-        return written
 
 
 def _gives_up(old: str, new: str) -> bool:
