@@ -42,12 +42,18 @@ def test_a_resumed_session_is_not_told_again_but_a_compacted_one_is(hook):
     assert "# Soul" in context(hook("SessionStart", event("SessionStart", source="compact")))
 
 
-def test_a_boot_context_over_the_clients_cap_becomes_the_brief(hook, ncm, home):
+def test_a_boot_context_over_the_clients_cap_is_cut_at_its_end_after_the_brief(hook, ncm, home):
     ncm("entries", "store", "Prefers tea", "--type", "preference")
-    (home / "workspace" / "USER.md").write_text("word " * 4000)
+    (home / "workspace" / "USER.md").write_text("many words\n" * 2000)
     text = context(hook("session-start", event("SessionStart", source="startup")))
-    assert len(text) < 10_000
-    assert "Prefers tea" in text
+    assert 8_000 < len(text) < 10_000
+    assert text.index("Prefers tea") < text.index("# Soul") < text.index("many words")
+    assert "[cut: memory_search has the rest]" in text
+
+
+def test_an_event_that_does_not_name_itself_is_answered_as_clients_spell_it(hook):
+    answer = hook("session-start", json.dumps({"session_id": "s1", "source": "startup"}))
+    assert answer["hookSpecificOutput"]["hookEventName"] == "SessionStart"
 
 
 def test_a_prompt_gets_what_the_graph_knows(hook, ncm):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -87,17 +88,19 @@ def parse(event_name: str, raw: bytes) -> Event | None:
         return None
     name = payload.get("hook_event_name")
     client = "cursor" if "cursor_version" in payload else "other"
-    return Event(name if isinstance(name, str) else event_name, kind, client, payload)
+    spelled = event_name if event_name[:1].isupper() else re.sub(r"[-_]", "", event_name.title())
+    return Event(name if isinstance(name, str) else spelled, kind, client, payload)
 
 
 def _start(memory: Memory, event: Event) -> str:
-    """The boot context, or the brief where that is too long; nothing on resume: it is in the window already."""
+    """The boot context, with the brief first where it is too long; nothing on resume: it is in the window already."""
     if event.text("source") == "resume":
         return ""
-    boot = memory.boot().text
-    text = (boot if len(boot) <= MAX_CONTEXT else memory.brief().text) or boot
-    blocks = memory.session_start().text
-    return f"{text}\n{blocks}".strip() if len(text) + len(blocks) <= MAX_CONTEXT else text
+    boot, blocks = memory.boot(), memory.session_start().text
+    text = boot.text
+    if len(text) + len(blocks) > MAX_CONTEXT and boot.mode == "full":  # the other modes have the brief in it
+        text = f"{memory.brief().text}\n\n{text}".lstrip()
+    return f"{_cut(text, MAX_CONTEXT - len(blocks) - 1)}\n{blocks}".strip()
 
 
 def _prompt(memory: Memory, event: Event) -> str:
@@ -196,12 +199,17 @@ _HANDLERS: Mapping[str, Callable[[Memory, Event], str]] = {
 }
 
 
+def _cut(text: str, limit: int) -> str:
+    """At most so many characters in whole lines; says when there is more."""
+    note = "\n[cut: memory_search has the rest]"
+    return text if len(text) <= limit else text[: max(limit - len(note), 0)].rpartition("\n")[0] + note
+
+
 def _answer(event: Event, context: str) -> str:
     """The client's JSON around a context; only the two keys that every client takes."""
     if not context:
         return ""
-    if len(context) > MAX_CONTEXT:
-        context = context[:MAX_CONTEXT].rsplit("\n", 1)[0] + "\n[cut: memory_search has the rest]"
+    context = _cut(context, MAX_CONTEXT)
     if event.client in _SNAKE_CLIENTS:
         return json.dumps({"additional_context": context}, ensure_ascii=False)
     output = {"hookEventName": event.name, "additionalContext": context}
