@@ -94,6 +94,13 @@ async def test_a_changed_fact_is_answered_with_its_current_value(agent):
     assert "3000" not in said(answer)
 
 
+async def test_the_model_is_told_what_the_graph_has_not_read_yet(agent):
+    (agent.home.workspace("main") / "MEMORY.md").write_text("- a line of a very long file\n" * 10_000)
+    async with Client(build_server(agent)) as client:
+        answer = await call(client, "graph_search", query="What port does Keystone run on?")
+    assert "files changed and not yet read into the graph" in said(answer)
+
+
 async def test_an_error_tells_the_model_what_to_do_and_the_server_lives_on(agent):
     async with Client(build_server(agent, "all")) as client:
         refused = await call(client, "memory_get", file="../../etc/passwd")

@@ -172,7 +172,12 @@ def _reading(memory: Memory) -> list[Callable[..., CallToolResult]]:
         answer = memory.graph_search(query, topK)
         memory.graph_reinforce(answer.hits)
         return _answer(
-            _facts(answer), {"hits": [_graph_hit(hit) for hit in answer.hits], "ambiguous": answer.ambiguous}
+            _facts(answer),
+            {
+                "hits": [_graph_hit(hit) for hit in answer.hits],
+                "ambiguous": answer.ambiguous,
+                "degraded": answer.degraded,
+            },
         )
 
     @_told
@@ -330,7 +335,7 @@ def _hits(found: Found) -> str:
 def _facts(answer: GraphAnswer) -> str:
     lines = [hit.text + (" [linked]" if hit.linked else "") for hit in answer.hits]
     notes = [f"{name} may mean several: {', '.join(answer.entities)}" for name in answer.ambiguous]
-    return _fenced(lines + notes, "Nothing is known about that.")
+    return _fenced(lines + notes, "Nothing is known about that.", answer.degraded)
 
 
 def _graph_hit(hit: Any) -> dict[str, Any]:
