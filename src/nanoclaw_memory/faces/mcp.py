@@ -295,14 +295,10 @@ def _writing(memory: Memory) -> list[Callable[..., CallToolResult]]:
             "expires": expires,
             "context": context,
         }
-        stored = memory.store(
-            content, **{name: value for name, value in given.items() if value not in (None, "", [])}
-        )
-        held = (
-            " It is held until a person approves it: " + ", ".join(stored.suspicions) + "."
-            if stored.suspicions
-            else ""
-        )
+        told = {name: value for name, value in given.items() if value not in (None, "", [])}
+        stored = memory.store(content, **told)
+        why = ", ".join(stored.suspicions)
+        held = f" It is held until a person approves it: {why}." if why else ""
         how = "Merged with" if stored.deduplicated else "Stored as"
         return _answer(f"{how} {stored.id} ({stored.type}).{held}", stored)
 

@@ -35,7 +35,7 @@ def _jobs(house: House) -> Iterator[Finding]:
     if not ran:
         yield Finding(
             "warning",
-            "upkeep never ran: no facts are read, nothing cools",
+            "upkeep never ran: nothing cools, is promoted or archived",
             f"{_RUN}; nanoclaw-memory install-cron",
         )
         return
