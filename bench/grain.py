@@ -18,8 +18,8 @@ from pathlib import Path
 
 from locomo import DATA, Conversation, _conversation, _write
 from measure import table
-from nanoclaw_memory.index import chunker
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.retrieval import chunker
 from nanoclaw_memory.tokens import estimate
 from nanoclaw_memory.types import Hit
 

@@ -22,8 +22,8 @@ from functools import partial
 from pathlib import Path
 
 from nanoclaw_memory import Host, Memory
+from nanoclaw_memory.conversations.transcripts import read_transcript
 from nanoclaw_memory.host.messages import message_from
-from nanoclaw_memory.host.transcripts import read_transcript
 from nanoclaw_memory.types import Message
 
 GROUPS = 200

@@ -9,7 +9,7 @@ import sys
 
 import injection_corpus as corpus
 from measure import cpu_ms, table
-from nanoclaw_memory.entries.poison import suspicions
+from nanoclaw_memory.intake.suspicion import suspicions
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from nanoclaw_memory.lessons import matching
 from nanoclaw_memory.lessons.matching import Reach
 from nanoclaw_memory.providers.local import LocalEmbedder
-from nanoclaw_memory.turn.rooms import E5_UNRELATED
+from nanoclaw_memory.turn.context import E5_UNRELATED
 from nanoclaw_memory.types import Lesson
 
 DATA = Path(__file__).parent / "data" / "lessons.txt"

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.search import candidates, ranking
+from nanoclaw_memory.retrieval import candidates, ranking
 from nanoclaw_memory.types import Hit
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}

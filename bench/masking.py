@@ -21,7 +21,7 @@ import time
 import uuid
 from collections.abc import Callable
 
-from nanoclaw_memory import secrets
+from nanoclaw_memory.intake import secrets
 
 ALNUM = string.ascii_letters + string.digits
 DRAW = random.Random(11)

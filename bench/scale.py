@@ -26,12 +26,12 @@ from typing import Any
 import numpy as np
 
 from measure import table
-from nanoclaw_memory.index.chunker import Chunking
-from nanoclaw_memory.index.indexer import Index
 from nanoclaw_memory.providers.embedder import Chain, Identity
 from nanoclaw_memory.providers.local import LocalEmbedder
-from nanoclaw_memory.search.candidates import Candidates
-from nanoclaw_memory.search.hybrid import Question, Searcher
+from nanoclaw_memory.retrieval.candidates import Candidates
+from nanoclaw_memory.retrieval.chunker import Chunking
+from nanoclaw_memory.retrieval.indexer import Index
+from nanoclaw_memory.retrieval.searcher import Question, Searcher
 from nanoclaw_memory.store import vectors
 from nanoclaw_memory.store.chunks import Chunks, FileRow, NewChunk
 from nanoclaw_memory.store.keywords import terms_of

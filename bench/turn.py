@@ -55,12 +55,12 @@ def build(home: Path, arguments: argparse.Namespace, overrides: dict[str, str]) 
                     memory.relate(
                         name, "works_with", f"{rng.choice(NAMES)} {rng.randrange(max(number // 10, 1))}"
                     )
-        rooms = memory._conversation.rooms
+        context = memory._conversation.context
         with memory.database("continuity").transaction():
             for number in range(arguments.exchanges):
                 at = start + timedelta(minutes=30 * number)
                 stamp = at.strftime("%Y-%m-%dT%H:%M:%S.000Z")
-                rooms.exchanges.add(f"session-{number // 12}", sentence(rng), sentence(rng) + ".", stamp)
+                context.exchanges.add(f"session-{number // 12}", sentence(rng), sentence(rng) + ".", stamp)
         for noun in NOUNS[:20]:
             memory.lessons.add(f"Ask me before you touch the {noun}", f"{noun} work")
         lines = [f"- [note|i=0.5] {sentence(rng)}" for _ in range(arguments.chunks)]

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from nanoclaw_memory.faces.cli import cli
+from nanoclaw_memory.interfaces.cli import cli
 from nanoclaw_memory.settings import leaves, type_name
 
 DOCS = Path(__file__).parent

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from nanoclaw_memory import Memory, Scope
-from nanoclaw_memory.faces.sdk.anthropic import MemoryTool
+from nanoclaw_memory.interfaces.sdk.anthropic import MemoryTool
 
 with Memory.open(sys.argv[1] if len(sys.argv) > 1 else None, Scope(origin="agent")) as memory:
     memory.init()

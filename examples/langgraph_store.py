@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from nanoclaw_memory import Memory
-from nanoclaw_memory.faces.sdk.langgraph import MemoryStore
+from nanoclaw_memory.interfaces.sdk.langgraph import MemoryStore
 
 with Memory.open(sys.argv[1] if len(sys.argv) > 1 else None) as memory:
     memory.init()

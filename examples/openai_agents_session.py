@@ -9,7 +9,7 @@ import asyncio
 import sys
 
 from nanoclaw_memory import Memory, Scope
-from nanoclaw_memory.faces.sdk.openai_agents import MemorySession
+from nanoclaw_memory.interfaces.sdk.openai_agents import MemorySession
 
 
 async def main() -> None:

@@ -103,7 +103,7 @@ class Ran:
 @pytest.fixture
 def ncm(home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
     """Run a command in this process as the command line would."""
-    from nanoclaw_memory.faces.cli import main
+    from nanoclaw_memory.interfaces.cli import main
 
     def run(*arguments: str, stdin: str | None = None) -> Ran:
         import io

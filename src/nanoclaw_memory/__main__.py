@@ -2,14 +2,14 @@
 
 import sys
 
-from nanoclaw_memory.faces import shim
+from nanoclaw_memory.interfaces import shim
 
 request = shim.parse(sys.argv[1:])
 if request is not None and request.kind == "hook":
-    from nanoclaw_memory.faces.cold import hook
+    from nanoclaw_memory.interfaces.hooks.process import hook
 
     hook(request)
 else:
-    from nanoclaw_memory.faces.cli import main
+    from nanoclaw_memory.interfaces.cli import main
 
     main()

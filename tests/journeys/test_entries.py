@@ -327,7 +327,7 @@ def test_reinforcing_and_recalling_keep_an_entry_from_fading(memory: Memory, clo
 
 
 def test_what_is_recalled_stays_in_use(memory: Memory, clock: FixedClock) -> None:
-    from nanoclaw_memory.entries import care
+    from nanoclaw_memory.entries import lifecycle as care
 
     stored = memory.store("The lift was out of order", "fact", priority="low")
     for _ in range(4):
@@ -342,7 +342,7 @@ def test_what_is_recalled_stays_in_use(memory: Memory, clock: FixedClock) -> Non
 def test_an_archived_proposal_is_carried_out_and_a_rejected_one_never_comes_back(
     memory: Memory, clock: FixedClock
 ) -> None:
-    from nanoclaw_memory.entries import care
+    from nanoclaw_memory.entries import lifecycle as care
 
     one = memory.store("The lift was out of order", "fact", priority="low")
     two = memory.store("The printer ran dry", "fact", priority="low")
@@ -361,7 +361,7 @@ def test_an_archived_proposal_is_carried_out_and_a_rejected_one_never_comes_back
 def test_a_replaced_entry_is_purged_ninety_days_after_it_was_replaced(
     memory: Memory, clock: FixedClock
 ) -> None:
-    from nanoclaw_memory.entries import care
+    from nanoclaw_memory.entries import lifecycle as care
 
     old = memory.store("Port is 1", "fact")
     clock.moment += timedelta(days=200)  # old by birth, not by replacement
@@ -398,7 +398,7 @@ def test_a_persons_edits_are_offered_not_overwritten(memory: Memory, home: Path)
 
 
 def test_decided_edits_reach_the_entries_and_the_file(memory: Memory, home: Path) -> None:
-    from nanoclaw_memory.entries import care
+    from nanoclaw_memory.entries import lifecycle as care
 
     one = memory.store("Port is 1", "fact")
     luna = memory.store("Luna is a dog", "fact")

@@ -152,7 +152,7 @@ def test_migrating_again_adds_nothing_and_changes_nothing(plain: Memory, home: P
 def test_what_was_superseded_archived_deleted_or_purged_since_does_not_come_back(
     plain: Memory, home: Path, clock: FixedClock
 ) -> None:
-    from nanoclaw_memory.entries import care
+    from nanoclaw_memory.entries import lifecycle as care
 
     lines = [
         "The office is in Oslo",

@@ -406,7 +406,7 @@ MCP_CALLS = [
 async def test_the_mcp_server_of_one_group_shows_nothing_of_another(beta: Memory) -> None:
     from mcp import Client, MCPError
 
-    from nanoclaw_memory.faces.mcp import build_server
+    from nanoclaw_memory.interfaces.mcp.server import build_server
 
     async with Client(build_server(beta, "all")) as client:
         for name, arguments in MCP_CALLS:
@@ -431,7 +431,7 @@ async def test_the_mcp_server_of_one_group_cannot_change_anothers_entries(
 ) -> None:
     from mcp import Client
 
-    from nanoclaw_memory.faces.mcp import build_server
+    from nanoclaw_memory.interfaces.mcp.server import build_server
 
     alpha = open_memory("alpha", **KEYWORD_ONLY)
     (entry,) = alpha.recall("vault").entries

@@ -192,8 +192,8 @@ from nanoclaw_memory.turn.plugin import Plugin
 
 
 class Keeper(Plugin):
-    def __init__(self, rooms):
-        self.file = rooms.home.root / "kept.txt"
+    def __init__(self, context):
+        self.file = context.home.root / "kept.txt"
 
     def before_compaction(self, transcript, moment):
         lines = [f"{one.speaker}: {one.text}" for one in transcript.said]
@@ -321,7 +321,7 @@ def _chain():
 
 
 def test_words_are_found_after_the_keyword_index_was_brought_into_one_piece(memory: Memory):
-    exchanges = memory._conversation.rooms.exchanges
+    exchanges = memory._conversation.context.exchanges
     for number in range(TIDIED):
         exchanges.add("long", f"walnut{number}", "noted", "2026-02-23T12:00:00.000Z")
     pieces = memory.database("continuity").query("SELECT count(DISTINCT segid) FROM exchanges_fts_idx")

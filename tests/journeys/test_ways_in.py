@@ -121,7 +121,7 @@ def test_who_can_act_is_refused_and_nothing_comes_in(scene: Scene, way: str) -> 
 
 def _adapters() -> dict[str, Callable[[Scene], object]]:
     def agents_session(s: Scene) -> list[Any]:
-        from nanoclaw_memory.faces.sdk.openai_agents import MemorySession
+        from nanoclaw_memory.interfaces.sdk.openai_agents import MemorySession
 
         session = MemorySession(s.memory)
         talk = [{"role": "user", "content": f"I repeat: {TEXT}!"}, {"role": "assistant", "content": "Yes."}]
@@ -130,14 +130,14 @@ def _adapters() -> dict[str, Callable[[Scene], object]]:
 
     def langgraph(s: Scene) -> Any:
         pytest.importorskip("langgraph")
-        from nanoclaw_memory.faces.sdk.langgraph import MemoryStore
+        from nanoclaw_memory.interfaces.sdk.langgraph import MemoryStore
 
         store = MemoryStore(s.memory)
         store.put(("people",), "l", {"note": f"I repeat: {TEXT}", "deep": [{"more": "fine"}]})
         return store.get(("people",), "l").value
 
     def claude_agent(s: Scene) -> str:
-        from nanoclaw_memory.faces.sdk.claude_agent import hook_callbacks
+        from nanoclaw_memory.interfaces.sdk.claude_agent import hook_callbacks
 
         given = {"prompt": f"I repeat: {TEXT}", "session_id": LATER}
         asyncio.run(hook_callbacks(s.memory)["UserPromptSubmit"](given, None, None))
@@ -520,7 +520,7 @@ def test_a_hook_spools_without_it_and_never_fails(scene: Scene, ncm: Callable[..
 def test_the_model_is_told_by_mcp(scene: Scene) -> None:
     from mcp import Client
 
-    from nanoclaw_memory.faces.mcp import build_server
+    from nanoclaw_memory.interfaces.mcp.server import build_server
 
     async def tell() -> list[Any]:
         async with Client(build_server(scene.memory, "all")) as client:
@@ -539,7 +539,7 @@ def test_the_memory_tool_tells_the_model(scene: Scene) -> None:
     pytest.importorskip("anthropic")
     from anthropic.lib.tools import ToolError
 
-    from nanoclaw_memory.faces.sdk.anthropic import MemoryTool
+    from nanoclaw_memory.interfaces.sdk.anthropic import MemoryTool
 
     with pytest.raises(ToolError, match="asked to forget"):
         MemoryTool(scene.memory).call({"command": "create", "path": "/memories/a.md", "file_text": TEXT})

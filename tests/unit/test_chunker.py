@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nanoclaw_memory.index.chunker import Chunking, chunks_of, without_speaker
+from nanoclaw_memory.retrieval.chunker import Chunking, chunks_of, without_speaker
 from nanoclaw_memory.tokens import estimate
 
 SMALL = Chunking(40, 10)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nanoclaw_memory.search.dates import Days, asked
+from nanoclaw_memory.retrieval.dates import Days, asked
 
 SUNDAY = date(2026, 11, 15)
 

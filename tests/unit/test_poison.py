@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nanoclaw_memory.entries.poison import suspicions
+from nanoclaw_memory.intake.suspicion import suspicions
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 import injection_corpus as corpus

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nanoclaw_memory.search import ranking
-from nanoclaw_memory.search.candidates import Candidate
-from nanoclaw_memory.search.reranking import blended
+from nanoclaw_memory.retrieval import ranking
+from nanoclaw_memory.retrieval.candidates import Candidate
+from nanoclaw_memory.retrieval.reranking import blended
 from nanoclaw_memory.store.chunks import Place, StoredChunk
 from nanoclaw_memory.types import Chunk
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from nanoclaw_memory.secrets import Secret, find, mask
+from nanoclaw_memory.intake.secrets import Secret, find, mask
 
 DRAW = random.Random(5)
 ALNUM = string.ascii_letters + string.digits

@@ -6,13 +6,14 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 
-from nanoclaw_memory import secrets, tokens
+from nanoclaw_memory import tokens
 from nanoclaw_memory.entries import rules
+from nanoclaw_memory.entries.context import Room, held_key
 from nanoclaw_memory.entries.lines import safe_line
-from nanoclaw_memory.entries.poison import suspicions
-from nanoclaw_memory.entries.room import Room, held_key
 from nanoclaw_memory.entries.rules import ORIGINS, UNTRUSTED, Draft
 from nanoclaw_memory.errors import InvalidValue, Refused
+from nanoclaw_memory.intake import secrets
+from nanoclaw_memory.intake.suspicion import suspicions
 from nanoclaw_memory.store.entries import BEHAVIORAL, Filter
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Entry, Provenance, Stored

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.clock import stamp
-from nanoclaw_memory.entries import care, rules
+from nanoclaw_memory.entries import lifecycle as care
+from nanoclaw_memory.entries import rules
 from nanoclaw_memory.entries.domains import FOLDER, domain_path
 from nanoclaw_memory.entries.entries import Entries
 from nanoclaw_memory.entries.lines import masked

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.entries import rules
 from nanoclaw_memory.entries.admission import Admission
+from nanoclaw_memory.entries.audit_log import GENESIS, Link
 from nanoclaw_memory.entries.brief import BriefLimits, within_time, write_brief
-from nanoclaw_memory.entries.chain import GENESIS, Link
+from nanoclaw_memory.entries.context import Room, held_key
 from nanoclaw_memory.entries.domains import domain_path
 from nanoclaw_memory.entries.finding import Finder
 from nanoclaw_memory.entries.lines import masked
-from nanoclaw_memory.entries.room import Room, held_key
 from nanoclaw_memory.entries.rules import Draft
 from nanoclaw_memory.entries.shared import SharedEntries
 from nanoclaw_memory.errors import InvalidValue, ProviderError

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from nanoclaw_memory.entries import rules
+from nanoclaw_memory.entries.context import Room
 from nanoclaw_memory.entries.lines import age_days, masked
-from nanoclaw_memory.entries.room import Room
 from nanoclaw_memory.entries.rules import UNTRUSTED
 from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.store.entries import Filter

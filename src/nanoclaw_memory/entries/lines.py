@@ -7,9 +7,9 @@ import unicodedata
 from collections.abc import Iterable
 from datetime import date, datetime
 
-from nanoclaw_memory import secrets
 from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.entries.rules import UNTRUSTED
+from nanoclaw_memory.intake import secrets
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Provenance
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nanoclaw_memory.entries import rules
+from nanoclaw_memory.entries.context import Room
 from nanoclaw_memory.entries.finding import POOL, as_hit, relevance
-from nanoclaw_memory.entries.room import Room
 from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.entries import EntryTable, Filter

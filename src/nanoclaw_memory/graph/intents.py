@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
-from nanoclaw_memory.store.slots import key_words, slot_of
+from nanoclaw_memory.store.key_normalisation import key_words, slot_of
 from nanoclaw_memory.text import STOP_WORDS
 
 _LATIN = re.compile(r"[^\W\d_]+$")

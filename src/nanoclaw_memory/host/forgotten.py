@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nanoclaw_memory.errors import Refused, StoreError
-from nanoclaw_memory.store.older import adopt
+from nanoclaw_memory.store.legacy_facts import adopt
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.store.tombstones import TombstoneTable
 from nanoclaw_memory.workspace.paths import FORGOTTEN_MARK, Home

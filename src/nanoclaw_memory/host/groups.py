@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
@@ -16,7 +15,7 @@ from nanoclaw_memory.host.triggers import trigger_of
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import MAIN_GROUP, AgentPlace, Group
 from nanoclaw_memory.workspace.files import create_text, locked, read_text, replace_text
-from nanoclaw_memory.workspace.paths import Home, check_group
+from nanoclaw_memory.workspace.paths import Home, agent_home, check_group
 from nanoclaw_memory.workspace.starter import initialise
 
 RESERVED = ("global", "shared")
@@ -31,11 +30,6 @@ AGENT_ENVIRONMENT = {
 def database_path(home: Home) -> Path:
     """The host's database."""
     return home.root / "store" / "messages.db"
-
-
-def agent_home(home: Home, group: str) -> Path:
-    """The HOME of a group's agent; its `.claude` holds settings and raw transcripts."""
-    return home.root / "data" / "sessions" / check_group(group)
 
 
 def ipc_directory(home: Home, group: str) -> Path:
@@ -126,16 +120,3 @@ def _settings_in(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise FileProblem(f"{path} must hold an object", "correct it by hand; nothing was changed")
     return found
-
-
-def files_below(folder: Path, suffix: str) -> list[Path]:
-    """The files under a directory, sorted; what a link leads to is left out."""
-    if not folder.is_dir() or folder.is_symlink():
-        return []
-    found = [
-        Path(where, name)
-        for where, _, names in os.walk(folder)
-        for name in names
-        if name.endswith(suffix) and not Path(where, name).is_symlink()
-    ]
-    return sorted(found)

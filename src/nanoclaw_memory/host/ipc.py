@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NanoClawError, PathRefused
-from nanoclaw_memory.host.groups import files_below, ipc_directory
+from nanoclaw_memory.host.groups import ipc_directory
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import MAIN_GROUP, Group
 from nanoclaw_memory.workspace.files import read_text, replace_text
+from nanoclaw_memory.workspace.paths import files_below
 
 if TYPE_CHECKING:
     from nanoclaw_memory.host.host import Host

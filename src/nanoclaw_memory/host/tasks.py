@@ -12,12 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
-from nanoclaw_memory import private, secrets
+from nanoclaw_memory import private
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused
 from nanoclaw_memory.host import schedule
 from nanoclaw_memory.host.forgotten import Forgotten
 from nanoclaw_memory.host.messages import encodable
+from nanoclaw_memory.intake import secrets
 from nanoclaw_memory.store.tasks import Tasks as Rows
 from nanoclaw_memory.types import MAIN_GROUP, Task, TaskRun
 from nanoclaw_memory.workspace.paths import check_group

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
         Restored,
         Status,
     )
+    from nanoclaw_memory.upkeep.context import House
     from nanoclaw_memory.upkeep.forget_stores import Premises
-    from nanoclaw_memory.upkeep.house import House
 
 
 class Care(Turns):
@@ -172,7 +172,7 @@ class Care(Turns):
 
     @cached_property
     def _house(self) -> House:
-        from nanoclaw_memory.upkeep.house import House
+        from nanoclaw_memory.upkeep.context import House
 
         self._require_private("upkeep")
         self.require_group()

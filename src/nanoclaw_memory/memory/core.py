@@ -263,7 +263,7 @@ class Core:
         """What is left to do when a restore has replaced everything; may be called again after a kill."""
 
     def _masked(self, text: str) -> tuple[str, int]:
-        from nanoclaw_memory import secrets
+        from nanoclaw_memory.intake import secrets
 
         return secrets.mask(text) if self.settings.privacy.redact_secrets else (text, 0)
 
@@ -306,6 +306,6 @@ def _adopter(name: str) -> Adopt | None:
     """What takes over a database file of the older systems."""
     if name != "facts":
         return None
-    from nanoclaw_memory.store.older import adopt
+    from nanoclaw_memory.store.legacy_facts import adopt
 
     return adopt

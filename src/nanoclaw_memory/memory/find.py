@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from nanoclaw_memory.entries.audit import TokenAudit
     from nanoclaw_memory.entries.entries import Entries
-    from nanoclaw_memory.index.corpus import Corpora
     from nanoclaw_memory.providers.embedder import Chain
-    from nanoclaw_memory.search.front import SearchFront
+    from nanoclaw_memory.retrieval.corpus import Corpora
+    from nanoclaw_memory.retrieval.service import SearchFront
     from nanoclaw_memory.store.proposals import Proposals
     from nanoclaw_memory.store.sqlite import SqliteDatabase
     from nanoclaw_memory.types import (
@@ -45,7 +45,7 @@ class Finding(Knowing):
 
     @cached_property
     def _search(self) -> SearchFront:
-        from nanoclaw_memory.search.front import SearchFront
+        from nanoclaw_memory.retrieval.service import SearchFront
 
         return SearchFront(
             self.home,
@@ -61,7 +61,7 @@ class Finding(Knowing):
         """Aliases and former names of whom the question names, when there is a graph."""
         if not (self.home.data(self.scope.group) / "facts.db").exists():
             return []
-        from nanoclaw_memory.search.expansion import other_names
+        from nanoclaw_memory.retrieval.expansion import other_names
 
         return other_names(self.graph, question)
 
@@ -85,7 +85,7 @@ class Finding(Knowing):
         `corpus` names domain documents to search instead, or `all` for them and memory together. `fast` uses
         words only and loads no model; `rerank` unset does as the settings say; `mmr` prefers what differs.
         """
-        from nanoclaw_memory.search.hybrid import Question
+        from nanoclaw_memory.retrieval.searcher import Question
 
         self.require_group()
         again = self.settings.rerank.provider != "none" if rerank is None else rerank
@@ -132,7 +132,7 @@ class Finding(Knowing):
         self, texts: int = 200, progress: Callable[[str, int, int], None] | None = None
     ) -> list[Compared]:
         """Keyword search and embedders compared on this memory's own chunks."""
-        from nanoclaw_memory.search.compare import compare
+        from nanoclaw_memory.retrieval.compare import compare
 
         self.require_group()
         return compare(self._search.index, texts, progress)
@@ -156,7 +156,7 @@ class Finding(Knowing):
         try:
             return self.entries.brief(include_provenance)
         except StoreError as error:  # a session starts with what is sound
-            from nanoclaw_memory.search.front import missing
+            from nanoclaw_memory.retrieval.service import missing
 
             return self._no_brief(missing("entries", error))
 
@@ -236,8 +236,8 @@ class Finding(Knowing):
     ) -> Recall:
         """Entries that answer, packed into a token budget; lines of files when no entry matches."""
         from nanoclaw_memory.errors import StoreError
-        from nanoclaw_memory.search.hybrid import Question
-        from nanoclaw_memory.search.recall import Wanted, recall
+        from nanoclaw_memory.retrieval.recall import Wanted, recall
+        from nanoclaw_memory.retrieval.searcher import Question
 
         self.require_group()
         budget = self.settings.entries.recall_budget if token_budget is None else token_budget
@@ -274,7 +274,7 @@ class Finding(Knowing):
         format: str = "brief",
     ) -> Recall:
         """The same over what other groups have published and granted to this one."""
-        from nanoclaw_memory.search.recall import Wanted, shared_recall
+        from nanoclaw_memory.retrieval.recall import Wanted, shared_recall
 
         self.require_group()
         budget = self.settings.entries.recall_budget if token_budget is None else token_budget
@@ -330,7 +330,7 @@ class Finding(Knowing):
     ) -> Found:
         import time
 
-        from nanoclaw_memory.search.entry_hits import entry_hits
+        from nanoclaw_memory.retrieval.entry_hits import entry_hits
         from nanoclaw_memory.types import Found
 
         began = time.monotonic()
@@ -348,7 +348,7 @@ class Finding(Knowing):
     def _entries_if_sound(self, query: str, limit: int, fast: bool) -> Found:
         """Entries for a search over files too: where their database cannot serve, the files still answer."""
         from nanoclaw_memory.errors import StoreError
-        from nanoclaw_memory.search.front import missing
+        from nanoclaw_memory.retrieval.service import missing
         from nanoclaw_memory.types import Found
 
         try:
@@ -359,7 +359,7 @@ class Finding(Knowing):
     def _embed_also(self, done: Indexed, part: str, embed: Callable[[], int]) -> Indexed:
         """What an indexing run did, and the vectors that `embed` makes of another part of memory."""
         from nanoclaw_memory.errors import StoreError
-        from nanoclaw_memory.search.front import missing
+        from nanoclaw_memory.retrieval.service import missing
 
         try:
             return replace(done, embedded=done.embedded + embed())
@@ -368,7 +368,7 @@ class Finding(Knowing):
 
     def fenced(self, hits: Iterable[Hit]) -> str:
         """Hits as text for an agent: one line each, fenced as data, with origin and age."""
-        from nanoclaw_memory.search.recall import hits_text
+        from nanoclaw_memory.retrieval.recall import hits_text
 
         return hits_text(hits, self.today())
 

@@ -69,6 +69,6 @@ class Knowing(Files):
 
 def _gives_up(old: str, new: str) -> bool:
     """Whether an older sentence cannot hold beside a newer one, as searches and upkeep judge it."""
-    from nanoclaw_memory.search.likeness import disagree, sense
+    from nanoclaw_memory.retrieval.similarity import disagree, sense
 
     return bool(disagree(sense(old), sense(new)))

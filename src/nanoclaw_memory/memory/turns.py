@@ -15,11 +15,11 @@ from nanoclaw_memory.workspace.paths import FORGOTTEN_MARK
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from nanoclaw_memory.conversations.spool import Spool
     from nanoclaw_memory.host.host import Host
     from nanoclaw_memory.host.tasks import Tasks
     from nanoclaw_memory.turn.conversation import Conversation
     from nanoclaw_memory.turn.learning import Learning
-    from nanoclaw_memory.turn.spool import Spool
     from nanoclaw_memory.types import (
         Archived,
         Exchange,
@@ -41,11 +41,11 @@ class Turns(Finding):
 
     @cached_property
     def _conversation(self) -> Conversation:
+        from nanoclaw_memory.turn.context import PluginContext
         from nanoclaw_memory.turn.conversation import Conversation
-        from nanoclaw_memory.turn.rooms import Rooms
 
         self.require_group()
-        rooms = Rooms(
+        context = PluginContext(
             self.home,
             self.scope,
             self.clock,
@@ -55,7 +55,7 @@ class Turns(Finding):
             open_embedder=lambda: self.embedder,
             is_resident=lambda: self.resident,
         )
-        return Conversation(rooms, self.telemetry)
+        return Conversation(context, self.telemetry)
 
     def before_turn(self, message: str) -> Turn:
         """The blocks to put before a model call, who gave none, and why."""
@@ -112,7 +112,7 @@ class Turns(Finding):
         """What corrections taught: lessons, detail, outcomes, add, retire, feedback."""
         from nanoclaw_memory.turn.learning import Learning
 
-        return Learning(self._conversation.rooms)
+        return Learning(self._conversation.context)
 
     def index(
         self, rebuild: bool = False, progress: Callable[[str, int, int], None] | None = None
@@ -128,8 +128,8 @@ class Turns(Finding):
 
     def before_compaction(self, transcript: str = "") -> Archived | None:
         """Archive a transcript before the host shortens the window; its exchanges may be recalled from now on."""
-        from nanoclaw_memory.host.archive import archive
-        from nanoclaw_memory.host.sessions import open_transcript
+        from nanoclaw_memory.conversations.archive import archive
+        from nanoclaw_memory.conversations.transcript_files import open_transcript
         from nanoclaw_memory.upkeep.flush import compacted
 
         self.require_group()
@@ -152,7 +152,7 @@ class Turns(Finding):
 
     def _spoolable(self, text: str) -> str:
         """A text as it may lie in the spool: without credentials and what a person asked to forget."""
-        from nanoclaw_memory.turn.spool import MAX_TEXT
+        from nanoclaw_memory.conversations.spool import MAX_TEXT
 
         text, _ = self._masked(text[:MAX_TEXT])
         if (self.home.data(self.scope.group) / FORGOTTEN_MARK).exists():  # a hook opens no database otherwise
@@ -167,9 +167,9 @@ class Turns(Finding):
         asked = self._spool.open_question(self.scope.session_id) if transcript else None
         if asked is None:
             return False
-        from nanoclaw_memory.host.sessions import open_transcript
-        from nanoclaw_memory.host.transcripts import read_end
-        from nanoclaw_memory.turn.spool import answer_in
+        from nanoclaw_memory.conversations.spool import answer_in
+        from nanoclaw_memory.conversations.transcript_files import open_transcript
+        from nanoclaw_memory.conversations.transcripts import read_end
 
         self.require_group()
         said = open_transcript(self.home, self.scope.group, transcript, read_end).said
@@ -180,8 +180,8 @@ class Turns(Finding):
 
     def drain(self, limit: int = 50) -> int:
         """Archive what hooks have spooled; gives how many exchanges."""
+        from nanoclaw_memory.conversations.spool import Spoken
         from nanoclaw_memory.errors import Refused
-        from nanoclaw_memory.turn.spool import Spoken
 
         def archive(spoken: Spoken) -> None:
             scope = replace(self.scope, session_id=spoken.session, private=spoken.private)
@@ -197,7 +197,7 @@ class Turns(Finding):
 
     @property
     def _spool(self) -> Spool:
-        from nanoclaw_memory.turn.spool import Spool
+        from nanoclaw_memory.conversations.spool import Spool
 
         return Spool(self.home.data(self.scope.group) / "spool")
 
@@ -243,14 +243,14 @@ class Turns(Finding):
 
     def transcripts(self) -> list[TranscriptFile]:
         """The raw transcripts of this group's agent, newest first."""
-        from nanoclaw_memory.host.sessions import transcripts
+        from nanoclaw_memory.conversations.transcript_files import transcripts
 
         self._require_private("transcripts")
         return transcripts(self.home, self.scope.group)
 
     def archives(self) -> list[Archived]:
         """The conversations archived in the workspace that this scope may see, oldest first."""
-        from nanoclaw_memory.host.archive import archives
+        from nanoclaw_memory.conversations.archive import archives
         from nanoclaw_memory.workspace.paths import visible
 
         shared = self.settings.privacy.shared_files
@@ -258,7 +258,7 @@ class Turns(Finding):
 
     def archive(self, transcript: str) -> Archived | None:
         """Write what is new in a transcript (a file or a session id) to conversations/; None for nothing."""
-        from nanoclaw_memory.host.sessions import archive_file
+        from nanoclaw_memory.conversations.transcript_files import archive_file
 
         self.require_group()
         return archive_file(self.home, self.scope.group, transcript, self.clock, self.forgets)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from nanoclaw_memory.errors import CorruptDatabase, StoreError
-from nanoclaw_memory.store.remedy import remedy
+from nanoclaw_memory.store.repair_hints import remedy
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.types import DatabaseCheck
 

@@ -12,8 +12,8 @@ from nanoclaw_memory import private
 from nanoclaw_memory.errors import CorruptDatabase, ReadOnlyStore, StoreBusy, StoreError
 from nanoclaw_memory.store.database import Params, Row
 from nanoclaw_memory.store.migrate import Adopt, Step, is_current, migrate, steps_of
-from nanoclaw_memory.store.reading import is_writable, open_copy, open_for_reading
-from nanoclaw_memory.store.remedy import remedy
+from nanoclaw_memory.store.read_only import is_writable, open_copy, open_for_reading
+from nanoclaw_memory.store.repair_hints import remedy
 
 BUSY_MS = 10_000
 _PRAGMAS = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON"

@@ -8,12 +8,14 @@ from functools import cached_property
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.clock import moment_of, stamp
+from nanoclaw_memory.conversations import anchors, topics
+from nanoclaw_memory.conversations import retention as archive
 from nanoclaw_memory.store.exchanges import Sight
 from nanoclaw_memory.store.keywords import terms_of
-from nanoclaw_memory.turn import anchors, archive, blocks, topics, wording
+from nanoclaw_memory.turn import blocks, wording
+from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
 from nanoclaw_memory.turn.recollect import Recollection, Recollector
-from nanoclaw_memory.turn.rooms import Rooms
 from nanoclaw_memory.types import Exchange, ToolCall
 
 MOST_CHARS = 800  # of one recollection
@@ -29,21 +31,21 @@ class Continuity(Plugin):
 
     name = "continuity"
 
-    def __init__(self, rooms: Rooms) -> None:
-        self.rooms = rooms
-        self.own = rooms.settings.plugins.entries.continuity
+    def __init__(self, context: PluginContext) -> None:
+        self.context = context
+        self.own = context.settings.plugins.entries.continuity
         self.order = self.own.order
         self.timeout_ms = self.own.timeout_ms
 
     @cached_property
     def _recollector(self) -> Recollector:
-        return Recollector(self.rooms)
+        return Recollector(self.context)
 
     # ---- before the answer ----
 
     def before_turn(self, message: str, moment: Moment) -> Answer:
         scope = moment.scope
-        after = self.rooms.turns.compacted_up_to(scope.session_id) if scope.session_id else 0
+        after = self.context.turns.compacted_up_to(scope.session_id) if scope.session_id else 0
         sight = Sight(scope.private, scope.session_id, after)
         now_topics = self._topics(moment)
         words = [word for topic in now_topics for word in topic.label.split("-")]
@@ -61,7 +63,7 @@ class Continuity(Plugin):
 
     def session_start(self, moment: Moment) -> Answer:
         """How the last session ended; after a compaction, what this one was about."""
-        recent = self.rooms.exchanges.recent(moment.scope.private, limit=3)
+        recent = self.context.exchanges.recent(moment.scope.private, limit=3)
         if not recent:
             return Silence("nothing was said yet")
         lines, used = self._lines([Recollection(one, 1.0) for one in recent[-2:]], set(), moment)
@@ -93,7 +95,7 @@ class Continuity(Plugin):
     def _near(self, kept: Sequence[Recollection]) -> dict[int, Exchange]:
         """The recollections and what was said about when they were."""
         ids = {number for one in kept for number in _numbers_around(one.exchange.id)}
-        return self.rooms.exchanges.get(sorted(ids))
+        return self.context.exchanges.get(sorted(ids))
 
     @staticmethod
     def _told(exchange: Exchange, wanted: set[str], topic: str = "") -> list[str]:
@@ -115,16 +117,16 @@ class Continuity(Plugin):
         since = stamp(moment.now - timedelta(days=2))
         scope = moment.scope
         if scope.session_id:
-            last = self.rooms.exchanges.of_session(scope.session_id, scope.private, topics.WINDOW)
+            last = self.context.exchanges.of_session(scope.session_id, scope.private, topics.WINDOW)
         else:
             last = []
-        last = last or self.rooms.exchanges.recent(scope.private, since, topics.WINDOW)
+        last = last or self.context.exchanges.recent(scope.private, since, topics.WINDOW)
         return topics.track([f"{one.user_message}\n{one.agent_response}" for one in last])
 
     def _closing(self, now_topics: Sequence[topics.Topic], moment: Moment) -> list[str]:
         lines = []
         since = stamp(moment.now - anchors.LIFETIME)
-        held = anchors.find(self.rooms.exchanges.recent(moment.scope.private, since), moment.now)
+        held = anchors.find(self.context.exchanges.recent(moment.scope.private, since), moment.now)
         if held:
             shown = "; ".join(f'"{anchor.text}" ({anchor.kind})' for anchor in held[:SHOWN_ANCHORS])
             lines.append(f"Hold on to: {shown}")
@@ -135,10 +137,12 @@ class Continuity(Plugin):
     # ---- after the answer ----
 
     def after_turn(self, exchange: Exchange, tool_calls: tuple[ToolCall, ...], moment: Moment) -> None:
-        archive.embed_pending(self.rooms.exchanges, self.rooms.embedder, EMBED_AT_ONCE)
-        over = self.rooms.exchanges.count() - self.own.max_exchanges
+        archive.embed_pending(self.context.exchanges, self.context.embedder, EMBED_AT_ONCE)
+        over = self.context.exchanges.count() - self.own.max_exchanges
         if over > 0:
-            archive.move_oldest(self.rooms, over)
+            archive.move_oldest(
+                self.context.exchanges, self.context.home.workspace(self.context.scope.group), over
+            )
 
 
 def _numbers_around(number: int) -> range:

@@ -12,8 +12,8 @@ from nanoclaw_memory.store.generation import all_current, generation
 from nanoclaw_memory.store.turns import CachedAnswer
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.turn import blocks
+from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
-from nanoclaw_memory.turn.rooms import Rooms
 from nanoclaw_memory.types import GraphHit
 
 MAX_LINE = 400
@@ -24,15 +24,15 @@ class GraphMemory(Plugin):
 
     name = "graph-memory"
 
-    def __init__(self, rooms: Rooms) -> None:
-        self.rooms = rooms
-        self.own = rooms.settings.plugins.entries.graph_memory
+    def __init__(self, context: PluginContext) -> None:
+        self.context = context
+        self.own = context.settings.plugins.entries.graph_memory
         self.order = self.own.order
         self.timeout_ms = self.own.timeout_ms
 
     def before_turn(self, message: str, moment: Moment) -> Answer:
         question = fingerprint(" ".join(message.split()))
-        facts = self.rooms.database("facts")
+        facts = self.context.database("facts")
         seen = generation(facts)
         kept = self._cached(question, seen, moment)
         if kept is not None and all_current(facts, kept.facts, kept.relations):
@@ -42,9 +42,11 @@ class GraphMemory(Plugin):
                 blocks.GRAPH_MEMORY,
                 tuple(kept.lines),
                 hits=len(kept.lines),
-                then=lambda: self.rooms.turns.touch_answer(question, moment.scope.private, stamp(moment.now)),
+                then=lambda: self.context.turns.touch_answer(
+                    question, moment.scope.private, stamp(moment.now)
+                ),
             )
-        answer = self.rooms.graph.search(message, self.own.max_results, named_only=True)
+        answer = self.context.graph.search(message, self.own.max_results, named_only=True)
         hits = self._chosen(answer.hits)
         found = CachedAnswer(
             tuple(f"• {_line(hit)}" for hit in hits),
@@ -56,7 +58,7 @@ class GraphMemory(Plugin):
         notes = tuple(f"{name} may mean several entities" for name in answer.ambiguous)
 
         def learn() -> None:
-            self.rooms.graph.reinforce(hits)
+            self.context.graph.reinforce(hits)
             self._keep(question, seen, found, moment)
 
         return Draft(blocks.GRAPH_MEMORY, found.lines, hits=len(hits), notes=notes, then=learn)
@@ -74,14 +76,16 @@ class GraphMemory(Plugin):
             return None
         since = stamp(moment.now - timedelta(milliseconds=self.own.cache_ttl))
         try:
-            return self.rooms.turns.cached_answer(question, moment.scope.private, seen, since)
+            return self.context.turns.cached_answer(question, moment.scope.private, seen, since)
         except StoreError:  # the cache is in another database than the facts; they answer without it
             return None
 
     def _keep(self, question: str, seen: str, found: CachedAnswer, moment: Moment) -> None:
         if self.own.cache_size and self.own.cache_ttl:
             at = stamp(moment.now)
-            self.rooms.turns.keep_answer(question, moment.scope.private, seen, found, at, self.own.cache_size)
+            self.context.turns.keep_answer(
+                question, moment.scope.private, seen, found, at, self.own.cache_size
+            )
 
 
 def _line(hit: GraphHit) -> str:

@@ -12,8 +12,8 @@ from nanoclaw_memory.lessons.corrections import Correction
 from nanoclaw_memory.lessons.matching import UNMEASURED, Reach
 from nanoclaw_memory.store.lessons import NewLesson
 from nanoclaw_memory.turn import blocks, entropy
+from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
-from nanoclaw_memory.turn.rooms import Rooms
 from nanoclaw_memory.types import Exchange, Lesson, Outcome, ToolCall
 
 FENCE = "(learnt from earlier corrections; what the user says now comes first)"
@@ -26,16 +26,16 @@ class Growth(Plugin):
 
     name = "growth-vectors"
 
-    def __init__(self, rooms: Rooms) -> None:
-        self.rooms = rooms
-        self.own = rooms.settings.plugins.entries.growth_vectors
+    def __init__(self, context: PluginContext) -> None:
+        self.context = context
+        self.own = context.settings.plugins.entries.growth_vectors
         self.order = self.own.order
         self.timeout_ms = self.own.timeout_ms
 
     # ---- before the answer ----
 
     def before_turn(self, message: str, moment: Moment) -> Answer:
-        active = self.rooms.lessons.all(("active",), moment.scope.private)
+        active = self.context.lessons.all(("active",), moment.scope.private)
         if not active:
             return Silence("no lesson is active")
         cosines, reach, note = self._cosines(message, moment)
@@ -54,27 +54,27 @@ class Growth(Plugin):
         )
 
     def _injected(self, found: Sequence[matching.Match], message: str, moment: Moment) -> None:
-        measures = self.rooms.turns.measures(moment.scope.session_id, 1)
+        measures = self.context.turns.measures(moment.scope.session_id, 1)
         level = measures[-1].entropy if measures else 0.0
         ids = [one.lesson.id for one in found]
-        self.rooms.lessons.injected(ids, moment.scope.session_id, message, level, stamp(moment.now))
+        self.context.lessons.injected(ids, moment.scope.session_id, message, level, stamp(moment.now))
 
     def _cosines(self, message: str, moment: Moment) -> tuple[Mapping[int, float], Reach, str]:
         """How near each lesson is, what counts as near, and why not where vectors take no part."""
         try:
-            asked = self.rooms.asked(message, moment.deadline)
+            asked = self.context.asked(message, moment.deadline)
         except ProviderError as error:
             return {}, Reach(UNMEASURED), f"vectors: {error.message}"
         if asked is None:
-            return {}, Reach(UNMEASURED), self.rooms.without_embedder
+            return {}, Reach(UNMEASURED), self.context.without_embedder
         import numpy as np
 
-        known = self.rooms.lessons.vectors(asked.identity.key)
+        known = self.context.lessons.vectors(asked.identity.key)
         cosines = {
             number: float(np.frombuffer(vector, dtype=np.float32) @ asked.vector)
             for number, vector in known.items()
         }
-        reach = matching.reach(self.rooms.unrelated(asked))
+        reach = matching.reach(self.context.unrelated(asked))
         least = self.own.min_similarity
         return cosines, replace(reach, near=least) if least else reach, ""
 
@@ -89,17 +89,17 @@ class Growth(Plugin):
 
     def _settle(self, exchange: Exchange, found: Sequence[Correction]) -> None:
         """This message is what came of the injections before it."""
-        waiting = self.rooms.lessons.awaiting(exchange.session_id)
+        waiting = self.context.lessons.awaiting(exchange.session_id)
         due = [one for one in waiting if not self._is_for(one, exchange, waiting)]
         praised = not found and corrections.is_praise(exchange.user_message)
         after = entropy.total(entropy.measure(exchange.user_message))
         for outcome in due:
-            lesson = self.rooms.lessons.get(outcome.lesson_id)
+            lesson = self.context.lessons.get(outcome.lesson_id)
             repeated = lesson is not None and any(_about(lesson, one) for one in found)
             feedback = "bad" if repeated else "good" if praised else "neutral"
             helped = feedback == "good" or (feedback == "neutral" and after <= max(outcome.pre_entropy, 0.3))
-            self.rooms.lessons.settle(outcome.id, feedback, after, helped)
-            review(self.rooms, outcome.lesson_id, exchange.timestamp)
+            self.context.lessons.settle(outcome.id, feedback, after, helped)
+            review(self.context, outcome.lesson_id, exchange.timestamp)
 
     @staticmethod
     def _is_for(outcome: Outcome, exchange: Exchange, waiting: Sequence[Outcome]) -> bool:
@@ -113,7 +113,7 @@ class Growth(Plugin):
 
         before = [
             one
-            for one in self.rooms.exchanges.of_session(exchange.session_id, exchange.private, 2)
+            for one in self.context.exchanges.of_session(exchange.session_id, exchange.private, 2)
             if one.id != exchange.id
         ]
         asked = before[-1].user_message if before else ""
@@ -122,7 +122,7 @@ class Growth(Plugin):
         known = self._known(taught.lesson, exchange.private)
         if known is not None:
             state = "active" if known.state in ("candidate", "retired") else known.state
-            self.rooms.lessons.update(
+            self.context.lessons.update(
                 known.id,
                 seen=known.seen + 1,
                 state=state,
@@ -131,7 +131,7 @@ class Growth(Plugin):
                 retired_because="",
             )
             return
-        self.rooms.lessons.add(
+        self.context.lessons.add(
             NewLesson(
                 taught.trigger,
                 taught.lesson,
@@ -147,16 +147,16 @@ class Growth(Plugin):
 
     def _known(self, lesson: str, private: bool) -> Lesson | None:
         """A lesson that says the same, of this kind of scope."""
-        known = [one for one in self.rooms.lessons.all((), private) if one.private == private]
+        known = [one for one in self.context.lessons.all((), private) if one.private == private]
         best = max(known, key=lambda one: matching.same(one.lesson, lesson), default=None)
         return best if best and matching.same(best.lesson, lesson) >= matching.SAME else None
 
     def _embed(self) -> None:
         """Vectors of lessons that have none, where the embedder is at hand."""
-        chain = self.rooms.embedder
+        chain = self.context.embedder
         if chain is None:
             return
-        todo = self.rooms.lessons.without_vector(chain.identity.key, EMBED_AT_ONCE)
+        todo = self.context.lessons.without_vector(chain.identity.key, EMBED_AT_ONCE)
         if not todo:
             return
         try:
@@ -164,7 +164,7 @@ class Growth(Plugin):
         except ProviderError:
             return  # words serve; the next turn tries again
         for lesson, vector in zip(todo, vectors, strict=True):
-            self.rooms.lessons.put_vector(lesson.id, chain.identity.key, vector.tobytes())
+            self.context.lessons.put_vector(lesson.id, chain.identity.key, vector.tobytes())
 
 
 def _about(lesson: Lesson, correction: Correction) -> bool:
@@ -173,18 +173,18 @@ def _about(lesson: Lesson, correction: Correction) -> bool:
     return bool(own & said) or matching.same(lesson.lesson, correction.sentence) >= matching.SAME
 
 
-def review(rooms: Rooms, lesson_id: int, at: str) -> None:
+def review(context: PluginContext, lesson_id: int, at: str) -> None:
     """Bring a lesson's effectiveness up to date; retire it when it never helps."""
     from nanoclaw_memory.clock import moment_of
 
-    lesson = rooms.lessons.get(lesson_id)
+    lesson = context.lessons.get(lesson_id)
     if lesson is None:
         return
-    known, helped = rooms.lessons.tally(lesson_id)
+    known, helped = context.lessons.tally(lesson_id)
     values: dict[str, object] = {
         "effectiveness_score": maturity.effectiveness(known, helped),
         "maturity_days": maturity.days(lesson, moment_of(at)),
     }
     if lesson.state == "active" and maturity.without_effect(known, helped):
         values |= {"state": "retired", "retired_because": f"helped {helped} of {known} times"}
-    rooms.lessons.update(lesson_id, **values)
+    context.lessons.update(lesson_id, **values)

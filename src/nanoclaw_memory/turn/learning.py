@@ -11,8 +11,8 @@ from nanoclaw_memory.lessons.extraction import MAX_LESSON, MAX_TRIGGER, principl
 from nanoclaw_memory.store.lessons import NewLesson
 from nanoclaw_memory.store.tombstones import TombstoneTable
 from nanoclaw_memory.text import one_line
+from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.growth import review
-from nanoclaw_memory.turn.rooms import Rooms
 from nanoclaw_memory.types import Lesson, LessonDetail, Outcome
 
 STATES = ("candidate", "active", "metabolized", "retired")
@@ -21,24 +21,24 @@ STATES = ("candidate", "active", "metabolized", "retired")
 class Learning:
     """The lessons that one scope may see."""
 
-    def __init__(self, rooms: Rooms) -> None:
-        self.rooms = rooms
+    def __init__(self, context: PluginContext) -> None:
+        self.context = context
 
     def lessons(self, state: str = "") -> list[Lesson]:
         """The lessons, oldest first; of one state or of all."""
         if state and state not in STATES:
             raise InvalidValue(f"there is no state {state!r}", f"use {', '.join(STATES)}")
-        found = self.rooms.lessons.all((state,) if state else (), self.rooms.scope.private)
+        found = self.context.lessons.all((state,) if state else (), self.context.scope.private)
         return [self._aged(lesson) for lesson in found]
 
     def detail(self, lesson_id: int) -> LessonDetail:
         """A lesson and the outcomes of its injections, newest first."""
-        return LessonDetail(self._get(lesson_id), tuple(self.rooms.lessons.outcomes(lesson_id)))
+        return LessonDetail(self._get(lesson_id), tuple(self.context.lessons.outcomes(lesson_id)))
 
     def outcomes(self, limit: int = 50) -> list[Outcome]:
         """The last outcomes of all lessons that this scope may see."""
         seen = {lesson.id for lesson in self.lessons()}
-        return [one for one in self.rooms.lessons.outcomes(None, limit) if one.lesson_id in seen]
+        return [one for one in self.context.lessons.outcomes(None, limit) if one.lesson_id in seen]
 
     def add(self, lesson: str, trigger: str = "", principle: str = "", general: bool = False) -> Lesson:
         """A lesson that a person gives; active at once."""
@@ -56,17 +56,17 @@ class Learning:
             one_line(principle)[:40] or principle_of(text),
             "active",
             general,
-            self.rooms.scope.private,
-            origin=self.rooms.scope.origin,
-            session_id=self.rooms.scope.session_id,
+            self.context.scope.private,
+            origin=self.context.scope.origin,
+            session_id=self.context.scope.session_id,
         )
-        return self._get(self.rooms.lessons.add(new, stamp(self.rooms.clock.now())))
+        return self._get(self.context.lessons.add(new, stamp(self.context.clock.now())))
 
     def retire(self, lesson_id: int, reason: str = "") -> Lesson:
         """No longer inject a lesson; it is kept, and comes back when the correction is made again."""
         self._get(lesson_id)
         self._refuse_forgotten(reason)
-        self.rooms.lessons.update(
+        self.context.lessons.update(
             lesson_id, state="retired", retired_because=one_line(reason)[:200] or "by the user"
         )
         return self._get(lesson_id)
@@ -74,24 +74,24 @@ class Learning:
     def feedback(self, lesson_id: int, good: bool) -> Lesson:
         """A person says of the last injection whether it helped."""
         self._get(lesson_id)
-        last = self.rooms.lessons.outcomes(lesson_id, 1)
+        last = self.context.lessons.outcomes(lesson_id, 1)
         if not last:
             raise InvalidValue(f"lesson {lesson_id} was never injected", "there is nothing to judge yet")
-        self.rooms.lessons.settle(last[0].id, "good" if good else "bad", None, good)
-        review(self.rooms, lesson_id, stamp(self.rooms.clock.now()))
+        self.context.lessons.settle(last[0].id, "good" if good else "bad", None, good)
+        review(self.context, lesson_id, stamp(self.context.clock.now()))
         return self._get(lesson_id)
 
     def _refuse_forgotten(self, *texts: str) -> None:
-        if TombstoneTable(self.rooms.database("facts")).forgets(*texts):
+        if TombstoneTable(self.context.database("facts")).forgets(*texts):
             raise Refused(
                 "a person asked to forget this", 'if it may come back: ncm forget --text "…" --allow'
             )
 
     def _get(self, lesson_id: int) -> Lesson:
-        lesson = self.rooms.lessons.get(lesson_id)
-        if lesson is None or not (lesson.private <= self.rooms.scope.private):
+        lesson = self.context.lessons.get(lesson_id)
+        if lesson is None or not (lesson.private <= self.context.scope.private):
             raise NotFound(f"there is no lesson {lesson_id}", "see: ncm lessons list")
         return self._aged(lesson)
 
     def _aged(self, lesson: Lesson) -> Lesson:
-        return replace(lesson, maturity_days=maturity.days(lesson, self.rooms.clock.now()))
+        return replace(lesson, maturity_days=maturity.days(lesson, self.context.clock.now()))

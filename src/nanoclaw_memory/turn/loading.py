@@ -7,28 +7,28 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Plugin
-from nanoclaw_memory.turn.rooms import Rooms
 from nanoclaw_memory.types import PluginNote
 
 ENTRY_POINTS = "nanoclaw_memory.plugins"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
 
 
-def load(rooms: Rooms) -> tuple[list[Plugin], list[PluginNote]]:
+def load(context: PluginContext) -> tuple[list[Plugin], list[PluginNote]]:
     """The plugins to run, and those that were allowed but cannot."""
     plugins: list[Plugin] = []
     refused: list[PluginNote] = []
-    for name in dict.fromkeys(rooms.settings.plugins.allow):
+    for name in dict.fromkeys(context.settings.plugins.allow):
         if name in BUILT_IN:
-            if _entry(rooms, name).enabled:
-                plugins.append(BUILT_IN[name](rooms))
+            if _entry(context, name).enabled:
+                plugins.append(BUILT_IN[name](context))
             continue
-        settings = rooms.settings_of(name)
+        settings = context.settings_of(name)
         if settings.get("enabled") is False:
             continue
         try:
-            plugins.append(_third_party(name, rooms))
+            plugins.append(_third_party(name, context))
         except BaseException as error:  # noqa: BLE001 part of the pipeline's one place: foreign code is loaded here
             refused.append(
                 PluginNote(name, f"could not be loaded: {type(error).__name__}: {str(error)[:200]}")
@@ -36,22 +36,22 @@ def load(rooms: Rooms) -> tuple[list[Plugin], list[PluginNote]]:
     return plugins, refused
 
 
-def _entry(rooms: Rooms, name: str) -> Any:
-    return getattr(rooms.settings.plugins.entries, name.replace("-", "_"))
+def _entry(context: PluginContext, name: str) -> Any:
+    return getattr(context.settings.plugins.entries, name.replace("-", "_"))
 
 
-def _third_party(name: str, rooms: Rooms) -> Plugin:
-    made = _factory(name, rooms.home.root / "extensions")(rooms)
+def _third_party(name: str, context: PluginContext) -> Plugin:
+    made = _factory(name, context.home.root / "extensions")(context)
     if not isinstance(made, Plugin):
         raise TypeError(f"its plugin() returned a {type(made).__name__}, not a Plugin")
     made.name = name
-    settings = rooms.settings_of(name)
+    settings = context.settings_of(name)
     made.order = int(settings.get("order", settings.get("priority", made.order)))
     made.timeout_ms = int(settings.get("timeoutMs", made.timeout_ms))
     return made
 
 
-def _factory(name: str, extensions: Path) -> Callable[[Rooms], Any]:
+def _factory(name: str, extensions: Path) -> Callable[[PluginContext], Any]:
     """`plugin` of extensions/NAME/plugin.py, or the entry point of that name."""
     if not _NAME.match(name):
         raise ValueError("a plugin's name is lower-case letters, digits and hyphens")
@@ -63,7 +63,7 @@ def _factory(name: str, extensions: Path) -> Callable[[Rooms], Any]:
     raise LookupError(f"there is no extensions/{name}/plugin.py and no installed package offers it")
 
 
-def _from_file(name: str, path: Path) -> Callable[[Rooms], Any]:
+def _from_file(name: str, path: Path) -> Callable[[PluginContext], Any]:
     import importlib.util
 
     spec = importlib.util.spec_from_file_location(f"nanoclaw_extension_{name.replace('-', '_')}", path)
@@ -71,42 +71,42 @@ def _from_file(name: str, path: Path) -> Callable[[Rooms], Any]:
         raise ImportError(f"{path.name} cannot be imported")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    factory: Callable[[Rooms], Any] = module.plugin
+    factory: Callable[[PluginContext], Any] = module.plugin
     return factory
 
 
-def _entry_points(name: str) -> Iterator[Callable[[Rooms], Any]]:
+def _entry_points(name: str) -> Iterator[Callable[[PluginContext], Any]]:
     from importlib.metadata import entry_points
 
     for point in entry_points(group=ENTRY_POINTS, name=name):
         yield point.load()
 
 
-def _graph_memory(rooms: Rooms) -> Plugin:
+def _graph_memory(context: PluginContext) -> Plugin:
     from nanoclaw_memory.turn.graph_memory import GraphMemory
 
-    return GraphMemory(rooms)
+    return GraphMemory(context)
 
 
-def _continuity(rooms: Rooms) -> Plugin:
+def _continuity(context: PluginContext) -> Plugin:
     from nanoclaw_memory.turn.continuity import Continuity
 
-    return Continuity(rooms)
+    return Continuity(context)
 
 
-def _stability(rooms: Rooms) -> Plugin:
+def _stability(context: PluginContext) -> Plugin:
     from nanoclaw_memory.turn.stability import Stability
 
-    return Stability(rooms)
+    return Stability(context)
 
 
-def _growth(rooms: Rooms) -> Plugin:
+def _growth(context: PluginContext) -> Plugin:
     from nanoclaw_memory.turn.growth import Growth
 
-    return Growth(rooms)
+    return Growth(context)
 
 
-BUILT_IN: dict[str, Callable[[Rooms], Plugin]] = {
+BUILT_IN: dict[str, Callable[[PluginContext], Plugin]] = {
     "graph-memory": _graph_memory,
     "continuity": _continuity,
     "stability": _stability,

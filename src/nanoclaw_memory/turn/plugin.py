@@ -1,6 +1,6 @@
 """Every hook of a plugin, on one page: subclass `Plugin` and override what you need.
 
-A third-party plugin is a function `plugin(rooms)` that returns one; see docs/plugins.md.
+A third-party plugin is a function `plugin(context)` that returns one; see docs/plugins.md.
 """
 
 from __future__ import annotations

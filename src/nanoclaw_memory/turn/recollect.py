@@ -12,7 +12,7 @@ from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.store.exchanges import Exchanges, Sight
 from nanoclaw_memory.store.keywords import terms_of
-from nanoclaw_memory.turn.rooms import Rooms
+from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.types import Exchange
 
 CANDIDATES = 60
@@ -93,9 +93,9 @@ def is_noise(exchange: Exchange) -> bool:
 class Recollector:
     """Searches the archive, and remembers which exchanges are noise: an id is never given twice."""
 
-    def __init__(self, rooms: Rooms) -> None:
-        self.rooms = rooms
-        self.exchanges: Exchanges = rooms.exchanges
+    def __init__(self, context: PluginContext) -> None:
+        self.context = context
+        self.exchanges: Exchanges = context.exchanges
         self._noise: dict[int, bool] = {}
 
     def search(
@@ -126,17 +126,17 @@ class Recollector:
     def _by_vector(self, message: str, sight: Sight, deadline: float) -> tuple[dict[int, float], float, str]:
         """Cosines of the nearest exchanges, the cosine from which one is near, and why there are none."""
         try:
-            asked = self.rooms.asked(message, deadline)
+            asked = self.context.asked(message, deadline)
         except ProviderError as error:
             return {}, 1.0, f"vectors: {error.message}"
         if asked is None:
-            return {}, 1.0, self.rooms.without_embedder
+            return {}, 1.0, self.context.without_embedder
         found = self.exchanges.by_vector(asked.identity.key, asked.vector, sight, CANDIDATES)
-        return dict(found), near(self.rooms.unrelated(asked)), ""
+        return dict(found), near(self.context.unrelated(asked)), ""
 
     def _fused(self, by_words: list[tuple[int, float]], cosines: dict[int, float]) -> dict[int, float]:
         """Keyword score by its maximum, cosine by its span, weighed as the embedder asks."""
-        chain = self.rooms.embedder
+        chain = self.context.embedder
         of_vectors, of_words = chain.weights if chain is not None and cosines else (0.0, 1.0)
         most = max((score for _, score in by_words), default=0.0) or 1.0
         fused = {number: of_words * max(score, 0.0) / most for number, score in by_words}

@@ -14,8 +14,8 @@ from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.turns import Measure, Sign
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.turn import blocks, entropy, loops, principles
+from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
-from nanoclaw_memory.turn.rooms import Rooms
 from nanoclaw_memory.workspace.files import read_text
 from nanoclaw_memory.workspace.paths import locate, log_path
 
@@ -35,9 +35,9 @@ class Stability(Plugin):
 
     name = "stability"
 
-    def __init__(self, rooms: Rooms) -> None:
-        self.rooms = rooms
-        self.own = rooms.settings.plugins.entries.stability
+    def __init__(self, context: PluginContext) -> None:
+        self.context = context
+        self.own = context.settings.plugins.entries.stability
         self.order = self.own.order
         self.timeout_ms = self.own.timeout_ms
 
@@ -45,7 +45,7 @@ class Stability(Plugin):
 
     def before_turn(self, message: str, moment: Moment) -> Answer:
         session = moment.scope.session_id
-        measures = self.rooms.turns.measures(session, LOOKED_BACK)
+        measures = self.context.turns.measures(session, LOOKED_BACK)
         parts = self._parts_now(message, session, measures)
         level = entropy.total(parts)
         findings = self._findings(session, measures)
@@ -64,7 +64,7 @@ class Stability(Plugin):
 
     def _parts_now(self, message: str, session: str, measures: list[Measure]) -> dict[str, float]:
         """The message's own parts, and those of the answer that came before it."""
-        before = self.rooms.exchanges.of_session(session, self.rooms.scope.private, 6) if measures else []
+        before = self.context.exchanges.of_session(session, self.context.scope.private, 6) if measures else []
         known = self._concepts(before) if before else None
         parts = entropy.measure(message, known=known)
         last = measures[-1].parts if measures else {}
@@ -90,7 +90,7 @@ class Stability(Plugin):
         slipped: dict[str, str] = {}
         if level >= CALM and measures:
             since = measures[-ANSWERS:][0].exchange_id
-            for sign in self.rooms.turns.signs(session, since):
+            for sign in self.context.turns.signs(session, since):
                 if sign.kind == "principle":
                     name, _, how = sign.detail.partition(": ")
                     slipped[name] = how
@@ -102,32 +102,32 @@ class Stability(Plugin):
         found = [f"Loop: {words}. Try something else." for words in loops.find(self._calls(session))]
         if measures:
             since = measures[-2:][0].exchange_id
-            for sign in self.rooms.turns.signs(session, since):
+            for sign in self.context.turns.signs(session, since):
                 if sign.kind in _WORDS:
                     found.append(f"{_WORDS[sign.kind]}: {sign.detail}")
         return list(dict.fromkeys(found))[:5]
 
     def _calls(self, session: str) -> list[ToolCall]:
-        return self.rooms.turns.tool_calls(session, loops.WINDOW) if session else []
+        return self.context.turns.tool_calls(session, loops.WINDOW) if session else []
 
     # ---- after the answer ----
 
     def after_turn(self, exchange: Exchange, tool_calls: tuple[ToolCall, ...], moment: Moment) -> None:
         before = [
             one
-            for one in self.rooms.exchanges.of_session(exchange.session_id, exchange.private, 7)
+            for one in self.context.exchanges.of_session(exchange.session_id, exchange.private, 7)
             if one.id != exchange.id
         ]
         known = self._concepts(before) if before else None
         parts = entropy.measure(exchange.user_message, exchange.agent_response, known)
-        self.rooms.turns.put_measure(
+        self.context.turns.put_measure(
             exchange.id, exchange.session_id, exchange.timestamp, entropy.total(parts), parts
         )
         signs = [
             Sign(exchange.id, kind, one_line(detail)[:300]) for kind, detail in self._signs(exchange, moment)
         ]
         if signs:
-            self.rooms.turns.put_signs(exchange.session_id, signs)
+            self.context.turns.put_signs(exchange.session_id, signs)
 
     def _signs(self, exchange: Exchange, moment: Moment) -> Iterator[tuple[str, str]]:
         from nanoclaw_memory.lessons.extraction import principle_of
@@ -153,8 +153,8 @@ class Stability(Plugin):
 
     def _candidates(self, claim: Claim, exchange: Exchange) -> list[Exchange]:
         sight = Sight(private=exchange.private)
-        found = self.rooms.exchanges.by_words(terms_of(claim.text), sight, 20)
-        got = self.rooms.exchanges.get([number for number, _ in found if number != exchange.id])
+        found = self.context.exchanges.by_words(terms_of(claim.text), sight, 20)
+        got = self.context.exchanges.get([number for number, _ in found if number != exchange.id])
         return list(got.values())
 
     def _said(self, claim: Claim, exchange: Exchange) -> list[str]:
@@ -178,7 +178,7 @@ class Stability(Plugin):
     def _file(self, name: str) -> str:
         try:
             _, path = locate(
-                self.rooms.home, self.rooms.scope, name, self.rooms.settings.privacy.shared_files
+                self.context.home, self.context.scope, name, self.context.settings.privacy.shared_files
             )
             return read_text(path)
         except (FileNotFoundError, NanoClawError):

@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 
-from nanoclaw_memory import secrets
-from nanoclaw_memory.entries.poison import suspicions
 from nanoclaw_memory.errors import FileProblem
-from nanoclaw_memory.search import likeness
-from nanoclaw_memory.search.likeness import Sense, sense
+from nanoclaw_memory.intake import secrets
+from nanoclaw_memory.intake.suspicion import suspicions
+from nanoclaw_memory.retrieval import similarity as likeness
+from nanoclaw_memory.retrieval.similarity import Sense, sense
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import LogLine, Refreshed
 from nanoclaw_memory.upkeep import journal, page, versions
-from nanoclaw_memory.upkeep.house import House
+from nanoclaw_memory.upkeep.context import House
 from nanoclaw_memory.upkeep.logbook import logs
 from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.boot import ACTIVE_CONTEXT

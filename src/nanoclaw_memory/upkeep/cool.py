@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nanoclaw_memory.text import plural
-from nanoclaw_memory.upkeep.house import Done, House
+from nanoclaw_memory.upkeep.context import Done, House
 
 
 def cool(house: House, dry_run: bool = False) -> Done:

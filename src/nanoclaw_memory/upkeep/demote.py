@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nanoclaw_memory.search import likeness
+from nanoclaw_memory.retrieval import similarity as likeness
 from nanoclaw_memory.store.mentions import MentionTable
 from nanoclaw_memory.types import Proposal
 from nanoclaw_memory.upkeep import page
-from nanoclaw_memory.upkeep.house import House
+from nanoclaw_memory.upkeep.context import House
 from nanoclaw_memory.upkeep.logbook import LogBlock
 from nanoclaw_memory.workspace.boot import MEMORY_MAX_LINES, SIZE_TARGETS
 

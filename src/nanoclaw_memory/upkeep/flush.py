@@ -10,7 +10,7 @@ from typing import Any
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import FileProblem, InvalidValue
 from nanoclaw_memory.types import Flush
-from nanoclaw_memory.upkeep.house import House
+from nanoclaw_memory.upkeep.context import House
 from nanoclaw_memory.workspace.files import locked, read_text, replace_text
 from nanoclaw_memory.workspace.paths import log_path
 

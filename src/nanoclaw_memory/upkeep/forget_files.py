@@ -16,16 +16,15 @@ from nanoclaw_memory import private
 from nanoclaw_memory.entries.domains import FOLDER as DOMAINS
 from nanoclaw_memory.entries.domains import Domains
 from nanoclaw_memory.errors import CorruptDatabase, FileProblem
-from nanoclaw_memory.host.groups import agent_home, ipc_directory
 from nanoclaw_memory.store.erasure import Wanted
 from nanoclaw_memory.store.phrases import holds, texts_in, words_of
-from nanoclaw_memory.store.reading import texts_of
+from nanoclaw_memory.store.read_only import texts_of
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import MAIN_GROUP
 from nanoclaw_memory.upkeep.forgotten_lines import removed_lines, tells_in_its_name, without
 from nanoclaw_memory.workspace.checkpoints import FOLDER as CHECKPOINTS
 from nanoclaw_memory.workspace.files import locked, read_text, replace_text, split_lines, sync_folder
-from nanoclaw_memory.workspace.paths import Home
+from nanoclaw_memory.workspace.paths import Home, agent_home
 
 _DATABASE = (".db", ".db-wal", ".db-shm", ".db-lock", ".db-indexing", ".lock", ".onnx", ".sock")
 _NEVER = ("audit.jsonl", "audit.head")

@@ -12,8 +12,8 @@ from nanoclaw_memory.store.erasure import Place, Row, Wanted
 from nanoclaw_memory.store.phrases import Words, is_cut
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.types import MAIN_GROUP
+from nanoclaw_memory.upkeep.context import House
 from nanoclaw_memory.upkeep.forget_files import Files
-from nanoclaw_memory.upkeep.house import House
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from nanoclaw_memory.errors import FileProblem
-from nanoclaw_memory.search.likeness import alike, sense
+from nanoclaw_memory.retrieval.similarity import alike, sense
 from nanoclaw_memory.store.mentions import MentionTable
 from nanoclaw_memory.text import content_words, fingerprint, one_line
-from nanoclaw_memory.upkeep.house import House
+from nanoclaw_memory.upkeep.context import House
 from nanoclaw_memory.upkeep.logbook import UNTAGGED, archives, dated_blocks, logs
 from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.files import read_text

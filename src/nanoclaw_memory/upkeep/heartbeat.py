@@ -12,8 +12,8 @@ from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import HeartbeatItem
 from nanoclaw_memory.upkeep import journal
+from nanoclaw_memory.upkeep.context import House
 from nanoclaw_memory.upkeep.demote import MAX_BYTES, MAX_LINES, size_of
-from nanoclaw_memory.upkeep.house import House
 from nanoclaw_memory.upkeep.jobs import JOBS
 from nanoclaw_memory.upkeep.review import open_proposals
 from nanoclaw_memory.workspace.boot import ACTIVE_CONTEXT

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nanoclaw_memory import secrets
 from nanoclaw_memory.clock import Clock
+from nanoclaw_memory.conversations.archive import archive, archives, unarchived
 from nanoclaw_memory.entries import migrate, rules
 from nanoclaw_memory.entries.domains import domain_path
 from nanoclaw_memory.entries.entries import Entries
@@ -15,10 +15,10 @@ from nanoclaw_memory.entries.importers import ImportedEntry, ImportedRelation, b
 from nanoclaw_memory.errors import NanoClawError, Refused
 from nanoclaw_memory.graph.change import Origin
 from nanoclaw_memory.graph.graph import KnowledgeGraph
-from nanoclaw_memory.host.archive import archive, archives, unarchived
+from nanoclaw_memory.intake import secrets
+from nanoclaw_memory.store.key_normalisation import slot_of
 from nanoclaw_memory.store.names import fold
 from nanoclaw_memory.store.phrases import FORGOTTEN
-from nanoclaw_memory.store.slots import slot_of
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Archived, BroughtIn, Transcript
 from nanoclaw_memory.workspace.files import read_text

@@ -11,7 +11,7 @@ from nanoclaw_memory.graph.refresh import VERSION, Refresh
 from nanoclaw_memory.store.mentions import MentionTable
 from nanoclaw_memory.store.tombstones import TombstoneTable
 from nanoclaw_memory.text import fingerprint
-from nanoclaw_memory.upkeep.house import Done, House
+from nanoclaw_memory.upkeep.context import Done, House
 from nanoclaw_memory.upkeep.logbook import archives, logs
 from nanoclaw_memory.workspace.files import read_text, replace_text
 from nanoclaw_memory.workspace.paths import ARCHIVE, FORGOTTEN_MARK, day_in_path

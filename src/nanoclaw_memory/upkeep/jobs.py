@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.settings import Settings
+from nanoclaw_memory.upkeep.context import Done, House
 from nanoclaw_memory.upkeep.cool import cool
-from nanoclaw_memory.upkeep.house import Done, House
 from nanoclaw_memory.upkeep.ingest import ingest
 from nanoclaw_memory.upkeep.metabolize import metabolize
 from nanoclaw_memory.upkeep.promote import promote
@@ -48,7 +48,7 @@ def _reindex(house: House, dry_run: bool) -> Done:
 
 
 def _expire(house: House, dry_run: bool) -> Done:
-    from nanoclaw_memory.entries import care
+    from nanoclaw_memory.entries import lifecycle as care
 
     if not house.has("entries"):
         return Done()
@@ -58,7 +58,7 @@ def _expire(house: House, dry_run: bool) -> Done:
 
 
 def _purge(house: House, dry_run: bool) -> Done:
-    from nanoclaw_memory.entries import care
+    from nanoclaw_memory.entries import lifecycle as care
 
     if not house.has("entries"):
         return Done()
@@ -66,7 +66,7 @@ def _purge(house: House, dry_run: bool) -> Done:
 
 
 def _archive(house: House, dry_run: bool) -> Done:
-    from nanoclaw_memory.entries import care
+    from nanoclaw_memory.entries import lifecycle as care
 
     if not house.has("entries"):
         return Done()

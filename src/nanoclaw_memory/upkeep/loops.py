@@ -11,7 +11,7 @@ from nanoclaw_memory.store.facts import FactTable
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Finding
 from nanoclaw_memory.upkeep import journal
-from nanoclaw_memory.upkeep.house import House
+from nanoclaw_memory.upkeep.context import House
 from nanoclaw_memory.upkeep.jobs import JOBS, Job
 from nanoclaw_memory.upkeep.journal import Ran
 from nanoclaw_memory.upkeep.scheduler import not_due

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from nanoclaw_memory.entries.poison import suspicions
+from nanoclaw_memory.intake.suspicion import suspicions
 from nanoclaw_memory.lessons.maturity import days, ripe
-from nanoclaw_memory.search import likeness
+from nanoclaw_memory.retrieval import similarity as likeness
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Lesson
 from nanoclaw_memory.upkeep import page
-from nanoclaw_memory.upkeep.house import Done, House
+from nanoclaw_memory.upkeep.context import Done, House
 from nanoclaw_memory.workspace.boot import SIZE_TARGETS
 
 PAGE = "SOUL.md"

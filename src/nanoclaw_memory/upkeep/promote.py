@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from nanoclaw_memory import secrets
-from nanoclaw_memory.entries.poison import suspicions
 from nanoclaw_memory.graph.extract import Manner, extract
-from nanoclaw_memory.search import likeness
-from nanoclaw_memory.search.likeness import sense
+from nanoclaw_memory.intake import secrets
+from nanoclaw_memory.intake.suspicion import suspicions
+from nanoclaw_memory.retrieval import similarity as likeness
+from nanoclaw_memory.retrieval.similarity import sense
+from nanoclaw_memory.store.key_normalisation import slot_of
 from nanoclaw_memory.store.names import fold
-from nanoclaw_memory.store.slots import slot_of
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Proposal
 from nanoclaw_memory.upkeep import page
+from nanoclaw_memory.upkeep.context import Done, House
 from nanoclaw_memory.upkeep.demote import demote
 from nanoclaw_memory.upkeep.harvest import Candidate, harvest
-from nanoclaw_memory.upkeep.house import Done, House
 from nanoclaw_memory.upkeep.wording import phrased
 
 PAGE = "MEMORY.md"

@@ -10,7 +10,7 @@ from pathlib import Path
 from nanoclaw_memory.errors import FileProblem, PathRefused
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.text import plural
-from nanoclaw_memory.upkeep.house import Done, House
+from nanoclaw_memory.upkeep.context import Done, House
 from nanoclaw_memory.upkeep.logbook import LogBlock, blocks, headings, logs
 from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.files import locked, newline_of, read_text, replace_text, split_lines

@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nanoclaw_memory import secrets
-from nanoclaw_memory.entries import care
+from nanoclaw_memory.entries import lifecycle as care
 from nanoclaw_memory.errors import FileProblem, InvalidValue, Refused, StoreBusy
+from nanoclaw_memory.intake import secrets
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Proposal
 from nanoclaw_memory.upkeep import page, versions
+from nanoclaw_memory.upkeep.context import House
 from nanoclaw_memory.upkeep.demote import MAX_BYTES, MAX_LINES, size_of
-from nanoclaw_memory.upkeep.house import House
 from nanoclaw_memory.upkeep.retain import with_archived
 from nanoclaw_memory.workspace.files import locked, read_text, replace_text
 from nanoclaw_memory.workspace.paths import ARCHIVE, within

@@ -14,7 +14,7 @@ from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NanoClawError, StoreBusy
 from nanoclaw_memory.types import JobRun, JobState
 from nanoclaw_memory.upkeep import journal
-from nanoclaw_memory.upkeep.house import Done, House
+from nanoclaw_memory.upkeep.context import Done, House
 from nanoclaw_memory.upkeep.jobs import JOBS, Job
 from nanoclaw_memory.upkeep.journal import Ran
 from nanoclaw_memory.upkeep.review import write_page

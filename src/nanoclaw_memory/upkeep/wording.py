@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nanoclaw_memory.entries.poison import suspicions
 from nanoclaw_memory.errors import ProviderError
-from nanoclaw_memory.search.likeness import lost
+from nanoclaw_memory.intake.suspicion import suspicions
+from nanoclaw_memory.retrieval.similarity import lost
 from nanoclaw_memory.text import one_line, plural
 
 if TYPE_CHECKING:

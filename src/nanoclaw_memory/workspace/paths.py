@@ -212,3 +212,21 @@ def _markdown_below(base: Path) -> Iterator[Path]:
             if path.is_symlink() and not path.resolve().is_relative_to(root):
                 continue
             yield path
+
+
+def agent_home(home: Home, group: str) -> Path:
+    """The HOME of a group's agent; its `.claude` holds settings and raw transcripts."""
+    return home.root / "data" / "sessions" / check_group(group)
+
+
+def files_below(folder: Path, suffix: str) -> list[Path]:
+    """The files under a directory, sorted; what a link leads to is left out."""
+    if not folder.is_dir() or folder.is_symlink():
+        return []
+    found = [
+        Path(where, name)
+        for where, _, names in os.walk(folder)
+        for name in names
+        if name.endswith(suffix) and not Path(where, name).is_symlink()
+    ]
+    return sorted(found)

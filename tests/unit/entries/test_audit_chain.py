@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nanoclaw_memory.clock import FixedClock
-from nanoclaw_memory.entries.chain import AuditLog, Link
+from nanoclaw_memory.entries.audit_log import AuditLog, Link
 from nanoclaw_memory.types import Scope
 
 
@@ -38,7 +38,7 @@ def test_a_changed_line_is_named(log: AuditLog) -> None:
 
 
 def test_a_changed_line_with_a_new_hash_breaks_the_next(log: AuditLog) -> None:
-    from nanoclaw_memory.entries import chain
+    from nanoclaw_memory.entries import audit_log as chain
 
     found = lines(log)
     record = json.loads(found[2])

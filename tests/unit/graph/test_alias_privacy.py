@@ -10,7 +10,7 @@ import pytest
 
 from nanoclaw_memory.errors import NotFound
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.search.expansion import other_names
+from nanoclaw_memory.retrieval.expansion import other_names
 from nanoclaw_memory.store.migrate import steps_of
 
 

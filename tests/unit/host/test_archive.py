@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nanoclaw_memory.clock import FixedClock
+from nanoclaw_memory.conversations.archive import archive, archives, normalised, render, said_in
+from nanoclaw_memory.conversations.transcripts import read_transcript, transcript_of
 from nanoclaw_memory.errors import FileProblem, PathRefused
-from nanoclaw_memory.host.archive import archive, archives, normalised, render, said_in
-from nanoclaw_memory.host.transcripts import read_transcript, transcript_of
 from nanoclaw_memory.types import Said, Transcript
 from nanoclaw_memory.workspace.paths import Home
 

@@ -17,7 +17,7 @@ class Weather(Plugin):
         return Draft("WEATHER", ("• It rains in Bonn.",), hits=1)
 
 
-def plugin(rooms):
+def plugin(context):
     return Weather()
 """
 

@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nanoclaw_memory.clock import stamp
+from nanoclaw_memory.conversations import anchors, topics
 from nanoclaw_memory.store.turns import Measure
-from nanoclaw_memory.turn import anchors, claims, entropy, loops, principles, recollect, topics, wording
+from nanoclaw_memory.turn import claims, entropy, loops, principles, recollect, wording
+from nanoclaw_memory.turn.context import E5_UNRELATED
 from nanoclaw_memory.turn.continuity import allot
 from nanoclaw_memory.turn.recollect import Recollection
-from nanoclaw_memory.turn.rooms import E5_UNRELATED
 from nanoclaw_memory.types import Exchange, ToolCall
 
 NOW = datetime(2026, 2, 23, 12, tzinfo=UTC)  # a Monday

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nanoclaw_memory.turn.spool import Spool
+from nanoclaw_memory.conversations.spool import Spool
 
 T0 = datetime(2026, 2, 23, 12, tzinfo=UTC)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pytest_httpserver import HTTPServer
 
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.search.likeness import lost
+from nanoclaw_memory.retrieval.similarity import lost
 from nanoclaw_memory.upkeep.wording import phrased
 
 NOTES = [

@@ -1,0 +1,1 @@
+"""Exchanges, sessions, topics, anchors, transcripts."""

@@ -1,0 +1,140 @@
+"""What every part of this room stands on: tables, audit log, domain files, and the scope's rights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from nanoclaw_memory.clock import Clock, stamp
+from nanoclaw_memory.entries import rules
+from nanoclaw_memory.entries.audit_log import AuditLog
+from nanoclaw_memory.entries.domains import Domains, domain_path
+from nanoclaw_memory.entries.limits import Limits
+from nanoclaw_memory.entries.rules import ORIGINS, TYPES
+from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound, PathRefused, Refused
+from nanoclaw_memory.settings import Settings
+from nanoclaw_memory.store.database import Database
+from nanoclaw_memory.store.entries import EntryTable
+from nanoclaw_memory.store.proposals import Proposals
+from nanoclaw_memory.text import one_line
+from nanoclaw_memory.types import Entry, Provenance, Scope
+from nanoclaw_memory.workspace.paths import Home, visible
+
+MAX_SESSION = 200
+
+
+class Room:
+    """The entries of one group as one scope may see and change them."""
+
+    def __init__(self, db: Database, home: Home, scope: Scope, settings: Settings, clock: Clock) -> None:
+        rules.choice("origin", scope.origin, ORIGINS)
+        self.db = db
+        self.table = EntryTable(db)
+        self.proposals = Proposals(db)
+        # Set by whoever knows the tombstones: they stand in another room.
+        self.forgotten: Callable[[str], bool] = lambda text: False
+        self.domains = Domains(
+            self.table, self.proposals, home.workspace(scope.group), clock, lambda text: self.forgotten(text)
+        )
+        self.home = home
+        # A session's name comes from outside: one line of bounded length.
+        self.scope = replace(scope, session_id=one_line(scope.session_id)[:MAX_SESSION])
+        self.audit_log = AuditLog(home.logs, self.scope, clock)
+        self.settings = settings
+        self.clock = clock
+        self.on_change: Callable[[Sequence[Entry], Sequence[Entry]], None] = lambda gone, come: None
+
+    def moment(self) -> str:
+        """Now, as stored."""
+        return stamp(self.clock.now())
+
+    def provenance(self, source: str = "") -> Provenance:
+        """Who writes: from the scope, never from arguments."""
+        return Provenance(self.scope.session_id, self.scope.group, self.moment(), self.scope.origin, source)
+
+    # ---- what the scope may see and do ----
+
+    def sees(self, entry_type: str) -> bool:
+        """Whether the scope may see the type's domain file: the same rule as for the file itself."""
+        return visible(self.scope, domain_path(entry_type), self.settings.privacy.shared_files)
+
+    def visible_types(self) -> tuple[str, ...]:
+        return tuple(kind for kind in TYPES if self.sees(kind))
+
+    def types(self, types: Iterable[str] | None) -> tuple[str, ...]:
+        """The types asked for, checked, that the scope may see."""
+        seen = self.visible_types()
+        if types is None:
+            return seen
+        return tuple(kind for kind in [rules.choice("type", kind, TYPES) for kind in types] if kind in seen)
+
+    def entry(self, entry_id: Any, field: str = "id") -> Entry:
+        """An entry of this group as stored, or an error that names the field."""
+        entry = self.table.get(entry_id) if isinstance(entry_id, str) else None
+        if entry is None or not self.sees(entry.type):
+            raise NotFound(
+                f"{field}: there is no entry {str(entry_id)[:80]} in this group", "see: ncm entries list"
+            )
+        return entry
+
+    def require_owner(self, what: str) -> None:
+        """Refuse what only a person may do."""
+        if not self.scope.private:
+            raise PathRefused(f"a shared scope may not {what}", "ask in private: without --shared")
+        if self.scope.origin != "owner":
+            raise Refused(f"only a person may {what}", "run it at the command line: ncm review")
+
+    def refuse_forgotten(self, *texts: str) -> None:
+        """Refuse what a person asked to forget."""
+        if any(self.forgotten(text) for text in texts if text):
+            raise Refused(
+                "content: a person asked to forget this",
+                'if it may come back: ncm forget --text "…" --allow',
+            )
+
+    def spend(self, kind: str) -> None:
+        """Count one more act of this session, or refuse it."""
+        own = self.settings.entries
+        limits = Limits(own.stores_per_session, own.supersedes_per_session, own.deletes_per_session)
+        limits.spend(self.db, self.scope, kind, self.clock.now().date().isoformat())
+
+    # ---- what every change does ----
+
+    def audit(self, event: str, entry_id: str, **details: Any) -> None:
+        """Into the log before the commit: the log may know of a change that failed, never the reverse."""
+        link = self.audit_log.append(event, entry_id, **details)
+        self.db.execute(
+            "INSERT INTO audit_anchor (id, seq, hash) VALUES (1, :seq, :hash) "
+            "ON CONFLICT (id) DO UPDATE SET seq = :seq, hash = :hash",
+            {"seq": link.seq, "hash": link.hash},
+        )
+
+    def supersede(self, target: Entry, successor: str) -> None:
+        """Retire an entry in favour of another; the first of two racing sessions wins."""
+        if not self.table.supersede(target.id, successor, self.moment()):
+            raise InvalidValue(f"supersedes: {target.id} is no longer current", "see: ncm entries show")
+        self.audit("supersede", target.id, by=successor)
+
+    def changed(self, gone: Sequence[Entry] = (), come: Sequence[Entry] = ()) -> list[str]:
+        """Bring domain files and published copies up to date after a commit.
+
+        Domain files are derived, so a failure to write one is a note, not an error.
+        """
+        self.on_change(gone, come)
+        notes = []
+        for kind in dict.fromkeys(entry.type for entry in (*gone, *come)):
+            left = [entry.id for entry in gone if entry.type == kind]
+            new = [entry for entry in come if entry.type == kind]
+            try:
+                note = self.domains.update(kind, left, new)
+            except (FileProblem, PathRefused) as error:
+                note = f"{domain_path(kind)} was not written: {error.message}"
+            if note:
+                notes.append(note)
+        return notes
+
+
+def held_key(entry_type: str, content: str) -> str:
+    """The key under which a held entry is offered for review, once."""
+    return f"{entry_type}\n{rules.normal(content)}"

@@ -1,1 +1,0 @@
-"""THIN faces: parse, call Memory, print."""

@@ -1,1 +1,0 @@
-"""FILE -> CHUNK -> INDEX."""

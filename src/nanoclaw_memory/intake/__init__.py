@@ -1,0 +1,1 @@
+"""What may come in: credentials, forgotten texts, suspicion, origin, limits."""

@@ -1,0 +1,127 @@
+"""The command line: `nanoclaw-memory` and its short form `ncm`."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from nanoclaw_memory.interfaces.cli.common import LazyGroup, global_options
+
+# name -> (module, what it does); the module is imported only when the command runs.
+COMMANDS = {
+    "init": ("workspace", "Create a home, or a group in it."),
+    "write": ("workspace", "Append a line to today's log."),
+    "log": ("workspace", "Show the entries of a day's log."),
+    "boot": ("workspace", "Print what an agent reads at session start."),
+    "get": ("workspace", "Print lines of a memory file."),
+    "project": ("project", "What a project's agents must know: list, new, show."),
+    "runbook": ("runbook", "How-tos: list, show."),
+    "policy": ("policy", "Rules before risky actions: add, list, check."),
+    "checkpoint": ("checkpoint", "Save the state before risk, compare, restore."),
+    "db": ("db", "Check the database files."),
+    "status": ("health", "Show what there is, at a glance."),
+    "doctor": ("health", "Check everything and name the command that helps."),
+    "models": ("models", "Fetch and check the models that run on this machine."),
+    "index": ("search", "Bring the search index up to date."),
+    "search": ("search", "Find lines in memory."),
+    "watch": ("search", "Keep the index up to date while files change."),
+    "corpus": ("search", "Domain documents: add, list, reindex, remove."),
+    "bench": ("search", "Compare embedders on your own notes."),
+    "graph": ("graph", "Facts and relations: search, add, relate, history, import, show, …"),
+    "entries": ("entries", "Store, list, show and delete typed entries."),
+    "recall": ("entries", "Recall what answers a question, within a token budget."),
+    "brief": ("entries", "Print what matters, for a session's start."),
+    "audit": ("audit", "Show what memory costs; check the audit log."),
+    "share": ("audit", "Publish entries to other groups."),
+    "turn": ("turn", "Print the blocks an agent gets before it answers."),
+    "lessons": ("lessons", "What corrections taught: list, show, add, retire, outcomes."),
+    "exchange": ("turn", "Archive what was asked and answered."),
+    "groups": ("groups", "Chats that have an agent of their own: add, list, remove."),
+    "tasks": ("tasks", "Scheduled tasks: add, list, pause, resume, remove, logs, run."),
+    "sessions": ("sessions", "Conversations: list, show, search, transcripts, archives, archive."),
+    "forget": ("forget", "Remove something for good, from everywhere."),
+    "import": ("importing", "Bring in what another memory exported."),
+    "install": ("install", "Put memory into Claude Code, Codex, Cursor, …"),
+    "uninstall": ("install", "Take it out again."),
+    "upkeep": ("upkeep", "Keep memory healthy; run it daily, or let cron do it."),
+    "review": ("upkeep", "Decide on what upkeep proposes."),
+    "heartbeat": ("upkeep", "Print the checklist of HEARTBEAT.md with its state."),
+    "install-cron": ("upkeep", "Have this machine run upkeep every hour."),
+    "hook": ("hook", "Answer an agent's hook."),
+    "mcp": ("mcp", "Serve memory to an MCP client."),
+    "serve": ("serve", "Serve hooks, MCP and an API from one process that stays warm."),
+    "config": ("config", "Show, read and change settings."),
+}
+
+
+@click.command(
+    cls=LazyGroup,
+    commands_table=COMMANDS,
+    params=global_options(),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 done, 1 failed, 2 refused. Every command takes --json.",
+)
+@click.version_option(package_name="nanoclaw-memory", prog_name="nanoclaw-memory")
+def cli() -> None:
+    """Persistent, layered memory for AI agents.
+
+    \b
+    ncm init                                      create ~/.nanoclaw
+    ncm write "Chose SQLite" --tag decision -i 0.9
+    ncm boot                                      what an agent reads at start
+    """
+
+
+def _told(error: OSError, as_json: bool) -> int:
+    """A full disk or a missing permission in one line: the machine's trouble is no bug of ours."""
+    from nanoclaw_memory.interfaces.cli.common import report_error
+
+    if error.filename is None:  # only what is written has no name: the output itself
+        _drop_output()
+        as_json = False
+    what = error.filename or "the output"
+    told = f"{what} cannot be used: {error.strerror or error}"
+    return report_error("OSError", told, "check free disk space and permissions", 1, as_json)
+
+
+def _drop_output() -> None:
+    """Keep Python from complaining at exit about what could not be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command; every outcome becomes an exit code, never a traceback for a user's mistake."""
+    from nanoclaw_memory.errors import NanoClawError
+    from nanoclaw_memory.interfaces.cli.common import report_error
+
+    # A short command makes too little garbage to look for; importing alone would set the collector off ten times.
+    gc.set_threshold(100_000, 10, 10)
+    # One query's vector arithmetic is too small for threads: they would only burn CPU while waiting.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    as_json = "--json" in given
+    try:
+        code = cli.main(given, prog_name="ncm", standalone_mode=False)
+    except click.ClickException as error:
+        hint = error.ctx.command_path + " --help" if isinstance(error, click.UsageError) and error.ctx else ""
+        message = error.format_message()
+        if isinstance(error, click.exceptions.NoArgsIsHelpError):  # its message is the whole help
+            if not as_json:
+                click.echo(f"{message}\n", err=True)
+            message = "a command is missing"
+        code = report_error("Usage", message, f"see: {hint}" if hint else "", 2, as_json)
+    except NanoClawError as error:
+        code = report_error(type(error).__name__, error.message, error.hint, error.exit_code, as_json)
+    except (click.Abort, KeyboardInterrupt):
+        code = 130
+    except BrokenPipeError:
+        _drop_output()  # the reader went away
+        code = 0
+    except OSError as error:
+        code = _told(error, as_json)
+    gc.freeze()  # all goes away with the process: the interpreter need not search it for cycles first
+    sys.exit(code if isinstance(code, int) else 0)

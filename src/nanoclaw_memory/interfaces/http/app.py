@@ -1,0 +1,109 @@
+"""The application on loopback: the JSON API, MCP at /mcp, and a sign of life, behind one guard."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.datastructures import Headers, QueryParams
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from nanoclaw_memory import __version__
+from nanoclaw_memory.errors import InvalidValue, NanoClawError
+from nanoclaw_memory.interfaces.http import routes
+from nanoclaw_memory.interfaces.http.api import routes as api_routes
+from nanoclaw_memory.interfaces.http.api import scope_of, told
+from nanoclaw_memory.interfaces.http.auth import Guard
+from nanoclaw_memory.interfaces.http.mcp_proxy import ASKER
+from nanoclaw_memory.interfaces.http.operations import TABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp.server.mcpserver import MCPServer
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from nanoclaw_memory.interfaces.http.pool import Resident
+
+__all__ = ["application", "routes"]
+
+
+def application(resident: Resident, servers: Mapping[str, MCPServer], token: str, port: int) -> ASGIApp:
+    """Everything that is served over HTTP."""
+    agents = {tools: _agent_app(server) for tools, server in servers.items()}
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with contextlib.AsyncExitStack() as stack:
+            for server in servers.values():
+                await stack.enter_async_context(server.session_manager.run())
+            yield
+
+    app = Starlette(
+        routes=[
+            Route("/healthz", _healthz, methods=["GET"]),
+            *api_routes(resident, TABLE),
+            Route("/mcp", _ForAsker(agents)),
+        ],
+        lifespan=lifespan,
+        exception_handlers={HTTPException: _plain_error, 500: _bug},
+    )
+    return Guard(app, token, port)
+
+
+def _agent_app(server: MCPServer) -> ASGIApp:
+    # Stateless: every request names its own scope, and a restart of ours costs a client nothing.
+    return server.streamable_http_app(stateless_http=True, json_response=True)
+
+
+class _ForAsker:
+    """Chooses the set of tools and notes who asks, for /mcp."""
+
+    def __init__(self, agents: Mapping[str, ASGIApp]) -> None:
+        self._agents = agents
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        query, headers = QueryParams(scope["query_string"]), Headers(scope=scope)
+        tools = query.get("tools") or headers.get("x-nanoclaw-tools") or "core"
+        try:
+            if tools not in self._agents:
+                raise InvalidValue(f"there is no set of tools {tools[:40]!r}", "give core or all")
+            # Sessions have limits; a client that names none shares one with others for a day.
+            today = f"mcp-http-{datetime.now():%Y-%m-%d}"
+            asker = scope_of(query, headers, "agent", today)
+        except NanoClawError as error:
+            await told(error)(scope, receive, send)
+            return
+        ASKER.set((asker, None))
+        await self._agents[tools](scope, receive, send)
+
+
+async def _healthz(request: Request) -> Response:
+    return JSONResponse({"ok": True, "version": __version__})
+
+
+async def _plain_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    kinds = {404: "NotFound", 405: "WrongMethod"}
+    body = {
+        "type": kinds.get(error.status_code, "Refused"),
+        "message": error.detail,
+        "hint": "see: GET /api/v1/openapi.json",
+    }
+    return JSONResponse({"ok": False, "error": body}, error.status_code, error.headers)
+
+
+async def _bug(request: Request, error: Exception) -> Response:
+    body = {
+        "type": "InternalError",
+        "message": "something failed inside",
+        "hint": "the server's log says more",
+    }
+    return JSONResponse({"ok": False, "error": body}, 500)

@@ -1,0 +1,1 @@
+"""Sources to passages, index, candidates, ranking."""

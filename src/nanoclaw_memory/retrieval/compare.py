@@ -1,0 +1,118 @@
+"""Embedders compared on a person's own notes: which finds a chunk by what is left of one sentence of it."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nanoclaw_memory.errors import InvalidValue, ProviderError
+from nanoclaw_memory.retrieval import ranking
+from nanoclaw_memory.retrieval.indexer import Index
+from nanoclaw_memory.retrieval.vectoring import Progress
+from nanoclaw_memory.store.keywords import spaced, terms_of
+from nanoclaw_memory.text import content_words, words
+from nanoclaw_memory.types import Compared
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.providers.embedder import Embedder
+
+_SENTENCE = re.compile(r"(?<=[.!?。])\s+|\n+")
+MIN_WORDS = 4
+FEWEST = 5
+
+Scores = Callable[[str], dict[int, float]]
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A chunk, and one of its sentences without its telling words."""
+
+    text: str
+    question: str
+
+
+def compare(index: Index, texts: int, progress: Progress | None = None) -> list[Compared]:
+    """Words alone, each configured embedder alone, and both fused."""
+    pairs = _pairs(index, texts)
+    if len(pairs) < FEWEST:
+        raise InvalidValue(
+            f"only {len(pairs)} chunks are long enough", "write more notes, then: nanoclaw-memory index"
+        )
+    by_words = _word_scores([pair.text for pair in pairs])
+    found = [_measured("keyword", pairs, by_words)]
+    chain = index.embedder()
+    for member in chain.members if chain else ():
+        try:
+            by_meaning = _vector_scores(member, [pair.text for pair in pairs], progress)
+            found.append(_measured(member.identity.key, pairs, by_meaning))
+            found.append(_measured("hybrid with it", pairs, _both(by_words, by_meaning, member.weights)))
+        except ProviderError as error:
+            found.append(Compared(member.identity.key, 0.0, 0.0, 0.0, 0.0, error.message))
+    return found
+
+
+def _pairs(index: Index, wanted: int) -> list[_Pair]:
+    """Chunks spread over the index, each with a vague form of its sentence that says most."""
+    chosen: list[tuple[str, str]] = []
+    rows = index.chunks.database.rows("SELECT text FROM chunks ORDER BY id * 2654435761 % 4294967296")
+    for (text,) in rows:
+        sentences = [part.strip() for part in _SENTENCE.split(text) if len(content_words(part)) >= MIN_WORDS]
+        if sentences and len(chosen) < wanted:
+            chosen.append((text, max(sentences, key=lambda sentence: len(set(content_words(sentence))))))
+    common = Counter(word for text, _ in chosen for word in set(content_words(text)))
+    return [_Pair(text, _vague(sentence, common)) for text, sentence in chosen]
+
+
+def _vague(sentence: str, common: Counter[str]) -> str:
+    """The sentence without the rarer half of its words: as somebody asks who forgot how it was put."""
+    telling = sorted(set(content_words(sentence)), key=lambda word: (common[word], word))
+    dropped = set(telling[: len(telling) // 2])
+    return " ".join(word for word in words(sentence) if word not in dropped)
+
+
+def _word_scores(texts: Sequence[str]) -> Scores:
+    bags = [set(words(spaced(text))) for text in texts]
+    held = {term: sum(term in bag for bag in bags) for bag in bags for term in bag}
+
+    def scores(question: str) -> dict[int, float]:
+        asked = [term for term in terms_of(question) if term in held]
+        return {
+            number: sum(1 / held[term] for term in asked if term in bag) for number, bag in enumerate(bags)
+        }
+
+    return scores
+
+
+def _vector_scores(member: Embedder, texts: Sequence[str], progress: Progress | None) -> Scores:
+    import numpy as np
+
+    parts = []
+    for start in range(0, len(texts), 32):
+        parts.append(member.embed_documents(texts[start : start + 32]))
+        if progress:
+            progress(member.identity.model, min(start + 32, len(texts)), len(texts))
+    matrix = np.concatenate(parts)
+    return lambda question: dict(enumerate((matrix @ member.embed_query(question)).tolist()))
+
+
+def _both(first: Scores, second: Scores, weights: tuple[float, float]) -> Scores:
+    return lambda question: ranking.fused(first(question), second(question), weights)
+
+
+def _measured(name: str, pairs: Sequence[_Pair], scores: Scores) -> Compared:
+    places, began = [], time.monotonic()
+    for number, pair in enumerate(pairs):
+        found = scores(pair.question)
+        places.append(1 + sum(score > found[number] for score in found.values()))
+    took = (time.monotonic() - began) * 1000 / len(pairs)
+    return Compared(
+        name,
+        sum(place == 1 for place in places) / len(places),
+        sum(place <= 5 for place in places) / len(places),
+        sum(1 / place for place in places) / len(places),
+        took,
+    )

@@ -1,0 +1,255 @@
+"""Bring an index up to date with its files: read, cut, store, embed; one process at a time, resumable."""
+
+from __future__ import annotations
+
+import fcntl
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from nanoclaw_memory import private
+from nanoclaw_memory.errors import FileProblem, ReadOnlyStore
+from nanoclaw_memory.providers.embedder import Chain
+from nanoclaw_memory.retrieval.chunker import Chunking, chunks_of
+from nanoclaw_memory.retrieval.prepare import prepared
+from nanoclaw_memory.retrieval.scanner import Scan, Seen, scan
+from nanoclaw_memory.retrieval.vectoring import Progress, Vectoring, answering
+from nanoclaw_memory.store.chunks import Chunks, FileRow, NewChunk
+from nanoclaw_memory.text import fingerprint, plural
+from nanoclaw_memory.types import Chunk, Indexed
+from nanoclaw_memory.workspace.files import read_text
+
+SMALL_FILES = 64
+SMALL_BYTES = 1_000_000
+SMALL_TEXTS = 32
+
+Files = Callable[[], Iterable[tuple[str, Path]]]
+Reader = Callable[[Path], str]
+Cutter = Callable[[str, str, Chunking], list[Chunk]]
+
+
+def read_markdown(path: Path) -> str:
+    """A memory file's text; binary content is refused aloud."""
+    text = read_text(path)
+    if "\x00" in text:
+        raise FileProblem(f"{path.name} is a binary file", "only text belongs in memory")
+    return text
+
+
+@dataclass(frozen=True)
+class Index:
+    """One search index and what it is made from."""
+
+    chunks: Chunks
+    lock: Path
+    files: Files
+    chunking: Chunking
+    embedder: Callable[[], Chain | None]  # asked only when vectors are wanted
+    read: Reader = read_markdown
+    cut: Cutter = field(default=chunks_of)
+    forget: Callable[[str], str] = lambda text: text  # takes forgotten lines out, and keeps their places
+
+    def scan(self) -> Scan:
+        """What changed on disk since the last run; only looks."""
+        return scan(self.files(), self.chunks.files(), self.chunking.key)
+
+    def run(self, rebuild: bool = False, progress: Progress | None = None) -> Indexed:
+        """Do everything there is to do; killed at any point, the next run goes on from there."""
+        began = time.monotonic()
+        if self.chunks.database.read_only:
+            raise ReadOnlyStore(
+                "the index cannot be written: the home is read-only",
+                f"searching works all the same; else: chmod -R u+w {self.lock.parent}",
+            )
+        with self._alone() as alone:
+            if not alone:
+                return self._report(Scan((), (), {}), 0, (_BUSY,), began)
+            if rebuild:
+                self.chunks.mark_stale()
+            found = self.scan()
+            work = self._vectoring(progress)
+            recut = self._recut(found) if work else ()
+            announced = self._announced(work, recut)
+            self._store(found, set(found.changed) - set(recut), progress)
+            embedded = self._swap(recut, found, work) if work and recut else 0
+            if work:
+                embedded += self._fill(work, found, embedded)
+        return self._report(
+            found, embedded, tuple(dict.fromkeys(work.said)) if work else (), began, announced
+        )
+
+    def refresh(self, embed: bool) -> list[str]:
+        """Take in small changes on the way to a search and say what is missing; never waits for others."""
+        found = self.scan()
+        work = self._vectoring(None) if embed else None
+        if not found.stale and (work is None or work.complete):
+            return []
+        if self.chunks.database.read_only:
+            return self._refresh_copy(found, work)
+        recut = self._recut(found)
+        changed = set(found.changed) - set(recut)
+        if len(changed) > SMALL_FILES or sum(seen.size for seen in changed) > SMALL_BYTES:
+            return [f"index: {plural(len(changed), 'file')} changed since; run: nanoclaw-memory index"]
+        with self._alone() as alone:
+            if not alone:
+                return [_BUSY]
+            self._store(found, changed, None)
+            said = self._recut_few(recut, found, work) if recut else []
+            return said + self._embed_few(work) if work else said
+
+    def _refresh_copy(self, found: Scan, work: Vectoring | None) -> list[str]:
+        """Take in what changed for this process alone; no vectors, they would have to be made every time."""
+        self._store(found, found.changed, None)
+        if work is None or work.complete:
+            return []
+        return ["vectors: the home is read-only, so what is new is found by its words alone"]
+
+    def answering(self) -> str:
+        """The key of the model whose vectors answer: the configured one's only when they are complete."""
+        return answering(self.chunks)
+
+    def _vectoring(self, progress: Progress | None) -> Vectoring | None:
+        chain = self.embedder()
+        return Vectoring(self.chunks, chain, progress) if chain else None
+
+    def _recut(self, found: Scan) -> tuple[Seen, ...]:
+        """Files that only the way of cutting changed for: their old chunks answer until vectors are ready."""
+        if not answering(self.chunks):
+            return ()
+        return tuple(
+            seen
+            for seen in found.changed
+            if (known := found.known.get(seen.relative))
+            and (known.size, known.mtime_ns) == (seen.size, seen.mtime_ns)
+        )
+
+    def _announced(self, work: Vectoring | None, recut: Sequence[Seen]) -> tuple[str, ...]:
+        lines = []
+        if recut:
+            lines.append(f"{plural(len(recut), 'file')} cut anew; the old index answers until that is done")
+        if work and work.replacing:
+            lines.append(f"embedded anew by {work.chain.identity.key} in place of {work.replacing}")
+        return tuple(lines)
+
+    def _swap(self, recut: Sequence[Seen], found: Scan, work: Vectoring) -> int:
+        """Cut files anew once all of their new chunks have vectors; an outage leaves the old ones in place."""
+        embedded = 0
+        if _installed(work.chain):
+            embedded = work.ahead(self._new_chunks(recut, work.progress))
+        if not work.said:
+            self._store(found, set(recut), work.progress)
+        return embedded
+
+    def _fill(self, work: Vectoring, found: Scan, ahead: int) -> int:
+        """Embed what is stored and drop vectors that nothing needs: not those made ahead of a cut to come."""
+        swapped = not work.said
+        if not swapped and work.replacing:
+            return 0  # the old chunks have the old vectors, the new model only works for the new chunks
+        embedded = work.fill(fallbacks=True)
+        if swapped and work.complete and (found.stale or embedded or ahead):
+            work.prune()
+        return embedded
+
+    def _new_chunks(self, recut: Sequence[Seen], progress: Progress | None) -> Iterator[NewChunk]:
+        for done, seen in enumerate(recut, 1):
+            with suppress(FileNotFoundError, FileProblem):  # said when it is stored
+                yield from self._cut(seen.relative, self.read(seen.path))
+            if progress:
+                progress("files cut anew", done, len(recut))
+
+    def _recut_few(self, recut: Sequence[Seen], found: Scan, work: Vectoring | None) -> list[str]:
+        """Cut a small memory anew on the way to a search; a large one goes on as it is."""
+        if work and self.chunks.count()[1] <= SMALL_TEXTS:
+            self._swap(recut, found, work)
+            return []
+        if work is None:
+            return []  # words find as much in the old chunks
+        anew = f"{plural(len(recut), 'file')} must be cut anew; the old index answers until then"
+        return [f"index: {anew}; run: nanoclaw-memory index"]
+
+    def _embed_few(self, work: Vectoring) -> list[str]:
+        """Embed what little is missing; never the whole index on the way to an answer."""
+        waiting = len(self.chunks.pending(work.chain.identity.key, SMALL_TEXTS + 1))
+        if waiting <= SMALL_TEXTS:
+            work.deadline = time.monotonic() + work.chain.timeout
+            work.fill(fallbacks=False)
+            return work.said
+        if not _installed(work.chain):
+            return ["vectors: the model is not installed; run: nanoclaw-memory models install"]
+        if work.replacing:
+            return []  # the search says who answers instead
+        return ["vectors: not all chunks are embedded yet; run: nanoclaw-memory index"]
+
+    def _store(self, found: Scan, changed: Collection[Seen], progress: Progress | None) -> None:
+        for path in found.removed:
+            self.chunks.remove_file(path)
+        for done, seen in enumerate((seen for seen in found.changed if seen in changed), 1):
+            self._take(seen, found.known.get(seen.relative))
+            if progress:
+                progress("files", done, len(changed))
+
+    def _take(self, seen: Seen, known: FileRow | None) -> None:
+        """Read one file and store its chunks, or the reason why it has none."""
+        row = FileRow(0, seen.relative, seen.size, seen.mtime_ns, "", self.chunking.key, "")
+        try:
+            text = self.read(seen.path)
+        except FileNotFoundError:
+            self.chunks.remove_file(seen.relative)  # it vanished between the look and the reading
+            return
+        except FileProblem as problem:
+            self.chunks.put_file(replace(row, skipped=problem.message), ())
+            return
+        print_ = fingerprint(text)
+        if known and known.fingerprint == print_ and known.chunking == self.chunking.key:
+            self.chunks.touch_file(known, seen.size, seen.mtime_ns)
+            return
+        self.chunks.put_file(replace(row, fingerprint=print_), self._cut(seen.relative, text))
+
+    def _cut(self, relative: str, text: str) -> list[NewChunk]:
+        return prepared(relative, self.cut(relative, self.forget(text), self.chunking))
+
+    def _report(
+        self,
+        found: Scan,
+        embedded: int,
+        said: tuple[str, ...],
+        began: float,
+        announced: tuple[str, ...] = (),
+    ) -> Indexed:
+        files, chunks = self.chunks.count()
+        work = self._vectoring(None)
+        whole = work is None or work.complete
+        pending = 0 if work is None or whole else len(self.chunks.pending(work.chain.identity.key))
+        return Indexed(
+            files,
+            chunks,
+            len(found.changed),
+            len(found.removed),
+            embedded,
+            pending,
+            self.chunks.skipped(),
+            said,
+            round((time.monotonic() - began) * 1000, 1),
+            announced,
+        )
+
+    @contextmanager
+    def _alone(self) -> Iterator[bool]:
+        """Whether this process may index now; it never waits for another that does."""
+        private.make_folder(self.lock.parent)
+        with open(self.lock, "a", opener=private.opener) as handle:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+                return
+            yield True
+
+
+def _installed(chain: Chain) -> bool:
+    return all(getattr(member, "installed", True) for member in chain.members)
+
+
+_BUSY = "index: another process is indexing; what it has done so far is searched"

@@ -1,0 +1,79 @@
+"""What of a chunk is indexed: its words, what they stand under, and the text that is embedded."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from datetime import date
+
+from nanoclaw_memory.retrieval.chunker import without_speaker
+from nanoclaw_memory.store.chunks import NewChunk
+from nanoclaw_memory.types import Chunk
+from nanoclaw_memory.workspace import log
+
+MAX_EMBEDDED = 6_000
+_NOT_WORDS = re.compile(r"[\W_]+")
+
+
+def prepared(relative: str, chunks: Sequence[Chunk]) -> list[NewChunk]:
+    """A file's chunks with their keyword fields and the fingerprints of their embedded texts."""
+    bodies = [body_of(chunk) for chunk in chunks]
+    return [
+        NewChunk(
+            chunk, bodies[place], _near(chunks, bodies, place), around_of(relative, chunk), _print(chunk)
+        )
+        for place, chunk in enumerate(chunks)
+    ]
+
+
+def _print(chunk: Chunk) -> bytes:
+    return hashlib.sha256(embedded_text(chunk).encode("utf-8", "surrogatepass")).digest()
+
+
+def _near(chunks: Sequence[Chunk], bodies: Sequence[str], place: int) -> str:
+    """The turns before and after a turn: an answer rarely repeats the words of its question."""
+    if chunks[place].grain != "turn":
+        return ""
+    beside = (other for other in (place - 1, place + 1) if 0 <= other < len(chunks))
+    return "\n".join(bodies[other] for other in beside if chunks[other].grain == "turn")
+
+
+def body_of(chunk: Chunk) -> str:
+    """The words themselves: no speaker's name, no log label."""
+    if chunk.grain == "turn":
+        return without_speaker(chunk.text)
+    if chunk.grain == "line":
+        first, newline, rest = chunk.text.partition("\n")
+        entry = log.parse_line(first)
+        return (entry.text if entry else first) + newline + rest
+    return chunk.text
+
+
+def around_of(relative: str, chunk: Chunk) -> str:
+    """What the chunk stands under: file name, headings, speaker, tag and day in words."""
+    name = _NOT_WORDS.sub(" ", relative.rpartition("/")[2].removesuffix(".md"))
+    entry = log.parse_line(chunk.text.partition("\n")[0]) if chunk.grain == "line" else None
+    tag = entry.tag if entry else ""
+    return "\n".join(
+        part for part in (name, chunk.heading, chunk.speaker, tag, _day_words(chunk.day)) if part
+    )
+
+
+def embedded_text(chunk: Chunk) -> str:
+    """What the embedder reads."""
+    body = body_of(chunk)
+    if chunk.speaker:
+        text = f'{chunk.speaker} said, "{body}"'
+    elif chunk.grain == "line":
+        text = body
+    else:
+        text = f"{chunk.heading}\n{body}" if chunk.heading else body
+    return text[:MAX_EMBEDDED]
+
+
+def _day_words(day: str) -> str:
+    try:
+        return date.fromisoformat(day).strftime("%A %d %B %Y") if day else ""
+    except ValueError:
+        return ""

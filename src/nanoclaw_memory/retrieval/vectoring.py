@@ -1,0 +1,126 @@
+"""Vectors for what an index holds: batch by batch, for each model of the chain; the old ones serve till then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from nanoclaw_memory.errors import ProviderError
+from nanoclaw_memory.retrieval.prepare import embedded_text
+from nanoclaw_memory.store.chunks import Chunks, NewChunk
+from nanoclaw_memory.types import Chunk
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.providers.embedder import Chain, Embedder
+
+BATCH = 64
+_ANSWERING = "answering"
+
+Progress = Callable[[str, int, int], None]
+
+
+def answering(chunks: Chunks) -> str:
+    """The key of the model whose vectors last covered the whole index; nothing before the first time."""
+    return chunks.meta(_ANSWERING) or ""
+
+
+@dataclass
+class Vectoring:
+    """One run over one index with one chain; `said` gathers what went wrong."""
+
+    chunks: Chunks
+    chain: Chain
+    progress: Progress | None = None
+    deadline: float | None = None
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the first model has a vector of every chunk, as the last run found."""
+        return self._complete(self.chain.members[0])
+
+    @property
+    def replacing(self) -> str:
+        """The key of the model that answers while the configured one is not yet complete; or nothing."""
+        old = answering(self.chunks)
+        return "" if old == self.chain.identity.key else old
+
+    def fill(self, fallbacks: bool) -> int:
+        """Embed what has no vector yet; gives how many texts were embedded.
+
+        A fallback without vectors of its own could not answer, so a full run fills those too.
+        """
+        done = 0
+        whole: list[str] = []
+        for member in self.chain.members if fallbacks else self.chain.members[:1]:
+            if self._complete(member):
+                whole.append(member.identity.key)
+                continue
+            waiting = self.chunks.pending(member.identity.key)
+            embedded = self._fill(member, waiting)
+            done += embedded
+            if embedded == len(waiting):
+                whole.append(member.identity.key)
+        self._settle(whole)
+        return done
+
+    def ahead(self, new: Iterable[NewChunk]) -> int:
+        """Embed texts that are about to be stored, so that they are never without vectors."""
+        member, done = self.chain.members[0], 0
+        batch: dict[bytes, Chunk] = {}
+        for one in new:
+            batch.setdefault(one.fingerprint, one.chunk)
+            if len(batch) == BATCH:
+                done += self._embed_missing(member, batch)
+                batch = {}
+            if self.said:
+                return done
+        return done + self._embed_missing(member, batch)
+
+    def prune(self) -> None:
+        """Drop what no chunk and no configured model needs."""
+        self.chunks.prune_vectors([identity.key for identity in self.chain.identities])
+
+    def _fill(self, member: Embedder, waiting: Sequence[tuple[bytes, int]]) -> int:
+        for start in range(0, len(waiting), BATCH):
+            batch = waiting[start : start + BATCH]
+            stored = self.chunks.load(chunk for _, chunk in batch)
+            if not self._embed(member, {print_: stored[chunk].chunk for print_, chunk in batch}):
+                return start
+            if self.progress:
+                self.progress("embeddings", start + len(batch), len(waiting))
+        return len(waiting)
+
+    def _embed_missing(self, member: Embedder, batch: dict[bytes, Chunk]) -> int:
+        missing = self.chunks.without_vector(member.identity.key, list(batch))
+        if not missing or not self._embed(member, {print_: batch[print_] for print_ in missing}):
+            return 0
+        return len(missing)
+
+    def _embed(self, member: Embedder, batch: dict[bytes, Chunk]) -> bool:
+        from nanoclaw_memory.store.vectors import coded
+
+        try:
+            vectors = member.embed_documents(
+                [embedded_text(chunk) for chunk in batch.values()], self.deadline
+            )
+        except ProviderError as error:
+            self.said.append(f"vectors: {error.message}" + (f"; {error.hint}" if error.hint else ""))
+            return False
+        self.chunks.put_vectors(member.identity.key, coded(list(batch), vectors))
+        return True
+
+    def _complete(self, member: Embedder) -> bool:
+        return self.chunks.meta(f"complete:{member.identity.key}") == str(self.chunks.generation())
+
+    def _settle(self, whole: Sequence[str]) -> None:
+        """Note who covers everything; the first model takes over when it does, and the one before it goes."""
+        generation = str(self.chunks.generation())
+        for key in whole:
+            if self.chunks.meta(f"complete:{key}") != generation:
+                self.chunks.set_meta(f"complete:{key}", generation)
+        first = self.chain.identity.key
+        if first in whole and answering(self.chunks) != first:
+            self.chunks.set_meta(_ANSWERING, first)
+            self.prune()

@@ -1,1 +1,0 @@
-"""INDEX -> HITS -> RECALL."""

@@ -1,0 +1,253 @@
+"""A facts.db of the older systems: its tables are set aside and kept, every row moves into ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from nanoclaw_memory.clock import moment_of, stamp
+from nanoclaw_memory.store.facts import digest, unspaced
+from nanoclaw_memory.store.key_normalisation import slot_of
+from nanoclaw_memory.store.names import fold
+
+KEPT = "before_nanoclaw_"  # the old tables stay under this name, with whatever columns they had
+_TABLES = ("facts", "relations", "aliases", "co_occurrences", "growth_vectors", "vector_outcomes")
+_DERIVED = ("facts_fts", "relations_fts")
+
+
+def adopt(connection: Any) -> Callable[[Any], None] | None:
+    """Rename the tables of an older system; gives what moves their rows, or None for a new file."""
+    found = [name for name in _TABLES if _exists(connection, name)]
+    if not found:
+        return None
+    for name in _DERIVED:
+        connection.execute(f'DROP TABLE IF EXISTS "{name}"')
+    for name in found:
+        marks = {"name": name}
+        attached = connection.execute(
+            "SELECT type, name FROM sqlite_schema WHERE tbl_name = :name AND type IN ('index', 'trigger')"
+            " AND sql IS NOT NULL",
+            marks,
+        ).fetchall()
+        for kind, own in attached:
+            quoted = own.replace('"', '""')
+            connection.execute(f'DROP {kind} "{quoted}"')
+        connection.execute(f'ALTER TABLE "{name}" RENAME TO "{KEPT}{name}"')
+    return lambda connected: _move(connected, found)
+
+
+def _move(connection: Any, found: list[str]) -> None:
+    for name in found:
+        # What no step of ours replaced (lessons, say) goes back under its own name.
+        if not _exists(connection, name):
+            connection.execute(f'ALTER TABLE "{KEPT}{name}" RENAME TO "{name}"')
+    kept = [name for name in found if _exists(connection, KEPT + name)]
+    moved: dict[int, int] = _facts(connection) if "facts" in kept else {}
+    if "relations" in kept:
+        _relations(connection)
+    if "aliases" in kept:
+        _aliases(connection)
+    if "co_occurrences" in kept:
+        _links(connection, moved)
+    if "growth_vectors" in kept:
+        _lessons(connection)
+    if "vector_outcomes" in kept:
+        _outcomes(connection)
+
+
+def _facts(connection: Any) -> dict[int, int]:
+    """Move the facts; gives for every old id the id of the fact that now stands for it."""
+    moved: dict[int, int] = {}
+    seen: dict[tuple[str, str, str], int] = {}
+    for row in _rows(connection, "facts"):
+        entity, key, value = (str(row.get(name) or "") for name in ("entity", "key", "value"))
+        if not (entity.strip() and key.strip() and value.strip()):
+            continue
+        identity = (fold(entity), slot_of(key), digest(value))
+        if identity in seen:
+            moved[row["rowid"]] = seen[identity]
+            _merge(connection, seen[identity], row)
+            continue
+        moved[row["rowid"]] = seen[identity] = row["rowid"]
+        _learn(connection, entity)
+        created = _moment(row.get("created_at"))
+        new = {
+            "id": row["rowid"],
+            "entity": entity,
+            "key": key,
+            "value": value,
+            "category": str(row.get("category") or "fact"),
+            "source": row.get("source"),
+            "created_at": created,
+            "last_accessed": row.get("last_accessed"),
+            "access_count": int(row.get("access_count") or 0),
+            "permanent": int(bool(row.get("permanent"))),
+            "decay_score": row.get("decay_score"),
+            "activation": _number(row.get("activation"), 1.0),
+            "importance": _number(row.get("importance"), 0.5),
+            "valid_from": created,
+            "name": identity[0],
+            "slot": identity[1],
+            "digest": identity[2],
+            "spaced": unspaced(entity, key, value),
+        }
+        _insert(connection, "facts", new)
+    return moved
+
+
+def _merge(connection: Any, fact_id: int, row: dict[str, Any]) -> None:
+    """The same fact again: its counts add up, its warmth is the higher one."""
+    connection.execute(
+        "UPDATE facts SET access_count = access_count + :count, activation = max(activation, :activation),"
+        " importance = max(importance, :importance), permanent = max(permanent, :permanent) WHERE id = :id",
+        {
+            "id": fact_id,
+            "count": int(row.get("access_count") or 0),
+            "activation": _number(row.get("activation"), 0.0),
+            "importance": _number(row.get("importance"), 0.0),
+            "permanent": int(bool(row.get("permanent"))),
+        },
+    )
+
+
+def _relations(connection: Any) -> None:
+    seen: set[tuple[str, str, str]] = set()
+    for row in _rows(connection, "relations"):
+        subject, predicate, object_ = (
+            str(row.get(name) or "") for name in ("subject", "predicate", "object")
+        )
+        identity = (fold(subject), slot_of(predicate), fold(object_))
+        if not all(identity) or identity in seen:
+            continue
+        seen.add(identity)
+        _learn(connection, subject)
+        _learn(connection, object_)
+        created = _moment(row.get("created_at"))
+        new = {
+            "id": row["rowid"],
+            "subject": subject,
+            "predicate": predicate,
+            "object": object_,
+            "source": row.get("source"),
+            "created_at": created,
+            "valid_from": created,
+            "subject_name": identity[0],
+            "slot": identity[1],
+            "object_name": identity[2],
+            "spaced": unspaced(subject, predicate, object_),
+        }
+        _insert(connection, "relations", new)
+
+
+def _aliases(connection: Any) -> None:
+    for row in _rows(connection, "aliases"):
+        alias, entity = str(row.get("alias") or ""), str(row.get("entity") or "")
+        if alias.strip() and entity.strip():
+            _learn(connection, alias)
+            _learn(connection, entity)
+            new = {"alias": alias, "entity": entity, "name": fold(alias), "target": fold(entity)}
+            _insert(connection, "aliases", new)
+
+
+def _links(connection: Any, moved: dict[int, int]) -> None:
+    """Links named facts by number, or in one system by a text that holds the number or `entity.key`."""
+    named = {
+        f"{entity}.{key}".casefold(): fact_id
+        for fact_id, entity, key in connection.execute("SELECT id, entity, key FROM facts")
+    }
+    for row in _rows(connection, "co_occurrences"):
+        ends = [_fact_id(row.get(side), moved, named) for side in ("fact_a", "fact_b")]
+        if None in ends or ends[0] == ends[1]:
+            continue
+        connection.execute(
+            "INSERT INTO co_occurrences (fact_a, fact_b, weight, last_wired)"
+            " VALUES (:a, :b, :weight, :wired) ON CONFLICT (fact_a, fact_b)"
+            " DO UPDATE SET weight = max(weight, :weight)",
+            {
+                "a": min(end for end in ends if end is not None),
+                "b": max(end for end in ends if end is not None),
+                "weight": _number(row.get("weight"), 1.0),
+                "wired": row.get("last_wired"),
+            },
+        )
+
+
+def _lessons(connection: Any) -> None:
+    """Move the lessons; their vectors are left behind, because nobody says who made them."""
+    for row in _rows(connection, "growth_vectors"):
+        trigger, lesson = (str(row.get(name) or "").strip() for name in ("trigger_pattern", "lesson_text"))
+        if not (trigger or lesson):
+            continue
+        metabolized = bool(row.get("is_metabolized"))
+        new = {
+            "id": row["rowid"],
+            "trigger_pattern": trigger or lesson,
+            "lesson_text": lesson or trigger,
+            "principle": row.get("principle"),
+            "effectiveness_score": _number(row.get("effectiveness_score"), 1.0),
+            "injection_count": int(_number(row.get("injection_count"), 0)),
+            "maturity_days": int(_number(row.get("maturity_days"), 0)),
+            "is_metabolized": int(metabolized),
+            "activation": _number(row.get("activation"), 1.0),
+            "created_at": _moment(row.get("created_at")),
+            "state": "metabolized" if metabolized else "active",
+            "origin": "import",
+        }
+        _insert(connection, "growth_vectors", new)
+
+
+def _outcomes(connection: Any) -> None:
+    known = {row[0] for row in connection.execute("SELECT id FROM growth_vectors").fetchall()}
+    for row in _rows(connection, "vector_outcomes"):
+        if row.get("vector_id") in known:
+            columns = ("vector_id", "query_text", "pre_entropy", "post_entropy", "user_feedback", "helped")
+            new = {name: row.get(name) for name in columns}
+            new["user_feedback"] = new["user_feedback"] or "neutral"
+            new["injection_time"] = _moment(row.get("injection_time"))
+            _insert(connection, "vector_outcomes", new)
+
+
+def _fact_id(said: Any, moved: dict[int, int], named: dict[str, int]) -> int | None:
+    text = str(said if said is not None else "").strip()
+    if text.isdecimal():
+        return moved.get(int(text))
+    return named.get(text.casefold())
+
+
+def _rows(connection: Any, name: str) -> list[dict[str, Any]]:
+    cursor = connection.execute(f'SELECT rowid AS rowid, * FROM "{KEPT}{name}" ORDER BY rowid')  # noqa: S608
+    rows = cursor.fetchall()
+    if not rows:
+        return []
+    columns = ["rowid", *(row[1] for row in connection.execute(f'PRAGMA table_info("{KEPT}{name}")'))]
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def _insert(connection: Any, table: str, row: dict[str, Any]) -> None:
+    columns, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
+    connection.execute(f"INSERT INTO {table} ({columns}) VALUES ({marks}) ON CONFLICT DO NOTHING", row)  # noqa: S608
+
+
+def _learn(connection: Any, label: str) -> None:
+    name = fold(label)
+    _insert(connection, "names", {"name": name, "label": label, "mirror": name[::-1]})
+
+
+def _exists(connection: Any, name: str) -> bool:
+    sql = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = :name"
+    return bool(connection.execute(sql, {"name": name}).fetchall())
+
+
+def _moment(text: Any) -> str:
+    """A time as we store it; what is no time becomes 'always'."""
+    try:
+        return stamp(moment_of(str(text)))
+    except (ValueError, OverflowError):
+        return ""
+
+
+def _number(value: Any, otherwise: float) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return otherwise

@@ -1,0 +1,281 @@
+"""Helpers for other SDKs, against the SDKs themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from nanoclaw_memory.workspace.notes import NotesError
+
+
+@pytest.fixture
+def tool(memory):
+    pytest.importorskip("anthropic")
+    from nanoclaw_memory.interfaces.sdk.anthropic import MemoryTool
+
+    return MemoryTool(memory)
+
+
+def call(tool, command, **fields):
+    return tool.call({"command": command, **fields})
+
+
+def refused(tool, command, **fields):
+    from anthropic.lib.tools import ToolError
+
+    with pytest.raises(ToolError) as error:
+        call(tool, command, **fields)
+    return str(error.value)
+
+
+def test_the_memory_tool_declares_itself_as_the_api_wants(tool):
+    assert tool.to_dict() == {"type": "memory_20250818", "name": "memory"}
+
+
+def test_the_six_commands_answer_in_the_documented_words(tool, memory):
+    path = "/memories/plan.md"
+    assert (
+        call(tool, "create", path=path, file_text="one\ntwo\nthree\n")
+        == f"File created successfully at: {path}"
+    )
+    assert refused(tool, "create", path=path, file_text="x") == f"Error: File {path} already exists"
+    viewed = call(tool, "view", path=path)
+    assert viewed.startswith(f"Here's the content of {path} with line numbers:\n     1\tone\n     2\ttwo\n")
+    assert call(tool, "view", path=path, view_range=[2, 2]).endswith("     2\ttwo")
+    edited = call(tool, "str_replace", path=path, old_str="two", new_str="2")
+    assert edited.startswith("The memory file has been edited.\n")
+    assert "     2\t2" in edited
+    assert "did not appear verbatim" in refused(tool, "str_replace", path=path, old_str="nope", new_str="x")
+    assert (
+        call(tool, "insert", path=path, insert_line=0, insert_text="zero\n")
+        == f"The file {path} has been edited."
+    )
+    assert "[0, 4]" in refused(tool, "insert", path=path, insert_line=99, insert_text="x")
+    listed = call(tool, "view", path="/memories")
+    assert listed.startswith("Here're the files and directories up to 2 levels deep in /memories")
+    assert f"\t{path}" in listed
+    moved = "/memories/old/plan.md"
+    assert call(tool, "rename", old_path=path, new_path=moved) == f"Successfully renamed {path} to {moved}"
+    assert memory.get("memory/notes/old/plan.md").text == "zero\none\n2\nthree\n"
+    assert call(tool, "delete", path="/memories/old") == "Successfully deleted /memories/old"
+    assert (
+        refused(tool, "view", path=moved) == f"The path {moved} does not exist. Please provide a valid path."
+    )
+
+
+def test_an_ambiguous_replacement_names_the_lines(tool):
+    call(tool, "create", path="/memories/a.md", file_text="x\ny\nx\n")
+    message = refused(tool, "str_replace", path="/memories/a.md", old_str="x", new_str="z")
+    assert "Multiple occurrences of old_str `x` in lines: 1, 3" in message
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/etc/passwd", "memories/x", "/memories/../../MEMORY.md", "/memories/%2e%2e/x.md", "/memories/..\\x",
+     "/memoriesx/a", "/memories/a\x00b", "/memories/" + "a" * 300],
+)  # fmt: skip
+def test_no_path_leaves_the_notes(tool, path):
+    for command, fields in (("view", {}), ("create", {"file_text": "x"}), ("delete", {})):
+        assert "memories" in refused(tool, command, path=path, **fields)
+
+
+def test_a_link_out_of_the_notes_is_refused(tool, memory, tmp_path):
+    (tmp_path / "secret.md").write_text("secret")
+    folder = memory.home.workspace("main") / "memory" / "notes"
+    folder.mkdir(parents=True)
+    (folder / "link.md").symlink_to(tmp_path / "secret.md")
+    assert "symlink" in refused(tool, "view", path="/memories/link.md")
+
+
+def test_the_root_itself_stays(tool):
+    assert "itself" in refused(tool, "delete", path="/memories")
+    assert "itself" in refused(tool, "rename", old_path="/memories", new_path="/memories/x")
+
+
+def test_notes_are_found_by_search_and_hold_no_credentials(tool, memory):
+    token = "ghp_" + "".join(chr(ord("a") + number * 7 % 26) + str(number * 3 % 10) for number in range(18))
+    call(
+        tool, "create", path="/memories/deploy.md", file_text=f"The rollout uses blue-green. token {token}\n"
+    )
+    assert token not in memory.get("memory/notes/deploy.md").text
+    memory.index()
+    assert any(
+        hit.path == "memory/notes/deploy.md" for hit in memory.search("blue-green rollout", fast=True).hits
+    )
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["path", "file_text", "old_str", "new_str", "insert_line", "view_range"]),
+        st.text() | st.integers() | st.none(),
+    ),
+    st.sampled_from(["view", "create", "str_replace", "insert", "delete", "rename", "x"]),
+)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_command_is_done_or_refused_in_words(memory, fields, command):
+    try:
+        assert memory.notes.run({**fields, "command": command})
+    except NotesError as error:
+        assert error.message
+    outside = [path for path in memory.home.root.rglob("*") if path.is_file() and "notes" not in path.parts]
+    assert (memory.home.root / "workspace" / "MEMORY.md") in outside
+
+
+def test_what_a_person_asked_to_forget_comes_back_neither_as_a_note_nor_as_a_policy(tool, memory):
+    from nanoclaw_memory.errors import Refused
+
+    memory.write("The code word is plumblossom")
+    memory.forget(text="plumblossom", agreed=lambda pages: True)
+    assert "asked to forget" in refused(
+        tool, "create", path="/memories/a.md", file_text="plumblossom again\n"
+    )
+    with pytest.raises(Refused, match="asked to forget"):
+        memory.policy_add("Never say plumblossom", "talk", "ask first")
+
+
+def test_an_agents_session_survives_a_restart_and_is_recalled_later(open_memory):
+    pytest.importorskip("agents")
+    from agents.memory import Session
+
+    from nanoclaw_memory.interfaces.sdk.openai_agents import MemorySession
+
+    memory = open_memory(session="chat-1")
+    memory.init()
+    session = MemorySession(memory)
+    assert isinstance(session, Session)
+
+    async def talk():
+        await session.add_items([{"role": "user", "content": "We chose PostgreSQL for the ledger."}])
+        await session.add_items(
+            [{"role": "assistant", "content": [{"type": "output_text", "text": "Noted: PostgreSQL."}]}]
+        )
+
+    asyncio.run(talk())
+    again = MemorySession(open_memory(session="chat-1"))
+    items = asyncio.run(again.get_items())
+    assert [item["role"] for item in items] == ["user", "assistant"]
+    assert asyncio.run(again.get_items(limit=1))[0]["role"] == "assistant"
+    assert asyncio.run(again.pop_item())["role"] == "assistant"
+    asyncio.run(again.clear_session())
+    assert asyncio.run(again.get_items()) == []
+    later = open_memory(session="chat-2").before_turn("Which database did we choose for the ledger?")
+    assert "PostgreSQL" in later.text
+
+
+def test_an_agent_of_the_sdk_runs_with_our_session(open_memory):
+    pytest.importorskip("agents")
+    from agents import Agent, RunConfig, Runner, set_tracing_disabled
+    from agents.items import ModelResponse
+    from agents.models.interface import Model, ModelProvider
+    from agents.usage import Usage
+    from openai.types.responses import ResponseOutputMessage, ResponseOutputText
+
+    from nanoclaw_memory.interfaces.sdk.openai_agents import MemorySession
+
+    set_tracing_disabled(True)
+    seen: list[object] = []
+
+    class Echo(Model):
+        async def get_response(self, system_instructions, input, *args, **kwargs):
+            seen.append(input)
+            text = ResponseOutputText(type="output_text", text=f"answer {len(seen)}", annotations=[])
+            message = ResponseOutputMessage(
+                id="m", type="message", role="assistant", status="completed", content=[text]
+            )
+            return ModelResponse(output=[message], usage=Usage(), response_id=None)
+
+        def stream_response(self, *args, **kwargs):
+            raise AssertionError("nothing is streamed here")
+
+    class Provider(ModelProvider):
+        def get_model(self, model_name):
+            return Echo()
+
+    memory = open_memory(session="run-1")
+    memory.init()
+    config = RunConfig(model_provider=Provider())
+    for question in ("first question", "second question"):
+        asyncio.run(
+            Runner.run(Agent(name="a", model="m"), question, session=MemorySession(memory), run_config=config)
+        )
+    assert "first question" in json.dumps(seen[1], default=str)
+    assert "answer 1" in json.dumps(seen[1], default=str)
+
+
+def test_the_langgraph_store_keeps_finds_filters_and_lists(open_memory):
+    pytest.importorskip("langgraph.store.base")
+    from langgraph.store.base import InvalidNamespaceError
+
+    from nanoclaw_memory.interfaces.sdk.langgraph import MemoryStore
+
+    memory = open_memory()
+    memory.init()
+    store = MemoryStore(memory)
+    store.put(("users", "mara"), "food", {"text": "likes green tea", "rank": 2})
+    store.put(("users", "mara"), "work", {"text": "runs the payment API", "rank": 5})
+    store.put(("users", "jonas"), "food", {"text": "likes coffee", "rank": 1})
+    again = MemoryStore(open_memory())
+    assert again.get(("users", "mara"), "food").value == {"text": "likes green tea", "rank": 2}
+    assert [item.key for item in again.search(("users", "mara"), query="which tea is liked?")] == ["food"]
+    assert [item.key for item in again.search(("users",), filter={"rank": {"$gte": 2}})] == ["work", "food"]
+    assert again.list_namespaces(prefix=("users",)) == [("users", "jonas"), ("users", "mara")]
+    assert again.list_namespaces(suffix=("mara",)) == [("users", "mara")]
+    assert again.list_namespaces(max_depth=1) == [("users",)]
+    again.put(("users", "mara"), "food", {"text": "likes cocoa"})
+    assert again.search(("users", "mara"), query="tea") == []
+    again.delete(("users", "mara"), "food")
+    assert again.get(("users", "mara"), "food") is None
+    assert asyncio.run(again.aget(("users", "jonas"), "food")).value["rank"] == 1
+    with pytest.raises(InvalidNamespaceError):
+        again.put((), "x", {})
+
+
+def test_the_agent_sdks_callbacks_inject_capture_and_never_block(memory, monkeypatch):
+    from nanoclaw_memory.errors import StoreError
+    from nanoclaw_memory.interfaces.sdk.claude_agent import hook_callbacks
+
+    memory.fact_upsert("Keystone", "port", "3000", "project")
+    callbacks = hook_callbacks(memory)
+    asked = {"prompt": "What port does Keystone run on?", "session_id": "s1"}
+    first = asyncio.run(callbacks["UserPromptSubmit"](asked, None, {}))["hookSpecificOutput"]
+    assert "# Soul" in first["additionalContext"]
+    assert "Keystone.port = 3000" in first["additionalContext"]
+    second = asyncio.run(callbacks["UserPromptSubmit"](asked, None, {}))
+    assert "# Soul" not in json.dumps(second)
+    assert asyncio.run(callbacks["Stop"]({"last_assistant_message": "3000"}, None, {})) == {}
+    assert memory.drain() == 1
+
+    def broken(message):
+        raise StoreError("gone")
+
+    monkeypatch.setattr(memory, "before_turn", broken)
+    assert asyncio.run(callbacks["UserPromptSubmit"](asked, None, {})) == {}
+
+
+def test_the_agent_sdk_takes_our_hooks(memory):
+    sdk = pytest.importorskip("claude_agent_sdk", reason="the Claude Agent SDK is not installed")
+    from nanoclaw_memory.interfaces.sdk.claude_agent import hooks
+
+    assert set(sdk.ClaudeAgentOptions(hooks=hooks(memory)).hooks) == {
+        "UserPromptSubmit",
+        "PreCompact",
+        "Stop",
+    }
+
+
+@pytest.mark.parametrize("example", ["anthropic_memory_tool", "openai_agents_session", "langgraph_store"])
+def test_the_examples_run(example, tmp_path, ncm_process):
+    import subprocess
+    import sys
+
+    path = Path(__file__).parents[2] / "examples" / f"{example}.py"
+    done = subprocess.run(
+        [sys.executable, str(path), str(tmp_path / "home")], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()

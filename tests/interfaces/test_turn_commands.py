@@ -1,0 +1,171 @@
+"""Turns, exchanges, sessions and lessons on the command line; third-party plugins."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+PAGE = Path(__file__).parents[2] / "docs" / "plugins.md"
+
+
+def test_turn_prints_blocks_and_json_has_the_promised_keys(ncm):
+    ncm("init")
+    ncm("graph", "add", "Keystone", "port", "3000", "--category", "project")
+    said = ncm("turn", "What port does Keystone run on?")
+    assert said.code == 0
+    assert "• Keystone.port = 3000" in said.out
+    assert "continuity: " in said.err
+    result = ncm("turn", "What port does Keystone run on?", "--session", "s7", "--json").json
+    assert {"blocks", "skipped", "notes", "took_ms"} <= set(result)
+    assert set(result["blocks"][0]) == {"label", "text", "tokens"}
+    assert {"plugin", "reason"} == set(result["skipped"][0])
+
+
+def test_turn_reads_a_long_message_from_standard_input(ncm):
+    ncm("init")
+    assert ncm("turn", "-", "--json", stdin="hello " * 200_000).json["blocks"] == []
+
+
+def test_exchange_add_gives_an_id_and_later_sessions_remember(ncm):
+    ncm("init")
+    added = ncm(
+        "exchange", "add", "--user", "The Zephyr launch is in October", "--agent", "Noted", "--session", "s1"
+    )
+    assert added.code == 0
+    more = ncm("exchange", "add", "-u", "And the party?", "-a", "Friday", "--session", "s1", "--json").json
+    assert (more["id"], more["new"]) == (2, True)
+    assert "in October" in ncm("turn", "When is the Zephyr launch?", "--session", "s2").out
+    listed = ncm("sessions", "list", "--json").json["sessions"]
+    assert [(one["session_id"], one["exchanges"]) for one in listed] == [("s1", 2)]
+    assert len(ncm("sessions", "show", "s1", "--json").json["exchanges"]) == 2
+    hits = ncm("sessions", "search", "Zephyr", "--json").json["hits"]
+    assert hits[0]["exchange_id"] == 1
+    assert ncm("sessions", "show", "nope").code == 2
+
+
+def test_state_survives_between_processes(ncm_process):
+    ncm_process("init")
+    ncm_process("exchange", "add", "-u", "Fix it", "-a", "Pushed to main", "--session", "a")
+    ncm_process("exchange", "add", "-u", "Don't push to main", "-a", "Sorry", "--session", "a")
+    ran = ncm_process("turn", "Push the other fix", "--session", "b")
+    assert "• Don't push to main [consent]" in ran.out
+    assert ncm_process("lessons", "list", "--json").json["lessons"][0]["injections"] == 1
+
+
+def test_an_empty_exchange_and_a_bad_moment_are_refused(ncm):
+    ncm("init")
+    assert ncm("exchange", "add", "--user", " ", "--agent", "").code == 2
+    assert ncm("exchange", "add", "--user", "x", "--at", "soon").code == 2
+    assert ncm("turn", "x", "--session", "s" * 300).code == 2
+
+
+def test_lessons_can_be_taught_shown_judged_and_retired(ncm):
+    ncm("init")
+    added = ncm(
+        "lessons", "add", "Ask before deleting a branch", "--when", "clean up branches", "--json"
+    ).json
+    assert {"id", "trigger", "lesson", "principle", "effectiveness", "injections", "state"} <= set(added)
+    assert ncm("lessons", "outcomes", str(added["id"]), "--good").code == 2
+    ncm("turn", "Delete the old branch", "--session", "s")
+    assert ncm("lessons", "outcomes", str(added["id"]), "--good").code == 0
+    shown = ncm("lessons", "show", str(added["id"])).out
+    assert "helped (good feedback" in shown
+    assert ncm("lessons", "retire", str(added["id"]), "--reason", "done", "--json").json["state"] == "retired"
+    assert ncm("lessons", "list", "--state", "active").out.strip() == "No lessons yet."
+    assert ncm("lessons", "list", "--state", "odd").code == 2
+    assert ncm("lessons", "show", "99").code == 2
+
+
+# ---- plugins of others ----
+
+
+def example() -> str:
+    """The plugin that docs/plugins.md shows."""
+    found = re.search(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert found
+    return found.group(1)
+
+
+def install(home: Path, name: str, source: str) -> None:
+    folder = home / "extensions" / name
+    folder.mkdir(parents=True)
+    (folder / "plugin.py").write_text(source, encoding="utf-8")
+
+
+def allow(home: Path, *names: str, **settings) -> None:
+    tree = {"plugins": {"allow": ["graph-memory", *names], "entries": settings}}
+    (home / "nanoclaw.json").write_text(json.dumps(tree), encoding="utf-8")
+
+
+def test_the_documented_plugin_runs_once_a_person_allows_it(ncm, home):
+    ncm("init")
+    install(home, "open-tasks", example())
+    (home / "workspace" / "memory" / "active-context.md").write_text("## Open Questions\n- Which queue?\n")
+    assert "OPEN TASKS" not in ncm("turn", "What is open?").out
+    allow(home, "open-tasks", **{"open-tasks": {"most": 1, "priority": 1}})
+    said = ncm("turn", "What is open?")
+    assert said.out.startswith("[OPEN TASKS]\n")
+    assert "• Which queue?" in said.out
+
+
+def test_a_folder_alone_runs_nothing(ncm, home):
+    ncm("init")
+    install(home, "evil", "raise SystemExit('ran')")
+    said = ncm("turn", "hello")
+    assert said.code == 0
+    assert "evil" not in said.err
+
+
+def test_a_project_file_cannot_allow_a_plugin(ncm, home, tmp_path, monkeypatch):
+    ncm("init")
+    install(home, "evil", "print('ran')\ndef plugin(context): raise ValueError('ran')")
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "nanoclaw.json").write_text(json.dumps({"plugins": {"allow": ["evil"]}}))
+    monkeypatch.chdir(project)
+    said = ncm("turn", "hello")
+    assert said.code == 0
+    assert "evil" not in said.err
+
+
+def test_a_plugin_that_cannot_be_loaded_is_named_and_the_turn_succeeds(ncm, home):
+    ncm("init")
+    install(home, "broken", "import no_such_module")
+    install(home, "odd", "def plugin(context): return 42")
+    allow(home, "broken", "odd", "missing", "../../etc")
+    result = ncm("turn", "hello", "--json")
+    reasons = {note["plugin"]: note["reason"] for note in result.json["notes"]}
+    assert result.code == 0
+    assert "ModuleNotFoundError" in reasons["broken"]
+    assert "not a Plugin" in reasons["odd"]
+    assert "no installed package offers it" in reasons["missing"]
+    assert "a plugin's name is" in reasons["../../etc"]
+
+
+def test_a_plugin_that_hangs_raises_prints_or_floods_never_spoils_the_turn(ncm_process, home):
+    ncm_process("init")
+    head = "from nanoclaw_memory.turn.plugin import Draft, Plugin\n"
+    acts = {
+        "hangs": "import time; time.sleep(600)",
+        "raises": "raise RuntimeError('no')",
+        "prints": "print('noise'); return Draft('NOISE', ('ok',))",
+        "floods": "return Draft('FLOOD', ('word ' * 2_000_000,))",
+    }
+    for name, act in acts.items():
+        install(
+            home,
+            name,
+            f"{head}class P(Plugin):\n    timeout_ms = 100\n    def before_turn(self, message, moment):\n"
+            f"        {act}\ndef plugin(context): return P()\n",
+        )
+    allow(home, *acts)
+    ran = ncm_process("turn", "hello", "--json")
+    assert ran.code == 0
+    result = ran.json
+    reasons = {note["plugin"]: note["reason"] for note in result["skipped"] + result["notes"]}
+    assert "time limit of 100 ms" in reasons["hangs"]
+    assert "RuntimeError: no" in reasons["raises"]
+    assert "dropped" in reasons["prints"]
+    assert "cut" in reasons["floods"]
+    assert {block["label"] for block in result["blocks"]} == {"NOISE", "FLOOD"}
