@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 from typing import Protocol
+
+import msgspec
 
 from nanoclaw_memory.errors import SettingsError
 
@@ -17,8 +18,7 @@ class Clock(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class SystemClock:
+class SystemClock(msgspec.Struct, frozen=True):
     """The machine's clock; an empty zone means the machine's own."""
 
     timezone: str = ""
@@ -27,8 +27,7 @@ class SystemClock:
         return datetime.now(UTC).astimezone(zone(self.timezone))
 
 
-@dataclass
-class FixedClock:
+class FixedClock(msgspec.Struct):
     """A clock that stands still until told to move; for tests, demos and simulations."""
 
     moment: datetime

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from nanoclaw_memory import private
 from nanoclaw_memory.clock import Clock, stamp
 
 
-@dataclass(frozen=True)
-class Telemetry:
+class Telemetry(msgspec.Struct, frozen=True):
     """Appends events; a failure to write never disturbs the caller."""
 
     path: Path

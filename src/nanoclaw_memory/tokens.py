@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 Counter = Callable[[str], int]
 
@@ -157,8 +158,7 @@ def _sound(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-@dataclass(frozen=True)
-class _Table:
+class _Table(msgspec.Struct, frozen=True):
     """What is one token: single characters, words with an apostrophe, marks, and words by two letters."""
 
     chars: frozenset[str]

@@ -11,10 +11,10 @@ import os
 import shutil
 import signal
 import sys
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from msgspec.structs import replace
 from word_hash import WordHashEmbedder
 
 from nanoclaw_memory import Memory, Scope

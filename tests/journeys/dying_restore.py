@@ -12,10 +12,10 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from dying_forget import TEXT, open_memory, traces
+from msgspec.structs import replace
 
 from nanoclaw_memory import Memory
 from nanoclaw_memory.workspace.restore import restore

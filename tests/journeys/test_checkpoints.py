@@ -9,11 +9,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from nanoclaw_memory.errors import (
     CorruptDatabase,
@@ -29,7 +29,7 @@ from nanoclaw_memory.workspace.restore import finish, restore
 # Lines for a process of its own, which opens the home given to it.
 PROCESS = """
 import os, signal, sys
-from dataclasses import replace
+from msgspec.structs import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from nanoclaw_memory.clock import FixedClock

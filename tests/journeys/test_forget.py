@@ -409,7 +409,7 @@ def test_a_reader_that_holds_an_old_state_makes_it_say_so(
 
 
 def _forget_within(memory: Memory, wait_ms: int):
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from nanoclaw_memory.upkeep.forget import Asked, Forgetting
 

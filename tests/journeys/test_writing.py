@@ -6,11 +6,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from nanoclaw_memory.errors import FileProblem
 from nanoclaw_memory.memory import Memory

@@ -6,10 +6,10 @@ import hashlib
 import os
 import time
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from nanoclaw_memory.errors import NotFound, ProviderError
 from nanoclaw_memory.providers import models

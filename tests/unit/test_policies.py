@@ -5,13 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from nanoclaw_memory.errors import FileProblem, InvalidValue
 from nanoclaw_memory.memory import Memory

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+import msgspec
 
 from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.text import one_line
@@ -47,8 +48,7 @@ _KINDS: tuple[tuple[str, float, re.Pattern[str]], ...] = (
 )
 
 
-@dataclass(frozen=True)
-class Anchor:
+class Anchor(msgspec.Struct, frozen=True):
     """A moment worth holding on to."""
 
     kind: str

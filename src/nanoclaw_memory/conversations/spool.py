@@ -7,10 +7,11 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.private import make_folder
@@ -24,8 +25,7 @@ LOOKED_BACK = 5  # a client notes an interruption as a turn of the person's
 COMPARED = 4_000  # characters of a question by which it is known again
 
 
-@dataclass(frozen=True)
-class Spoken:
+class Spoken(msgspec.Struct, frozen=True):
     """A question and its answer, waiting to be archived."""
 
     session: str
@@ -35,8 +35,7 @@ class Spoken:
     at: datetime
 
 
-@dataclass(frozen=True)
-class _Record:
+class _Record(msgspec.Struct, frozen=True):
     """One line of the spool."""
 
     at: datetime
@@ -46,8 +45,7 @@ class _Record:
     text: str
 
 
-@dataclass(frozen=True)
-class Spool:
+class Spool(msgspec.Struct, frozen=True):
     """The things said in one group: `spool.jsonl` is written by hooks, `taken-*.jsonl` wait to be archived."""
 
     folder: Path

@@ -7,8 +7,9 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from nanoclaw_memory.text import STOP_WORDS
 
@@ -18,8 +19,7 @@ MOST_READ = 1_500  # characters that tell what a text is about
 _TOKEN = re.compile(r"[^\W_][\w'’-]*|[.!?;:,()\n\"“”`]", re.UNICODE)
 
 
-@dataclass(frozen=True)
-class Topic:
+class Topic(msgspec.Struct, frozen=True):
     """A topic and its state; `freshness` falls with every mention in a row."""
 
     label: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.entries import rules

@@ -5,9 +5,11 @@ from __future__ import annotations
 import difflib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.clock import stamp
@@ -41,15 +43,13 @@ _LONG = 100_000  # characters; beyond this the count would take seconds, the est
 Files = Callable[[], Iterable[tuple[str, Path]]]
 
 
-@dataclass(frozen=True)
-class _Source:
+class _Source(msgspec.Struct, frozen=True):
     name: str
     category: str  # system_prompt, memory_md, domains, brief, on_demand
     text: str
 
 
-@dataclass(frozen=True)
-class _Statement:
+class _Statement(msgspec.Struct, frozen=True):
     text: str
     source: str
     entry: Entry | None = None

@@ -9,9 +9,10 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import StoreError
@@ -22,8 +23,7 @@ GENESIS = "0" * 64
 _TAIL = 65_536
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(msgspec.Struct, frozen=True):
     """Where a line stands in the chain."""
 
     seq: int

@@ -5,8 +5,9 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.clock import stamp
@@ -28,8 +29,7 @@ FACTS_HEADING = "### Known Facts"
 _BEHAVIORAL_SHARE = 0.7
 
 
-@dataclass(frozen=True)
-class BriefLimits:
+class BriefLimits(msgspec.Struct, frozen=True):
     """Whichever is reached first ends the brief."""
 
     entries: int = 50
@@ -73,8 +73,7 @@ def within_time(work: Callable[[], Brief], seconds: float) -> Brief | None:
     return outcome
 
 
-@dataclass(frozen=True)
-class _Line:
+class _Line(msgspec.Struct, frozen=True):
     text: str
     entry: BriefEntry
     order: tuple[int, str, str]  # priority, then oldest first: a new entry leaves the lines before it alone

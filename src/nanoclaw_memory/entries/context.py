@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.entries import rules

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.entries.lines import masked, safe_line
@@ -31,8 +32,7 @@ def domain_path(entry_type: str) -> str:
     return f"{FOLDER}/{entry_type}.md"
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """A domain file as it is on disk."""
 
     body: str
@@ -40,8 +40,7 @@ class Page:
     edited: bool
 
 
-@dataclass(frozen=True)
-class Lost:
+class Lost(msgspec.Struct, frozen=True):
     """A line of a domain file whose entry no database knows."""
 
     line: int

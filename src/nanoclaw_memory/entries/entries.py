@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.entries import rules

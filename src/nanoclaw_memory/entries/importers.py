@@ -6,10 +6,11 @@ import json
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.entries.migrate import parts, read, type_of
@@ -24,8 +25,7 @@ MAX_FILES = 20_000
 MAX_SAID = 100_000  # characters of one turn; an archive must stay a file that can be read
 
 
-@dataclass(frozen=True)
-class ImportedEntry:
+class ImportedEntry(msgspec.Struct, frozen=True):
     """One entry to be, with the file and line it comes from."""
 
     type: str
@@ -34,8 +34,7 @@ class ImportedEntry:
     tags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class ImportedRelation:
+class ImportedRelation(msgspec.Struct, frozen=True):
     """A relation to be, with the file and line it comes from."""
 
     subject: str
@@ -44,14 +43,13 @@ class ImportedRelation:
     source: str
 
 
-@dataclass
-class Imports:
+class Imports(msgspec.Struct):
     """Everything that a file or folder holds."""
 
-    entries: list[ImportedEntry] = field(default_factory=list)
-    relations: list[ImportedRelation] = field(default_factory=list)
-    conversations: list[Transcript] = field(default_factory=list)
-    unplaced: list[str] = field(default_factory=list)
+    entries: list[ImportedEntry] = msgspec.field(default_factory=list)
+    relations: list[ImportedRelation] = msgspec.field(default_factory=list)
+    conversations: list[Transcript] = msgspec.field(default_factory=list)
+    unplaced: list[str] = msgspec.field(default_factory=list)
 
 
 def bring(kind: str, path: Path) -> Imports:

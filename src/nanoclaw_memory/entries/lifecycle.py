@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import timedelta
+
+import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.entries import rules
@@ -21,8 +23,7 @@ STALE_DAYS = 30
 OWN_KINDS = ("held", "archive", "domain-edit")
 
 
-@dataclass(frozen=True)
-class Swept:
+class Swept(msgspec.Struct, frozen=True):
     """What a sweep did."""
 
     expired: int = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from nanoclaw_memory.errors import Refused
 from nanoclaw_memory.store.database import Database
@@ -10,8 +10,7 @@ from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Scope
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """How often a session may store, supersede and delete."""
 
     stores: int = 20

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from nanoclaw_memory.entries.rules import MAX_CONTENT
 from nanoclaw_memory.text import one_line, slug, words
@@ -60,8 +61,7 @@ _FRONT_MATTER = re.compile(r"---\n.*?\n(?:---|\.\.\.)\n", re.DOTALL)
 _DAILY = re.compile(r"memory/\d{4}-\d{2}-\d{2}\.md\Z")
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(msgspec.Struct, frozen=True):
     """A heading, a statement (a bullet or paragraph on one line), or what is neither: code, a table."""
 
     line: int
@@ -69,8 +69,7 @@ class Part:
     text: str
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """A line that becomes an entry."""
 
     type: str
@@ -80,8 +79,7 @@ class Candidate:
     priority: str = "medium"
 
 
-@dataclass(frozen=True)
-class Unplaced:
+class Unplaced(msgspec.Struct, frozen=True):
     """A line that does not, and why."""
 
     line: int
@@ -172,14 +170,13 @@ def parts(text: str) -> Iterator[Part]:
     yield from reader.rest()
 
 
-@dataclass
-class _Reader:
+class _Reader(msgspec.Struct):
     """Reads a page line by line."""
 
     start: int = 0
-    words: list[str] = field(default_factory=list)
+    words: list[str] = msgspec.field(default_factory=list)
     lead: str = ""  # of the bullets above that end with a colon
-    above: list[tuple[int, str]] = field(default_factory=list)
+    above: list[tuple[int, str]] = msgspec.field(default_factory=list)
     inside: str = ""  # the end of what is being skipped: a code block or a comment
     table: bool = False
 

@@ -7,9 +7,10 @@ import math
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, time
 from typing import Any
+
+import msgspec
 
 from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.errors import InvalidValue
@@ -43,8 +44,7 @@ _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Zs", "Zl", "Zp")
 _EDGE = "\"'`“”‘’«».,;:!?()[]{}…"
 
 
-@dataclass(frozen=True)
-class Draft:
+class Draft(msgspec.Struct, frozen=True):
     """What a caller may say about a new entry, checked; everything else is ours."""
 
     content: str

@@ -7,8 +7,9 @@ only after finding its own grant in it; no query ever runs over two groups at on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from nanoclaw_memory.entries import rules
 from nanoclaw_memory.entries.context import Room
@@ -22,8 +23,7 @@ from nanoclaw_memory.workspace.paths import check_group, visible
 SHARED_PATH = "shared/entries"
 
 
-@dataclass(frozen=True)
-class Share:
+class Share(msgspec.Struct, frozen=True):
     """What a group publishes, and to whom."""
 
     publisher: str

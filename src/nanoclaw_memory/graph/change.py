@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+import msgspec
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import InvalidValue, Refused
@@ -36,8 +37,7 @@ class _Spell(Protocol):
     def valid_to(self) -> str: ...
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where a new value comes in a key's history: whom it retires and who follows it."""
 
     retires: tuple[int, ...]
@@ -52,8 +52,7 @@ def place(spells: Sequence[_Spell], start: str) -> Place:
     return Place(covering, later.valid_from if later else None, later.id if later else None)
 
 
-@dataclass(frozen=True)
-class Origin:
+class Origin(msgspec.Struct, frozen=True):
     """Who says it, where, and whether all may hear it."""
 
     source: str

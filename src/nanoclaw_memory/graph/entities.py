@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from nanoclaw_memory.graph.intents import concepts, stem
 from nanoclaw_memory.store.names import NameTable, fold
@@ -33,8 +34,7 @@ _PLAIN = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Word:
+class Word(msgspec.Struct, frozen=True):
     """One word of a question."""
 
     text: str
@@ -44,8 +44,7 @@ class Word:
     first: bool  # of a sentence, where a capital means nothing
 
 
-@dataclass(frozen=True)
-class Named:
+class Named(msgspec.Struct, frozen=True):
     """A name in the question and the entities (folded) it stands for."""
 
     said: str
@@ -56,12 +55,11 @@ class Named:
     ambiguous: bool = False
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(msgspec.Struct, frozen=True):
     """A question's words, and whom it names."""
 
     words: tuple[Word, ...]
-    named: tuple[Named, ...] = field(default=())
+    named: tuple[Named, ...] = msgspec.field(default=())
 
     @property
     def taken(self) -> set[int]:

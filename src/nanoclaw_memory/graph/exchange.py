@@ -6,9 +6,11 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound, Refused
 from nanoclaw_memory.graph.change import Change, Origin
@@ -25,8 +27,7 @@ _SQLITE = b"SQLite format 3\x00"
 _FACT = ("entity", "key", "value", "category", "importance", "permanent", "source", "valid_from", "valid_to")
 
 
-@dataclass(frozen=True)
-class Imported:
+class Imported(msgspec.Struct, frozen=True):
     """What came in; `problems` says which lines did not, and why, for the first of them."""
 
     facts: int = 0

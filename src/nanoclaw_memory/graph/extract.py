@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory.graph import sentences
 from nanoclaw_memory.graph.sentences import Saying
@@ -54,8 +56,7 @@ _CATEGORIES = (
 )
 
 
-@dataclass(frozen=True)
-class Manner:
+class Manner(msgspec.Struct, frozen=True):
     """How a file is to be read: whom it is about, and whether its sections' sentences are facts too."""
 
     subject: str = ""
@@ -65,14 +66,13 @@ class Manner:
     names: bool = False  # `name: X` makes X an alias of the subject
 
 
-@dataclass
-class _Place:
+class _Place(msgspec.Struct):
     """Where in the file we are."""
 
     title: str = ""
     heading: str = ""
     fenced: bool = False
-    table: list[str] = field(default_factory=list)
+    table: list[str] = msgspec.field(default_factory=list)
 
 
 def extract(text: str, manner: Manner) -> list[Saying]:

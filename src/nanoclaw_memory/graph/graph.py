@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused
@@ -125,7 +126,7 @@ class KnowledgeGraph:
         kept, redacted = self._masked(subject, predicate, object)
         start = start_of(valid_from, self.clock.now()) if valid_from else ""
         done = self.change.relate(subject, predicate, kept, self._origin, replace, start)
-        return dataclasses.replace(done, redacted=redacted, value=kept)
+        return msgspec.structs.replace(done, redacted=redacted, value=kept)
 
     def alias(self, alias: str, entity: str) -> bool:
         """Give an entity another name; False when it had it already."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from nanoclaw_memory.graph.entities import Named, Question
 from nanoclaw_memory.graph.intents import Intent, Mention
@@ -23,8 +24,7 @@ _INVERSE = frozenset(
 _AUXILIARY = frozenset({"does", "do", "did", "has", "have", "will", "can", "should"})
 
 
-@dataclass(frozen=True)
-class Edge:
+class Edge(msgspec.Struct, frozen=True):
     """A step from an entity to a neighbour, by a relation or by a fact whose value is a name."""
 
     row: FactRow | RelationRow

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import replace
 from pathlib import PurePosixPath
+
+from msgspec.structs import replace
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import Refused

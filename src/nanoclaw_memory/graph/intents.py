@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
+
+import msgspec
 
 from nanoclaw_memory.store.key_normalisation import key_words, slot_of
 from nanoclaw_memory.text import STOP_WORDS
@@ -65,8 +66,7 @@ def stemmed(phrase: str) -> str:
     return " ".join(stem(word) for word in key_words(phrase))
 
 
-@dataclass(frozen=True)
-class Mention:
+class Mention(msgspec.Struct, frozen=True):
     """A word or phrase of the question that may name a key or predicate, at a place in it."""
 
     phrase: str  # in stems
@@ -75,8 +75,7 @@ class Mention:
     end: int
 
 
-@dataclass(frozen=True)
-class Intent:
+class Intent(msgspec.Struct, frozen=True, dict=True):
     """What a question asks for: phrases that name known concepts, and all its other telling words."""
 
     mentions: tuple[Mention, ...]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory.graph import hops, intents
 from nanoclaw_memory.graph.entities import Named, Question, Resolver
@@ -25,8 +27,7 @@ KEYWORD_FACT, KEYWORD_RELATION = 50, 40
 LINKED = 30  # below every phase
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """A hit in the making: its group in the answer, and how much of the question it covers."""
 
     row: FactRow | RelationRow

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from nanoclaw_memory.errors import FileProblem, PathRefused, StoreError
 from nanoclaw_memory.text import plural
@@ -29,8 +30,7 @@ _PAGES = ("USER.md", "IDENTITY.md", "MEMORY.md", "TOOLS.md")
 _KEY = "watched"
 
 
-@dataclass(frozen=True)
-class Watched:
+class Watched(msgspec.Struct, frozen=True):
     """A file that the graph reads, as `stat` sees it."""
 
     relative: str
@@ -44,8 +44,7 @@ class Watched:
         return [self.size, self.mtime_ns]
 
 
-@dataclass(frozen=True)
-class Behind:
+class Behind(msgspec.Struct, frozen=True):
     """What the graph has not read yet: files that changed, and paths of files that are gone."""
 
     files: list[Watched]  # all that there are

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 TIER = 65
 BOOST = 100.0
 
 
-@dataclass(frozen=True)
-class Scoring:
+class Scoring(msgspec.Struct, frozen=True):
     """Weights of relevance and activation, and what counts as linked."""
 
     relevance_weight: float = 0.7

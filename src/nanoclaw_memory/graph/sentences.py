@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from nanoclaw_memory.text import STOP_WORDS
 
@@ -66,8 +67,7 @@ _PREDICATES = {"is married to": "married_to", "is part of": "part_of", "moved to
 _CAMEL = re.compile(r"(?P<name>[A-Z]\w*[a-z]\w*[A-Z]\w*)(?:['’]s)? (?![A-Z])")
 
 
-@dataclass(frozen=True)
-class Saying:
+class Saying(msgspec.Struct, frozen=True):
     """What a line says: a fact (entity, key, value), a relation, or an alias (a means c)."""
 
     kind: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from nanoclaw_memory.store.facts import FactTable, View
 from nanoclaw_memory.store.names import NameTable
@@ -18,15 +19,14 @@ MAX_NODES = 200
 _VALUE = 80
 
 
-@dataclass
-class Neighbourhood:
+class Neighbourhood(msgspec.Struct):
     """Entities around one, with their facts and the relations between them."""
 
     center: str
-    labels: dict[str, str] = field(default_factory=dict)
-    depths: dict[str, int] = field(default_factory=dict)
-    facts: dict[str, list[Fact]] = field(default_factory=dict)
-    relations: list[tuple[str, str, Relation]] = field(default_factory=list)
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    depths: dict[str, int] = msgspec.field(default_factory=dict)
+    facts: dict[str, list[Fact]] = msgspec.field(default_factory=dict)
+    relations: list[tuple[str, str, Relation]] = msgspec.field(default_factory=list)
     truncated: bool = False
 
 

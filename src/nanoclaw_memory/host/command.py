@@ -10,10 +10,11 @@ import signal
 import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from time import monotonic
+
+import msgspec
 
 from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.host.tasks import Runner, TaskFailed
@@ -25,8 +26,7 @@ GRACE_SECONDS = 2.0
 PLACEHOLDERS = ("{prompt}", "{group}", "{session}", "{task}")
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(msgspec.Struct, frozen=True):
     """How a command ended."""
 
     code: int

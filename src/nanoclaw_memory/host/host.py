@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, SystemClock, stamp
 from nanoclaw_memory.errors import InvalidValue, NanoClawError, NotFound, StoreError

@@ -8,9 +8,10 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from time import monotonic
+
+from msgspec.structs import replace
 
 from nanoclaw_memory import private
 from nanoclaw_memory.clock import Clock, stamp

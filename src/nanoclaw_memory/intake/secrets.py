@@ -8,8 +8,9 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 # A masked neighbour can lay bare the border of the next secret; this many looks settle every real text.
 _LOOKS = 8
@@ -52,8 +53,7 @@ _PLAIN_WORDS = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Secret:
+class Secret(msgspec.Struct, frozen=True):
     """A credential: its kind and where it stands."""
 
     kind: str
@@ -61,8 +61,7 @@ class Secret:
     end: int
 
 
-@dataclass(frozen=True)
-class _Rule:
+class _Rule(msgspec.Struct, frozen=True):
     """One rule; `value` says what speaks for a match.
 
     token: its own form and entropy. block: its form alone. placed: where it stands, unless a placeholder.

@@ -6,8 +6,9 @@ import functools
 import json
 import re
 import unicodedata
-from dataclasses import dataclass
 from importlib import resources
+
+import msgspec
 
 # Marks that reorder or hide text; emoji sequences need ZWJ and variation selectors, so those are let through.
 _HIDDEN = re.compile(
@@ -37,8 +38,7 @@ def suspicions(text: str) -> list[str]:
     return found
 
 
-@dataclass(frozen=True)
-class _Rule:
+class _Rule(msgspec.Struct, frozen=True):
     name: str
     patterns: tuple[re.Pattern[str], ...]
     negator: re.Pattern[str] | None

@@ -6,8 +6,9 @@ import functools
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 THRESHOLD = 0.6
 EXPLICIT = 0.8  # from here on a single correction makes a lesson
@@ -26,8 +27,7 @@ _SENTENCE = re.compile(r"(?<=[.!?…])[\"'”]?\s+|\n+")
 _ONLY_NO = re.compile(r"(?:no+|nope|nah|nein|actually,? no)[.!]*\Z", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Correction:
+class Correction(msgspec.Struct, frozen=True):
     """A sentence in which a person corrects the agent, why we think so, and how sure."""
 
     sentence: str
@@ -41,16 +41,14 @@ class Correction:
         return self.weight >= EXPLICIT
 
 
-@dataclass(frozen=True)
-class _Rule:
+class _Rule(msgspec.Struct, frozen=True):
     kind: str
     weight: float
     regex: re.Pattern[str]
     question: bool
 
 
-@dataclass(frozen=True)
-class _Language:
+class _Language(msgspec.Struct, frozen=True):
     name: str
     rules: tuple[_Rule, ...]
     unless: tuple[re.Pattern[str], ...]

@@ -6,8 +6,9 @@ import functools
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from nanoclaw_memory.lessons.corrections import Correction
 from nanoclaw_memory.text import one_line, words
@@ -22,8 +23,7 @@ _OPENING = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Extracted:
+class Extracted(msgspec.Struct, frozen=True):
     """What a correction teaches."""
 
     trigger: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from nanoclaw_memory.text import content_words
 from nanoclaw_memory.types import Lesson
@@ -24,8 +25,7 @@ _WEAK = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Match:
+class Match(msgspec.Struct, frozen=True):
     """A lesson that applies, how well, and by what."""
 
     lesson: Lesson
@@ -33,8 +33,7 @@ class Match:
     why: str
 
 
-@dataclass(frozen=True)
-class Reach:
+class Reach(msgspec.Struct, frozen=True):
     """The cosine from which meaning alone calls for a lesson, and the one below which one word does not."""
 
     near: float

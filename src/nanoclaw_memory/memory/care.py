@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
+
+from msgspec.structs import replace
 
 from nanoclaw_memory.clock import zone
 from nanoclaw_memory.errors import NanoClawError, NotFound, Refused
@@ -319,12 +320,13 @@ class Care(Turns):
 
     def models(self, check: bool = False) -> list[dict[str, str]]:
         """The local models and how they stand; with `check` every byte is verified."""
-        from dataclasses import asdict
+        import msgspec
 
         from nanoclaw_memory.providers.models import states
 
         return [
-            asdict(state) for state in states(self.home.models, self.settings.embeddings.model_path, check)
+            msgspec.to_builtins(state)
+            for state in states(self.home.models, self.settings.embeddings.model_path, check)
         ]
 
     def models_install(
@@ -335,13 +337,13 @@ class Care(Turns):
         progress: Callable[[str], None] | None = None,
     ) -> list[dict[str, str]]:
         """Fetch and verify models, by default the embedder; does nothing for those that are there."""
-        from dataclasses import asdict
+        import msgspec
 
         from nanoclaw_memory.providers.models import EMBEDDER, MODELS, install, model_named
 
         self.require_main("fetch models")
         chosen = MODELS if every else tuple(map(model_named, names)) or (EMBEDDER,)
-        return [asdict(install(model, self.home.models, progress, force)) for model in chosen]
+        return [msgspec.to_builtins(install(model, self.home.models, progress, force)) for model in chosen]
 
     # ---- checkpoints ----
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import date
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+
+from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, SystemClock, zone
 from nanoclaw_memory.errors import NoMemory, NotFound, PathRefused, Refused, StoreError

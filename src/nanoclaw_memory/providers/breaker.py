@@ -6,8 +6,9 @@ import json
 import os
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from nanoclaw_memory import private
 from nanoclaw_memory.clock import Clock
@@ -16,8 +17,7 @@ FIRST_REST_S = 30.0
 LONGEST_REST_S = 600.0
 
 
-@dataclass(frozen=True)
-class Rest:
+class Rest(msgspec.Struct, frozen=True):
     """An endpoint that is left alone for a while, and why."""
 
     until: float

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import msgspec
 
 from nanoclaw_memory.errors import ProviderError
 
@@ -26,8 +27,7 @@ LOCAL_WEIGHTS = (0.5, 0.5)
 CLOUD_WEIGHTS = (0.7, 0.3)
 
 
-@dataclass(frozen=True)
-class Identity:
+class Identity(msgspec.Struct, frozen=True):
     """Who made a vector; vectors of two identities are never compared."""
 
     provider: str
@@ -47,8 +47,7 @@ class Identity:
         return cls(provider, model, int(dimensions))
 
 
-@dataclass(frozen=True, eq=False)
-class Embedded:
+class Embedded(msgspec.Struct, frozen=True, eq=False):
     """Vectors, one row a text and L2-normalised, with the identity that made them."""
 
     vectors: Vectors
@@ -81,8 +80,7 @@ class Embedder(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Chain:
+class Chain(msgspec.Struct, frozen=True):
     """Embedders in order of preference; the answer says which of them gave it.
 
     Documents are embedded by exactly the identity asked for (the first by default), so that an index never

@@ -7,9 +7,10 @@ import re
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+import msgspec
 
 from nanoclaw_memory.clock import Clock, SystemClock
 from nanoclaw_memory.errors import ProviderError, SettingsError
@@ -27,8 +28,7 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 
 
-@dataclass(frozen=True)
-class Patience:
+class Patience(msgspec.Struct, frozen=True):
     """How often and after what pauses (in seconds, plus jitter) a call is tried again."""
 
     attempts: int = 3
@@ -36,12 +36,11 @@ class Patience:
     longest_pause: float = 1.0
 
 
-@dataclass(frozen=True)
-class Desk:
+class Desk(msgspec.Struct, frozen=True):
     """What every endpoint of a home shares: where its state is kept, the clock, the patience."""
 
     data_dir: Path
-    clock: Clock = field(default_factory=SystemClock)
+    clock: Clock = msgspec.field(default_factory=SystemClock)
     patience: Patience = Patience()
 
     def breaker(self, name: str) -> Breaker:
@@ -54,8 +53,7 @@ class Desk:
         return Usage(self.data_dir / FILE_NAME, self.clock)
 
 
-@dataclass(frozen=True)
-class Service:
+class Service(msgspec.Struct, frozen=True):
     """Whom an endpoint belongs to, for messages, the ledger and the price list."""
 
     provider: str

@@ -12,8 +12,9 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from nanoclaw_memory import private
 from nanoclaw_memory.errors import NotFound, ProviderError
@@ -22,8 +23,7 @@ _INSTALL = "run: nanoclaw-memory models install"
 _DOWNLOAD_LIMIT_S = 900
 
 
-@dataclass(frozen=True)
-class ModelFile:
+class ModelFile(msgspec.Struct, frozen=True):
     """One file of a model, known by its size and hash."""
 
     name: str
@@ -32,8 +32,7 @@ class ModelFile:
     sha256: str
 
 
-@dataclass(frozen=True)
-class Model:
+class Model(msgspec.Struct, frozen=True):
     """A model we know: the package that carries it and the files taken out of that package."""
 
     name: str
@@ -49,8 +48,7 @@ class Model:
         return self.files[0].sha256
 
 
-@dataclass(frozen=True)
-class ModelState:
+class ModelState(msgspec.Struct, frozen=True):
     """How a model stands on this machine: installed, missing, incomplete or tampered."""
 
     name: str

@@ -7,9 +7,10 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
+
+import msgspec
 
 from nanoclaw_memory import private
 from nanoclaw_memory.clock import Clock
@@ -21,8 +22,7 @@ _EARLIER = "earlier"
 Days: TypeAlias = dict[str, dict[str, dict[str, float]]]
 
 
-@dataclass(frozen=True)
-class Spent:
+class Spent(msgspec.Struct, frozen=True):
     """What a provider's model was used for, in one day or in all."""
 
     provider: str
@@ -33,8 +33,7 @@ class Spent:
     cost: float = 0.0
 
 
-@dataclass(frozen=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True):
     """A ledger in the home's data directory: one sum per day and model; days past a month are folded."""
 
     path: Path

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
 
 from nanoclaw_memory.errors import ProviderError, SettingsError
 from nanoclaw_memory.providers.azure import azure_url
@@ -30,8 +31,7 @@ class Writer(Protocol):
     def complete(self, system: str, user: str, max_tokens: int, deadline: float | None = None) -> str: ...
 
 
-@dataclass(frozen=True)
-class Completion:
+class Completion(msgspec.Struct, frozen=True):
     """What a model wrote, and whether it came to its end."""
 
     text: str

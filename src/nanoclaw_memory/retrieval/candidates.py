@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.providers.embedder import Identity
@@ -30,25 +31,23 @@ NAMELESS = 0.75  # of a local query vector: the question without its speakers' n
 _SHORTEST_PART = 5
 
 
-@dataclass
-class Pool:
+class Pool(msgspec.Struct):
     """The candidates with what each index says of them."""
 
-    keyword: dict[int, float] = field(default_factory=dict)
-    vector: dict[int, float] = field(default_factory=dict)
-    places: dict[int, Place] = field(default_factory=dict)
+    keyword: dict[int, float] = msgspec.field(default_factory=dict)
+    vector: dict[int, float] = msgspec.field(default_factory=dict)
+    places: dict[int, Place] = msgspec.field(default_factory=dict)
     held: float = 1.0  # of the question's words, by rarity, what the best candidate has
     background: float = 0.0  # the mean cosine of the whole index: what an unrelated text has
     weights: tuple[float, float] = (0.0, 1.0)
-    of_days: set[int] = field(
+    of_days: set[int] = msgspec.field(
         default_factory=set
     )  # told on the days that the question asks about, or soon after
-    lines: set[int] = field(default_factory=set)  # log lines of those days, whatever their words
-    degraded: list[str] = field(default_factory=list)
+    lines: set[int] = msgspec.field(default_factory=set)  # log lines of those days, whatever their words
+    degraded: list[str] = msgspec.field(default_factory=list)
 
 
-@dataclass
-class Candidate:
+class Candidate(msgspec.Struct):
     """A chunk on its way to a hit, with every component of its score."""
 
     stored: StoredChunk

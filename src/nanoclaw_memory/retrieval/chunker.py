@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory.tokens import estimate
 from nanoclaw_memory.types import Chunk
@@ -31,8 +33,7 @@ _HEADED_TURN = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Chunking:
+class Chunking(msgspec.Struct, frozen=True):
     """How files are cut; part of the index's identity."""
 
     size: int = 400
@@ -43,8 +44,7 @@ class Chunking:
         return f"{VERSION}:{self.size}:{self.overlap}"
 
 
-@dataclass(frozen=True)
-class _Line:
+class _Line(msgspec.Struct, frozen=True):
     number: int
     text: str
     heading: str

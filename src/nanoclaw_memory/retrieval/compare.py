@@ -6,8 +6,9 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from nanoclaw_memory.errors import InvalidValue, ProviderError
 from nanoclaw_memory.retrieval import ranking
@@ -27,8 +28,7 @@ FEWEST = 5
 Scores = Callable[[str], dict[int, float]]
 
 
-@dataclass(frozen=True)
-class _Pair:
+class _Pair(msgspec.Struct, frozen=True):
     """A chunk, and one of its sentences without its telling words."""
 
     text: str

@@ -6,10 +6,11 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from nanoclaw_memory.errors import CorruptDatabase, FileProblem, InvalidValue, NotFound, StoreError
 from nanoclaw_memory.retrieval.chunker import Chunking, section_chunks
@@ -32,8 +33,7 @@ _BLOCKS = frozenset(
 _UNSEEN = frozenset("script style head template noscript".split())
 
 
-@dataclass(frozen=True)
-class Corpora:
+class Corpora(msgspec.Struct, frozen=True):
     """The corpora of a group; each is one file in `folder`."""
 
     folder: Path

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from dataclasses import dataclass
 from datetime import date, timedelta
+
+import msgspec
 
 from nanoclaw_memory.text import words
 
@@ -28,8 +29,7 @@ _TELLING = frozenset(
 ).union(_MONTH_OF, _WEEKDAY_OF)
 
 
-@dataclass(frozen=True)
-class Days:
+class Days(msgspec.Struct, frozen=True):
     """From a day to a day, both counted."""
 
     first: date

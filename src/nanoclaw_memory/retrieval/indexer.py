@@ -6,8 +6,10 @@ import fcntl
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory import private
 from nanoclaw_memory.errors import FileProblem, ReadOnlyStore
@@ -38,8 +40,7 @@ def read_markdown(path: Path) -> str:
     return text
 
 
-@dataclass(frozen=True)
-class Index:
+class Index(msgspec.Struct, frozen=True):
     """One search index and what it is made from."""
 
     chunks: Chunks
@@ -48,7 +49,7 @@ class Index:
     chunking: Chunking
     embedder: Callable[[], Chain | None]  # asked only when vectors are wanted
     read: Reader = read_markdown
-    cut: Cutter = field(default=chunks_of)
+    cut: Cutter = msgspec.field(default=chunks_of)
     forget: Callable[[str], str] = lambda text: text  # takes forgotten lines out, and keeps their places
 
     def scan(self) -> Scan:

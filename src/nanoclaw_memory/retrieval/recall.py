@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date
+
+import msgspec
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.entries.entries import Entries, check_query
@@ -25,8 +26,7 @@ FORMATS = ("brief", "detailed")
 Files = Callable[[str], Found]
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """What the caller asks of recall."""
 
     query: str
@@ -42,8 +42,7 @@ class Wanted:
         whole("token_budget", self.token_budget, 0, MAX_BUDGET)
 
 
-@dataclass(frozen=True)
-class _Packed:
+class _Packed(msgspec.Struct, frozen=True):
     entry: RecalledEntry
     line: str
 

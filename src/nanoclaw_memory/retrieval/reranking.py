@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.retrieval import ranking
@@ -21,8 +22,7 @@ SHARE = 0.75  # of the judge's score; the rest is the retrieval's
 CLEAR_LEAD = 0.5  # a first hit this far ahead of the second, within the band of all, keeps its place
 
 
-@dataclass(frozen=True)
-class Reranking:
+class Reranking(msgspec.Struct, frozen=True):
     """Who reads again, how many candidates, how long at most (seconds), and whether reading twice is cheap."""
 
     reranker: Callable[[], Reranker | None]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from nanoclaw_memory.store.chunks import FileRow
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(msgspec.Struct, frozen=True):
     """A file on disk: its path in the memory, where it is, and what `stat` says."""
 
     relative: str
@@ -21,8 +21,7 @@ class Seen:
     mtime_ns: int
 
 
-@dataclass(frozen=True)
-class Scan:
+class Scan(msgspec.Struct, frozen=True):
     """What an index has to do to be up to date."""
 
     changed: tuple[Seen, ...]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import date
+
+import msgspec
 
 from nanoclaw_memory.retrieval import dates, ranking
 from nanoclaw_memory.retrieval.candidates import Candidate, Candidates, Pool
@@ -22,8 +23,7 @@ OUTDATED = 0.9  # what a line counts beside the later one that changes it
 CONSIDERED = 60  # how many of the pool are loaded to be aged and reranked
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(msgspec.Struct, frozen=True):
     """What is asked, and how."""
 
     text: str

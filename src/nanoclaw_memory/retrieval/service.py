@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from nanoclaw_memory.errors import CorruptDatabase, InvalidValue, NotFound, StoreError
 from nanoclaw_memory.retrieval.chunker import Chunking
@@ -31,8 +32,7 @@ MAX_HITS = 100
 ALL = "all"
 
 
-@dataclass
-class SearchFront:
+class SearchFront(msgspec.Struct, dict=True):
     """Everything that `search` and `index` need, opened on first use."""
 
     home: Home
@@ -42,8 +42,10 @@ class SearchFront:
     embedder: Callable[[], Chain | None]
     reranker: Callable[[], Reranker | None]
     expand: Callable[[str], list[str]] | None = None
-    _corpus_searchers: dict[str, Searcher] = field(default_factory=dict)
-    _trouble: dict[str, str] = field(default_factory=dict)  # whose part of the last question could not be had
+    _corpus_searchers: dict[str, Searcher] = msgspec.field(default_factory=dict)
+    _trouble: dict[str, str] = msgspec.field(
+        default_factory=dict
+    )  # whose part of the last question could not be had
 
     @property
     def settings(self) -> Settings:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
+
+import msgspec
 
 from nanoclaw_memory.text import content_words, words
 from nanoclaw_memory.workspace.log import archived_day
@@ -29,8 +30,7 @@ _REASON = re.compile(r"\s(?:because|since|so that|weil|damit)\s", re.IGNORECASE)
 _EXACT = re.compile(r"`[^`]+`|\"[^\"]+\"|https?://\S+|[\w.-]*[/_][\w./-]+")
 
 
-@dataclass(frozen=True)
-class Sense:
+class Sense(msgspec.Struct, frozen=True):
     """What of a line is compared: stems, those before the reason, names, numbers, denial, and what it gives up."""
 
     stems: frozenset[str]

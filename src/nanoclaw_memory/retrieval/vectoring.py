@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.retrieval.prepare import embedded_text
@@ -25,15 +26,14 @@ def answering(chunks: Chunks) -> str:
     return chunks.meta(_ANSWERING) or ""
 
 
-@dataclass
-class Vectoring:
+class Vectoring(msgspec.Struct):
     """One run over one index with one chain; `said` gathers what went wrong."""
 
     chunks: Chunks
     chain: Chain
     progress: Progress | None = None
     deadline: float | None = None
-    said: list[str] = field(default_factory=list)
+    said: list[str] = msgspec.field(default_factory=list)
 
     @property
     def complete(self) -> bool:

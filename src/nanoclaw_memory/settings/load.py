@@ -6,7 +6,6 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -23,8 +22,7 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _PROJECT_MAY_SET = ("memory.", "plugins.entries.", "graph.")
 
 
-@dataclass(frozen=True)
-class Leaf:
+class Leaf(msgspec.Struct, frozen=True):
     """One setting: its path, type, default, and sentence."""
 
     path: str
@@ -43,12 +41,11 @@ class Leaf:
         return self.path.rpartition(".")[2] in SECRET_KEYS
 
 
-@dataclass(frozen=True)
-class Configuration:
+class Configuration(msgspec.Struct, frozen=True):
     """Settings with the origin of each value and what was said while reading them."""
 
     settings: Settings
-    origins: Mapping[str, str] = field(default_factory=dict)
+    origins: Mapping[str, str] = msgspec.field(default_factory=dict)
     problems: tuple[str, ...] = ()
 
     def origin(self, path: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.keywords import long_words, spaced
@@ -13,8 +14,7 @@ from nanoclaw_memory.types import Chunk, Skipped
 _COLUMNS = "start_line, end_line, text, grain, heading, day, speaker, importance"
 
 
-@dataclass(frozen=True)
-class FileRow:
+class FileRow(msgspec.Struct, frozen=True):
     """A file as the index last saw it."""
 
     id: int
@@ -26,8 +26,7 @@ class FileRow:
     skipped: str
 
 
-@dataclass(frozen=True)
-class StoredChunk:
+class StoredChunk(msgspec.Struct, frozen=True):
     """A chunk in the index: where it is and what it says."""
 
     id: int
@@ -37,8 +36,7 @@ class StoredChunk:
     chunk: Chunk
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where a chunk stands."""
 
     id: int
@@ -48,8 +46,7 @@ class Place:
     speaker: str
 
 
-@dataclass(frozen=True)
-class NewChunk:
+class NewChunk(msgspec.Struct, frozen=True):
     """A chunk to be stored: its keyword fields and the fingerprint of the text that is embedded."""
 
     chunk: Chunk
@@ -59,8 +56,7 @@ class NewChunk:
     fingerprint: bytes
 
 
-@dataclass(frozen=True)
-class Coded:
+class Coded(msgspec.Struct, frozen=True):
     """A vector as it is kept: whole numbers of eight bits and what one of them is worth."""
 
     fingerprint: bytes

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.store.keywords import spaced, terms_of
@@ -25,8 +26,7 @@ _INSERT = (
 )
 
 
-@dataclass(frozen=True)
-class Filter:
+class Filter(msgspec.Struct, frozen=True):
     """What entries a query may give; tested before any limit. `now` retires what has expired."""
 
     now: str

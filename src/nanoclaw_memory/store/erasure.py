@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from nanoclaw_memory.store.chunks import Chunks
 from nanoclaw_memory.store.database import Database
@@ -17,19 +18,17 @@ from nanoclaw_memory.store.phrases import Matcher, Phrases, Words, holds, texts_
 from nanoclaw_memory.store.tombstones import TombstoneTable, veiled
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """What is to go: whatever holds a text, belongs to a session or an entity, or is named by table and key."""
 
-    matcher: Matcher = field(default_factory=Phrases)
+    matcher: Matcher = msgspec.field(default_factory=Phrases)
     session: str = ""
     names: frozenset[str] = frozenset()  # folded names of an entity
-    keys: Mapping[str, frozenset[Any]] = field(default_factory=dict)
+    keys: Mapping[str, frozenset[Any]] = msgspec.field(default_factory=dict)
     topics: frozenset[Words] = frozenset()  # of exchanges that go; active-context.md names them
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """A table with texts. With `instead` a row stays and only loses them."""
 
     table: str
@@ -41,8 +40,7 @@ class Place:
     only: str = ""
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """A row that is to go, with its texts."""
 
     key: Any

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.store.keywords import spaced
@@ -21,8 +22,7 @@ TELLING = 50  # vectors of which the mean says something
 _COLUMNS = "id, session_id, user_message, agent_response, timestamp, topic, private"
 
 
-@dataclass(frozen=True)
-class Sight:
+class Sight(msgspec.Struct, frozen=True):
     """Which exchanges a search may see: private ones or not, and none of `session` after `after`.
 
     What a session said since its last compaction is still in the model's window.

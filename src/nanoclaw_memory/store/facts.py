@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.store.keywords import spaced
@@ -21,8 +22,7 @@ POSTINGS = 4_000  # most rows of the keyword index that one question may read
 MAX_OF_ENTITY = 2_000
 
 
-@dataclass(frozen=True)
-class View:
+class View(msgspec.Struct, frozen=True):
     """What a reader may see: facts that hold at a moment, all of them or only the shared ones."""
 
     at: str
@@ -33,8 +33,7 @@ class View:
         return {"at": self.at, "all": int(self.all)}
 
 
-@dataclass(frozen=True)
-class FactRow:
+class FactRow(msgspec.Struct, frozen=True):
     """A fact with the columns that only the graph needs."""
 
     fact: Fact

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.types import Lesson, Outcome
@@ -20,8 +21,7 @@ _OUTCOME = (
 )
 
 
-@dataclass(frozen=True)
-class NewLesson:
+class NewLesson(msgspec.Struct, frozen=True):
     """A lesson before it is stored."""
 
     trigger: str

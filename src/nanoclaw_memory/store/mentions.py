@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from nanoclaw_memory.store.database import Database
 
 
-@dataclass(frozen=True)
-class MentionRow:
+class MentionRow(msgspec.Struct, frozen=True):
     """One thing that a file says."""
 
     mark: str

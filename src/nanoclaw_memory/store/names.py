@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.types import Alias
@@ -29,8 +30,7 @@ def placeholders(prefix: str, values: Iterable[Any]) -> tuple[str, dict[str, Any
     return ", ".join(f":{name}" for name in params) or "NULL", params
 
 
-@dataclass(frozen=True)
-class Meaning:
+class Meaning(msgspec.Struct, frozen=True):
     """What a name stands for: every name of the same entity, and the entity's own."""
 
     names: tuple[str, ...]

@@ -6,11 +6,12 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from itertools import accumulate
 from typing import Any, Protocol
+
+import msgspec
 
 from nanoclaw_memory.store.keywords import spaced
 from nanoclaw_memory.text import fingerprint, words
@@ -87,8 +88,7 @@ class Matcher(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Phrases:
+class Phrases(msgspec.Struct, frozen=True, dict=True):
     """Texts in clear: `inside` are found within other texts, `whole` only when nothing else is said."""
 
     inside: frozenset[Words] = frozenset()
@@ -193,8 +193,7 @@ class Phrases:
         )
 
 
-@dataclass(frozen=True)
-class Marks:
+class Marks(msgspec.Struct, frozen=True, dict=True):
     """The same by fingerprints alone."""
 
     kept: frozenset[str]
@@ -233,8 +232,7 @@ class Marks:
         return iter(())
 
 
-@dataclass(frozen=True)
-class Either:
+class Either(msgspec.Struct, frozen=True):
     """What one or the other finds."""
 
     first: Matcher

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.store.facts import MAX_OF_ENTITY, View, keyword_rows, unspaced
@@ -18,8 +19,7 @@ _COLUMNS = (
 _VALID = "valid_from <= :at AND (valid_to IS NULL OR valid_to > :at) AND (:all OR shared)"
 
 
-@dataclass(frozen=True)
-class RelationRow:
+class RelationRow(msgspec.Struct, frozen=True):
     """A relation with the columns that only the graph needs."""
 
     relation: Relation

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.store.database import Database, Row
@@ -15,8 +16,7 @@ from nanoclaw_memory.types import StoredItem
 _COLUMNS = "items.id, namespace, key, value, created_at, updated_at"
 
 
-@dataclass(frozen=True)
-class SdkItems:
+class SdkItems(msgspec.Struct, frozen=True):
     """One group's."""
 
     db: Database

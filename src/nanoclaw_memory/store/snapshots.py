@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from nanoclaw_memory.errors import CorruptDatabase, StoreError
 from nanoclaw_memory.store.database import Row
@@ -15,8 +16,7 @@ from nanoclaw_memory.store.tombstones import TombstoneTable
 from nanoclaw_memory.text import plural
 
 
-@dataclass(frozen=True)
-class Snapshots:
+class Snapshots(msgspec.Struct, frozen=True):
     """The databases that hold what cannot be derived; `open` gives one by name."""
 
     names: tuple[str, ...]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.text import fingerprint
@@ -14,18 +15,16 @@ KEPT_INJECTIONS = 5_000
 KEPT_TOOL_CALLS = 5_000
 
 
-@dataclass(frozen=True)
-class Measure:
+class Measure(msgspec.Struct, frozen=True):
     """The entropy of one exchange and its parts."""
 
     exchange_id: int
     at: str
     entropy: float
-    parts: Mapping[str, float] = field(default_factory=dict)
+    parts: Mapping[str, float] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Sign:
+class Sign(msgspec.Struct, frozen=True):
     """Something in an answer that does not hold."""
 
     exchange_id: int
@@ -33,8 +32,7 @@ class Sign:
     detail: str
 
 
-@dataclass(frozen=True)
-class Injection:
+class Injection(msgspec.Struct, frozen=True):
     """What one plugin did in one turn."""
 
     plugin: str
@@ -44,8 +42,7 @@ class Injection:
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class CachedAnswer:
+class CachedAnswer(msgspec.Struct, frozen=True):
     """Lines that graph memory gave, and the rows they came from."""
 
     lines: tuple[str, ...]

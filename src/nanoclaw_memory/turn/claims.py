@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
+
+import msgspec
 
 from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.lessons.matching import telling
@@ -33,8 +34,7 @@ _WHEN = re.compile(
 _PAST = re.compile(r"\b(?:we|you|i|wir|du|ich)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(msgspec.Struct, frozen=True):
     """Something an answer says was said or happened, and between which days if it says so."""
 
     text: str

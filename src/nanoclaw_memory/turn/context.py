@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from nanoclaw_memory.clock import Clock
 from nanoclaw_memory.settings import Settings
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 E5_UNRELATED = 0.744  # of the local model, measured by bench/lessons.py
 
 
-@dataclass(frozen=True)
-class PluginContext:
+class PluginContext(msgspec.Struct, frozen=True, dict=True):
     """The scope, the settings and the stores of one memory."""
 
     home: Home

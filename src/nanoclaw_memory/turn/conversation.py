@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.conversations import retention as archive
@@ -213,7 +215,7 @@ class Conversation:
         return masked.encode("utf-8", "replace").decode("utf-8"), found
 
     def _record(self, session_id: str, injections: Sequence[Injection]) -> None:
-        self.telemetry.record_all("turn", map(vars, injections))
+        self.telemetry.record_all("turn", map(msgspec.structs.asdict, injections))
         self.context.turns.add_injections(session_id, stamp(self.context.clock.now()), injections)
 
 

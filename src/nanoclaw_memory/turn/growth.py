@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import ProviderError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import InvalidValue, NotFound, Refused

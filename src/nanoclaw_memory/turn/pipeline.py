@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory.store.turns import Injection
 from nanoclaw_memory.text import plural
@@ -24,8 +26,7 @@ RECORD_SECONDS = 0.5
 LEARN_SECONDS = 5.0
 
 
-@dataclass
-class _Progress:
+class _Progress(msgspec.Struct):
     """What a turn has gathered so far."""
 
     budget: int

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.errors import ProviderError
@@ -47,16 +48,14 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w'’-]+", re.UNICODE)
 
 
-@dataclass(frozen=True)
-class Recollection:
+class Recollection(msgspec.Struct, frozen=True):
     """An exchange that comes to mind."""
 
     exchange: Exchange
     score: float
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(msgspec.Struct, frozen=True):
     """What speaks for having heard of this before."""
 
     phrase: bool  # the message asks about the past

@@ -7,12 +7,12 @@ import queue
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 
-@dataclass(frozen=True)
-class Ran:
+
+class Ran(msgspec.Struct, frozen=True):
     """What became of a piece of work: its result, or why there is none; and what it printed."""
 
     result: Any = None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 
-@dataclass(frozen=True)
-class Provenance:
+
+class Provenance(msgspec.Struct, frozen=True):
     """Where an entry came from; written by us, never by whoever stores it."""
 
     session_id: str
@@ -18,8 +18,7 @@ class Provenance:
     source: str = ""
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """One typed memory; `behavioral` and `provenance` are never given by the caller."""
 
     id: str
@@ -42,8 +41,7 @@ class Entry:
     updated_at: str = ""
 
 
-@dataclass(frozen=True)
-class Stored:
+class Stored(msgspec.Struct, frozen=True):
     """What `store` did."""
 
     id: str
@@ -60,8 +58,7 @@ class Stored:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class EntryHit:
+class EntryHit(msgspec.Struct, frozen=True):
     """An entry that a search found; `relevance_score` is 0 to 1."""
 
     id: str
@@ -82,16 +79,14 @@ class EntryHit:
     why: str = ""
 
 
-@dataclass(frozen=True)
-class EntriesFound:
+class EntriesFound(msgspec.Struct, frozen=True):
     """Entries that a search found, and aloud what could not take part."""
 
     hits: tuple[EntryHit, ...]
     degraded: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class RecalledEntry:
+class RecalledEntry(msgspec.Struct, frozen=True):
     """An entry, or lines of a file (type `file`), that recall packed into its budget."""
 
     id: str
@@ -110,8 +105,7 @@ class RecalledEntry:
     group: str = ""
 
 
-@dataclass(frozen=True)
-class Recall:
+class Recall(msgspec.Struct, frozen=True):
     """What recall gives: entries, the fenced text of them, and what it cost."""
 
     entries: tuple[RecalledEntry, ...]
@@ -123,8 +117,7 @@ class Recall:
     degraded: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class BriefEntry:
+class BriefEntry(msgspec.Struct, frozen=True):
     """One line of the brief."""
 
     id: str
@@ -136,8 +129,7 @@ class BriefEntry:
     provenance: Provenance | None = None
 
 
-@dataclass(frozen=True)
-class Brief:
+class Brief(msgspec.Struct, frozen=True):
     """What matters, for a session's start."""
 
     text: str
@@ -149,8 +141,7 @@ class Brief:
     degraded: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Deleted:
+class Deleted(msgspec.Struct, frozen=True):
     """What `delete` removed, and which entries came back because of it."""
 
     id: str
@@ -159,8 +150,7 @@ class Deleted:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Proposal:
+class Proposal(msgspec.Struct, frozen=True):
     """A change that only a person may make."""
 
     id: str
@@ -174,8 +164,7 @@ class Proposal:
     decided_at: str | None = None
 
 
-@dataclass(frozen=True)
-class AuditShare:
+class AuditShare(msgspec.Struct, frozen=True):
     """What one source costs."""
 
     source: str
@@ -184,8 +173,7 @@ class AuditShare:
     category: str  # system_prompt, memory_md, domains, brief, on_demand
 
 
-@dataclass(frozen=True)
-class Duplicate:
+class Duplicate(msgspec.Struct, frozen=True):
     """Two places that say the same."""
 
     content_a: str
@@ -194,8 +182,7 @@ class Duplicate:
     sources: tuple[str, str]
 
 
-@dataclass(frozen=True)
-class AuditAnalysis:
+class AuditAnalysis(msgspec.Struct, frozen=True):
     """Where the tokens go."""
 
     total_tokens: int
@@ -203,8 +190,7 @@ class AuditAnalysis:
     duplicates: tuple[Duplicate, ...]
 
 
-@dataclass(frozen=True)
-class Recommendation:
+class Recommendation(msgspec.Struct, frozen=True):
     """What would help, how much it saves, and what could go wrong."""
 
     action: str
@@ -215,8 +201,7 @@ class Recommendation:
     applied: bool = False
 
 
-@dataclass(frozen=True)
-class Audit:
+class Audit(msgspec.Struct, frozen=True):
     """What memory costs, and what to do about it."""
 
     analysis: AuditAnalysis
@@ -224,8 +209,7 @@ class Audit:
     checkpoint: str = ""
 
 
-@dataclass(frozen=True)
-class IndexStatus:
+class IndexStatus(msgspec.Struct, frozen=True):
     """Health and statistics: the files, the entries, and what is always loaded."""
 
     legacy: Mapping[str, Any]
@@ -233,8 +217,7 @@ class IndexStatus:
     index: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class AuditVerdict:
+class AuditVerdict(msgspec.Struct, frozen=True):
     """Whether the audit log is whole; problems name the line."""
 
     ok: bool
@@ -242,8 +225,7 @@ class AuditVerdict:
     problems: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class EntryLife:
+class EntryLife(msgspec.Struct, frozen=True):
     """Everything the audit log knows of an entry, and the entry as it is now."""
 
     records: tuple[Mapping[str, Any], ...]
@@ -251,8 +233,7 @@ class EntryLife:
     wordings: tuple[Mapping[str, Any], ...] = ()
 
 
-@dataclass(frozen=True)
-class BroughtIn:
+class BroughtIn(msgspec.Struct, frozen=True):
     """What a migration or import stored, knew already, held for review, and could not place."""
 
     stored: int
@@ -265,8 +246,7 @@ class BroughtIn:
     dry_run: bool = False
 
 
-@dataclass(frozen=True)
-class ForgottenPage:
+class ForgottenPage(msgspec.Struct, frozen=True):
     """What leaves, or would leave, one page; `removed` is False when nobody agreed to it."""
 
     path: str
@@ -275,8 +255,7 @@ class ForgottenPage:
     removed: bool = False
 
 
-@dataclass(frozen=True)
-class Forgotten:
+class Forgotten(msgspec.Struct, frozen=True):
     """What was forgotten, store by store, and what could not be: nothing is left out of this."""
 
     removed: Mapping[str, int]

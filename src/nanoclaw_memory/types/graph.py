@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True)
-class Fact:
+class Fact(msgspec.Struct, frozen=True):
     """Entity, key and value, with how hot it is, since when it holds and who said so."""
 
     id: int
@@ -30,8 +29,7 @@ class Fact:
         return f"{self.entity}.{self.key} = {self.value}"
 
 
-@dataclass(frozen=True)
-class Relation:
+class Relation(msgspec.Struct, frozen=True):
     """Subject, predicate and object."""
 
     id: int
@@ -52,16 +50,14 @@ class Relation:
         return f"{self.subject} → {self.predicate} → {self.object}"
 
 
-@dataclass(frozen=True)
-class Alias:
+class Alias(msgspec.Struct, frozen=True):
     """Another name of an entity."""
 
     alias: str
     entity: str
 
 
-@dataclass(frozen=True)
-class GraphHit:
+class GraphHit(msgspec.Struct, frozen=True):
     """A fact or relation that answers, with its score, how hot it is, and why it came."""
 
     item: Fact | Relation
@@ -90,8 +86,7 @@ def tier(activation: float) -> str:
     return "Hot" if activation > 2.0 else "Warm" if activation >= 1.0 else "Cool"
 
 
-@dataclass(frozen=True)
-class GraphAnswer:
+class GraphAnswer(msgspec.Struct, frozen=True):
     """What the graph knows about a question, best first; linked facts come last."""
 
     hits: tuple[GraphHit, ...]
@@ -101,8 +96,7 @@ class GraphAnswer:
     degraded: tuple[str, ...] = ()  # what could not take part: files that changed and were not read yet
 
 
-@dataclass(frozen=True)
-class Upserted:
+class Upserted(msgspec.Struct, frozen=True):
     """What a write to the graph did."""
 
     id: int
@@ -112,8 +106,7 @@ class Upserted:
     value: str = ""  # as it was kept: masked where it held credentials
 
 
-@dataclass(frozen=True)
-class Ingested:
+class Ingested(msgspec.Struct, frozen=True):
     """What reading a file changed in the graph; `skipped` were rejected before or refused."""
 
     path: str

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 
-@dataclass(frozen=True)
-class Finding:
+
+class Finding(msgspec.Struct, frozen=True):
     """One line of a check-up: how bad, what, and the command that helps."""
 
     level: str  # ok, note, warning, problem
@@ -15,8 +15,7 @@ class Finding:
     next: str = ""
 
 
-@dataclass(frozen=True)
-class Status:
+class Status(msgspec.Struct, frozen=True):
     """What a home holds, at a glance."""
 
     home: Path

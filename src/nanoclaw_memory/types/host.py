@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 
-@dataclass(frozen=True)
-class Chat:
+
+class Chat(msgspec.Struct, frozen=True):
     """A conversation on some channel, as the host knows it; `is_group` is None while unknown."""
 
     jid: str
@@ -17,8 +17,7 @@ class Chat:
     is_group: bool | None = None
 
 
-@dataclass(frozen=True)
-class Message:
+class Message(msgspec.Struct, frozen=True):
     """One chat message; `arrival` is its place in the order of storing, which cursors count in."""
 
     id: str
@@ -32,8 +31,7 @@ class Message:
     arrival: int = 0
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(msgspec.Struct, frozen=True):
     """A chat that has an agent: its directory's name and what calls the agent."""
 
     jid: str
@@ -44,8 +42,7 @@ class Group:
     requires_trigger: bool = True
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(msgspec.Struct, frozen=True):
     """What an agent has to answer: the messages that ask, and what was said before them since the last answer."""
 
     group: Group
@@ -55,8 +52,7 @@ class Batch:
     session_id: str = ""
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """An answer on its way to the chat; the id stays the same however often it is sent."""
 
     id: str
@@ -67,8 +63,7 @@ class Reply:
     created_at: str
 
 
-@dataclass(frozen=True)
-class AgentPlace:
+class AgentPlace(msgspec.Struct, frozen=True):
     """Where a group's agent runs: its working directory, its HOME, its IPC directory and its environment."""
 
     group: str
@@ -78,8 +73,7 @@ class AgentPlace:
     environment: dict[str, str]
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(msgspec.Struct, frozen=True):
     """A scheduled task of a group."""
 
     id: str
@@ -96,8 +90,7 @@ class Task:
     created_at: str
 
 
-@dataclass(frozen=True)
-class TaskRun:
+class TaskRun(msgspec.Struct, frozen=True):
     """One run of a task."""
 
     id: int
@@ -109,8 +102,7 @@ class TaskRun:
     error: str = ""
 
 
-@dataclass(frozen=True)
-class Said:
+class Said(msgspec.Struct, frozen=True):
     """One turn of a transcript: who, what, and when if it is known."""
 
     speaker: str  # User, Agent
@@ -118,8 +110,7 @@ class Said:
     at: str = ""
 
 
-@dataclass(frozen=True)
-class Transcript:
+class Transcript(msgspec.Struct, frozen=True):
     """A conversation read from a client's own file."""
 
     session_id: str
@@ -128,8 +119,7 @@ class Transcript:
     title: str = ""
 
 
-@dataclass(frozen=True)
-class TranscriptFile:
+class TranscriptFile(msgspec.Struct, frozen=True):
     """A raw transcript under a group's session directory."""
 
     path: str
@@ -139,8 +129,7 @@ class TranscriptFile:
     modified_at: str
 
 
-@dataclass(frozen=True)
-class Archived:
+class Archived(msgspec.Struct, frozen=True):
     """A conversation in the workspace as Markdown."""
 
     path: str

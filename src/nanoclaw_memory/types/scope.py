@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 MAIN_GROUP = "main"
 
 
-@dataclass(frozen=True)
-class Scope:
+class Scope(msgspec.Struct, frozen=True):
     """Who asks: the group whose directory is used, the session, and whether private memory may be seen."""
 
     group: str = MAIN_GROUP

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 
-@dataclass(frozen=True)
-class StoredItem:
+
+class StoredItem(msgspec.Struct, frozen=True):
     """What an agent of another SDK keeps under a namespace and key."""
 
     namespace: tuple[str, ...]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(msgspec.Struct, frozen=True):
     """Lines of a file that are found together, and what they stand under."""
 
     start_line: int
@@ -20,8 +20,7 @@ class Chunk:
     importance: float | None = None
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(msgspec.Struct, frozen=True):
     """Something that search found: lines of a file, or an entry; `score` is 0 to 1."""
 
     kind: str  # chunk, entry
@@ -38,7 +37,9 @@ class Hit:
     corpus: str = ""
     type: str = ""
     tags: tuple[str, ...] = ()
-    parts: Mapping[str, float] = field(default_factory=dict)  # every component of the score, with explain
+    parts: Mapping[str, float] = msgspec.field(
+        default_factory=dict
+    )  # every component of the score, with explain
     # Of entries only:
     behavioral: bool = False
     created_at: str = ""
@@ -47,8 +48,7 @@ class Hit:
     suspicions: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """What search gives: hits, best first, and aloud what could not take part."""
 
     hits: tuple[Hit, ...]
@@ -56,16 +56,14 @@ class Found:
     took_ms: float = 0.0
 
 
-@dataclass(frozen=True)
-class Skipped:
+class Skipped(msgspec.Struct, frozen=True):
     """A file that is not in the index, and why."""
 
     path: str
     reason: str
 
 
-@dataclass(frozen=True)
-class Compared:
+class Compared(msgspec.Struct, frozen=True):
     """How well one way of searching finds a chunk by one of its own sentences."""
 
     name: str
@@ -76,8 +74,7 @@ class Compared:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Corpus:
+class Corpus(msgspec.Struct, frozen=True):
     """A named collection of domain documents."""
 
     name: str
@@ -87,8 +84,7 @@ class Corpus:
     skipped: tuple[Skipped, ...] = ()
 
 
-@dataclass(frozen=True)
-class Indexed:
+class Indexed(msgspec.Struct, frozen=True):
     """What an indexing run found and did."""
 
     files: int

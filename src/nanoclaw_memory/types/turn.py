@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True)
-class ToolCall:
+class ToolCall(msgspec.Struct, frozen=True):
     """One call of a tool as the host reported it: what it touched and what came out."""
 
     tool: str
@@ -14,8 +13,7 @@ class ToolCall:
     output: str = ""
 
 
-@dataclass(frozen=True)
-class Exchange:
+class Exchange(msgspec.Struct, frozen=True):
     """One user message and its answer; `private` is that of the scope in which it was recorded."""
 
     id: int
@@ -27,8 +25,7 @@ class Exchange:
     private: bool = True
 
 
-@dataclass(frozen=True)
-class Recorded:
+class Recorded(msgspec.Struct, frozen=True):
     """What became of a reported exchange."""
 
     id: int
@@ -39,8 +36,7 @@ class Recorded:
     notes: tuple[PluginNote, ...] = ()
 
 
-@dataclass(frozen=True)
-class Session:
+class Session(msgspec.Struct, frozen=True):
     """The exchanges of one session, counted."""
 
     session_id: str
@@ -50,8 +46,7 @@ class Session:
     topics: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class SessionHit:
+class SessionHit(msgspec.Struct, frozen=True):
     """A place in what was said: an exchange, or lines of an archived conversation."""
 
     session_id: str
@@ -63,8 +58,7 @@ class SessionHit:
     line: int = 0
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(msgspec.Struct, frozen=True):
     """Text to be put before a model call, whole: label line, fence, lines, closing mark."""
 
     label: str
@@ -72,16 +66,14 @@ class Block:
     tokens: int
 
 
-@dataclass(frozen=True)
-class PluginNote:
+class PluginNote(msgspec.Struct, frozen=True):
     """What a plugin left out, or could not do, in words."""
 
     plugin: str
     reason: str
 
 
-@dataclass(frozen=True)
-class Turn:
+class Turn(msgspec.Struct, frozen=True):
     """The blocks for one message, who gave none and why, and what else there is to say."""
 
     blocks: tuple[Block, ...]
@@ -95,8 +87,7 @@ class Turn:
         return "\n\n".join(block.text for block in self.blocks)
 
 
-@dataclass(frozen=True)
-class Lesson:
+class Lesson(msgspec.Struct, frozen=True):
     """What a correction taught: when it applies, what to do, and whether it has helped."""
 
     id: int
@@ -115,8 +106,7 @@ class Lesson:
     retired_because: str = ""
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """What happened after one injection of a lesson."""
 
     id: int
@@ -130,8 +120,7 @@ class Outcome:
     injected_at: str
 
 
-@dataclass(frozen=True)
-class LessonDetail:
+class LessonDetail(msgspec.Struct, frozen=True):
     """A lesson with the outcomes of its injections."""
 
     lesson: Lesson

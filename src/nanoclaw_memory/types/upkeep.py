@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True)
-class JobRun:
+class JobRun(msgspec.Struct, frozen=True):
     """One run of an upkeep job; `skipped` says why it did not run, `error` why it stopped."""
 
     name: str
@@ -18,8 +17,7 @@ class JobRun:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class JobState:
+class JobState(msgspec.Struct, frozen=True):
     """An upkeep job: when it runs, when it last did, and when it last changed something."""
 
     name: str
@@ -34,8 +32,7 @@ class JobState:
     due: bool
 
 
-@dataclass(frozen=True)
-class Flush:
+class Flush(msgspec.Struct, frozen=True):
     """Whether an agent is to be asked to write down what should last, why, and with which hidden prompt."""
 
     needed: bool
@@ -44,8 +41,7 @@ class Flush:
     prompt: str = ""
 
 
-@dataclass(frozen=True)
-class Refreshed:
+class Refreshed(msgspec.Struct, frozen=True):
     """What a refresh did to a page, and where the version before it is kept."""
 
     path: str
@@ -54,8 +50,7 @@ class Refreshed:
     previous: str = ""
 
 
-@dataclass(frozen=True)
-class HeartbeatItem:
+class HeartbeatItem(msgspec.Struct, frozen=True):
     """One line of HEARTBEAT.md and how it stands; `well` is None for what only a person can know."""
 
     text: str
@@ -65,8 +60,7 @@ class HeartbeatItem:
     next: str = ""
 
 
-@dataclass(frozen=True)
-class Installed:
+class Installed(msgspec.Struct, frozen=True):
     """Where the machine was asked to run upkeep, or was told not to any more."""
 
     where: str

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 
-@dataclass(frozen=True)
-class LogLine:
+
+class LogLine(msgspec.Struct, frozen=True):
     """One line of a daily log: `- [tag|i=0.9] text`."""
 
     line: int
@@ -17,8 +17,7 @@ class LogLine:
     indent: int = 0
 
 
-@dataclass(frozen=True)
-class Lines:
+class Lines(msgspec.Struct, frozen=True):
     """A range of lines read from a memory file; 1-based, inclusive; empty with a note when there are none."""
 
     path: str
@@ -29,8 +28,7 @@ class Lines:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(msgspec.Struct, frozen=True):
     """Where a line was written."""
 
     path: str
@@ -38,8 +36,7 @@ class Written:
     redacted: int = 0
 
 
-@dataclass(frozen=True)
-class BootFile:
+class BootFile(msgspec.Struct, frozen=True):
     """One file of the boot context, as the agent gets it."""
 
     path: str
@@ -49,8 +46,7 @@ class BootFile:
     missing: bool = False
 
 
-@dataclass(frozen=True)
-class Boot:
+class Boot(msgspec.Struct, frozen=True):
     """What an agent reads at session start."""
 
     files: tuple[BootFile, ...]
@@ -59,8 +55,7 @@ class Boot:
     mode: str
 
 
-@dataclass(frozen=True)
-class Created:
+class Created(msgspec.Struct, frozen=True):
     """What `init` made and what it left as it was."""
 
     home: Path
@@ -68,8 +63,7 @@ class Created:
     kept: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Policy:
+class Policy(msgspec.Struct, frozen=True):
     """A gating policy: what triggers it and what must happen first."""
 
     id: str
@@ -81,8 +75,7 @@ class Policy:
     line: int = 0
 
 
-@dataclass(frozen=True)
-class PolicyHit:
+class PolicyHit(msgspec.Struct, frozen=True):
     """A policy that a planned action triggers, how surely (0 to 1), and the words that tell."""
 
     policy: Policy
@@ -90,8 +83,7 @@ class PolicyHit:
     matched: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Runbook:
+class Runbook(msgspec.Struct, frozen=True):
     """A how-to of the group: `memory/tools-NAME.md`."""
 
     name: str
@@ -100,8 +92,7 @@ class Runbook:
     chars: int
 
 
-@dataclass(frozen=True)
-class Checkpoint:
+class Checkpoint(msgspec.Struct, frozen=True):
     """A saved state of a group's workspace and databases; `damaged` databases were copied as they were."""
 
     name: str
@@ -114,8 +105,7 @@ class Checkpoint:
     damaged: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Restored:
+class Restored(msgspec.Struct, frozen=True):
     """What a restore did, and the checkpoint that holds the state before it."""
 
     name: str
@@ -125,8 +115,7 @@ class Restored:
     databases: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class DatabaseCheck:
+class DatabaseCheck(msgspec.Struct, frozen=True):
     """What the integrity check of one database file found; nothing when it is sound."""
 
     group: str
@@ -135,8 +124,7 @@ class DatabaseCheck:
     next: str = ""
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One difference between a checkpoint and now."""
 
     path: str
@@ -144,8 +132,7 @@ class Change:
     diff: str = ""
 
 
-@dataclass(frozen=True)
-class Project:
+class Project(msgspec.Struct, frozen=True):
     """A project's memory file, its own or shared by all groups."""
 
     slug: str

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.settings import Settings
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.store.proposals import Proposals
 
 
-@dataclass(frozen=True)
-class House:
+class House(msgspec.Struct, frozen=True):
     """One group as upkeep sees it."""
 
     home: Home
@@ -100,8 +100,7 @@ class House:
         return stamp(self.clock.now())
 
 
-@dataclass(frozen=True)
-class Done:
+class Done(msgspec.Struct, frozen=True):
     """What a job changed, or would change, and what is worth saying about it."""
 
     changed: int = 0

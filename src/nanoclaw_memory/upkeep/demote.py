@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from nanoclaw_memory.retrieval import similarity as likeness
 from nanoclaw_memory.store.mentions import MentionTable
@@ -20,8 +20,7 @@ HALF_LIFE = 180
 A_USE = 0.05
 
 
-@dataclass(frozen=True)
-class Size:
+class Size(msgspec.Struct, frozen=True):
     """How large a page is, or would be."""
 
     bytes: int

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+
+import msgspec
 
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.settings import Configuration
@@ -25,8 +26,7 @@ LOW_DISK = 200_000_000
 LEFT_FOR = 3_600  # seconds after which no living writer has a temporary file
 
 
-@dataclass(frozen=True)
-class Patient:
+class Patient(msgspec.Struct, frozen=True):
     """What is examined."""
 
     home: Home

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.store import erasure
@@ -33,8 +35,7 @@ LAST = {"id": "entries", "entity": "graph", "session": "continuity", "text": "en
 Consent = Callable[[Sequence[ForgottenPage]], bool]
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """What a person wants forgotten; exactly one of them. `again`: all that was forgotten before."""
 
     id: str = ""

@@ -9,8 +9,9 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from nanoclaw_memory import private
 from nanoclaw_memory.entries.domains import FOLDER as DOMAINS
@@ -31,8 +32,7 @@ _DATABASE = (".db", ".db-wal", ".db-shm", ".db-lock", ".db-indexing", ".lock", "
 _NEVER = ("audit.jsonl", "audit.head")
 
 
-@dataclass(frozen=True)
-class PageChange:
+class PageChange(msgspec.Struct, frozen=True):
     """What leaves one page."""
 
     relative: str
@@ -49,8 +49,7 @@ class PageChange:
         return [line for number, line in enumerate(split_lines(self.before)) if number in self.gone]
 
 
-@dataclass(frozen=True)
-class Files:
+class Files(msgspec.Struct, frozen=True):
     """The files of one group that may hold its texts."""
 
     home: Home

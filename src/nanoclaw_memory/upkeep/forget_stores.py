@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory.store import erasure
 from nanoclaw_memory.store.chunks import Chunks
@@ -16,8 +18,7 @@ from nanoclaw_memory.upkeep.context import House
 from nanoclaw_memory.upkeep.forget_files import Files
 
 
-@dataclass(frozen=True)
-class Premises:
+class Premises(msgspec.Struct, frozen=True):
     """All of one group that can hold a text."""
 
     house: House

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import date, timedelta
+
+import msgspec
 
 from nanoclaw_memory.errors import FileProblem
 from nanoclaw_memory.retrieval.similarity import alike, sense
@@ -34,8 +35,7 @@ _NEVER = frozenset("todo task question open idea web tool untrusted import".spli
 _QUESTION = re.compile(r"\?\s*$")
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(msgspec.Struct, frozen=True):
     """One log line with its place."""
 
     day: date
@@ -46,8 +46,7 @@ class Line:
     importance: float
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """Lines that say the same, and how much that is worth."""
 
     lines: tuple[Line, ...]  # the best wording first

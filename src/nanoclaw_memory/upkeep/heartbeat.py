@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+import msgspec
 
 from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.text import plural
@@ -22,8 +23,7 @@ _ITEM = re.compile(r"^\s*[-*+]\s+(?:\[(?P<box>[ xX])\]\s+)?(?P<text>\S.*?)\s*$")
 STALE_DAYS = 7
 
 
-@dataclass(frozen=True)
-class _State:
+class _State(msgspec.Struct, frozen=True):
     well: bool
     says: str
     next: str = ""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from nanoclaw_memory.clock import Clock
 from nanoclaw_memory.conversations.archive import archive, archives, unarchived
@@ -27,8 +28,7 @@ from nanoclaw_memory.workspace.paths import Home
 FINAL = ("delete", "purge")  # what left by these must not come back by itself
 
 
-@dataclass
-class Intake:
+class Intake(msgspec.Struct):
     """Lets entries in, each text once for all time."""
 
     entries: Entries
@@ -36,10 +36,10 @@ class Intake:
     stored: int = 0
     known: int = 0
     held: int = 0
-    types: dict[str, int] = field(default_factory=dict)
-    unplaced: list[str] = field(default_factory=list)
-    _before: set[tuple[str, str]] = field(default_factory=set)
-    _gone: set[tuple[str, str]] = field(default_factory=set)
+    types: dict[str, int] = msgspec.field(default_factory=dict)
+    unplaced: list[str] = msgspec.field(default_factory=list)
+    _before: set[tuple[str, str]] = msgspec.field(default_factory=set)
+    _gone: set[tuple[str, str]] = msgspec.field(default_factory=set)
 
     def __post_init__(self) -> None:
         room = self.entries.room

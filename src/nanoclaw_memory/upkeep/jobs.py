@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.settings import Settings
@@ -15,8 +16,7 @@ from nanoclaw_memory.upkeep.promote import promote
 from nanoclaw_memory.upkeep.retain import retain
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(msgspec.Struct, frozen=True):
     """One job; run twice it does as much as once."""
 
     name: str

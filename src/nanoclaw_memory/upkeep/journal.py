@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory.errors import FileProblem
 from nanoclaw_memory.workspace.files import locked, read_text, replace_text
@@ -13,8 +15,7 @@ from nanoclaw_memory.workspace.files import locked, read_text, replace_text
 FILE = "upkeep.json"
 
 
-@dataclass(frozen=True)
-class Ran:
+class Ran(msgspec.Struct, frozen=True):
     """A job's last run, and its last run that changed something."""
 
     at: str = ""
@@ -27,12 +28,11 @@ class Ran:
     last_change: int = 0
 
 
-@dataclass(frozen=True)
-class Journal:
+class Journal(msgspec.Struct, frozen=True):
     """All runs of one group, and small notes of single jobs."""
 
-    jobs: dict[str, Ran] = field(default_factory=dict)
-    notes: dict[str, Any] = field(default_factory=dict)
+    jobs: dict[str, Ran] = msgspec.field(default_factory=dict)
+    notes: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 def read(data: Path) -> Journal:
@@ -67,7 +67,7 @@ def note(data: Path, name: str, value: Any) -> None:
 
 
 def _write(data: Path, journal: Journal) -> None:
-    jobs = {name: asdict(ran) for name, ran in journal.jobs.items()}
+    jobs = {name: msgspec.to_builtins(ran) for name, ran in journal.jobs.items()}
     tree = {"jobs": jobs, "notes": journal.notes}
     # Not worth waiting for the disk: a run that was forgotten is run again, and does nothing.
     replace_text(data / FILE, json.dumps(tree, ensure_ascii=False, indent=1) + "\n", durable=False)

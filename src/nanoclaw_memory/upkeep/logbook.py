@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory.errors import PathRefused
 from nanoclaw_memory.workspace import log
@@ -20,8 +22,7 @@ _FRAME = re.compile(r"\s{0,3}(?:#{1,6}(?:\s|$)|<!--|([-*_])\s*(?:\1\s*){2,}$)")
 _BULLET = re.compile(r"[-*+•]\s+\S")
 
 
-@dataclass(frozen=True)
-class LogBlock:
+class LogBlock(msgspec.Struct, frozen=True):
     """An entry of a log with the lines that hang on it; `start` counts from 0."""
 
     start: int
@@ -95,8 +96,7 @@ def dated_blocks(text: str, day: date | None) -> Iterator[tuple[date, LogBlock]]
             yield found, block
 
 
-@dataclass
-class _Place:
+class _Place(msgspec.Struct):
     """Where in the file we are."""
 
     start: int = -1

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from nanoclaw_memory.graph.extract import Manner, extract
 from nanoclaw_memory.intake import secrets
@@ -32,8 +33,7 @@ SECTIONS = {
 OTHERWISE = "Decisions and lessons"
 
 
-@dataclass(frozen=True)
-class Draft:
+class Draft(msgspec.Struct, frozen=True):
     """A promotion in the making: what it will say, out of which candidates."""
 
     text: str

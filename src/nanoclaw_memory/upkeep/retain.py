@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+
+import msgspec
 
 from nanoclaw_memory.errors import FileProblem, PathRefused
 from nanoclaw_memory.settings import Settings
@@ -21,8 +22,7 @@ KEPT_FOR_EVER = 0.8
 OBSERVATION = 0.4
 
 
-@dataclass(frozen=True)
-class _Move:
+class _Move(msgspec.Struct, frozen=True):
     """What leaves one log."""
 
     day: date

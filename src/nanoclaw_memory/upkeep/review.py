@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from nanoclaw_memory.entries import lifecycle as care
 from nanoclaw_memory.errors import FileProblem, InvalidValue, Refused, StoreBusy

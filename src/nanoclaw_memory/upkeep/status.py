@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import msgspec
 
 from nanoclaw_memory.clock import Clock
 from nanoclaw_memory.settings import Settings
@@ -40,4 +40,6 @@ def _embedder(home: Home, settings: Settings) -> str:
 def _usage(home: Home, clock: Clock) -> tuple[dict[str, float | str], ...]:
     from nanoclaw_memory.providers.usage import Usage
 
-    return tuple(asdict(spent) for spent in Usage(home.data("main") / "usage.json", clock).total())
+    return tuple(
+        msgspec.to_builtins(spent) for spent in Usage(home.data("main") / "usage.json", clock).total()
+    )

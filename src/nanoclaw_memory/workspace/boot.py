@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
+
+import msgspec
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.errors import FileProblem, NanoClawError
@@ -26,8 +27,7 @@ MEMORY_MAX_LINES = 200
 ACTIVE_CONTEXT = "memory/active-context.md"
 
 
-@dataclass(frozen=True)
-class _Piece:
+class _Piece(msgspec.Struct, frozen=True):
     text: str
     file: BootFile
 

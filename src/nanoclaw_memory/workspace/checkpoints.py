@@ -13,9 +13,10 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
+
+import msgspec
 
 from nanoclaw_memory import private
 from nanoclaw_memory.clock import Clock, stamp
@@ -48,8 +49,7 @@ class Databases(Protocol):
     def differences(self, name: str, saved: Path) -> list[str]: ...
 
 
-@dataclass(frozen=True)
-class Saved:
+class Saved(msgspec.Struct, frozen=True):
     """One file in a checkpoint; `path` is relative to the workspace, or a database's name."""
 
     path: str
@@ -59,8 +59,7 @@ class Saved:
     damaged: bool = False
 
 
-@dataclass(frozen=True)
-class Manifest:
+class Manifest(msgspec.Struct, frozen=True):
     """What a checkpoint holds; links are kept as links and never followed."""
 
     name: str
@@ -72,8 +71,7 @@ class Manifest:
     databases: tuple[Saved, ...]
 
 
-@dataclass(frozen=True)
-class Tree:
+class Tree(msgspec.Struct, frozen=True):
     """The entries of a workspace, hidden ones and the checkpoints themselves left out."""
 
     files: tuple[str, ...]
@@ -81,8 +79,7 @@ class Tree:
     folders: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Checkpoints:
+class Checkpoints(msgspec.Struct, frozen=True):
     """The checkpoints of one group. `step` is told the name of every step, so that tests can stop at any."""
 
     workspace: Path
@@ -148,7 +145,7 @@ class Checkpoints:
         try:
             manifest = self._copied(draft, name, one_line(reason)[:MAX_REASON])
             self.step("copied")
-            text = json.dumps({"format": 1, **asdict(manifest)}, indent=1)
+            text = json.dumps({"format": 1, **msgspec.to_builtins(manifest)}, indent=1)
             replace_text(draft / MANIFEST, text + "\n")
             self.step("described")
             draft.rename(self.folder / name)

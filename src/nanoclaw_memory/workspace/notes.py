@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
+
+import msgspec
 
 from nanoclaw_memory import private
 from nanoclaw_memory.errors import NanoClawError, Refused
@@ -25,8 +26,7 @@ class NotesError(Refused):
     """What the model is told when a command cannot be done."""
 
 
-@dataclass(frozen=True)
-class Notes:
+class Notes(msgspec.Struct, frozen=True):
     """A folder that only its commands change; texts are as the tool's documentation words them."""
 
     folder: Path

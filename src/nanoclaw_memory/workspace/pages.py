@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from nanoclaw_memory.errors import FileProblem
 from nanoclaw_memory.text import one_line
@@ -15,8 +16,7 @@ from nanoclaw_memory.workspace.paths import Home, memory_files
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*?)[ \t]*#*[ \t]*\r?$", re.M)
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """A Markdown file of the workspace or of `shared/`."""
 
     path: str

@@ -6,9 +6,10 @@ import fnmatch
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path, PurePosixPath
+
+import msgspec
 
 from nanoclaw_memory.errors import InvalidValue, PathRefused
 from nanoclaw_memory.types import MAIN_GROUP, Scope
@@ -26,8 +27,7 @@ MAX_NAME = 255
 MAX_PATH = 1024
 
 
-@dataclass(frozen=True)
-class Home:
+class Home(msgspec.Struct, frozen=True):
     """The directory that holds everything; a group is a directory with `workspace/` and `data/`."""
 
     root: Path

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory.errors import FileProblem, InvalidValue
 from nanoclaw_memory.text import STOP_WORDS, one_line, words
@@ -168,8 +170,7 @@ _CONDITION = re.compile(r"\b(?:without|unless|until)\b", re.I)  # what follows i
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[,/;]", re.UNICODE)
 
 
-@dataclass(frozen=True)
-class _Topic:
+class _Topic(msgspec.Struct, frozen=True):
     """Words of a policy that mean the same step: 'delete, drop or truncate'."""
 
     stems: frozenset[str]

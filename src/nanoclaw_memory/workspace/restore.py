@@ -12,8 +12,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from dataclasses import asdict, dataclass
 from pathlib import Path
+
+import msgspec
 
 from nanoclaw_memory import private
 from nanoclaw_memory.errors import CorruptDatabase, FileProblem, StoreError
@@ -27,8 +28,7 @@ _PLAN = "plan.json"
 _APPLIED = "applied"
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """What is left to do once a restore is decided; `before` is the checkpoint of the state it replaces."""
 
     name: str
@@ -107,7 +107,7 @@ def _stage(checkpoints: Checkpoints, manifest: Manifest, before: str) -> Plan:
             source = saved / "data" / f"{name}.db"
             checkpoints.databases.prepare(name, source if source.exists() else None, draft / f"{name}.db")
         checkpoints.step("staged")
-        replace_text(draft / _PLAN, json.dumps(asdict(plan)))
+        replace_text(draft / _PLAN, json.dumps(msgspec.to_builtins(plan)))
         draft.rename(checkpoints.folder / _PENDING)
         sync_folder(checkpoints.folder)
     except BaseException:

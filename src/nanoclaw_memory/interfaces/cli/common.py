@@ -7,11 +7,11 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+import msgspec
 
 if TYPE_CHECKING:
     from _socket import socket
@@ -23,16 +23,15 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@dataclass
-class Caller:
+class Caller(msgspec.Struct):
     """The global options of one call."""
 
     home: str | None = None  # Memory falls back to NANOCLAW_HOME
-    group: str = field(default_factory=lambda: os.environ.get("NANOCLAW_GROUP") or "main")
+    group: str = msgspec.field(default_factory=lambda: os.environ.get("NANOCLAW_GROUP") or "main")
     shared: bool = False
     json: bool = False
-    session: str = field(default_factory=lambda: os.environ.get("NANOCLAW_SESSION", ""))
-    overrides: dict[str, str] = field(default_factory=dict)
+    session: str = msgspec.field(default_factory=lambda: os.environ.get("NANOCLAW_SESSION", ""))
+    overrides: dict[str, str] = msgspec.field(default_factory=dict)
     origin: str = "owner"  # a face for agents says so; no option does
 
     def memory(self, new: bool = False) -> Memory:
@@ -81,14 +80,8 @@ pass_caller = click.make_pass_decorator(Caller, ensure=True)
 
 
 def plain(result: Any) -> Any:
-    """Dataclasses, and what holds them, as JSON values."""
-    if is_dataclass(result) and not isinstance(result, type):
-        return plain(asdict(result))
-    if isinstance(result, Mapping):
-        return {str(key): plain(value) for key, value in result.items()}
-    if isinstance(result, list | tuple | set | frozenset):
-        return [plain(value) for value in result]
-    return str(result) if isinstance(result, Path) else result
+    """Structs, and what contains them, as JSON values."""
+    return msgspec.to_builtins(result, enc_hook=str, str_keys=True)
 
 
 def global_options() -> list[click.Parameter]:

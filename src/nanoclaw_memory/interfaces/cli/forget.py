@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import click
+from msgspec.structs import replace
 
 from nanoclaw_memory.errors import Refused
 from nanoclaw_memory.interfaces.cli.common import Caller, at_terminal, command, pass_caller

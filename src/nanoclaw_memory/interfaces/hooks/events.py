@@ -7,9 +7,10 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.memory import Memory
@@ -35,8 +36,7 @@ _EVENTS = {
 }
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(msgspec.Struct, frozen=True):
     """One call of a hook, whatever client it comes from."""
 
     name: str  # as the client spells it, for the answer

@@ -5,11 +5,10 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
+import msgspec
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
-from pydantic_core import to_jsonable_python
 
 from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.memory import Memory
@@ -20,8 +19,7 @@ Limit = Annotated[int, Field(ge=1, le=500, description="How many of the list")]
 Offset = Annotated[int, Field(ge=0, description="How many of the list to leave out")]
 
 
-@dataclass(frozen=True)
-class Endpoint:
+class Endpoint(msgspec.Struct, frozen=True):
     """One method of one path: what it takes, what it calls, whether it may last or gives a list."""
 
     method: str
@@ -54,13 +52,13 @@ class Endpoint:
         """The JSON result; a list is cut into pages."""
         given = dict(arguments)
         if not self.listed:
-            result = to_jsonable_python(self.work(memory, **given))
+            result = plain(self.work(memory, **given))
             return result if isinstance(result, dict) else {"result": result}
         limit, offset = given.pop("limit", 50), given.pop("offset", 0)
         whole: Sequence[Any] = self.work(memory, **given)
         page = list(whole[offset : offset + limit])
         more = offset + limit if offset + limit < len(whole) else None
-        return {"items": to_jsonable_python(page), "total": len(whole), "next_offset": more}
+        return {"items": plain(page), "total": len(whole), "next_offset": more}
 
     def lists(self) -> frozenset[str]:
         """The arguments that may be given several times in a query."""
@@ -97,3 +95,8 @@ def _model(work: Work, listed: bool) -> type[BaseModel]:
 
 def _holds_list(hint: Any) -> bool:
     return get_origin(hint) is list or any(_holds_list(part) for part in get_args(hint))
+
+
+def plain(result: Any) -> Any:
+    """Structs, and what contains them, as JSON values."""
+    return msgspec.to_builtins(result, enc_hook=str, str_keys=True)

@@ -7,9 +7,10 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+
+from msgspec.structs import replace
 
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.memory import Memory

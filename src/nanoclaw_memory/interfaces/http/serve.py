@@ -9,9 +9,10 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from nanoclaw_memory import private
 from nanoclaw_memory.errors import FileProblem, NanoClawError, NotFound
@@ -31,8 +32,7 @@ MOST_REQUESTS = 2_000  # open connections count too: a thousand idle ones must n
 MOST_FILES = 8192
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """What the server does besides listening on its socket; port 0 takes any that is free."""
 
     http: bool = True
@@ -41,8 +41,7 @@ class Options:
     upkeep: bool = True
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where a running server is."""
 
     pid: int
@@ -164,7 +163,7 @@ def _claimed(home: Path) -> Iterator[Callable[[Place], None]]:
         def note(place: Place) -> None:
             handle.seek(0)
             handle.truncate()
-            handle.write(json.dumps(asdict(place)))
+            handle.write(json.dumps(msgspec.to_builtins(place)))
             handle.flush()
 
         os.fchmod(handle.fileno(), 0o600)

@@ -10,9 +10,10 @@ import sys
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
 
 from nanoclaw_memory.errors import FileProblem, NanoClawError
 from nanoclaw_memory.interfaces.hooks import events as hooks
@@ -31,8 +32,7 @@ HEADER_SECONDS = 5
 GRACE_SECONDS = 10
 
 
-@dataclass(frozen=True)
-class Visitor:
+class Visitor(msgspec.Struct, frozen=True):
     """Who came in and for what, as the first line says."""
 
     kind: str

@@ -6,9 +6,10 @@ import json
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from nanoclaw_memory.interfaces.install import json_edit
 
@@ -18,8 +19,7 @@ _BLOCK = re.compile(r"\n?# nanoclaw-memory:start\n.*?# nanoclaw-memory:end\n", r
 Edit = Callable[[str], str]
 
 
-@dataclass(frozen=True)
-class FileEdit:
+class FileEdit(msgspec.Struct, frozen=True):
     """What happens to one file: how our part gets in and how it gets out."""
 
     path: Path
@@ -28,8 +28,7 @@ class FileEdit:
     empty: str  # what a missing file stands for
 
 
-@dataclass(frozen=True)
-class Commands:
+class Commands(msgspec.Struct, frozen=True):
     """How a client calls us: the program, and the options that name the home and group."""
 
     program: tuple[str, ...]

@@ -8,8 +8,9 @@ import json
 import os
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from nanoclaw_memory import private
 from nanoclaw_memory.errors import FileProblem, InvalidValue
@@ -17,8 +18,7 @@ from nanoclaw_memory.interfaces.install.clients import CLIENTS, Commands, FileEd
 from nanoclaw_memory.text import fingerprint
 
 
-@dataclass(frozen=True)
-class FileChange:
+class FileChange(msgspec.Struct, frozen=True):
     """One file before and after; None where there is no file."""
 
     path: Path

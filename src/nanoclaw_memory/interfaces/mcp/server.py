@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
 from typing import Annotated, Any, Literal, ParamSpec
 
+import msgspec
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.tools import Tool
@@ -125,7 +125,7 @@ def _told(work: Callable[P, CallToolResult]) -> Callable[P, CallToolResult]:
 
 
 def _answer(text: str, result: Any) -> CallToolResult:
-    structured = result if isinstance(result, dict) else asdict(result)
+    structured = result if isinstance(result, dict) else msgspec.to_builtins(result)
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=structured)
 
 
@@ -153,7 +153,8 @@ def _reading(memory: Memory) -> list[Callable[..., CallToolResult]]:
             include_superseded=include_superseded,
         )
         return _answer(
-            _hits(found), {"hits": [asdict(hit) for hit in found.hits], "degraded": found.degraded}
+            _hits(found),
+            {"hits": [msgspec.to_builtins(hit) for hit in found.hits], "degraded": found.degraded},
         )
 
     @_told
@@ -214,7 +215,7 @@ def _checking(memory: Memory) -> list[Callable[..., CallToolResult]]:
     def memory_index_status() -> Result:
         """Sizes, counts and token costs of all memory."""
         status = memory.index_status()
-        return _answer(_plain_lines(asdict(status)), status)
+        return _answer(_plain_lines(msgspec.to_builtins(status)), status)
 
     @_told
     def memory_audit(
@@ -335,7 +336,7 @@ def _facts(answer: GraphAnswer) -> str:
 
 
 def _graph_hit(hit: Any) -> dict[str, Any]:
-    own = {key: value for key, value in asdict(hit.item).items() if value not in ("", None)}
+    own = {key: value for key, value in msgspec.to_builtins(hit.item).items() if value not in ("", None)}
     more = {
         "kind": hit.kind,
         "score": hit.score,

@@ -122,6 +122,6 @@ def _calls(calls: list[Call]) -> list[ToolCall]:
 
 
 def _with_text(turn: Turn) -> dict[str, Any]:
-    from dataclasses import asdict
+    import msgspec
 
-    return {**asdict(turn), "text": turn.text}
+    return {**msgspec.to_builtins(turn), "text": turn.text}
