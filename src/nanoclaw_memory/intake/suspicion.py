@@ -6,7 +6,7 @@ import functools
 import json
 import re
 import unicodedata
-from importlib import resources
+from pathlib import Path
 
 import msgspec
 
@@ -73,7 +73,7 @@ def _encoded(text: str) -> bool:
 
 @functools.cache
 def _rules() -> tuple[_Rule, ...]:
-    text = (resources.files("nanoclaw_memory.entries") / "poison_rules.json").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("suspicion_rules.json").read_text(encoding="utf-8")
     table = json.loads(text)
     negator = re.compile(table["negators"], re.IGNORECASE)
     return tuple(
