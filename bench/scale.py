@@ -216,7 +216,7 @@ def resident(folder: Path, models: Path, question: str) -> float:
 def still(index: Index) -> Index:
     """The index without a look at the disk: there are no files here."""
 
-    class Still(Index, frozen=True):
+    class Still(Index):
         def refresh(self, embed: bool) -> list[str]:
             return []
 

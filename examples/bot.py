@@ -25,7 +25,6 @@ import threading
 import urllib.request
 import uuid
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -131,7 +130,7 @@ class Bot:
         return "said"
 
     def memory_of(self, group: Group, session: str) -> Memory:
-        scope = replace(self.host.scope(group), session_id=session)
+        scope = self.host.scope(group, session)
         return Memory.open(self.memory.home.root, scope, overrides={"embeddings.provider": "none"})
 
 

@@ -418,7 +418,7 @@ def test_a_file_that_vanishes_while_it_is_read_leaves_nothing(notes: Memory):
             doomed.unlink(missing_ok=True)
         return reader(path)
 
-    object.__setattr__(index, "read", vanishing)
+    index.read = vanishing
     notes.index()
     assert not any("narwhal" in hit.text for hit in notes.search("narwhal").hits)
     assert "memory/doomed.md" not in index.chunks.files()
@@ -438,10 +438,10 @@ def test_a_killed_run_goes_on_where_it_stopped(notes: Memory):
             raise Killed
         return reader(path)
 
-    object.__setattr__(index, "read", dying)
+    index.read = dying
     with pytest.raises(Killed):
         notes.index()
-    object.__setattr__(index, "read", reader)
+    index.read = reader
     known = len(index.chunks.files())
     done = notes.index()
     assert known > 0

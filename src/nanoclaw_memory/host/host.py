@@ -244,11 +244,12 @@ class Host:
 
         return drain(self)
 
-    def scope(self, group: Group) -> Scope:
-        """The scope of a group's agent: private only where one person talks with it."""
+    def scope(self, group: Group, session_id: str = "") -> Scope:
+        """The scope of a group's agent, in its current session or another; private only in a chat with one person."""
         chat = self._messages.chat(group.jid)
         alone = chat is not None and chat.is_group is False
-        return Scope(group.folder, self.session_of(group.folder), private=alone or group.folder == MAIN_GROUP)
+        session_id = session_id or self.session_of(group.folder)
+        return Scope(group.folder, session_id, private=alone or group.folder == MAIN_GROUP)
 
     # ---- sessions ----
 

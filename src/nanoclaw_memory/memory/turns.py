@@ -220,7 +220,7 @@ class Turns(Finding):
     def _remember_exchange(self, group: str, session_id: str, user: str, agent: str, at: str) -> None:
         """What was said in a group's chat goes to that group's memory, as private as the chat is."""
         host = self._opened_host
-        scope = replace(host.scope(host.group(group)), session_id=session_id)
+        scope = host.scope(host.group(group), session_id)
         with type(self).open(
             self.home.root, scope, clock=self._given_clock, overrides=self._overrides
         ) as own:

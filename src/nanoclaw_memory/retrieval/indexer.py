@@ -40,7 +40,7 @@ def read_markdown(path: Path) -> str:
     return text
 
 
-class Index(msgspec.Struct, frozen=True):
+class Index(msgspec.Struct):
     """One search index and what it is made from."""
 
     chunks: Chunks
