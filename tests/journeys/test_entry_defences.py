@@ -429,4 +429,4 @@ def test_four_processes_writing_at_once_lose_nothing_and_keep_the_chain(memory: 
     assert (verdict.ok, verdict.records) == (True, 32)
     text = memory.get("memory/domains/fact.md").text
     assert text.count("<!-- mem-") == 32
-    assert memory.entries.room.domains.missing("fact") == 0
+    assert memory.entries.ledger.domains.missing("fact") == 0

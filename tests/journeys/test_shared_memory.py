@@ -127,6 +127,6 @@ def test_what_makes_no_sense_is_refused(memory: Memory, published: str, research
 def test_sharing_is_in_the_audit_log(memory: Memory, published: str, research: Memory) -> None:
     memory.entries.shared.grant("research")
     memory.entries.shared.revoke("research")
-    events = [record["event"] for record in memory.entries.room.audit_log.records()]
+    events = [record["event"] for record in memory.entries.ledger.audit_log.records()]
     assert events == ["store", "store", "publish", "grant", "revoke"]
     assert memory.audit_verify().ok

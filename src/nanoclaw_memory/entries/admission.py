@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.entries import rules
-from nanoclaw_memory.entries.context import Room, held_key
+from nanoclaw_memory.entries.ledger import EntryLedger, held_key
 from nanoclaw_memory.entries.lines import safe_line
 from nanoclaw_memory.entries.rules import ORIGINS, UNTRUSTED, Draft
 from nanoclaw_memory.errors import InvalidValue, Refused
@@ -23,21 +23,21 @@ from nanoclaw_memory.types import Entry, Provenance, Stored
 class Admission:
     """Lets drafts in."""
 
-    def __init__(self, room: Room) -> None:
-        self._room = room
+    def __init__(self, ledger: EntryLedger) -> None:
+        self._ledger = ledger
 
     def admit(self, draft: Draft, *, source: str = "", limited: bool = True) -> Stored:
         """Write a checked draft; `limited=False` is for a person's own import, `source` names its file."""
         draft, redacted = self._without_secrets(draft)
-        self._room.refuse_forgotten(draft.content, draft.reason, *draft.tags, source)
-        by = self._room.provenance(source)
+        self._ledger.refuse_forgotten(draft.content, draft.reason, *draft.tags, source)
+        by = self._ledger.provenance(source)
         notes: list[str] = []
-        with self._room.db.transaction():
+        with self._ledger.db.transaction():
             if limited:
-                self._room.spend("store")
+                self._ledger.spend("store")
             target = self._target(draft, limited)
             for related in draft.related_to:
-                self._room.entry(related, "related_to")
+                self._ledger.entry(related, "related_to")
             reasons = self._reasons(draft, target)
             twin = None if reasons else self._twin(draft, target)
             if twin is not None:
@@ -46,9 +46,9 @@ class Admission:
                 entry, changed = self._insert(draft, by, reasons), True
             superseded = target if target and not reasons else None
             if superseded:
-                self._room.supersede(superseded, entry.id)
+                self._ledger.supersede(superseded, entry.id)
         gone = [superseded] if superseded else []
-        notes += self._room.changed(gone=gone, come=[entry] if changed and entry.status == "active" else [])
+        notes += self._ledger.changed(gone=gone, come=[entry] if changed and entry.status == "active" else [])
         if reasons:
             notes.append("held for review, out of the brief until a person approves it: ncm review")
         return Stored(
@@ -66,7 +66,7 @@ class Admission:
         )
 
     def _without_secrets(self, draft: Draft) -> tuple[Draft, int]:
-        if not self._room.settings.privacy.redact_secrets:
+        if not self._ledger.settings.privacy.redact_secrets:
             return draft, 0
         content, first = secrets.mask(draft.content)
         reason, second = secrets.mask(draft.reason)
@@ -77,15 +77,15 @@ class Admission:
         """The entry to be superseded, which must be ours and current."""
         if draft.supersedes is None:
             return None
-        target = self._room.entry(draft.supersedes, "supersedes")
+        target = self._ledger.entry(draft.supersedes, "supersedes")
         if target.status != "active":
-            newest = newest_of(self._room, target)
+            newest = newest_of(self._ledger, target)
             raise InvalidValue(
                 f"supersedes: {target.id} is {target.status} already",
                 f"name the current one: {newest.id}" if newest.id != target.id else "see: ncm entries show",
             )
         if limited:
-            self._room.spend("supersede")
+            self._ledger.spend("supersede")
         return target
 
     def _reasons(self, draft: Draft, target: Entry | None) -> list[str]:
@@ -94,12 +94,12 @@ class Admission:
         behavioral = draft.type in BEHAVIORAL
         if behavioral:
             reasons += suspicions(draft.content)
-        if behavioral and self._room.scope.origin == "web":
+        if behavioral and self._ledger.scope.origin == "web":
             reasons.append("an instruction from the web")
-        if target and self._room.scope.origin in UNTRUSTED and target.provenance.origin not in UNTRUSTED:
+        if target and self._ledger.scope.origin in UNTRUSTED and target.provenance.origin not in UNTRUSTED:
             reasons.append(f"would replace what the {target.provenance.origin} stored")
         if reasons:
-            earlier = self._room.proposals.find("held", held_key(draft.type, draft.content))
+            earlier = self._ledger.proposals.find("held", held_key(draft.type, draft.content))
             if earlier is not None and earlier.status == "accepted":
                 return []  # a person has let this very text in
             if earlier is not None:
@@ -109,13 +109,13 @@ class Admission:
 
     def _twin(self, draft: Draft, target: Entry | None) -> Entry | None:
         """An entry of the same type that says the same; never the one to be superseded."""
-        if not self._room.sees(draft.type):
+        if not self._ledger.sees(draft.type):
             return None  # a shared scope must not learn what is stored by storing
-        now = self._room.moment()
+        now = self._ledger.moment()
         wanted = Filter(now, (draft.type,))
-        same = self._room.table.same_text(draft.type, rules.text_key(draft.content), now)
+        same = self._ledger.table.same_text(draft.type, rules.text_key(draft.content), now)
         if same is None:
-            candidates = self._room.table.holding_all(rules.telling_words(draft.content), wanted, 20)
+            candidates = self._ledger.table.holding_all(rules.telling_words(draft.content), wanted, 20)
             same = next((c for c in candidates if rules.near_duplicate(c.content, draft.content)), None)
         return None if same is None or (target and same.id == target.id) else same
 
@@ -137,9 +137,9 @@ class Admission:
             updated_at=by.timestamp,
         )
         if merged.content != twin.content:
-            self._room.table.keep_wording(twin, by)
-        self._room.table.change(merged, rules.text_key(merged.content))
-        self._room.audit(
+            self._ledger.table.keep_wording(twin, by)
+        self._ledger.table.change(merged, rules.text_key(merged.content))
+        self._ledger.audit(
             "merge", merged.id, text=fingerprint(merged.content), before=fingerprint(twin.content)
         )
         return merged, True
@@ -163,9 +163,9 @@ class Admission:
             used_at=by.timestamp,
             updated_at=by.timestamp,
         )
-        self._room.table.add(entry, rules.text_key(entry.content))
+        self._ledger.table.add(entry, rules.text_key(entry.content))
         if reasons:
-            self._room.proposals.propose(
+            self._ledger.proposals.propose(
                 "held",
                 {"id": entry.id},
                 why="; ".join(reasons),
@@ -174,7 +174,7 @@ class Admission:
                 source=f"session {by.session_id or 'none'}, {by.origin}",
                 diff=f"+ [{entry.type}] {safe_line(entry.content)}",
             )
-        self._room.audit(
+        self._ledger.audit(
             "store",
             entry.id,
             type=entry.type,
@@ -187,10 +187,10 @@ class Admission:
         return entry
 
 
-def newest_of(room: Room, entry: Entry, depth: int = 100) -> Entry:
+def newest_of(ledger: EntryLedger, entry: Entry, depth: int = 100) -> Entry:
     """The current end of an entry's chain; bounded, whatever the data say."""
     seen = {entry.id}
     while entry.superseded_by and entry.superseded_by not in seen and len(seen) < depth:
         seen.add(entry.superseded_by)
-        entry = room.table.get(entry.superseded_by) or replace(entry, superseded_by=None)
+        entry = ledger.table.get(entry.superseded_by) or replace(entry, superseded_by=None)
     return entry

@@ -90,8 +90,8 @@ class TokenAudit:
         """Health and statistics: the files, the entries, and what is always loaded."""
         sources = list(self._sources())
         files = [source for source in sources if source.category != "brief"]
-        table, moment = self._entries.room.table, self._entries.room.moment()
-        wanted = Filter(moment, self._entries.room.visible_types())
+        table, moment = self._entries.ledger.table, self._entries.ledger.moment()
+        wanted = Filter(moment, self._entries.ledger.visible_types())
         by_type, by_priority = table.tally("type", wanted), table.tally("priority", wanted)
         stored, used = table.latest()
         memory = next((source for source in files if source.name == "MEMORY.md"), None)
@@ -126,7 +126,7 @@ class TokenAudit:
     # ---- what there is ----
 
     def _sources(self) -> Iterator[_Source]:
-        booted = main_sequence(self._entries.room.clock.now().date())
+        booted = main_sequence(self._entries.ledger.clock.now().date())
         for relative, path in self._files():
             try:
                 text = read_text(path)
@@ -147,11 +147,11 @@ class TokenAudit:
                 text = one_line(line).lstrip("-*+>#| ").strip()
                 if len(text) >= 20:
                     yield _Statement(text, f"{source.name}:{number}")
-        for entry in self._entries.room.table.all(self._wanted()):
+        for entry in self._entries.ledger.table.all(self._wanted()):
             yield _Statement(entry.content, entry.id, entry)
 
     def _wanted(self) -> Filter:
-        return Filter(self._entries.room.moment(), self._entries.room.visible_types())
+        return Filter(self._entries.ledger.moment(), self._entries.ledger.visible_types())
 
     # ---- what says the same twice ----
 
@@ -209,12 +209,12 @@ class TokenAudit:
                 yield Recommendation("shorten", text, saved, "medium", (source.name,))
 
     def _on_entries(self) -> Iterator[Recommendation]:
-        room = self._entries.room
-        expired = room.table.expired_by(room.moment())
+        ledger = self._entries.ledger
+        expired = ledger.table.expired_by(ledger.moment())
         if expired:
             text = f"{_entries(len(expired))} past their date: mark them as expired"
             yield Recommendation("expire", text, 0, "low")
-        days = room.settings.entries.purge_superseded_days
+        days = ledger.settings.entries.purge_superseded_days
         old = care.purgeable(self._entries)
         if old:
             text = f"{_entries(len(old))} replaced more than {days} days ago: purge them"
@@ -226,15 +226,15 @@ class TokenAudit:
             yield Recommendation("propose-archive", text, saved, "low")
 
     def _on_domains(self, sources: Sequence[_Source]) -> Iterator[Recommendation]:
-        room = self._entries.room
-        for kind in room.visible_types():
-            missing = room.domains.missing(kind)
+        ledger = self._entries.ledger
+        for kind in ledger.visible_types():
+            missing = ledger.domains.missing(kind)
             if missing:
                 text = f"{domain_path(kind)} is {plural(missing, 'line')} behind the entries: write it anew"
                 yield Recommendation("render", text, 0, "low", (kind,))
-        old = stamp(room.clock.now() - timedelta(days=STALE_DAYS))
-        for kind, (count, spent) in room.table.tally("type", self._wanted()).items():
-            if not room.table.used_since(kind, old):
+        old = stamp(ledger.clock.now() - timedelta(days=STALE_DAYS))
+        for kind, (count, spent) in ledger.table.tally("type", self._wanted()).items():
+            if not ledger.table.used_since(kind, old):
                 text = f"none of {_entries(count)} of type {kind} was used for {STALE_DAYS} days: review them"
                 yield Recommendation("review-domain", text, spent, "medium", (kind,))
 
@@ -251,7 +251,7 @@ class TokenAudit:
         elif advice.action == "propose-archive":
             care.propose_stale(self._entries)
         elif advice.action == "render":
-            self._entries.room.domains.render(advice.targets[0])
+            self._entries.ledger.domains.render(advice.targets[0])
 
 
 def cost(text: str) -> int:

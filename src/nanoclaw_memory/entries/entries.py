@@ -1,4 +1,4 @@
-"""Entries, the room's front door: store, find, delete, reinforce, approve; every change audited."""
+"""Typed entries: store, find, delete, reinforce, approve; every change is audited."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from nanoclaw_memory.entries import rules
 from nanoclaw_memory.entries.admission import Admission
 from nanoclaw_memory.entries.audit_log import GENESIS, Link
 from nanoclaw_memory.entries.brief import BriefLimits, within_time, write_brief
-from nanoclaw_memory.entries.context import Room, held_key
 from nanoclaw_memory.entries.domains import domain_path
 from nanoclaw_memory.entries.finding import Finder
+from nanoclaw_memory.entries.ledger import EntryLedger, held_key
 from nanoclaw_memory.entries.lines import masked
 from nanoclaw_memory.entries.rules import Draft
 from nanoclaw_memory.entries.shared import SharedEntries
@@ -53,18 +53,18 @@ class Entries:
         embedder: Callable[[], Chain | None] = lambda: None,
         resident: Callable[[], Chain | None] = lambda: None,
     ) -> None:
-        self.room = Room(db, home, scope, settings, clock)
-        self.shared = SharedEntries(self.room, home.root / "store" / "published", published)
-        self.finder = Finder(self.room, embedder)
+        self.ledger = EntryLedger(db, home, scope, settings, clock)
+        self.shared = SharedEntries(self.ledger, home.root / "store" / "published", published)
+        self.finder = Finder(self.ledger, embedder)
         self._reopen = reopen
         self._resident = resident
-        self._admission = Admission(self.room)
+        self._admission = Admission(self.ledger)
 
     # ---- store ----
 
     def store(self, fields: Mapping[str, Any]) -> Stored:
         """Check, mask, deduplicate, supersede and write one entry; provenance comes from the scope."""
-        stored = self.admit(rules.draft(fields, self.room.clock.now()))
+        stored = self.admit(rules.draft(fields, self.ledger.clock.now()))
         chain = self._resident()
         if chain is None or stored.deduplicated or stored.status != "active":
             return stored
@@ -80,7 +80,7 @@ class Entries:
 
     def knows(self, entry_type: str, content: str) -> bool:
         """Whether this text was ever stored as this type; for imports, which must not bring old ones back."""
-        return self.room.table.has_text(entry_type, rules.text_key(content))
+        return self.ledger.table.has_text(entry_type, rules.text_key(content))
 
     # ---- find ----
 
@@ -99,8 +99,8 @@ class Entries:
         query = check_query(query)
         rules.whole("limit", limit, 1, MAX_LIMIT)
         wanted = Filter(
-            self.room.moment(),
-            self.room.types(types),
+            self.ledger.moment(),
+            self.ledger.types(types),
             rules.tags_of(list(tags)),
             (*_SHOWN, "superseded") if include_superseded else _SHOWN,
             rules.choice("priority_min", priority_min, PRIORITIES),
@@ -118,18 +118,18 @@ class Entries:
     ) -> list[Entry]:
         """Entries as stored, newest first; `status` is all, active, held, superseded, archived or expired."""
         statuses = _EVERY if status == "all" else (rules.choice("status", status, _EVERY),)
-        wanted = Filter(self.room.moment(), self.room.types(types), rules.tags_of(list(tags)), statuses)
-        return [_clean(entry) for entry in self.room.table.recent(wanted, limit)]
+        wanted = Filter(self.ledger.moment(), self.ledger.types(types), rules.tags_of(list(tags)), statuses)
+        return [_clean(entry) for entry in self.ledger.table.recent(wanted, limit)]
 
     def get(self, entry_id: str) -> Entry:
         """One entry, whatever its status."""
-        return _clean(self.room.entry(entry_id))
+        return _clean(self.ledger.entry(entry_id))
 
     def chain(self, entry: Entry, depth: int = 20) -> list[Entry]:
         """The entry and those it replaced, newest first; bounded, whatever the data say."""
         found, seen = [entry], {entry.id}
         while len(found) < depth:
-            before = [old for old in self.room.table.predecessors(found[-1].id) if old.id not in seen]
+            before = [old for old in self.ledger.table.predecessors(found[-1].id) if old.id not in seen]
             if not before:
                 break
             found.append(before[-1])
@@ -138,13 +138,13 @@ class Entries:
 
     def brief(self, include_provenance: bool = False) -> Brief:
         """What matters, for a session's start; empty, and said, when it is not ready in time."""
-        own = self.room.settings.entries
+        own = self.ledger.settings.entries
         limits = BriefLimits(own.max_brief_entries, own.max_brief_chars, own.max_brief_tokens)
-        types = self.room.visible_types()
+        types = self.ledger.visible_types()
 
         def work() -> Brief:
             with closing(self._reopen()) as db:  # the thread's own, so that nothing of it stays behind
-                return write_brief(EntryTable(db), types, limits, self.room.clock.now(), include_provenance)
+                return write_brief(EntryTable(db), types, limits, self.ledger.clock.now(), include_provenance)
 
         brief = within_time(work, own.brief_timeout_ms / 1000)
         if brief is None:
@@ -156,126 +156,128 @@ class Entries:
 
     def delete(self, entry_id: str) -> Deleted:
         """Remove an entry for good; what it had replaced becomes current again."""
-        with self.room.db.transaction():
-            entry = self.room.entry(entry_id)
-            self.room.spend("delete")
-            before = self.room.table.predecessors(entry.id)
+        with self.ledger.db.transaction():
+            entry = self.ledger.entry(entry_id)
+            self.ledger.spend("delete")
+            before = self.ledger.table.predecessors(entry.id)
             restored = [] if entry.superseded_by else before
             if entry.superseded_by:
-                self.room.table.relink(entry.id, entry.superseded_by)
+                self.ledger.table.relink(entry.id, entry.superseded_by)
             for old in restored:
-                self.room.table.restore(old.id, self.room.moment())
-            self.room.table.delete(entry.id)
-            self.room.proposals.withdraw("held", held_key(entry.type, entry.content))
+                self.ledger.table.restore(old.id, self.ledger.moment())
+            self.ledger.table.delete(entry.id)
+            self.ledger.proposals.withdraw("held", held_key(entry.type, entry.content))
             back = tuple(old.id for old in restored)
-            self.room.audit(
+            self.ledger.audit(
                 "delete", entry.id, type=entry.type, text=fingerprint(entry.content), restored=back
             )
-        notes = self.room.changed(gone=[entry], come=[self.room.entry(old) for old in back])
+        notes = self.ledger.changed(gone=[entry], come=[self.ledger.entry(old) for old in back])
         return Deleted(entry.id, True, back, tuple(notes))
 
     def reinforce(self, entry_id: str) -> Entry:
         """Mark an entry as still relevant: its importance starts afresh and fades more slowly."""
-        with self.room.db.transaction():
-            entry = self.room.entry(entry_id)
+        with self.ledger.db.transaction():
+            entry = self.ledger.entry(entry_id)
             if entry.status != "active":
                 raise InvalidValue(f"id: {entry.id} is {entry.status}", "only current entries are reinforced")
-            self.room.table.reinforce(entry.id, self.room.moment())
-            self.room.audit("reinforce", entry.id)
+            self.ledger.table.reinforce(entry.id, self.ledger.moment())
+            self.ledger.audit("reinforce", entry.id)
         return self.get(entry_id)
 
     def note_use(self, ids: Iterable[str]) -> None:
         """Recall brought these entries: they are in use. Noted to the hour."""
-        an_hour_ago = stamp(self.room.clock.now() - timedelta(hours=1))
-        with self.room.db.transaction():
-            self.room.table.touch(ids, self.room.moment(), an_hour_ago)
+        an_hour_ago = stamp(self.ledger.clock.now() - timedelta(hours=1))
+        with self.ledger.db.transaction():
+            self.ledger.table.touch(ids, self.ledger.moment(), an_hour_ago)
 
     def approve(self, entry_id: str) -> Entry:
         """A person lets a held entry in; what it replaces is retired now."""
-        self.room.require_owner("approve an entry")
+        self.ledger.require_owner("approve an entry")
         superseded: list[Entry] = []
-        with self.room.db.transaction():
+        with self.ledger.db.transaction():
             entry = self._held(entry_id)
             key = held_key(entry.type, entry.content)
-            self.room.table.change(
-                replace(entry, status="active", suspicions=(), updated_at=self.room.moment()),
+            self.ledger.table.change(
+                replace(entry, status="active", suspicions=(), updated_at=self.ledger.moment()),
                 rules.text_key(entry.content),
             )
-            target = self.room.table.get(entry.supersedes) if entry.supersedes else None
+            target = self.ledger.table.get(entry.supersedes) if entry.supersedes else None
             if target and target.status == "active":
-                self.room.supersede(target, entry.id)
+                self.ledger.supersede(target, entry.id)
                 superseded.append(target)
             self._close_proposal(key, accepted=True)
-            self.room.audit("approve", entry.id, why=list(entry.suspicions))
+            self.ledger.audit("approve", entry.id, why=list(entry.suspicions))
         approved = self.get(entry_id)
-        self.room.changed(gone=superseded, come=[approved])
+        self.ledger.changed(gone=superseded, come=[approved])
         return approved
 
     def reject(self, entry_id: str) -> Entry:
         """A person keeps a held entry out; it is archived, and the same text is refused from now on."""
-        self.room.require_owner("reject an entry")
-        with self.room.db.transaction():
+        self.ledger.require_owner("reject an entry")
+        with self.ledger.db.transaction():
             entry = self._held(entry_id)
-            self.room.table.set_status(entry.id, "archived", self.room.moment())
+            self.ledger.table.set_status(entry.id, "archived", self.ledger.moment())
             self._close_proposal(held_key(entry.type, entry.content), accepted=False)
-            self.room.audit("reject", entry.id, why=list(entry.suspicions))
+            self.ledger.audit("reject", entry.id, why=list(entry.suspicions))
         return self.get(entry_id)
 
     def archive(self, entry_id: str) -> Entry:
         """Take an entry out of brief, search and recall without deleting it."""
-        with self.room.db.transaction():
-            entry = self.room.entry(entry_id)
+        with self.ledger.db.transaction():
+            entry = self.ledger.entry(entry_id)
             self.archive_now(entry)
-        self.room.changed(gone=[entry])
+        self.ledger.changed(gone=[entry])
         return self.get(entry_id)
 
     def archive_now(self, entry: Entry) -> None:
         """The row's part of archiving; inside a transaction."""
         if entry.status not in _SHOWN:
             raise InvalidValue(f"id: {entry.id} is {entry.status} already", "see: ncm entries show")
-        self.room.table.set_status(entry.id, "archived", self.room.moment())
-        self.room.audit("archive", entry.id)
+        self.ledger.table.set_status(entry.id, "archived", self.ledger.moment())
+        self.ledger.audit("archive", entry.id)
 
     def anchor(self) -> Link:
         """The last line that this group wrote to the audit log."""
-        rows = self.room.db.query("SELECT seq, hash FROM audit_anchor")
+        rows = self.ledger.db.query("SELECT seq, hash FROM audit_anchor")
         return Link(int(rows[0][0]), str(rows[0][1])) if rows else Link(0, GENESIS)
 
     def trace(self, entry_id: str) -> EntryLife:
         """An entry's whole life: every audited change of it and of what replaced it."""
         records = [
             record
-            for record in self.room.audit_log.records()
-            if record.get("group") == self.room.scope.group
+            for record in self.ledger.audit_log.records()
+            if record.get("group") == self.ledger.scope.group
             and entry_id in (record.get("id"), record.get("by"), record.get("supersedes"))
         ]
-        entry = self.room.table.get(entry_id)
-        if entry is not None and not self.room.sees(entry.type):
+        entry = self.ledger.table.get(entry_id)
+        if entry is not None and not self.ledger.sees(entry.type):
             entry = None
-        wordings = self.room.table.merges_of(entry_id) if entry else []
+        wordings = self.ledger.table.merges_of(entry_id) if entry else []
         return EntryLife(tuple(records), _clean(entry) if entry else None, tuple(wordings))
 
     def render(self) -> tuple[list[str], list[str]]:
         """Write all domain files anew; gives those written, and notes on those that hold edits by hand."""
         written, left = [], []
-        for kind in self.room.visible_types():
-            if self.room.domains.read(kind) or self.room.table.count(Filter(self.room.moment(), (kind,))):
-                note = self.room.domains.render(kind)
+        for kind in self.ledger.visible_types():
+            if self.ledger.domains.read(kind) or self.ledger.table.count(
+                Filter(self.ledger.moment(), (kind,))
+            ):
+                note = self.ledger.domains.render(kind)
                 left.append(note) if note else written.append(domain_path(kind))
         return written, left
 
     # ---- inside ----
 
     def _held(self, entry_id: str) -> Entry:
-        entry = self.room.entry(entry_id)
+        entry = self.ledger.entry(entry_id)
         if entry.status != "held":
             raise InvalidValue(f"id: {entry.id} is {entry.status}, not held", "see: ncm review")
         return entry
 
     def _close_proposal(self, key: str, accepted: bool) -> None:
-        proposal = self.room.proposals.find("held", key)
+        proposal = self.ledger.proposals.find("held", key)
         if proposal is not None and proposal.status == "open":
-            self.room.proposals.decide(proposal.id, accepted, self.room.moment())
+            self.ledger.proposals.decide(proposal.id, accepted, self.ledger.moment())
 
 
 def check_query(query: Any) -> str:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from nanoclaw_memory.entries import rules
-from nanoclaw_memory.entries.context import Room
+from nanoclaw_memory.entries.ledger import EntryLedger
 from nanoclaw_memory.entries.lines import age_days, masked
 from nanoclaw_memory.entries.rules import UNTRUSTED
 from nanoclaw_memory.errors import ProviderError
@@ -31,18 +31,18 @@ _BAND = (0.30, 0.65)
 class Finder:
     """Searches the entries of one group; filters come before limits."""
 
-    def __init__(self, room: Room, embedder: Callable[[], Chain | None]) -> None:
-        self._room = room
+    def __init__(self, ledger: EntryLedger, embedder: Callable[[], Chain | None]) -> None:
+        self._ledger = ledger
         self._embedder = embedder
 
     def recent(self, wanted: Filter, limit: int) -> EntriesFound:
         """The newest entries: what an empty question gets."""
-        found, now = self._room.table.recent(wanted, limit), self._room.clock.now()
+        found, now = self._ledger.table.recent(wanted, limit), self._ledger.clock.now()
         return EntriesFound(tuple(as_hit(entry, 1.0, "recent", now) for entry in found))
 
     def search(self, query: str, wanted: Filter, limit: int, fast: bool) -> EntriesFound:
         """The best first; `fast` leaves the model alone."""
-        matching = self._room.table.matching(query, wanted, POOL)
+        matching = self._ledger.table.matching(query, wanted, POOL)
         entries = {entry.id: entry for entry, _ in matching}
         said = relevance(query, matching)
         meant: dict[str, float] = {}
@@ -58,7 +58,7 @@ class Finder:
         weights = chain.weights if chain is not None and meant else (0.0, 1.0)
         scores = {key: _fused(said.get(key, 0.0), meant.get(key, 0.0), weights) for key in entries}
         best = sorted(entries, key=lambda key: (-scores[key], key))[:limit]
-        now = self._room.clock.now()
+        now = self._ledger.clock.now()
         hits = [as_hit(entries[key], scores[key], _why(said.get(key), meant.get(key)), now) for key in best]
         return EntriesFound(tuple(hits), degraded)
 
@@ -69,13 +69,13 @@ class Finder:
         done = 0
         while most is None or done < most:
             size = BATCH if most is None else min(BATCH, most - done)
-            missing = self._room.table.without_vector(chain.identity.key, size)
+            missing = self._ledger.table.without_vector(chain.identity.key, size)
             if not missing:
                 break
             vectors = chain.embed_documents([content for _, content in missing]).vectors
             rows = [(number, row.tobytes()) for (number, _), row in zip(missing, vectors, strict=True)]
-            with self._room.db.transaction():
-                self._room.table.set_vectors(chain.identity.key, rows)
+            with self._ledger.db.transaction():
+                self._ledger.table.set_vectors(chain.identity.key, rows)
             done += len(missing)
         return done
 
@@ -86,29 +86,29 @@ class Finder:
         tea" are nearer to each other (.995) than most paraphrases.
         """
         self.embed(chain, BATCH)
-        wanted = Filter(self._room.moment(), (entry_type,))
-        own = self._room.table.vector(chain.identity.key, entry_id)
+        wanted = Filter(self._ledger.moment(), (entry_type,))
+        own = self._ledger.table.vector(chain.identity.key, entry_id)
         if own is None:
             return []
         cosines = self._cosines(chain.identity.key, own, wanted)
         alike = sorted((n for n, score in cosines.items() if score >= ALIKE), key=lambda n: -cosines[n])
-        found = self._room.table.by_number(alike[: most + 1])
+        found = self._ledger.table.by_number(alike[: most + 1])
         return [found[n].id for n in alike if n in found and found[n].id != entry_id][:most]
 
     def _by_meaning(self, chain: Chain, query: str, wanted: Filter) -> list[tuple[Entry, float]]:
         self.embed(chain, BATCH)
-        present = self._room.table.identities()
+        present = self._ledger.table.identities()
         embedded = chain.embed_query(query, [one for one in chain.identities if one.key in present])
         low, high = _BANDS.get(embedded.identity.provider, _BAND)
         cosines = self._cosines(embedded.identity.key, embedded.vector.tobytes(), wanted)
         near = sorted((n for n, score in cosines.items() if score > low), key=lambda n: -cosines[n])[:POOL]
-        found = self._room.table.by_number(near)
+        found = self._ledger.table.by_number(near)
         return [(found[n], min((cosines[n] - low) / (high - low), 1.0)) for n in near if n in found]
 
     def _cosines(self, identity: str, vector: bytes, wanted: Filter) -> dict[int, float]:
         import numpy as np
 
-        rows = self._room.table.vectors(identity, wanted)
+        rows = self._ledger.table.vectors(identity, wanted)
         if not rows:
             return {}
         matrix = np.frombuffer(b"".join(raw for _, raw in rows), dtype=np.float32).reshape(len(rows), -1)

@@ -38,39 +38,39 @@ def sweep(entries: Entries) -> Swept:
 
 def expire(entries: Entries) -> int:
     """Give entries past their date the status that readers already treat them with."""
-    room = entries.room
-    with room.db.transaction():
-        gone = room.table.expired_by(room.moment())
+    ledger = entries.ledger
+    with ledger.db.transaction():
+        gone = ledger.table.expired_by(ledger.moment())
         for entry in gone:
-            room.table.set_status(entry.id, "expired", room.moment())
-            room.audit("expire", entry.id)
-    room.changed(gone=gone)
+            ledger.table.set_status(entry.id, "expired", ledger.moment())
+            ledger.audit("expire", entry.id)
+    ledger.changed(gone=gone)
     return len(gone)
 
 
 def purge(entries: Entries) -> int:
     """Delete entries that were replaced more than the set number of days ago."""
-    room = entries.room
-    with room.db.transaction():
+    ledger = entries.ledger
+    with ledger.db.transaction():
         gone = purgeable(entries)
         for entry in gone:
-            room.table.delete(entry.id)
-            room.audit("purge", entry.id, type=entry.type, text=fingerprint(entry.content))
+            ledger.table.delete(entry.id)
+            ledger.audit("purge", entry.id, type=entry.type, text=fingerprint(entry.content))
     return len(gone)
 
 
 def purgeable(entries: Entries) -> list[Entry]:
     """Entries replaced longer ago than they are kept; counted from the replacement, not from their birth."""
-    kept = entries.room.settings.entries.purge_superseded_days
+    kept = entries.ledger.settings.entries.purge_superseded_days
     if not kept:
         return []
-    return entries.room.table.superseded_before(stamp(entries.room.clock.now() - timedelta(days=kept)))
+    return entries.ledger.table.superseded_before(stamp(entries.ledger.clock.now() - timedelta(days=kept)))
 
 
 def stale(entries: Entries) -> list[Entry]:
     """Current entries whose importance has faded away; critical and high ones never do in time."""
-    now = entries.room.clock.now()
-    active = entries.room.table.all(Filter(entries.room.moment()))
+    now = entries.ledger.clock.now()
+    active = entries.ledger.table.all(Filter(entries.ledger.moment()))
     return [
         entry
         for entry in active
@@ -84,12 +84,12 @@ def propose_stale(entries: Entries) -> int:
     """Offer stale entries for archiving; nothing is dropped by itself."""
     offered = 0
     for entry in stale(entries):
-        proposal = entries.room.proposals.propose(
+        proposal = entries.ledger.proposals.propose(
             "archive",
             {"id": entry.id},
             why=f"priority {entry.priority}, last used {entry.used_at[:10]}",
             key=f"{entry.id}\n{entry.used_at}",
-            moment=entries.room.moment(),
+            moment=entries.ledger.moment(),
             source=entry.id,
             diff=f"- [{entry.type}] {safe_line(entry.content)}",
         )
@@ -98,10 +98,10 @@ def propose_stale(entries: Entries) -> int:
 
 
 def decide(entries: Entries, proposal_id: str, accept: bool) -> Proposal:
-    """Carry out a person's decision on a proposal of this room: held, archive or domain-edit."""
-    room = entries.room
-    room.require_owner("decide on a proposal")
-    proposal = room.proposals.get(proposal_id)
+    """Carry out a person's decision on a proposal of this ledger: held, archive or domain-edit."""
+    ledger = entries.ledger
+    ledger.require_owner("decide on a proposal")
+    proposal = ledger.proposals.get(proposal_id)
     if proposal.kind not in OWN_KINDS:
         raise InvalidValue(f"a {proposal.kind} is not decided here", "see: ncm review")
     if proposal.status != "open":
@@ -109,16 +109,16 @@ def decide(entries: Entries, proposal_id: str, accept: bool) -> Proposal:
     if proposal.kind == "held":
         entry_id = str(proposal.payload["id"])
         entries.approve(entry_id) if accept else entries.reject(entry_id)
-        return room.proposals.get(proposal_id)
+        return ledger.proposals.get(proposal_id)
     draft = _added(entries, proposal) if accept else None
     gone: list[Entry] = []
     come: list[Entry] = []
-    with room.db.transaction():
-        decided = room.proposals.decide(proposal_id, accept, room.moment())
+    with ledger.db.transaction():
+        decided = ledger.proposals.decide(proposal_id, accept, ledger.moment())
         if accept and draft is None:
             gone, come = _carry_out(entries, proposal)
     # Files only after the commit: whoever holds a folder may be waiting for the database.
-    room.changed(gone, come)
+    ledger.changed(gone, come)
     if draft is not None:
         entries.admit(draft, source=domain_path(draft.type), limited=False)
     if proposal.kind == "domain-edit":
@@ -131,12 +131,12 @@ def _added(entries: Entries, proposal: Proposal) -> Draft | None:
     if proposal.kind != "domain-edit" or proposal.payload["id"]:
         return None
     fields = {"content": proposal.payload["content"], "type": proposal.payload["type"]}
-    return rules.draft(fields, entries.room.clock.now())
+    return rules.draft(fields, entries.ledger.clock.now())
 
 
 def _carry_out(entries: Entries, proposal: Proposal) -> tuple[list[Entry], list[Entry]]:
     """Archive or reword an entry; gives what left and what came."""
-    entry = entries.room.entry(str(proposal.payload["id"]))
+    entry = entries.ledger.entry(str(proposal.payload["id"]))
     content = str(proposal.payload.get("content", ""))
     if content:
         return [], [_reword(entries, entry, content)]
@@ -146,21 +146,21 @@ def _carry_out(entries: Entries, proposal: Proposal) -> tuple[list[Entry], list[
 
 def _reword(entries: Entries, entry: Entry, content: str) -> Entry:
     """A person's own wording: the entry is theirs from now on; the old wording is kept."""
-    room = entries.room
-    by = room.provenance(domain_path(entry.type))
-    draft = rules.draft({"content": content, "type": entry.type}, room.clock.now())
-    room.refuse_forgotten(draft.content)
-    room.table.keep_wording(entry, by)
+    ledger = entries.ledger
+    by = ledger.provenance(domain_path(entry.type))
+    draft = rules.draft({"content": content, "type": entry.type}, ledger.clock.now())
+    ledger.refuse_forgotten(draft.content)
+    ledger.table.keep_wording(entry, by)
     provenance = replace(entry.provenance, origin=by.origin, source=by.source)
     changed = replace(entry, content=draft.content, provenance=provenance, updated_at=by.timestamp)
-    room.table.change(changed, rules.text_key(changed.content))
-    room.audit("edit", entry.id, text=fingerprint(changed.content), before=fingerprint(entry.content))
+    ledger.table.change(changed, rules.text_key(changed.content))
+    ledger.audit("edit", entry.id, text=fingerprint(changed.content), before=fingerprint(entry.content))
     return changed
 
 
 def _settle(entries: Entries, entry_type: str) -> None:
     """Write the domain file anew once all edits in it have been decided, unless there are newer ones."""
-    domains, proposals = entries.room.domains, entries.room.proposals
+    domains, proposals = entries.ledger.domains, entries.ledger.proposals
     domains.render(entry_type)
     open_edits = [p for p in proposals.listed(kind="domain-edit") if p.payload["type"] == entry_type]
     if not open_edits:

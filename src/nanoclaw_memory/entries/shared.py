@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 
 from nanoclaw_memory.entries import rules
-from nanoclaw_memory.entries.context import Room
 from nanoclaw_memory.entries.finding import POOL, as_hit, relevance
+from nanoclaw_memory.entries.ledger import EntryLedger
 from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.entries import EntryTable, Filter
@@ -34,75 +34,75 @@ class Share(msgspec.Struct, frozen=True):
 class SharedEntries:
     """The published entries of all groups, as one scope may read and publish them."""
 
-    def __init__(self, room: Room, folder: Path, database: Callable[[str], Database]) -> None:
-        self._room = room
+    def __init__(self, ledger: EntryLedger, folder: Path, database: Callable[[str], Database]) -> None:
+        self._ledger = ledger
         self._folder = folder
         self._database = database
-        room.on_change = self.follow
+        ledger.on_change = self.follow
 
     # ---- the publisher ----
 
     def publish(self, entry_id: str) -> Entry:
         """Put a copy of a current entry where granted groups can read it."""
-        self._room.require_owner("publish an entry")
-        entry = self._room.entry(entry_id)
+        self._ledger.require_owner("publish an entry")
+        entry = self._ledger.entry(entry_id)
         if entry.status != "active":
             raise InvalidValue(f"id: {entry.id} is {entry.status}", "only current entries are published")
         self._copy(self._own(), entry)
-        with self._room.db.transaction():
-            self._room.audit("publish", entry.id)
+        with self._ledger.db.transaction():
+            self._ledger.audit("publish", entry.id)
         return entry
 
     def unpublish(self, entry_id: str) -> None:
         """Take a published copy back."""
-        self._room.require_owner("take back a published entry")
+        self._ledger.require_owner("take back a published entry")
         if self._remove(self._own(), [entry_id]) == 0:
             raise NotFound(f"id: {entry_id[:80]} is not published", "see: ncm share list")
-        with self._room.db.transaction():
-            self._room.audit("unpublish", entry_id)
+        with self._ledger.db.transaction():
+            self._ledger.audit("unpublish", entry_id)
 
     def grant(self, reader: str) -> None:
         """Let another group read what this one publishes."""
-        self._room.require_owner("grant access")
+        self._ledger.require_owner("grant access")
         check_group(reader)
-        if reader == self._room.scope.group:
+        if reader == self._ledger.scope.group:
             raise InvalidValue("reader: a group reads its own entries anyway", "name another group")
-        if reader not in self._room.home.groups():
+        if reader not in self._ledger.home.groups():
             raise NotFound(f"reader: there is no group {reader!r}", f"create it: ncm init --group {reader}")
         db = self._own()
         with db.transaction():
             db.execute(
                 "INSERT INTO grants (reader, granted_at) VALUES (:reader, :moment) ON CONFLICT DO NOTHING",
-                {"reader": reader, "moment": self._room.moment()},
+                {"reader": reader, "moment": self._ledger.moment()},
             )
-        with self._room.db.transaction():
-            self._room.audit("grant", "", reader=reader)
+        with self._ledger.db.transaction():
+            self._ledger.audit("grant", "", reader=reader)
 
     def revoke(self, reader: str) -> None:
         """Take a grant back; takes effect with the reader's next question."""
-        self._room.require_owner("revoke access")
+        self._ledger.require_owner("revoke access")
         db = self._own()
         with db.transaction():
             if not db.execute("DELETE FROM grants WHERE reader = :reader", {"reader": reader}):
                 raise NotFound(f"reader: {reader[:80]!r} has no grant", "see: ncm share list")
-        with self._room.db.transaction():
-            self._room.audit("revoke", "", reader=reader)
+        with self._ledger.db.transaction():
+            self._ledger.audit("revoke", "", reader=reader)
 
     def shares(self) -> list[Share]:
         """What this group publishes, and what it may read of others."""
         found = []
         for publisher in self._publishers():
             db = self._database(publisher)
-            own = publisher == self._room.scope.group
+            own = publisher == self._ledger.scope.group
             if own or self._granted(db):
                 readers = tuple(str(row[0]) for row in db.query("SELECT reader FROM grants ORDER BY 1"))
-                ids = tuple(entry.id for entry in EntryTable(db).all(Filter(self._room.moment())))
-                found.append(Share(publisher, readers if own else (self._room.scope.group,), ids))
+                ids = tuple(entry.id for entry in EntryTable(db).all(Filter(self._ledger.moment())))
+                found.append(Share(publisher, readers if own else (self._ledger.scope.group,), ids))
         return found
 
     def follow(self, gone: Sequence[Entry], come: Sequence[Entry]) -> None:
         """A published copy changes and goes with its entry."""
-        if self._room.scope.group not in self._publishers():
+        if self._ledger.scope.group not in self._publishers():
             return
         db = self._own()
         table = EntryTable(db)
@@ -115,14 +115,14 @@ class SharedEntries:
 
     def search(self, query: str, types: Iterable[str] | None, priority_min: str) -> list[EntryHit]:
         """Published entries of the groups that granted this one; each names its group."""
-        if not visible(self._room.scope, SHARED_PATH, self._room.settings.privacy.shared_files):
+        if not visible(self._ledger.scope, SHARED_PATH, self._ledger.settings.privacy.shared_files):
             return []
         chosen = None if types is None else tuple(rules.choice("type", kind, rules.TYPES) for kind in types)
-        wanted = Filter(self._room.moment(), chosen, priority_min=priority_min)
-        now = self._room.clock.now()
+        wanted = Filter(self._ledger.moment(), chosen, priority_min=priority_min)
+        now = self._ledger.clock.now()
         hits: list[EntryHit] = []
         for publisher in self._publishers():
-            if publisher == self._room.scope.group:
+            if publisher == self._ledger.scope.group:
                 continue
             db = self._database(publisher)
             if not self._granted(db):
@@ -142,10 +142,10 @@ class SharedEntries:
         return sorted(path.stem for path in self._folder.glob("*.db")) if self._folder.is_dir() else []
 
     def _own(self) -> Database:
-        return self._database(self._room.scope.group)
+        return self._database(self._ledger.scope.group)
 
     def _granted(self, db: Database) -> bool:
-        reader = {"reader": self._room.scope.group}
+        reader = {"reader": self._ledger.scope.group}
         return bool(db.query("SELECT 1 FROM grants WHERE reader = :reader", reader))
 
     def _copy(self, db: Database, entry: Entry) -> None:

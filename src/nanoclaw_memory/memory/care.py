@@ -157,7 +157,7 @@ class Care(Turns):
             corpora.index(name)
         return Premises(
             house,
-            Files(self.home, group, self.entries.room.domains),
+            Files(self.home, group, self.entries.ledger.domains),
             self.database,
             self._opened_host.database if (store / "messages.db").exists() else None,
             self._published(group) if (store / "published" / f"{group}.db").exists() else None,
@@ -294,7 +294,7 @@ class Care(Turns):
             return
         try:
             known = self._has_entries()
-            lost = sum(len(self.entries.room.domains.lost(kind)) for kind in TYPES) if known else 0
+            lost = sum(len(self.entries.ledger.domains.lost(kind)) for kind in TYPES) if known else 0
         except StoreError:
             return  # the check of the databases tells of it
         lost = lost if known else lines_held(self.home.workspace(self.scope.group))

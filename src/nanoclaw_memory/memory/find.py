@@ -191,7 +191,7 @@ class Finding(Knowing):
             embedder=lambda: self.embedder,
             resident=resident,
         )
-        made.room.forgotten = self.forgets
+        made.ledger.forgotten = self.forgets
         return made
 
     def _open_entries(self) -> SqliteDatabase:
@@ -213,7 +213,7 @@ class Finding(Knowing):
     @property
     def proposals(self) -> Proposals:
         """Changes that only a person may make."""
-        return self.entries.room.proposals
+        return self.entries.ledger.proposals
 
     def store(self, content: Any = "", type: Any = "", **fields: Any) -> Stored:
         """Store one typed entry; unknown fields are refused, provenance comes from the scope."""
@@ -306,7 +306,7 @@ class Finding(Knowing):
             if (self.home.data(group) / "entries.db").exists():
                 with type(self)(self.home.root, Scope(group), self.clock) as other:
                     anchors.append((f"group {group}", other.entries.anchor()))
-        return self.entries.room.audit_log.verify(anchors)
+        return self.entries.ledger.audit_log.verify(anchors)
 
     def audit_trace(self, entry_id: str) -> EntryLife:
         """Everything the audit log knows of an entry of this group, and the entry as it is now."""

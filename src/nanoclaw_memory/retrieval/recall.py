@@ -49,7 +49,7 @@ class _Packed(msgspec.Struct, frozen=True):
 
 def recall(entries: Entries, files: Files, wanted: Wanted) -> Recall:
     """The weightiest answers first, whole lines only, never over the budget."""
-    group = entries.room.scope.group
+    group = entries.ledger.scope.group
     try:
         known = entries.search(
             wanted.query,

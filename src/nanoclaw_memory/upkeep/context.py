@@ -60,7 +60,7 @@ class House(msgspec.Struct, frozen=True):
 
     @property
     def proposals(self) -> Proposals:
-        return self.open_entries().room.proposals
+        return self.open_entries().ledger.proposals
 
     @property
     def lessons(self) -> Lessons:

@@ -156,11 +156,11 @@ class Forgetting:
         """The entry and every wording that it replaced."""
         if not self.house.has("entries"):
             return []
-        entry = self.house.entries.room.table.get(self.asked.id)
+        entry = self.house.entries.ledger.table.get(self.asked.id)
         return self.house.entries.chain(entry, depth=1_000) if entry else []
 
     def _texts_of_entry(self) -> list[str]:
-        table = self.house.entries.room.table
+        table = self.house.entries.ledger.table
         chain = self._chain()
         merged = [str(one["content"]) for entry in chain for one in table.merges_of(entry.id)]
         return [*(entry.content for entry in chain), *merged]
@@ -236,18 +236,18 @@ class Forgetting:
         """Domain files are written anew; one that a person is editing has been offered as a page."""
         if not self.house.has("entries"):
             return
-        domains = self.house.entries.room.domains
-        for kind in self.house.entries.room.visible_types():
+        domains = self.house.entries.ledger.domains
+        for kind in self.house.entries.ledger.visible_types():
             page = domains.read(kind)
             if page is not None and not page.edited:
                 domains.discard_edits(kind)
 
     def _audit(self, counts: Mapping[str, int]) -> None:
         """The log says that something was forgotten and how much, never what."""
-        room = self.house.entries.room
+        ledger = self.house.entries.ledger
         about = {"text": fingerprint(self.asked.value)} if self.by == "text" else {}
-        with room.db.transaction():
-            room.audit(
+        with ledger.db.transaction():
+            ledger.audit(
                 "forget",
                 self.asked.id,
                 by=self.by,

@@ -42,27 +42,27 @@ class Intake(msgspec.Struct):
     _gone: set[tuple[str, str]] = msgspec.field(default_factory=set)
 
     def __post_init__(self) -> None:
-        room = self.entries.room
+        ledger = self.entries.ledger
         # Wordings that a merge replaced, and texts that were deleted: the log knows their fingerprints.
         wordings = "SELECT e.type, m.content FROM merges m JOIN entries e ON e.id = m.entry_id"
-        self._before = {(kind, rules.text_key(text)) for kind, text in room.db.query(wordings)}
+        self._before = {(kind, rules.text_key(text)) for kind, text in ledger.db.query(wordings)}
         self._gone = {
             (str(record.get("type")), str(record.get("text")))
-            for record in room.audit_log.records()
-            if record.get("event") in FINAL and record.get("group") == room.scope.group
+            for record in ledger.audit_log.records()
+            if record.get("event") in FINAL and record.get("group") == ledger.scope.group
         }
 
     def admit(self, one: ImportedEntry, priority: str = "medium") -> None:
         """Let one text in, unless it was ever stored: what became of it since stands."""
-        room = self.entries.room
+        ledger = self.entries.ledger
         self.types[one.type] = self.types.get(one.type, 0) + 1
         fields = {"content": one.content, "type": one.type, "tags": list(one.tags), "priority": priority}
         try:
-            draft = rules.draft(fields, room.clock.now())
+            draft = rules.draft(fields, ledger.clock.now())
         except Refused as error:
             self.unplaced.append(f"{one.source}: {error.message}")
             return
-        text = secrets.mask(draft.content)[0] if room.settings.privacy.redact_secrets else draft.content
+        text = secrets.mask(draft.content)[0] if ledger.settings.privacy.redact_secrets else draft.content
         key = (one.type, rules.text_key(text))
         if (
             key in self._before
@@ -87,11 +87,11 @@ class Intake(msgspec.Struct):
     def report(self, source: str, relations: int = 0, conversations: int = 0) -> BroughtIn:
         """What came in; the audit log gets one line for the whole."""
         if not self.dry_run and (self.stored or relations or conversations):
-            room = self.entries.room
-            with room.db.transaction():
+            ledger = self.entries.ledger
+            with ledger.db.transaction():
                 counts = {"entries": self.stored, "relations": relations, "conversations": conversations}
-                named = FORGOTTEN if room.forgotten(source) else source
-                room.audit("import", "", source=named, counts=counts)
+                named = FORGOTTEN if ledger.forgotten(source) else source
+                ledger.audit("import", "", source=named, counts=counts)
         return BroughtIn(
             self.stored,
             self.known,
@@ -126,13 +126,13 @@ def restore_lost(entries: Entries, dry_run: bool) -> BroughtIn:
     """What domain files say of entries that the database lost, as imports: a file may have been changed since."""
     intake = Intake(entries, dry_run)
     for kind in rules.TYPES:
-        lost = entries.room.domains.lost(kind)
+        lost = entries.ledger.domains.lost(kind)
         for one in lost:
             source = f"{domain_path(kind)}:{one.line}"
             intake.admit(ImportedEntry(kind, one.text, source), one.priority)
-        page = entries.room.domains.read(kind)
+        page = entries.ledger.domains.read(kind)
         if lost and not dry_run and page is not None and not page.edited:
-            entries.room.domains.discard_edits(kind)
+            entries.ledger.domains.discard_edits(kind)
     return intake.report("memory/domains")
 
 

@@ -53,7 +53,7 @@ def _expire(house: House, dry_run: bool) -> Done:
     if not house.has("entries"):
         return Done()
     if dry_run:
-        return Done(len(house.entries.room.table.expired_by(house.moment())))
+        return Done(len(house.entries.ledger.table.expired_by(house.moment())))
     return Done(care.expire(house.entries))
 
 

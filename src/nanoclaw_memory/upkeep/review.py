@@ -39,7 +39,7 @@ def decide(house: House, proposal_id: str, accept: bool, text: str = "") -> Prop
 
     The page is written first and the proposal closed last: a line that is there already is not written twice.
     """
-    house.entries.room.require_owner("decide on a proposal")
+    house.entries.ledger.require_owner("decide on a proposal")
     proposal = house.proposals.get(proposal_id)
     if proposal.kind not in OWN_KINDS:
         if text:
@@ -60,7 +60,7 @@ def _reworded(house: House, proposal: Proposal, text: str) -> Mapping[str, Any]:
     line = secrets.mask(one_line(text).removeprefix("- "))[0]
     if not line or len(line) > MAX_LINE:
         raise InvalidValue(f"the text has {len(line)} characters", f"give one line of 1 to {MAX_LINE}")
-    house.entries.room.refuse_forgotten(line)
+    house.entries.ledger.refuse_forgotten(line)
     payload = {**proposal.payload, "text": line}
     house.proposals.reword(proposal.id, payload)
     return payload

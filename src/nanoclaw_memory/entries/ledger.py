@@ -1,4 +1,4 @@
-"""What every part of this room stands on: tables, audit log, domain files, and the scope's rights."""
+"""The tables, audit log, domain files and access rules that the entry modules share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from nanoclaw_memory.workspace.paths import Home, visible
 MAX_SESSION = 200
 
 
-class Room:
+class EntryLedger:
     """The entries of one group as one scope may see and change them."""
 
     def __init__(self, db: Database, home: Home, scope: Scope, settings: Settings, clock: Clock) -> None:
@@ -33,7 +33,7 @@ class Room:
         self.db = db
         self.table = EntryTable(db)
         self.proposals = Proposals(db)
-        # Set by whoever knows the tombstones: they stand in another room.
+        # Set by whoever knows the tombstones.
         self.forgotten: Callable[[str], bool] = lambda text: False
         self.domains = Domains(
             self.table, self.proposals, home.workspace(scope.group), clock, lambda text: self.forgotten(text)
