@@ -113,7 +113,7 @@ def speakers(sample: dict[str, Any]) -> tuple[str, str]:
 
 def foreign_tokens(memory: Memory, own: dict[str, Any], other: dict[str, Any], limit: int) -> list[list[int]]:
     """Tokens injected for each question of another conversation: as it is, names known, names exchanged."""
-    exchanges = memory._conversation.context.exchanges
+    exchanges = memory._lifecycle.context.exchanges
     spread = exchanges.spread
     names = dict(zip(speakers(other), speakers(own), strict=True))
     found: list[list[int]] = [[], [], []]

@@ -79,7 +79,7 @@ def of_exchanges(text: str) -> float:
     made = random.Random(7)
     with tempfile.TemporaryDirectory() as folder, Memory.open(Path(folder)) as memory:
         memory.init()
-        table = memory._conversation.context.exchanges
+        table = memory._lifecycle.context.exchanges
         with table.database.transaction():
             for number in range(20_000):
                 asked = f"Question {number}: {' '.join(made.choices(WORDS, k=40))}"

@@ -55,7 +55,7 @@ def build(home: Path, arguments: argparse.Namespace, overrides: dict[str, str]) 
                     memory.relate(
                         name, "works_with", f"{rng.choice(NAMES)} {rng.randrange(max(number // 10, 1))}"
                     )
-        context = memory._conversation.context
+        context = memory._lifecycle.context
         with memory.database("continuity").transaction():
             for number in range(arguments.exchanges):
                 at = start + timedelta(minutes=30 * number)

@@ -321,7 +321,7 @@ def _chain():
 
 
 def test_words_are_found_after_the_keyword_index_was_brought_into_one_piece(memory: Memory):
-    exchanges = memory._conversation.context.exchanges
+    exchanges = memory._lifecycle.context.exchanges
     for number in range(TIDIED):
         exchanges.add("long", f"walnut{number}", "noted", "2026-02-23T12:00:00.000Z")
     pieces = memory.database("continuity").query("SELECT count(DISTINCT segid) FROM exchanges_fts_idx")

@@ -1,4 +1,4 @@
-"""A transcript becomes Markdown in the group's `conversations/`: one paragraph per turn, credentials masked.
+"""Conversations as Markdown in the group's `conversations/`: written, listed and parsed here only.
 
     # Which port does Keystone use?
 
@@ -11,8 +11,9 @@
 
     **Agent** (14:06): 3055.
 
-A later day starts with a heading `## 2026-02-24`. A turn may have more lines; those that would read as a
-heading or as another turn are escaped with a backslash, so that `said_in` gives back what was said.
+A later day starts with a heading `## 2026-02-24`. A turn may have more lines; those that would be parsed as a
+heading or as another turn are escaped with a backslash, so that `utterances_in` returns what `render` was given.
+The oldest exchanges move to `exchanges-YYYY-MM.md`, each under a heading `## 2026-02-24 14:05 SESSION`.
 """
 
 from __future__ import annotations
@@ -25,19 +26,23 @@ from pathlib import Path
 from nanoclaw_memory.clock import Clock, moment_of
 from nanoclaw_memory.errors import FileProblem, PathRefused
 from nanoclaw_memory.intake import secrets
+from nanoclaw_memory.store.exchanges import Exchanges
 from nanoclaw_memory.text import fingerprint, one_line, slug
-from nanoclaw_memory.types import Archived, Said, Transcript
-from nanoclaw_memory.workspace.files import create_text, read_text
+from nanoclaw_memory.types import Archived, Exchange, Transcript, Utterance
+from nanoclaw_memory.workspace.files import append_line, create_text, read_text
 from nanoclaw_memory.workspace.paths import Home
 
 FOLDER = "conversations"
 MAX_PART = 1_500_000  # characters of a file
-_TURN = re.compile(r"\*\*(User|Agent)\*\*(?: \((\d{2}:\d{2})\))?:(?: (.*))?\Z")
-_DAY = re.compile(r"## (\d{4}-\d{2}-\d{2})\Z")
+MOVED_AT_ONCE = 200
+MAX_MOVED = 2_000  # characters of one side of an exchange in a monthly file
+# The first line of a turn: speaker, time and the first line of the text. Only these lines name a speaker.
+TURN_MARK = re.compile(r"\*\*(User|Agent)\*\*(?: \((\d{2}:\d{2})\))?:(?: (.*))?\Z")
+DAY_MARK = re.compile(r"## (\d{4}-\d{2}-\d{2})(?: (\d{2}:\d{2})(?: (.*))?)?\Z")
 _FIELD = re.compile(r"(Date|Session|Part|Turns): (.*)\Z")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)\Z")
 _SPEAKER = r"\*\*(?:User|Agent)\*\*"
-_TAKEN_IN_CODE = re.compile(rf"( {{0,3}})(\\*{_SPEAKER})")
+_TAKEN_IN_CODE = re.compile(rf"( {{0,3}})(\\*(?:{_SPEAKER}|## \d{{4}}-))")
 _TAKEN = re.compile(rf"( {{0,3}})(\\*(?:#|=+[ \t]*\Z|-+[ \t]*\Z|{_SPEAKER}))")
 _BLOCK = re.compile(r"\s*(?:[`~#>|=<\\]|[-*+] |\*\*|-+\s*\Z|\d+[.)] )")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
@@ -51,14 +56,14 @@ def archive(
     forgotten: Callable[[str], bool] = lambda text: False,
     known: Mapping[str, Sequence[Archived]] | None = None,
 ) -> Archived | None:
-    """Write what no archive of the session holds yet; None, and no directory made, when that is nothing.
+    """Write the turns that no archive of the session contains yet; None, and no directory made, without any.
 
-    `known` are the archives by session, for those who archive many at a time.
+    `known` are the archives by session, for callers that archive many at a time.
     """
     key = _key(transcript)
     masked, redacted = _masked([turn for turn in transcript.said if not forgotten(turn.text)])
     parts = _parts(home, group, key, known)
-    fresh = _after(_held(home, group, parts), masked)
+    fresh = _after(_archived_turns(home, group, parts), masked)
     if not fresh:
         return None
     given = "" if forgotten(transcript.title) else transcript.title
@@ -83,7 +88,8 @@ def unarchived(
 ) -> bool:
     """Whether `archive` would write anything."""
     masked, _ = _masked([turn for turn in transcript.said if not forgotten(turn.text)])
-    return bool(_after(_held(home, group, _parts(home, group, _key(transcript), known)), masked))
+    parts = _parts(home, group, _key(transcript), known)
+    return bool(_after(_archived_turns(home, group, parts), masked))
 
 
 def _key(transcript: Transcript) -> str:
@@ -98,14 +104,13 @@ def _parts(
     return [found for found in archives(home, group) if found.session_id == key]
 
 
-def _held(home: Home, group: str, parts: Sequence[Archived]) -> list[Said]:
-    """What the archives of a session hold."""
-    return _joined(said_in(read_text(home.workspace(group) / part.path)) for part in parts)
+def _archived_turns(home: Home, group: str, parts: Sequence[Archived]) -> list[Utterance]:
+    return _joined(utterances_in(read_text(home.workspace(group) / part.path)) for part in parts)
 
 
-def _pieces(said: Sequence[Said]) -> Iterator[list[Said]]:
-    """The turns in pieces that every reader of memory files takes; an answer's pieces stay together."""
-    piece: list[Said] = []
+def _pieces(said: Sequence[Utterance]) -> Iterator[list[Utterance]]:
+    """The turns in parts small enough to be read as memory files; a question and its answer stay together."""
+    piece: list[Utterance] = []
     size = 0
     for turn in said:
         full = size + len(turn.text) > (MAX_PART if turn.speaker == "User" else 2 * MAX_PART)
@@ -126,7 +131,37 @@ def archives(home: Home, group: str) -> list[Archived]:
     return [archived for _, archived in sorted((part, one) for part, one in found)]
 
 
-def render(said: Sequence[Said], day: str, clock: Clock) -> str:
+def move_oldest(exchanges: Exchanges, workspace: Path, number: int) -> int:
+    """Write the oldest exchanges to their monthly files, then delete their rows; returns how many.
+
+    A crash between the two leaves an exchange in both places rather than in none.
+    """
+    oldest = exchanges.oldest(min(number, MOVED_AT_ONCE))
+    for one in oldest:
+        month = one.timestamp[:7]
+        path = workspace / FOLDER / f"exchanges-{month}.md"
+        append_line(path, _exchange_lines(one), f"# Exchanges of {month}\n\n")
+    exchanges.remove(one.id for one in oldest)
+    return len(oldest)
+
+
+def _exchange_lines(one: Exchange) -> str:
+    at = moment_of(one.timestamp)
+    lines = [f"## {at:%Y-%m-%d %H:%M} {one_line(one.session_id)}".rstrip()]
+    for speaker, text in (("User", one.user_message), ("Agent", one.agent_response)):
+        lines += ["", *_turn_lines(turn_mark(speaker, at), one_line(text)[:MAX_MOVED])]
+    return "\n".join(lines) + "\n"
+
+
+# ---- marks ----
+
+
+def turn_mark(speaker: str, at: datetime | None) -> str:
+    """The mark that opens a turn: `**User** (14:05):`."""
+    return f"**{speaker}**" + (f" ({at:%H:%M})" if at else "") + ":"
+
+
+def render(said: Sequence[Utterance], day: str, clock: Clock) -> str:
     """The turns as Markdown, each after an empty line."""
     lines: list[str] = []
     for turn in said:
@@ -134,19 +169,18 @@ def render(said: Sequence[Said], day: str, clock: Clock) -> str:
         if moment and moment.date().isoformat() != day:
             day = moment.date().isoformat()
             lines += ["", f"## {day}"]
-        time = f" ({moment:%H:%M})" if moment else ""
-        lines += ["", *_turn_lines(f"**{turn.speaker}**{time}:", turn.text)]
+        lines += ["", *_turn_lines(turn_mark(turn.speaker, moment), turn.text)]
     return "\n".join(lines) + "\n"
 
 
-def said_in(markdown: str) -> list[Said]:
+def utterances_in(markdown: str) -> list[Utterance]:
     """The turns of an archive; the inverse of `render`."""
     day, head, body = "", None, []
-    found: list[Said] = []
+    found: list[Utterance] = []
     for line in [*markdown.split("\n"), "**User**:"]:
-        field, heading, turn = _FIELD.match(line), _DAY.match(line), _TURN.match(line)
+        field, heading, turn = _FIELD.match(line), DAY_MARK.match(line), TURN_MARK.match(line)
         if (heading or turn) and head is not None:
-            found.append(_said(head, day, body))
+            found.append(_utterance(head, day, body))
             head = None
         if field and head is None and not found and field[1] == "Date":
             day = field[2]
@@ -159,7 +193,7 @@ def said_in(markdown: str) -> list[Said]:
     return found
 
 
-def title_of(said: Sequence[Said]) -> str:
+def title_of(said: Sequence[Utterance]) -> str:
     """What a conversation is about: the first line of what the user said first."""
     first = next((turn.text for turn in said if turn.speaker == "User"), said[0].text if said else "")
     line = one_line(first.strip().split("\n", 1)[0]).lstrip("#>*-` ")
@@ -170,7 +204,7 @@ def title_of(said: Sequence[Said]) -> str:
 
 
 def normalised(text: str) -> str:
-    """A turn's text as an archive can hold it: plain line ends, no controls, every code fence closed."""
+    """A turn's text as an archive can contain it: plain line ends, no controls, every code fence closed."""
     plain = _CONTROLS.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
     plain = plain.encode("utf-8", "replace").decode()
     closing = ""
@@ -180,26 +214,24 @@ def normalised(text: str) -> str:
 
 
 def _turn_lines(head: str, text: str) -> list[str]:
-    lines = [
-        (_TAKEN_IN_CODE if fence else _TAKEN).sub(r"\1\\\2", line, count=1)
-        if (_TAKEN_IN_CODE if fence else _TAKEN).match(line)
-        else line
-        for line, fence in _in_code(text.split("\n"))
-    ]
+    lines = _per_line(text.split("\n"), r"\1\\\2")
     if _BLOCK.match(text):  # a list, a heading or a fence starts on a line of its own
         return [head, "", *lines]
-    return [f"{head} {lines[0]}", *lines[1:]]
+    return [f"{head} {lines[0]}" if lines[0] else head, *lines[1:]]
 
 
-def _said(head: re.Match[str], day: str, body: list[str]) -> Said:
+def _utterance(head: re.Match[str], day: str, body: list[str]) -> Utterance:
     at = f"{day}T{head[2]}" if head[2] else ""
-    lines = [
-        (_TAKEN_IN_CODE if fence else _TAKEN).sub(_unescaped, line, count=1)
-        if (_TAKEN_IN_CODE if fence else _TAKEN).match(line)
-        else line
-        for line, fence in _in_code(body)
-    ]
-    return Said(head[1], "\n".join(lines).strip(), at)
+    return Utterance(head[1], "\n".join(_per_line(body, _unescaped)).strip(), at)
+
+
+def _per_line(lines: Sequence[str], change: str | Callable[[re.Match[str]], str]) -> list[str]:
+    """The lines, with those that could be parsed as a mark or heading escaped or unescaped."""
+    found = []
+    for line, fence in _in_code(lines):
+        taken = _TAKEN_IN_CODE if fence else _TAKEN
+        found.append(taken.sub(change, line, count=1) if taken.match(line) else line)
+    return found
 
 
 def _unescaped(match: re.Match[str]) -> str:
@@ -221,37 +253,37 @@ def _in_code(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
 # ---- what is new ----
 
 
-def _masked(said: Sequence[Said]) -> tuple[list[Said], int]:
+def _masked(said: Sequence[Utterance]) -> tuple[list[Utterance], int]:
     turns, total = [], 0
     for turn in said:
         text, count = secrets.mask(turn.text)
         if plain := normalised(text):
-            turns.append(Said(turn.speaker, plain, turn.at))
+            turns.append(Utterance(turn.speaker, plain, turn.at))
         total += count
     return turns, total
 
 
-def _joined(parts: Iterable[Sequence[Said]]) -> list[Said]:
-    """The turns of all parts; an answer that grew between two of them is one turn again."""
-    joined: list[Said] = []
+def _joined(parts: Iterable[Sequence[Utterance]]) -> list[Utterance]:
+    """The turns of all parts; an answer that was continued in the next part is one turn again."""
+    joined: list[Utterance] = []
     for said in parts:
         if joined and said and joined[-1].speaker == said[0].speaker == "Agent":
-            joined[-1] = Said("Agent", f"{joined[-1].text}\n\n{said[0].text}", joined[-1].at)
+            joined[-1] = Utterance("Agent", f"{joined[-1].text}\n\n{said[0].text}", joined[-1].at)
             said = said[1:]
         joined.extend(said)
     return joined
 
 
-def _after(before: Sequence[Said], said: Sequence[Said]) -> list[Said]:
+def _after(before: Sequence[Utterance], said: Sequence[Utterance]) -> list[Utterance]:
     """The turns that come after what is archived; the last archived one may have grown since."""
-    held = [(turn.speaker, turn.text) for turn in before]
+    archived = [(turn.speaker, turn.text) for turn in before]
     spoken = [(turn.speaker, turn.text) for turn in said]
-    for shared in range(min(len(held), len(spoken)), 0, -1):
-        last, grown = held[-1], spoken[shared - 1]
-        whole = held[-shared:-1] == spoken[: shared - 1]
+    for shared in range(min(len(archived), len(spoken)), 0, -1):
+        last, grown = archived[-1], spoken[shared - 1]
+        whole = archived[-shared:-1] == spoken[: shared - 1]
         if whole and last[0] == grown[0] and grown[1].startswith(last[1]):
             rest = normalised(grown[1][len(last[1]) :])
-            more = [Said(grown[0], rest, said[shared - 1].at)] if rest else []
+            more = [Utterance(grown[0], rest, said[shared - 1].at)] if rest else []
             return [*more, *said[shared:]]
     return list(said)
 
@@ -275,7 +307,7 @@ def _inside(folder: Path, base: Path) -> bool:
 
 
 def _described(path: Path) -> tuple[tuple[str, int, str], Archived]:
-    """An archive by its first lines; one that a person wrote has a name and nothing else."""
+    """An archive by its first lines; a file that a person wrote may have a title only."""
     with path.open("rb") as handle:
         lines = handle.read(4096).decode("utf-8", "replace").split("\n")
     fields = {match[1]: match[2] for line in lines[:12] if (match := _FIELD.match(line))}

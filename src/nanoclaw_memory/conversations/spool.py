@@ -1,4 +1,4 @@
-"""The spool: a hook notes what was said in a millisecond; exchanges are made of it later, by whoever has time."""
+"""The spool: a hook appends a prompt or an answer within a millisecond; later they are archived as exchanges."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.private import make_folder
 
 if TYPE_CHECKING:
-    from nanoclaw_memory.types import Said
+    from nanoclaw_memory.types import Utterance
 
 MAX_TEXT = 100_000
 LOST_AFTER = timedelta(days=1)
@@ -25,7 +25,7 @@ LOOKED_BACK = 5  # a client notes an interruption as a turn of the person's
 COMPARED = 4_000  # characters of a question by which it is known again
 
 
-class Spoken(msgspec.Struct, frozen=True):
+class SpooledExchange(msgspec.Struct, frozen=True):
     """A question and its answer, waiting to be archived."""
 
     session: str
@@ -46,19 +46,14 @@ class _Record(msgspec.Struct, frozen=True):
 
 
 class Spool(msgspec.Struct, frozen=True):
-    """The things said in one group: `spool.jsonl` is written by hooks, `taken-*.jsonl` wait to be archived."""
+    """The spool of one group: hooks write `spool.jsonl`; `taken-*.jsonl` wait to be archived."""
 
     folder: Path
 
     def note(self, session: str, private: bool, kind: str, text: str, at: datetime) -> None:
         """Append what was asked (`prompt`) or answered (`answer`): one short write."""
-        record = {
-            "at": stamp(at),
-            "session": session,
-            "private": private,
-            "kind": kind,
-            "text": text[:MAX_TEXT],
-        }
+        stored = text[:MAX_TEXT]
+        record = {"at": stamp(at), "session": session, "private": private, "kind": kind, "text": stored}
         line = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
         make_folder(self.folder)
         path = self.folder / "spool.jsonl"
@@ -82,7 +77,7 @@ class Spool(msgspec.Struct, frozen=True):
                     asked = (record.text, record.at) if record.kind == "prompt" else None
         return asked
 
-    def drain(self, now: datetime, archive: Callable[[Spoken], object], limit: int = 50) -> int:
+    def drain(self, now: datetime, archive: Callable[[SpooledExchange], object], limit: int = 50) -> int:
         """Hand over at most `limit` whole exchanges, oldest first; what is incomplete waits.
 
         A crash half-way hands some over again: archiving must be idempotent, and `Memory.after_turn` is.
@@ -117,7 +112,7 @@ class Spool(msgspec.Struct, frozen=True):
                 path.unlink(missing_ok=True)
 
 
-def answer_in(said: Sequence[Said], question: str, at: datetime, spooled: Callable[[str], str]) -> str:
+def answer_in(said: Sequence[Utterance], question: str, at: datetime, spooled: Callable[[str], str]) -> str:
     """The answer to a spooled question among the last turns of a transcript; empty when it is not there.
 
     `spooled` makes of a turn what the spool made of the question, so that the two can be compared.
@@ -132,7 +127,7 @@ def answer_in(said: Sequence[Said], question: str, at: datetime, spooled: Callab
     return _answer_after(said, last) if _is_younger(said[-1], at) else ""
 
 
-def _answer_after(said: Sequence[Said], number: int) -> str:
+def _answer_after(said: Sequence[Utterance], number: int) -> str:
     spoken = itertools.takewhile(lambda one: one.speaker == "Agent", said[number + 1 :])
     return "\n\n".join(one.text for one in spoken)
 
@@ -141,7 +136,7 @@ def _beginning(text: str) -> str:
     return " ".join(text[:COMPARED].split())[: COMPARED // 2]
 
 
-def _is_younger(one: Said, at: datetime) -> bool:
+def _is_younger(one: Utterance, at: datetime) -> bool:
     try:
         return moment_of(one.at) >= at
     except ValueError:  # clients that write no time
@@ -162,18 +157,22 @@ def _locked(path: Path) -> Iterator[int]:
 
 def _record(line: str) -> _Record | None:
     try:
-        told = json.loads(line)
+        found = json.loads(line)
         return _Record(
-            moment_of(told["at"]), told["session"], bool(told["private"]), told["kind"], str(told["text"])
+            moment_of(found["at"]),
+            found["session"],
+            bool(found["private"]),
+            found["kind"],
+            str(found["text"]),
         )
     except (ValueError, KeyError, TypeError):
         return None  # a torn line of a killed hook
 
 
-def _pairs(lines: list[str], now: datetime) -> tuple[list[tuple[Spoken, list[str]]], list[str]]:
+def _pairs(lines: list[str], now: datetime) -> tuple[list[tuple[SpooledExchange, list[str]]], list[str]]:
     """Questions with their answers, and the lines that still wait for one."""
     open_questions: dict[str, tuple[_Record, str]] = {}
-    whole: list[tuple[Spoken, list[str]]] = []
+    whole: list[tuple[SpooledExchange, list[str]]] = []
     for line in lines:
         record = _record(line)
         if record is None:
@@ -183,6 +182,8 @@ def _pairs(lines: list[str], now: datetime) -> tuple[list[tuple[Spoken, list[str
         elif record.session in open_questions:
             asked, first = open_questions.pop(record.session)
             private = asked.private or record.private
-            whole.append((Spoken(asked.session, private, asked.text, record.text, asked.at), [first, line]))
+            whole.append(
+                (SpooledExchange(asked.session, private, asked.text, record.text, asked.at), [first, line])
+            )
     waiting = [line for asked, line in open_questions.values() if now - asked.at < LOST_AFTER]
     return whole, waiting

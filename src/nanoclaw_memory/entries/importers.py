@@ -17,7 +17,7 @@ from nanoclaw_memory.entries.migrate import parts, read, type_of
 from nanoclaw_memory.entries.rules import MAX_CONTENT, MAX_TAG, MAX_TAGS
 from nanoclaw_memory.errors import FileProblem, InvalidValue
 from nanoclaw_memory.text import fingerprint, one_line
-from nanoclaw_memory.types import Said, Transcript
+from nanoclaw_memory.types import Transcript, Utterance
 from nanoclaw_memory.workspace.files import read_text
 
 MAX_BYTES = 500_000_000
@@ -175,7 +175,7 @@ def _walk(
         name = following(mapping[name])
 
 
-def _chatgpt_turn(message: Mapping[str, Any], began: Any) -> Said | None:
+def _chatgpt_turn(message: Mapping[str, Any], began: Any) -> Utterance | None:
     role = (message.get("author") or {}).get("role")
     hidden = (message.get("metadata") or {}).get("is_visually_hidden_from_conversation")
     if role not in ("user", "assistant") or hidden:
@@ -187,9 +187,9 @@ def _chatgpt_turn(message: Mapping[str, Any], began: Any) -> Said | None:
     return _said(speaker, text, _seconds(message.get("create_time") or began)) if text else None
 
 
-def _said(speaker: str, text: str, at: str) -> Said:
+def _said(speaker: str, text: str, at: str) -> Utterance:
     cut = f"{text[:MAX_SAID].rstrip()}\n[cut: {MAX_SAID:,} of {len(text):,} characters]"
-    return Said(speaker, cut if len(text) > MAX_SAID else text, at)
+    return Utterance(speaker, cut if len(text) > MAX_SAID else text, at)
 
 
 def _rows(path: Path) -> list[Any]:

@@ -45,7 +45,7 @@ class Care(Turns):
         """Tell the plugins that the session is over, and refresh active-context.md; gives what failed."""
         from nanoclaw_memory.types import PluginNote
 
-        notes = self._conversation.session_end()
+        notes = self._lifecycle.session_end()
         if not self.scope.private:  # the page is private, and so is what stands on it
             return notes
         try:

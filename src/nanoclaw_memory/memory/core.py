@@ -82,8 +82,8 @@ class Core:
 
     def close(self) -> None:
         """Stop the plugins, and close every database that was opened."""
-        if "_conversation" in self.__dict__:
-            self.__dict__.pop("_conversation").close()
+        if "_lifecycle" in self.__dict__:
+            self.__dict__.pop("_lifecycle").close()
         if self._lent:
             return
         for name in ("_search", "_opened_host"):

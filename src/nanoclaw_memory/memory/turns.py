@@ -16,11 +16,11 @@ from nanoclaw_memory.workspace.paths import FORGOTTEN_MARK
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nanoclaw_memory.conversations.spool import Spool
+    from nanoclaw_memory.conversations.service import Conversations
     from nanoclaw_memory.host.host import Host
     from nanoclaw_memory.host.tasks import Tasks
-    from nanoclaw_memory.turn.conversation import Conversation
     from nanoclaw_memory.turn.learning import Learning
+    from nanoclaw_memory.turn.lifecycle import TurnLifecycle
     from nanoclaw_memory.types import (
         Archived,
         Exchange,
@@ -41,9 +41,24 @@ class Turns(Finding):
     # ---- turns ----
 
     @cached_property
-    def _conversation(self) -> Conversation:
+    def _conversations(self) -> Conversations:
+        from nanoclaw_memory.conversations.service import Conversations
+        from nanoclaw_memory.store.exchanges import Exchanges
+
+        return Conversations(
+            home=self.home,
+            scope=self.scope,
+            clock=self.clock,
+            exchanges=Exchanges(self.database("continuity")),
+            shared_files=self.settings.privacy.shared_files,
+            clean=self._spoolable,
+            forgotten=self.forgets,
+        )
+
+    @cached_property
+    def _lifecycle(self) -> TurnLifecycle:
         from nanoclaw_memory.turn.context import PluginContext
-        from nanoclaw_memory.turn.conversation import Conversation
+        from nanoclaw_memory.turn.lifecycle import TurnLifecycle
 
         self.require_group()
         context = PluginContext(
@@ -56,12 +71,12 @@ class Turns(Finding):
             open_embedder=lambda: self.embedder,
             is_resident=lambda: self.resident,
         )
-        return Conversation(context, self.telemetry)
+        return TurnLifecycle(context, self._conversations, self.telemetry)
 
     def before_turn(self, message: str) -> Turn:
         """The blocks to put before a model call, who gave none, and why."""
         stale = self._refresh_graph() if self.settings.plugins.entries.graph_memory.enabled else ""
-        turn = self._conversation.before_turn(message)
+        turn = self._lifecycle.before_turn(message)
         if not stale:
             return turn
         from nanoclaw_memory.types import PluginNote
@@ -76,29 +91,32 @@ class Turns(Finding):
         at: datetime | None = None,
     ) -> Recorded:
         """Archive an exchange, measure it, and learn from it."""
-        return self._conversation.after_turn(user_message, agent_response, tool_calls, at)
+        return self._lifecycle.after_turn(user_message, agent_response, tool_calls, at)
 
     def report_tools(self, calls: Sequence[ToolCall]) -> None:
         """Note tool calls between two messages, so that a loop is seen."""
-        self._conversation.report_tools(calls)
+        self._lifecycle.report_tools(calls)
 
     def session_start(self) -> Turn:
         """Blocks for the start of a session, or for its going on after a compaction."""
-        return self._conversation.session_start()
+        return self._lifecycle.session_start()
 
     def sessions(self, limit: int = 50) -> list[Session]:
         """The sessions that this scope may see, newest first."""
-        return self._conversation.sessions(limit)
+        self.require_group()
+        return self._conversations.sessions(limit)
 
     def session(self, session_id: str) -> list[Exchange]:
         """What was said in a session, oldest first."""
-        return self._conversation.exchanges(session_id)
+        self.require_group()
+        return self._conversations.session(session_id)
 
     def session_search(self, query: str, limit: int = 10) -> list[SessionHit]:
         """Where something was said: exchanges, and lines of archived conversations."""
         from nanoclaw_memory.types import SessionHit
 
-        found = self._conversation.search(query, limit)
+        self.require_group()
+        found = self._conversations.search(query, limit)
         if self.scope.private:
             files = self.search(query, min(limit * 3, 100), fast=True).hits
             found += [
@@ -113,7 +131,7 @@ class Turns(Finding):
         """What corrections taught: lessons, detail, outcomes, add, retire, feedback."""
         from nanoclaw_memory.turn.learning import Learning
 
-        return Learning(self._conversation.context)
+        return Learning(self._lifecycle.context)
 
     def index(
         self, rebuild: bool = False, progress: Callable[[str, int, int], None] | None = None
@@ -125,37 +143,35 @@ class Turns(Finding):
 
     def embed_exchanges(self, limit: int = 256) -> int:
         """Give vectors to exchanges that have none (loads the embedder); gives how many were done."""
-        return self._conversation.embed_pending(limit)
+        from nanoclaw_memory.conversations.retention import embed_pending
+
+        self.require_group()
+        return embed_pending(self._conversations.exchanges, self.embedder, limit)
 
     def before_compaction(self, transcript: str = "") -> Archived | None:
         """Archive a transcript before the host shortens the window; its exchanges may be recalled from now on."""
-        from nanoclaw_memory.conversations.archive import archive
-        from nanoclaw_memory.conversations.transcript_files import open_transcript
         from nanoclaw_memory.upkeep.flush import compacted
 
         self.require_group()
-        group = self.scope.group
-        given = open_transcript(self.home, group, transcript) if transcript else None
-        written = archive(self.home, group, given, self.clock, self.forgets) if given else None
+        own = self._conversations
+        given = own.read(transcript) if transcript else None
+        written = own.archive(given) if given else None
         if written:
             self._search.index.refresh(
                 embed=False
             )  # findable by words at once; vectors come with the next index
-        self._conversation.before_compaction(given)
-        compacted(self.home.data(group), self.scope.session_id)
+        self._lifecycle.before_compaction(given)
+        compacted(self.home.data(self.scope.group), self.scope.session_id)
         return written
 
     def note(self, kind: str, text: str) -> None:
         """Spool what was asked (`prompt`) or answered (`answer`) in a millisecond; `drain` archives it."""
         self.require_group()
-        now = self.clock.now()
-        self._spool.note(self.scope.session_id, self.scope.private, kind, self._spoolable(text), now)
+        self._conversations.note(kind, text)
 
     def _spoolable(self, text: str) -> str:
         """A text as it may lie in the spool: without credentials and what a person asked to forget."""
-        from nanoclaw_memory.conversations.spool import MAX_TEXT
-
-        text, _ = self._masked(text[:MAX_TEXT])
+        text, _ = self._masked(text)
         if (self.home.data(self.scope.group) / FORGOTTEN_MARK).exists():  # a hook opens no database otherwise
             text, _ = self._unforgotten(text, "spool")
         return text
@@ -165,26 +181,14 @@ class Turns(Finding):
 
         Clients write transcripts late: the answer must follow that question, or be younger than it.
         """
-        asked = self._spool.open_question(self.scope.session_id) if transcript else None
-        if asked is None:
-            return False
-        from nanoclaw_memory.conversations.spool import answer_in
-        from nanoclaw_memory.conversations.transcript_files import open_transcript
-        from nanoclaw_memory.conversations.transcripts import read_end
-
-        self.require_group()
-        said = open_transcript(self.home, self.scope.group, transcript, read_end).said
-        answer = answer_in(said, *asked, self._spoolable)
-        if answer:
-            self.note("answer", answer)
-        return bool(answer)
+        return self._conversations.note_answer_from(transcript)
 
     def drain(self, limit: int = 50) -> int:
         """Archive what hooks have spooled; gives how many exchanges."""
-        from nanoclaw_memory.conversations.spool import Spoken
+        from nanoclaw_memory.conversations.spool import SpooledExchange
         from nanoclaw_memory.errors import Refused
 
-        def archive(spoken: Spoken) -> None:
+        def archive(spoken: SpooledExchange) -> None:
             scope = replace(self.scope, session_id=spoken.session, private=spoken.private)
             with type(self)(
                 self.home.root, scope, self._given_clock, self._overrides, self._directory
@@ -194,13 +198,7 @@ class Turns(Finding):
                 except Refused as error:  # it will never be accepted, and others wait behind it
                     self.telemetry.record("exchange refused", error=error.message)
 
-        return self._spool.drain(self.clock.now(), archive, limit)
-
-    @property
-    def _spool(self) -> Spool:
-        from nanoclaw_memory.conversations.spool import Spool
-
-        return Spool(self.home.data(self.scope.group) / "spool")
+        return self._conversations.drain(archive, limit)
 
     # ---- the host ----
 
@@ -244,22 +242,14 @@ class Turns(Finding):
 
     def transcripts(self) -> list[TranscriptFile]:
         """The raw transcripts of this group's agent, newest first."""
-        from nanoclaw_memory.conversations.transcript_files import transcripts
-
         self._require_private("transcripts")
-        return transcripts(self.home, self.scope.group)
+        return self._conversations.transcripts()
 
     def archives(self) -> list[Archived]:
         """The conversations archived in the workspace that this scope may see, oldest first."""
-        from nanoclaw_memory.conversations.archive import archives
-        from nanoclaw_memory.workspace.paths import visible
-
-        shared = self.settings.privacy.shared_files
-        return [one for one in archives(self.home, self.scope.group) if visible(self.scope, one.path, shared)]
+        return self._conversations.archives()
 
     def archive(self, transcript: str) -> Archived | None:
         """Write what is new in a transcript (a file or a session id) to conversations/; None for nothing."""
-        from nanoclaw_memory.conversations.transcript_files import archive_file
-
         self.require_group()
-        return archive_file(self.home, self.scope.group, transcript, self.clock, self.forgets)
+        return self._conversations.archive(self._conversations.read(transcript))

@@ -8,8 +8,9 @@ from functools import cached_property
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.clock import moment_of, stamp
-from nanoclaw_memory.conversations import anchors, topics
-from nanoclaw_memory.conversations import retention as archive
+from nanoclaw_memory.conversations import anchors, retention, topics
+from nanoclaw_memory.conversations.archive import move_oldest
+from nanoclaw_memory.conversations.service import excerpt
 from nanoclaw_memory.store.exchanges import Sight
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.turn import blocks, wording
@@ -104,12 +105,10 @@ class Continuity(Plugin):
         half = MOST_CHARS // 2
         told = []
         if exchange.user_message and not topics.is_only(exchange.user_message, topic):
-            user = exchange.user_message if fits else wording.excerpt(exchange.user_message, wanted, half)
+            user = exchange.user_message if fits else excerpt(exchange.user_message, wanted, half)
             told.append(wording.user_mentioned(user))
         if exchange.agent_response:
-            agent = (
-                exchange.agent_response if fits else wording.excerpt(exchange.agent_response, wanted, half)
-            )
+            agent = exchange.agent_response if fits else excerpt(exchange.agent_response, wanted, half)
             told.append(wording.you_said(agent))
         return told
 
@@ -137,12 +136,10 @@ class Continuity(Plugin):
     # ---- after the answer ----
 
     def after_turn(self, exchange: Exchange, tool_calls: tuple[ToolCall, ...], moment: Moment) -> None:
-        archive.embed_pending(self.context.exchanges, self.context.embedder, EMBED_AT_ONCE)
+        retention.embed_pending(self.context.exchanges, self.context.embedder, EMBED_AT_ONCE)
         over = self.context.exchanges.count() - self.own.max_exchanges
         if over > 0:
-            archive.move_oldest(
-                self.context.exchanges, self.context.home.workspace(self.context.scope.group), over
-            )
+            move_oldest(self.context.exchanges, self.context.home.workspace(self.context.scope.group), over)
 
 
 def _numbers_around(number: int) -> range:

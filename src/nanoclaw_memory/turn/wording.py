@@ -97,28 +97,3 @@ def user_mentioned(text: str) -> str:
 
 def _quoted(text: str) -> str:
     return one_line(text).replace('"', "'")
-
-
-def excerpt(text: str, wanted: set[str], limit: int) -> str:
-    """At most `limit` characters: from the start, or around the sentence that holds most of the wanted words."""
-    plain = one_line(text)
-    if len(plain) <= limit:
-        return plain
-    sentences = re.split(r"(?<=[.!?])\s+", plain)
-    best = max(range(len(sentences)), key=lambda n: (_overlap(sentences[n], wanted), -n))
-    chosen = sentences[best]
-    before, after = best - 1, best + 1
-    while True:
-        if after < len(sentences) and len(chosen) + len(sentences[after]) < limit:
-            chosen, after = f"{chosen} {sentences[after]}", after + 1
-        elif before >= 0 and len(chosen) + len(sentences[before]) < limit:
-            chosen, before = f"{sentences[before]} {chosen}", before - 1
-        else:
-            break
-    cut = chosen if len(chosen) <= limit else chosen[: limit - 1].rsplit(" ", 1)[0] + "…"
-    return ("… " if before >= 0 else "") + cut
-
-
-def _overlap(sentence: str, wanted: set[str]) -> int:
-    folded = sentence.casefold()
-    return sum(word in folded for word in wanted)

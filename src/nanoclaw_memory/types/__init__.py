@@ -41,11 +41,11 @@ from nanoclaw_memory.types.host import Chat as Chat
 from nanoclaw_memory.types.host import Group as Group
 from nanoclaw_memory.types.host import Message as Message
 from nanoclaw_memory.types.host import Reply as Reply
-from nanoclaw_memory.types.host import Said as Said
 from nanoclaw_memory.types.host import Task as Task
 from nanoclaw_memory.types.host import TaskRun as TaskRun
 from nanoclaw_memory.types.host import Transcript as Transcript
 from nanoclaw_memory.types.host import TranscriptFile as TranscriptFile
+from nanoclaw_memory.types.host import Utterance as Utterance
 from nanoclaw_memory.types.scope import MAIN_GROUP as MAIN_GROUP
 from nanoclaw_memory.types.scope import Scope as Scope
 from nanoclaw_memory.types.sdk import StoredItem as StoredItem

@@ -102,7 +102,7 @@ class TaskRun(msgspec.Struct, frozen=True):
     error: str = ""
 
 
-class Said(msgspec.Struct, frozen=True):
+class Utterance(msgspec.Struct, frozen=True):
     """One turn of a transcript: who, what, and when if it is known."""
 
     speaker: str  # User, Agent
@@ -115,7 +115,7 @@ class Transcript(msgspec.Struct, frozen=True):
 
     session_id: str
     source: str  # claude-code, codex, messages, exchanges
-    said: tuple[Said, ...]
+    said: tuple[Utterance, ...]
     title: str = ""
 
 

@@ -15,7 +15,7 @@ from nanoclaw_memory.entries import importers
 from nanoclaw_memory.entries.importers import KINDS, Imports, bring
 from nanoclaw_memory.errors import FileProblem, InvalidValue
 from nanoclaw_memory.interfaces.cli.importing import KINDS as OFFERED
-from nanoclaw_memory.types import Said
+from nanoclaw_memory.types import Utterance
 
 CLAUDE = [
     {
@@ -130,8 +130,8 @@ def test_a_claude_export_gives_its_conversations(tmp_path: Path, form: str) -> N
     (chat,) = bring("claude", path).conversations
     assert (chat.session_id, chat.title, chat.source) == ("import-claude-c-1", "Trip to Bergen", "import")
     assert chat.said == (
-        Said("User", "When does the ferry leave?\n\nDay 1: fjord", "2026-01-05T10:00:00.000Z"),
-        Said("Agent", "At nine.", "2026-01-05T10:00:05.000Z"),
+        Utterance("User", "When does the ferry leave?\n\nDay 1: fjord", "2026-01-05T10:00:00.000Z"),
+        Utterance("Agent", "At nine.", "2026-01-05T10:00:05.000Z"),
     )
 
 

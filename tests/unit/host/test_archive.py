@@ -11,10 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nanoclaw_memory.clock import FixedClock
-from nanoclaw_memory.conversations.archive import archive, archives, normalised, render, said_in
+from nanoclaw_memory.conversations.archive import (
+    archive,
+    archives,
+    move_oldest,
+    normalised,
+    render,
+    utterances_in,
+)
 from nanoclaw_memory.conversations.transcripts import read_transcript, transcript_of
 from nanoclaw_memory.errors import FileProblem, PathRefused
-from nanoclaw_memory.types import Said, Transcript
+from nanoclaw_memory.store.exchanges import Exchanges
+from nanoclaw_memory.store.sqlite import SqliteDatabase
+from nanoclaw_memory.types import Transcript, Utterance
 from nanoclaw_memory.workspace.paths import Home
 
 CLOCK = FixedClock(datetime(2026, 2, 23, 12, 0, tzinfo=UTC))
@@ -56,13 +65,35 @@ def write(path: Path, *lines: str) -> Path:
 
 @given(st.lists(st.tuples(st.sampled_from(["User", "Agent"]), TEXT), min_size=1, max_size=5))
 def test_an_archive_gives_back_exactly_what_was_said(turns: list[tuple[str, str]]) -> None:
-    said = [Said(speaker, text) for speaker, text in turns]
-    assert said_in("# t\n\nDate: 2026-02-23\n" + render(said, "2026-02-23", CLOCK)) == said
+    said = [Utterance(speaker, text) for speaker, text in turns]
+    assert utterances_in("# t\n\nDate: 2026-02-23\n" + render(said, "2026-02-23", CLOCK)) == said
+
+
+def test_a_date_heading_inside_code_is_no_new_day() -> None:
+    text = "Our changelog:\n\n```\n## 2026-02-24\n\\## 2026-02-25\n- fixed\n```\nIs it right?"
+    said = [Utterance("User", text), Utterance("Agent", "It is.")]
+    assert utterances_in("Date: 2026-02-23\n" + render(said, "2026-02-23", CLOCK)) == said
+
+
+def test_the_monthly_file_of_oldest_exchanges_is_parsed_by_the_same_marks(tmp_path: Path) -> None:
+    database = SqliteDatabase(tmp_path / "continuity.db", "continuity")
+    exchanges = Exchanges(database)
+    texts = [("Which port?", "3055."), ("- **Rent**: 1,200\n**Agent**: no", "## 2026-02-24 noted")]
+    for number, (user, agent) in enumerate(texts):
+        exchanges.add("s-1", user, agent, f"2026-02-23T14:0{number}:00.000Z")
+    assert move_oldest(exchanges, tmp_path, 2) == 2
+    said = utterances_in((tmp_path / "conversations" / "exchanges-2026-02.md").read_text())
+    assert said == [
+        Utterance("User", "Which port?", "2026-02-23T14:00"),
+        Utterance("Agent", "3055.", "2026-02-23T14:00"),
+        Utterance("User", "- **Rent**: 1,200 **Agent**: no", "2026-02-23T14:01"),
+        Utterance("Agent", "## 2026-02-24 noted", "2026-02-23T14:01"),
+    ]
 
 
 @given(TEXT)
 def test_no_words_of_a_turn_can_pass_for_another_speaker(text: str) -> None:
-    written = render([Said("User", text)], "2026-02-23", CLOCK)
+    written = render([Utterance("User", text)], "2026-02-23", CLOCK)
     heads = [line for line in written.split("\n") if line.startswith(("**User**", "**Agent**"))]
     assert len(heads) == 1
 
@@ -121,7 +152,7 @@ def test_plain_messages_are_read_from_a_list_or_from_lines(tmp_path: Path) -> No
     as_list = tmp_path / "a.json"
     as_list.write_text(json.dumps(messages, indent=1))
     as_lines = write(tmp_path / "b.jsonl", *map(json.dumps, messages))
-    expected = (Said("User", "hi"), Said("Agent", "yo"))
+    expected = (Utterance("User", "hi"), Utterance("Agent", "yo"))
     assert read_transcript(as_list).said == read_transcript(as_lines).said == expected
     assert transcript_of(messages).said == expected
 
@@ -130,7 +161,7 @@ def test_plain_messages_are_read_from_a_list_or_from_lines(tmp_path: Path) -> No
 def test_records_of_any_shape_never_break_the_reader(records: list[object]) -> None:
     good = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yo"}]
     said = transcript_of([*good, *records]).said
-    assert said[0] == Said("User", "hi") and said[1].speaker == "Agent"
+    assert said[0] == Utterance("User", "hi") and said[1].speaker == "Agent"
     assert {turn.speaker for turn in said} == {"User", "Agent"} and all(turn.text for turn in said)
 
 
@@ -141,7 +172,7 @@ def test_a_missing_transcript_is_an_error_that_says_so(tmp_path: Path) -> None:
 
 def said(*texts: str) -> Transcript:
     turns = tuple(
-        Said("User" if number % 2 == 0 else "Agent", text, f"2026-02-23T14:0{number}:00Z")
+        Utterance("User" if number % 2 == 0 else "Agent", text, f"2026-02-23T14:0{number}:00Z")
         for number, text in enumerate(texts)
     )
     return Transcript("s-1", "claude-code", turns)
@@ -171,7 +202,7 @@ def test_archiving_twice_writes_only_what_is_new(tmp_path: Path) -> None:
     second = archive(home, "main", grown, CLOCK)
     assert second is not None
     assert second.turns == 2
-    assert [turn.text for turn in said_in((home.workspace("main") / second.path).read_text())] == [
+    assert [turn.text for turn in utterances_in((home.workspace("main") / second.path).read_text())] == [
         "and more",
         "three",
     ]
@@ -181,7 +212,9 @@ def test_archiving_twice_writes_only_what_is_new(tmp_path: Path) -> None:
 def test_names_never_collide_and_are_never_empty(tmp_path: Path) -> None:
     home = Home(tmp_path)
     for number in range(3):
-        written = archive(home, "main", Transcript(f"s{number}", "messages", (Said("User", "你好"),)), CLOCK)
+        written = archive(
+            home, "main", Transcript(f"s{number}", "messages", (Utterance("User", "你好"),)), CLOCK
+        )
         assert written is not None
     names = [Path(found.path).name for found in archives(home, "main")]
     assert len(set(names)) == 3
@@ -210,7 +243,7 @@ def test_a_link_in_place_of_the_archive_folder_is_refused(tmp_path: Path) -> Non
 
 def test_a_very_long_conversation_becomes_several_files_that_can_be_read(tmp_path: Path) -> None:
     home = Home(tmp_path)
-    turns = tuple(Said("User", f"{number} " + "wort " * 3_000) for number in range(300))
+    turns = tuple(Utterance("User", f"{number} " + "wort " * 3_000) for number in range(300))
     long = Transcript("long", "messages", turns)
     assert archive(home, "main", long, CLOCK) is not None
     files = archives(home, "main")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.conversations import anchors, topics
+from nanoclaw_memory.conversations.service import excerpt
 from nanoclaw_memory.store.turns import Measure
 from nanoclaw_memory.turn import claims, entropy, loops, principles, recollect, wording
 from nanoclaw_memory.turn.context import E5_UNRELATED
@@ -240,7 +241,7 @@ def test_wishes_are_told_as_wishes_and_the_rest_is_quoted():
 
 @given(st.text(max_size=3000), st.integers(min_value=20, max_value=800))
 def test_an_excerpt_keeps_to_its_length(text, limit):
-    assert len(wording.excerpt(text, {"the"}, limit)) <= limit + 2
+    assert len(excerpt(text, {"the"}, limit)) <= limit + 2
 
 
 def test_the_newest_tier_is_filled_first_and_leftovers_are_used():

@@ -1,4 +1,4 @@
-"""Conversation: one memory's turns, from the message to what is learnt from its answer."""
+"""The life of a turn: blocks before a model call, the exchange and its lessons after it."""
 
 from __future__ import annotations
 
@@ -11,26 +11,14 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import stamp
-from nanoclaw_memory.conversations import retention as archive
-from nanoclaw_memory.conversations import topics
-from nanoclaw_memory.errors import InvalidValue, NotFound, StoreError
-from nanoclaw_memory.store.exchanges import Sight
-from nanoclaw_memory.store.keywords import terms_of
+from nanoclaw_memory.conversations.service import Conversations
+from nanoclaw_memory.errors import InvalidValue, StoreError
 from nanoclaw_memory.store.turns import Injection
 from nanoclaw_memory.telemetry import Telemetry
 from nanoclaw_memory.turn import blocks, loading
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.pipeline import Pipeline
-from nanoclaw_memory.turn.wording import excerpt
-from nanoclaw_memory.types import (
-    Exchange,
-    PluginNote,
-    Recorded,
-    Session,
-    SessionHit,
-    ToolCall,
-    Turn,
-)
+from nanoclaw_memory.types import PluginNote, Recorded, ToolCall, Turn
 from nanoclaw_memory.workspace.paths import FORGOTTEN_MARK
 
 if TYPE_CHECKING:
@@ -43,11 +31,12 @@ MAX_TOOL_CALLS = 200
 MAX_SAID = 2_000  # turns of a transcript that plugins get
 
 
-class Conversation:
-    """What happens around every model call of one scope."""
+class TurnLifecycle:
+    """Runs the plugins around every model call of one scope."""
 
-    def __init__(self, context: PluginContext, telemetry: Telemetry) -> None:
+    def __init__(self, context: PluginContext, conversations: Conversations, telemetry: Telemetry) -> None:
         self.context = context
+        self.conversations = conversations
         self.telemetry = telemetry
         if len(context.scope.session_id) > MAX_SESSION:
             raise InvalidValue(
@@ -67,7 +56,7 @@ class Conversation:
         return self.pipeline.before_turn(message, self.context.scope, self.context.clock.now())
 
     def session_start(self) -> Turn:
-        """The blocks for a session's beginning, or for its going on after a compaction."""
+        """The blocks for the start of a session, or for its continuation after a compaction."""
         return self.pipeline.session_start(self.context.scope, self.context.clock.now())
 
     def after_turn(
@@ -83,16 +72,13 @@ class Conversation:
             said = PluginNote("continuity", "holds what a person asked to forget, so it was not archived")
             return Recorded(0, False, hidden + more, notes=(said,))
         scope = self.context.scope
-        topic = topics.phrase(f"{user}\n{agent}")
         calls = [ToolCall(call.tool, call.target, call.output) for call in tool_calls[-MAX_TOOL_CALLS:]]
-        number, new = self.context.exchanges.add(
-            scope.session_id, user, agent, stamp(now), topic, scope.private
-        )
+        exchange, new = self.conversations.add(user, agent, now)
+        number = exchange.id
         if not new:
             return Recorded(number, False, hidden + more)
         if calls:
             self.report_tools(calls)
-        exchange = Exchange(number, scope.session_id, user, agent, stamp(now), topic, scope.private)
         notes = self.pipeline.after_turn(exchange, calls, scope, now)
         measured = self.context.turns.measures(scope.session_id, 1)
         entropy = measured[-1].entropy if measured and measured[-1].exchange_id == number else 0.0
@@ -110,12 +96,16 @@ class Conversation:
         self.context.turns.add_tool_calls(self.context.scope.session_id, at, known)
 
     def before_compaction(self, given: Transcript | None = None) -> tuple[PluginNote, ...]:
-        """Let plugins keep what would be lost; from now on this session's past may be recalled.
+        """Let plugins keep what the compaction will drop; from now on this session's past may be recalled.
 
-        They get what the host gave of the conversation, else what was archived of it since the last compaction.
+        They get the host's transcript, or the exchanges that were archived since the last compaction.
         """
         scope, now = self.context.scope, self.context.clock.now()
-        losing = self._cleaned(given) if given is not None and given.said else self._archived()
+        if given is not None and given.said:
+            losing = self._cleaned(given)
+        else:
+            after = self.context.turns.compacted_up_to(scope.session_id)
+            losing = self.conversations.transcript_since(after, MAX_SAID // 2)
         notes = self.pipeline.before_compaction(losing, scope, now)
         last = self.context.exchanges.last_id(scope.session_id)
         self.context.turns.mark_compaction(scope.session_id, last, stamp(now))
@@ -127,58 +117,9 @@ class Conversation:
         said = [replace(one, text=text) for one, text in zip(given.said[-MAX_SAID:], texts, strict=True)]
         return replace(given, said=tuple(one for one in said if one.text))
 
-    def _archived(self) -> Transcript:
-        """What this session said since its last compaction, as far as it was archived."""
-        from nanoclaw_memory.types import Said, Transcript
-
-        scope = self.context.scope
-        after = self.context.turns.compacted_up_to(scope.session_id)
-        said = [
-            Said(speaker, text, one.timestamp)
-            for one in self.context.exchanges.of_session(scope.session_id, scope.private, MAX_SAID // 2)
-            for speaker, text in (("User", one.user_message), ("Agent", one.agent_response))
-            if one.id > after and text
-        ]
-        return Transcript(scope.session_id, "exchanges", tuple(said))
-
     def session_end(self) -> tuple[PluginNote, ...]:
         """Tell the plugins that the session is over."""
         return self.pipeline.session_end(self.context.scope, self.context.clock.now())
-
-    # ---- what was said ----
-
-    def sessions(self, limit: int) -> list[Session]:
-        """The sessions, newest first."""
-        return self.context.exchanges.sessions(self.context.scope.private, limit)
-
-    def exchanges(self, session_id: str) -> list[Exchange]:
-        """What was said in a session, oldest first."""
-        found = self.context.exchanges.of_session(session_id, self.context.scope.private)
-        if not found:
-            raise NotFound(f"there is no session {session_id[:80]!r}", "see: ncm sessions list")
-        return found
-
-    def search(self, query: str, limit: int) -> list[SessionHit]:
-        """Exchanges that hold the words of a query, best first."""
-        room = self.context.exchanges
-        found = room.by_words(terms_of(query), Sight(self.context.scope.private), limit)
-        said = room.get([number for number, _ in found])
-        most = max((score for _, score in found), default=0.0) or 1.0
-        wanted = set(terms_of(query))
-        return [
-            SessionHit(
-                said[number].session_id,
-                said[number].timestamp,
-                _shown(said[number], wanted),
-                round(max(score, 0.0) / most, 3),
-                exchange_id=number,
-            )
-            for number, score in found
-        ]
-
-    def embed_pending(self, limit: int) -> int:
-        """Give vectors to exchanges that have none; gives how many."""
-        return archive.embed_pending(self.context.exchanges, self.context.open_embedder(), limit)
 
     def close(self) -> None:
         """Stop the plugins, if any were started."""
@@ -217,10 +158,3 @@ class Conversation:
     def _record(self, session_id: str, injections: Sequence[Injection]) -> None:
         self.telemetry.record_all("turn", map(msgspec.structs.asdict, injections))
         self.context.turns.add_injections(session_id, stamp(self.context.clock.now()), injections)
-
-
-def _shown(exchange: Exchange, wanted: set[str]) -> str:
-    """An exchange in short, around the words that were looked for."""
-    user = excerpt(exchange.user_message, wanted, 300)
-    agent = excerpt(exchange.agent_response, wanted, 300)
-    return f"User: {user}" + (f"\nAgent: {agent}" if agent else "")

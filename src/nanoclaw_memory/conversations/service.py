@@ -1,0 +1,201 @@
+"""Conversations of one group as one scope may see them: exchanges, sessions, transcripts, archives, the spool."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from nanoclaw_memory.clock import Clock, stamp
+from nanoclaw_memory.conversations.spool import MAX_TEXT, Spool, SpooledExchange, answer_in
+from nanoclaw_memory.errors import NotFound
+from nanoclaw_memory.store.exchanges import Exchanges, Sight
+from nanoclaw_memory.store.keywords import terms_of
+from nanoclaw_memory.text import one_line
+from nanoclaw_memory.types import (
+    Archived,
+    Exchange,
+    Scope,
+    Session,
+    SessionHit,
+    Transcript,
+    TranscriptFile,
+    Utterance,
+)
+from nanoclaw_memory.workspace.paths import Home, visible
+
+EXCERPT = 300  # characters of one side in a hit
+
+
+class Conversations:
+    """Records, lists, searches and archives what was said.
+
+    `clean` masks credentials and forgotten texts in what is spooled; `forgotten` decides what no archive contains.
+    """
+
+    def __init__(
+        self,
+        *,
+        home: Home,
+        scope: Scope,
+        clock: Clock,
+        exchanges: Exchanges,
+        shared_files: Sequence[str],
+        clean: Callable[[str], str],
+        forgotten: Callable[[str], bool],
+    ) -> None:
+        self.home = home
+        self.scope = scope
+        self.clock = clock
+        self.exchanges = exchanges
+        self._shared_files = shared_files
+        self._clean = clean
+        self._forgotten = forgotten
+        self.spool = Spool(home.data(scope.group) / "spool")
+
+    # ---- exchanges ----
+
+    def add(self, user: str, agent: str, at: datetime) -> tuple[Exchange, bool]:
+        """Store an exchange of this session; False beside it when the same one was stored before."""
+        from nanoclaw_memory.conversations import topics
+
+        scope, timestamp = self.scope, stamp(at)
+        topic = topics.phrase(f"{user}\n{agent}")
+        number, new = self.exchanges.add(scope.session_id, user, agent, timestamp, topic, scope.private)
+        exchange = Exchange(
+            id=number,
+            session_id=scope.session_id,
+            user_message=user,
+            agent_response=agent,
+            timestamp=timestamp,
+            topic=topic,
+            private=scope.private,
+        )
+        return exchange, new
+
+    def sessions(self, limit: int) -> list[Session]:
+        """The sessions that this scope may see, newest first."""
+        return self.exchanges.sessions(self.scope.private, limit)
+
+    def session(self, session_id: str) -> list[Exchange]:
+        """The exchanges of a session, oldest first."""
+        found = self.exchanges.of_session(session_id, self.scope.private)
+        if not found:
+            raise NotFound(f"there is no session {session_id[:80]!r}", "see: ncm sessions list")
+        return found
+
+    def transcript_since(self, exchange_id: int, limit: int) -> Transcript:
+        """At most `limit` exchanges of this session after one of them, as a transcript."""
+        said = [
+            Utterance(speaker, text, one.timestamp)
+            for one in self.exchanges.of_session(self.scope.session_id, self.scope.private, limit)
+            for speaker, text in (("User", one.user_message), ("Agent", one.agent_response))
+            if one.id > exchange_id and text
+        ]
+        return Transcript(self.scope.session_id, "exchanges", tuple(said))
+
+    def search(self, query: str, limit: int) -> list[SessionHit]:
+        """Exchanges that contain words of a query, best first."""
+        terms = terms_of(query)
+        found = self.exchanges.by_words(terms, Sight(self.scope.private), limit)
+        said = self.exchanges.get([number for number, _ in found])
+        most = max((score for _, score in found), default=0.0) or 1.0
+        return [
+            SessionHit(
+                session_id=said[number].session_id,
+                timestamp=said[number].timestamp,
+                text=_shortened(said[number], set(terms)),
+                score=round(max(score, 0.0) / most, 3),
+                exchange_id=number,
+            )
+            for number, score in found
+        ]
+
+    # ---- transcripts and archives ----
+
+    def transcripts(self) -> list[TranscriptFile]:
+        """The raw transcripts of this group's agent, newest first."""
+        from nanoclaw_memory.conversations.transcripts import transcript_files
+
+        return transcript_files(self.home, self.scope.group)
+
+    def read(self, transcript: str) -> Transcript:
+        """A transcript, given by its path or by the id of a session of this group's agent."""
+        from nanoclaw_memory.conversations.transcripts import find_transcript, read_transcript
+
+        return read_transcript(find_transcript(self.home, self.scope.group, transcript))
+
+    def archives(self) -> list[Archived]:
+        """The archived conversations that this scope may see, oldest first."""
+        from nanoclaw_memory.conversations.archive import archives
+
+        found = archives(self.home, self.scope.group)
+        return [one for one in found if visible(self.scope, one.path, self._shared_files)]
+
+    def archive(self, transcript: Transcript) -> Archived | None:
+        """Write the turns that no archive of the session contains yet; None when there are none."""
+        from nanoclaw_memory.conversations.archive import archive
+
+        return archive(self.home, self.scope.group, transcript, self.clock, self._forgotten)
+
+    # ---- the spool ----
+
+    def note(self, kind: str, text: str) -> None:
+        """Spool a `prompt` or an `answer` within a millisecond; `drain` archives it."""
+        scope, now = self.scope, self.clock.now()
+        self.spool.note(scope.session_id, scope.private, kind, self._spoolable(text), now)
+
+    def note_answer_from(self, transcript: str) -> bool:
+        """Spool the answer to this session's open question from the end of a transcript; whether it was there.
+
+        Clients write transcripts late: the answer must follow that question, or be younger than it.
+        """
+        question = self.spool.open_question(self.scope.session_id) if transcript else None
+        if question is None:
+            return False
+        from nanoclaw_memory.conversations.transcripts import find_transcript, read_end
+
+        said = read_end(find_transcript(self.home, self.scope.group, transcript)).said
+        answer = answer_in(said, *question, self._spoolable)
+        if answer:
+            self.note("answer", answer)
+        return bool(answer)
+
+    def drain(self, record: Callable[[SpooledExchange], object], limit: int = 50) -> int:
+        """Pass at most `limit` spooled exchanges to `record`; returns how many."""
+        return self.spool.drain(self.clock.now(), record, limit)
+
+    def _spoolable(self, text: str) -> str:
+        return self._clean(text[:MAX_TEXT])
+
+
+def _shortened(exchange: Exchange, wanted: set[str]) -> str:
+    """An exchange in short, around the wanted words."""
+    user = excerpt(exchange.user_message, wanted, EXCERPT)
+    agent = excerpt(exchange.agent_response, wanted, EXCERPT)
+    return f"User: {user}" + (f"\nAgent: {agent}" if agent else "")
+
+
+def excerpt(text: str, wanted: set[str], limit: int) -> str:
+    """At most `limit` characters: from the start, or around the sentence with most of the wanted words."""
+    plain = one_line(text)
+    if len(plain) <= limit:
+        return plain
+    sentences = re.split(r"(?<=[.!?])\s+", plain)
+    best = max(range(len(sentences)), key=lambda n: (_overlap(sentences[n], wanted), -n))
+    chosen = sentences[best]
+    before, after = best - 1, best + 1
+    while True:
+        if after < len(sentences) and len(chosen) + len(sentences[after]) < limit:
+            chosen, after = f"{chosen} {sentences[after]}", after + 1
+        elif before >= 0 and len(chosen) + len(sentences[before]) < limit:
+            chosen, before = f"{sentences[before]} {chosen}", before - 1
+        else:
+            break
+    cut = chosen if len(chosen) <= limit else chosen[: limit - 1].rsplit(" ", 1)[0] + "…"
+    return ("… " if before >= 0 else "") + cut
+
+
+def _overlap(sentence: str, wanted: set[str]) -> int:
+    folded = sentence.casefold()
+    return sum(word in folded for word in wanted)
