@@ -214,9 +214,9 @@ def _together(work: Callable[[int], list[tuple[float, bool]]], count: int) -> li
 
 def hook(home: Path, raw: bytes, what: str = "user-prompt-submit") -> bytes | None:
     """A hook through the server, from this process."""
-    connection = shim.connect(str(home))
     request = shim.parse(["--home", str(home), "hook", what])
     assert request is not None
+    connection = shim.connect(request)
     return shim.ask(connection, request, raw) if connection else None
 
 

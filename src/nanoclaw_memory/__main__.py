@@ -1,4 +1,4 @@
-"""`python -m nanoclaw_memory` is the command line; a plain hook goes a shorter way."""
+"""`python -m nanoclaw_memory` is the command line; a plain hook skips its parser."""
 
 import sys
 
@@ -6,9 +6,9 @@ from nanoclaw_memory.interfaces import shim
 
 request = shim.parse(sys.argv[1:])
 if request is not None and request.kind == "hook":
-    from nanoclaw_memory.interfaces.hooks.process import hook
+    from nanoclaw_memory.interfaces.hooks import run_and_exit
 
-    hook(request)
+    run_and_exit(request)
 else:
     from nanoclaw_memory.interfaces.cli import main
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nanoclaw_memory.interfaces.hooks.events import parse
+from nanoclaw_memory.interfaces.hooks import parse
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "plugins" / "nanoclaw-memory"

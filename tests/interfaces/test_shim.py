@@ -223,11 +223,11 @@ def test_the_shim_reads_the_options_that_install_writes(monkeypatch):
         request = shim.parse(words)
         assert request is not None
         assert (request.home, request.group, request.session, request.shared) == ("/h", "g", "s", True)
-        assert (request.kind, request.what) == ("hook", "stop")
+        assert (request.kind, request.argument) == ("hook", "stop")
     monkeypatch.setenv("NANOCLAW_GROUP", "work")
     request = shim.parse(["mcp", "--tools", "all"])
     assert request is not None
-    assert (request.group, request.what) == ("work", "all")
+    assert (request.group, request.argument) == ("work", "all")
 
 
 # ---- MCP ----

@@ -1,9 +1,9 @@
-"""The short way in: a hook or an MCP client through a resident server's socket, else the ordinary command.
+"""Forwards a hook or an MCP conversation to the home's server, or becomes the ordinary command.
 
 Clients run it as `python -I -S shim.py [--home DIR] [--group NAME] [--session ID] [--shared] hook EVENT` or
-`… mcp [--tools SET]`. It imports nothing beyond the interpreter's own C modules, so that a hook costs
-milliseconds. Whatever it does not understand, or a server does not answer, goes to `python -m nanoclaw_memory`
-with the same arguments.
+`… mcp [--tools SET]`. It imports nothing of ours, and for a hook nothing beyond the interpreter's own C modules:
+a hook costs milliseconds. What it does not understand, or the server does not answer, goes to
+`python -m nanoclaw_memory` with the same arguments.
 """
 
 # pathlib alone would double what a hook costs:
@@ -20,39 +20,42 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 LONGEST_PATH = 100  # bytes; Unix sockets take about 104
-PATIENCE = 2.5  # seconds for a hook; clients give five
-LONG_PATIENCE = 20.0  # for archiving a transcript; clients give thirty
+TIMEOUT = 2.5  # seconds for a hook; clients allow five
+COMPACTION_TIMEOUT = 20.0  # archiving a transcript; clients allow thirty
+COMPACTIONS = ("precompact", "precompress")
 MAX_INPUT = 8_000_000
 NO_HOOKS = "NANOCLAW_NO_HOOKS"
 NO_SERVER = "NANOCLAW_NO_SERVER"
 _KNOWN = ("NANOCLAW_HOME", "NANOCLAW_GROUP", "NANOCLAW_SESSION", NO_HOOKS)
+_OPTIONS = {"--home": "home", "--group": "group", "--session": "session", "--tools": "argument"}
 
 
 class Request:
-    """What is asked of a server: a hook's answer, or a conversation in MCP."""
+    """What a server is asked: the answer to a hook, or an MCP conversation."""
 
     def __init__(self) -> None:
         self.home = os.environ.get("NANOCLAW_HOME") or "~/.nanoclaw"
         self.group = os.environ.get("NANOCLAW_GROUP") or "main"
         self.session = os.environ.get("NANOCLAW_SESSION", "")
         self.shared = False
-        self.kind = ""
-        self.what = ""  # the hook's event, or the set of tools
+        self.kind = ""  # hook or mcp
+        self.argument = ""  # the hook's event, or the set of tools
+        self.directory = _directory()  # for a project's settings
 
     def is_plain(self) -> bool:
         """Whether it fits on the one line that a server reads first."""
-        told = self.what + self.group + self.session
-        return bool(self.what) and "\n" not in told and "\0" not in told
+        fields = self.argument + self.group + self.session
+        return bool(self.argument) and "\n" not in fields and "\0" not in fields
 
     def header(self) -> bytes:
-        """The first line of a conversation: fields parted by NUL."""
+        """The first line to the server: fields separated by NUL."""
         shared = "shared" if self.shared else ""
-        fields = (self.kind, self.what, self.group, self.session, shared, _folder())
+        fields = (self.kind, self.argument, self.group, self.session, shared, self.directory)
         return "\0".join(fields).encode("utf-8", "surrogateescape") + b"\n"
 
 
-def _folder() -> str:
-    """Where we are called, for a project's settings; empty when that place is gone or cannot be told."""
+def _directory() -> str:
+    """The working directory; empty when it is gone or does not fit on a line."""
     try:
         found = os.getcwd()
     except OSError:
@@ -61,7 +64,7 @@ def _folder() -> str:
 
 
 def parse(arguments: list[str]) -> Request | None:
-    """The request, or None when anything in it is for the ordinary command alone."""
+    """The request, or None when only the ordinary command understands the arguments."""
     request = Request()
     words = list(arguments)
     while words:
@@ -69,30 +72,22 @@ def parse(arguments: list[str]) -> Request | None:
         name, equals, value = word.partition("=")
         if word == "--shared":
             request.shared = True
-        elif name in ("--home", "--group", "--session", "--tools"):
-            if not equals and not words:
-                return None
-            _take(request, name, value if equals else words.pop(0))
+        elif name in _OPTIONS and (equals or words):
+            setattr(request, _OPTIONS[name], value if equals else words.pop(0))
         elif word in ("hook", "mcp") and not request.kind:
             request.kind = word
-        elif request.kind == "hook" and not request.what and not word.startswith("-"):
-            request.what = word
+        elif request.kind == "hook" and not request.argument and not word.startswith("-"):
+            request.argument = word
         else:
             return None
-    if request.kind == "mcp" and not request.what:
-        request.what = "core"
+    if request.kind == "mcp" and not request.argument:
+        request.argument = "core"
     return request if request.kind and request.is_plain() else None
 
 
-def _take(request: Request, name: str, value: str) -> None:
-    if name == "--home":
-        request.home = value
-    elif name == "--group":
-        request.group = value
-    elif name == "--session":
-        request.session = value
-    else:
-        request.what = value
+def event_key(name: str) -> str:
+    """A hook's event without the spelling of one client: PreCompact, pre-compact and pre_compact are one."""
+    return name.replace("-", "").replace("_", "").lower()
 
 
 def socket_path(home: str) -> str:
@@ -107,191 +102,188 @@ def socket_path(home: str) -> str:
     return f"/tmp/ncm-{os.getuid()}/{mark}.sock"  # noqa: S108 - the directory is checked to be ours alone
 
 
-def connect(home: str) -> socket | None:
-    """A connection to the home's server, if there is one and it is ours."""
-    if os.environ.get(NO_SERVER) or _set_by_environment():
+def connect(request: Request) -> socket | None:
+    """A connection to the server of the request's home; None without one that may be asked."""
+    if os.environ.get(NO_SERVER) or _has_settings_in_environment() or not request.is_plain():
         return None
     import _socket
 
-    path = socket_path(home)
+    path = socket_path(request.home)
     try:
         folder = os.stat(os.path.dirname(path))
         if os.lstat(path).st_uid != os.getuid() or folder.st_uid not in (os.getuid(), 0):
-            return None  # another person's socket: it would read what is said
+            return None  # another person's socket: that person would read what is sent
         connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-        connection.settimeout(PATIENCE)
+        connection.settimeout(TIMEOUT)
         connection.connect(path)
     except OSError:
         return None
     return connection
 
 
-def _set_by_environment() -> bool:
-    """Settings in this process's environment, which a server does not see."""
+def _has_settings_in_environment() -> bool:
+    """Whether this process's environment contains settings, which a server would not see."""
     ours = [name for name in os.environ if name.startswith("NANOCLAW_")]
     return any(name not in _KNOWN and not name.startswith("NANOCLAW_TEST_") for name in ours)
 
 
+# ---- hooks ----
+
+
 def ask(connection: socket, request: Request, raw: bytes) -> bytes | None:
-    """A hook's answer from the server; None when it gave none, or not all of it."""
+    """The server's answer to a hook; None when it sent none, or not all of it, in time."""
     import _socket
 
-    long = "comp" in request.what.lower()
-    connection.settimeout(LONG_PATIENCE if long else PATIENCE)
+    if event_key(request.argument) in COMPACTIONS:
+        connection.settimeout(COMPACTION_TIMEOUT)
     try:
         connection.sendall(request.header() + raw)
         connection.shutdown(_socket.SHUT_WR)
-        parts = []
-        while part := connection.recv(65536):
-            parts.append(part)
+        received = b"".join(iter(lambda: connection.recv(65536), b""))
     except OSError:
         return None
-    length, newline, answer = b"".join(parts).partition(b"\n")
+    length, newline, answer = received.partition(b"\n")
     return answer if newline and length.isdigit() and int(length) == len(answer) else None
 
 
-class Conversation:
-    """An MCP client's conversation: with the server, and when that dies with a process of our own.
+def has_input() -> bool:
+    """Whether a hook has anything to do: hooks are not switched off, and standard input is open."""
+    return not os.environ.get(NO_HOOKS) and sys.stdin is not None
 
-    What opened the conversation is kept to be said again; calls that the server took and did not answer are
-    answered with an error, for they may have been done.
+
+def read_input() -> bytes:
+    """Standard input, or a byte more than the limit; nothing where it cannot be read."""
+    try:
+        return sys.stdin.buffer.read(MAX_INPUT + 1) or b""
+    except OSError:  # a terminal that went away
+        return b""
+
+
+def write_answer(answer: bytes) -> None:
+    """Print a hook's answer if there is one; an output that takes nothing is no error."""
+    try:
+        if answer:
+            write_all(1, answer + b"\n")
+    except OSError:
+        return
+
+
+def write_all(handle: int, raw: bytes) -> None:
+    """Write every byte."""
+    while raw:
+        raw = raw[os.write(handle, raw) :]
+
+
+# ---- MCP ----
+
+
+class Conversation:
+    """Relays an MCP client's lines to the server, and to a process of our own once the server is gone.
+
+    The opening of the conversation is kept to be sent again. A call that the server received and did not answer is
+    answered with an error, because it may have been carried out.
     """
 
     def __init__(self, connection: socket, request: Request, command: list[str]) -> None:
         import _thread
 
-        self._server: socket | None = connection
+        self._server = connection
         self._request = request
         self._command = command
-        self._child = -1  # what our own process reads
+        self._send: Callable[[bytes], object] = connection.sendall
+        self._end: Callable[[], object] = lambda: connection.shutdown(1)
         self._opening: list[bytes] = []
-        self._open_calls: dict[object, bytes] = {}
+        self._unanswered: dict[object, bytes] = {}
         self._unsent: list[bytes] = []
         self._ended = False
         self._lock = _thread.allocate_lock()
-        self._parse = _json_reader()
 
     def run(self) -> None:
-        """Carry lines both ways until the client has no more."""
+        """Relay lines both ways until the client closes its side."""
         import _thread
 
-        server = self._server
-        assert server is not None
-        server.settimeout(None)
-        server.sendall(self._request.header())
-        _thread.start_new_thread(self._upwards, ())
-        self._down(lambda: server.recv(65536))
-        if self._ended:
-            return
-        answers = self._go_on_alone()
-        self._down(lambda: os.read(answers, 65536))
+        self._server.settimeout(None)
+        self._server.sendall(self._request.header())
+        _thread.start_new_thread(self._relay_calls, ())
+        self._relay_answers(lambda: self._server.recv(65536))
+        if not self._ended:
+            answers = self._start_process()
+            self._relay_answers(lambda: os.read(answers, 65536))
 
-    def _upwards(self) -> None:
+    def _relay_calls(self) -> None:
         for line in _lines(lambda: os.read(0, 65536)):
+            message = _message(line)
             with self._lock:
-                self._note(line)
-                self._send(line)
+                if message.get("method") in ("initialize", "notifications/initialized"):
+                    self._opening.append(line)
+                if "id" in message and "method" in message:
+                    self._unanswered[message["id"]] = line
+                try:
+                    self._send(line)
+                except OSError:
+                    self._unsent.append(line)  # the process that follows gets it
         with self._lock:
             self._ended = True
-            self._close_upwards()
+            try:
+                self._end()
+            except OSError:
+                return  # the server is gone already
 
-    def _down(self, read: Callable[[], bytes]) -> None:
+    def _relay_answers(self, read: Callable[[], bytes]) -> None:
         for line in _lines(read):
-            told = self._parse(line)
-            if "id" in told and "method" not in told:
+            message = _message(line)
+            if "id" in message and "method" not in message:
                 with self._lock:
-                    self._open_calls.pop(told["id"], None)
-            write_all(line)
+                    self._unanswered.pop(message["id"], None)
+            write_all(1, line)
 
-    def _note(self, line: bytes) -> None:
-        told = self._parse(line)
-        if told.get("method") in ("initialize", "notifications/initialized"):
-            self._opening.append(line)
-        if "id" in told and "method" in told:
-            self._open_calls[told["id"]] = line
+    def _start_process(self) -> int:
+        """Start our own process in the server's place; returns what its answers are read from."""
+        import subprocess
 
-    def _send(self, line: bytes) -> None:
-        try:
-            if self._child >= 0:
-                _write(self._child, line)
-            elif self._server is not None:
-                self._server.sendall(line)
-            else:
-                self._unsent.append(line)
-        except OSError:
-            self._unsent.append(line)  # it was not taken, so it may be given to another
-
-    def _close_upwards(self) -> None:
-        import _socket
-
-        try:
-            if self._child >= 0:
-                os.close(self._child)
-            elif self._server is not None:
-                self._server.shutdown(_socket.SHUT_WR)
-        except OSError:
-            return  # it is gone already
-
-    def _go_on_alone(self) -> int:
-        """Start our own process in the server's place; gives what its answers are read from."""
-        reading, self_writes = os.pipe()
-        answers, child_writes = os.pipe()
-        moves = [(os.POSIX_SPAWN_DUP2, reading, 0), (os.POSIX_SPAWN_DUP2, child_writes, 1)]
         environment = {**os.environ, NO_SERVER: "1"}
-        os.posix_spawn(self._command[0], self._command, environment, file_actions=moves)
-        os.close(reading)
-        os.close(child_writes)
+        child = subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        )
+        assert child.stdin
+        assert child.stdout
+        into, answers = child.stdin.fileno(), child.stdout.fileno()
         with self._lock:
-            self._server = None
-            unsent = [line for line in self._unsent if line not in self._opening]
-            lost = {key: line for key, line in self._open_calls.items() if line not in self._unsent}
             for line in self._opening:
-                _write(self_writes, line)
-            if self._opening and self._parse(self._opening[0]).get("id") not in self._open_calls:
-                next(_lines(lambda: os.read(answers, 1)), b"")  # the client has had this answer
-            for key, line in lost.items():
+                write_all(into, line)
+            if self._opening and self._opening[0] not in self._unanswered.values():
+                next(_lines(lambda: os.read(answers, 1)), b"")  # the client has this answer already
+            for key, line in list(self._unanswered.items()):
+                if line not in self._unsent and line not in self._opening:
+                    del self._unanswered[key]
+                    write_all(1, _server_stopped(key))
+            for line in self._unsent:
                 if line not in self._opening:
-                    write_all(_stopped(key))
-                    self._open_calls.pop(key)
-            for line in unsent:
-                _write(self_writes, line)
-            self._child, self._unsent = self_writes, []
+                    write_all(into, line)
+            self._send, self._end = (lambda line: write_all(into, line)), child.stdin.close
             if self._ended:
-                os.close(self_writes)
+                self._end()
         return answers
 
 
-def _json_reader() -> Callable[[bytes], dict[str, object]]:
-    """A reader of JSON objects by the interpreter's C scanner alone: the json package would cost as much as all."""
-    from _json import make_scanner
+def _message(line: bytes) -> dict[str, object]:
+    """A line's JSON object; empty when it is no message of JSON-RPC."""
+    import json
 
-    class Plain:
-        strict = False
-        object_hook = object_pairs_hook = None
-        parse_float = float
-        parse_int = int
-        parse_constant = float
-        memo: dict[str, str] = {}  # noqa: RUF012 - the scanner's own, emptied by it
-
-    scan = make_scanner(Plain())  # type: ignore[arg-type]
-
-    def read(line: bytes) -> dict[str, object]:
-        try:
-            told = scan(line.decode("utf-8", "replace").strip(), 0)[0]
-        except (ValueError, StopIteration, RecursionError):
-            return {}
-        return told if isinstance(told, dict) else {}
-
-    return read
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) and not isinstance(found.get("id"), dict | list) else {}
 
 
-def _stopped(key: object) -> bytes:
-    """The answer to a call that the server took with it."""
-    shown = (
-        str(key) if isinstance(key, int) else '"' + str(key).replace("\\", "\\\\").replace('"', '\\"') + '"'
-    )
-    told = "the memory server stopped before it answered; look whether it was done, then ask again"
-    return f'{{"jsonrpc":"2.0","id":{shown},"error":{{"code":-32000,"message":"{told}"}}}}\n'.encode()
+def _server_stopped(key: object) -> bytes:
+    """The answer to a call that the server received before it stopped."""
+    import json
+
+    message = "the memory server stopped before it answered; check whether it was done, then ask again"
+    error = {"jsonrpc": "2.0", "id": key, "error": {"code": -32000, "message": message}}
+    return json.dumps(error).encode() + b"\n"
 
 
 def _lines(read: Callable[[], bytes]) -> Iterator[bytes]:
@@ -304,83 +296,49 @@ def _lines(read: Callable[[], bytes]) -> Iterator[bytes]:
             return
         if not part:
             return
-        rest += part
-        *whole, rest = rest.split(b"\n")
-        for line in whole:
-            yield line + b"\n"
+        *whole, rest = (rest + part).split(b"\n")
+        yield from (line + b"\n" for line in whole)
 
 
-def _write(handle: int, raw: bytes) -> None:
-    while raw:
-        raw = raw[os.write(handle, raw) :]
+# ---- the command ----
 
 
-def bridge(connection: socket, request: Request, arguments: list[str]) -> None:
-    """Carry an MCP conversation between standard input and output and the server."""
-    Conversation(connection, request, [sys.executable, "-m", "nanoclaw_memory", *arguments]).run()
-
-
-def read_all(limit: int = MAX_INPUT) -> bytes:
-    """Standard input, or a byte more than the limit."""
-    parts, size = [], 0
-    try:
-        while size <= limit and (part := os.read(0, min(65536, limit + 1 - size))):
-            parts.append(part)
-            size += len(part)
-    except OSError:  # a terminal that went away, a directory in its place: what was read is all there is
-        pass
-    return b"".join(parts)
-
-
-def hears() -> bool:
-    """Whether a hook has anything to do: it is not silenced, and somebody speaks to it."""
-    return not os.environ.get(NO_HOOKS) and sys.stdin is not None
-
-
-def write_all(raw: bytes) -> None:
-    """Everything to standard output."""
-    _write(1, raw)
-
-
-def say(answer: bytes) -> None:
-    """A hook's answer; where nobody can take it, it is lost without a word."""
-    try:
-        write_all(answer + b"\n")
-    except OSError:
-        return
+def command(arguments: list[str]) -> list[str]:
+    """The ordinary command with these arguments."""
+    return [sys.executable, "-m", "nanoclaw_memory", *arguments]
 
 
 def main(arguments: list[str]) -> None:
     """Answer through the server, or become the ordinary command."""
     request = parse(arguments)
-    if request is not None and request.kind == "hook" and not hears():
+    if request is not None and request.kind == "hook" and not has_input():
         return
-    connection = connect(request.home) if request is not None else None
+    connection = connect(request) if request is not None else None
     if request is None or connection is None:
-        _become_the_command(arguments)
+        _become_command(arguments)
     elif request.kind == "mcp":
-        bridge(connection, request, arguments)
+        Conversation(connection, request, command(arguments)).run()
     else:
-        raw = read_all()
+        raw = read_input()
         answer = ask(connection, request, raw)
         if answer is None:
-            _put_back(raw)
-            _become_the_command(arguments)
-        elif answer:
-            say(answer)
+            _restore_input(raw)
+            _become_command(arguments)
+        else:
+            write_answer(answer)
 
 
-def _become_the_command(arguments: list[str]) -> None:
+def _become_command(arguments: list[str]) -> None:
     os.environ[NO_SERVER] = "1"  # it has just been asked
-    os.execv(sys.executable, [sys.executable, "-m", "nanoclaw_memory", *arguments])  # noqa: S606
+    os.execv(sys.executable, command(arguments))  # noqa: S606
 
 
-def _put_back(raw: bytes) -> None:
+def _restore_input(raw: bytes) -> None:
     """Make what was read standard input again, for the command that follows."""
     path = f"/tmp/.ncm-{os.getpid()}-{os.urandom(8).hex()}"  # noqa: S108 - created exclusively, gone at once
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     os.unlink(path)
-    os.write(handle, raw)
+    write_all(handle, raw)
     os.lseek(handle, 0, os.SEEK_SET)
     os.dup2(handle, 0)
 

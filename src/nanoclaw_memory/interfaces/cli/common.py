@@ -14,8 +14,6 @@ import click
 import msgspec
 
 if TYPE_CHECKING:
-    from _socket import socket
-
     from nanoclaw_memory.interfaces.shim import Request
     from nanoclaw_memory.memory import Memory
     from nanoclaw_memory.types import Scope
@@ -55,18 +53,15 @@ class Caller(msgspec.Struct):
         words = [word for name, value in named.items() if value for word in (name, value)]
         return [*words, "--shared"] if self.shared else words
 
-    def served(self, kind: str, what: str) -> tuple[socket, Request] | None:
-        """A connection to the home's resident server and what is asked of it; None when there is none."""
+    def request(self, kind: str, argument: str) -> Request:
+        """What the home's server is asked on behalf of these options."""
         from nanoclaw_memory.interfaces import shim
 
         request = shim.Request()
         request.home = self.home or request.home
         request.group, request.session, request.shared = self.group, self.session, self.shared
-        request.kind, request.what = kind, what
-        if self.overrides or not request.is_plain():
-            return None
-        connection = shim.connect(request.home)
-        return (connection, request) if connection is not None else None
+        request.kind, request.argument = kind, argument
+        return request
 
     def show(self, result: Any, text: str) -> None:
         """Print the result as JSON, or as text for a person."""

@@ -22,11 +22,13 @@ def mcp(caller: Caller, tools: str) -> None:
     """
     if sys.stdin is None:
         raise Refused("standard input is closed: an MCP client speaks through it", "for agents: ncm install")
-    served = caller.served("mcp", tools)
-    if served is not None:
-        from nanoclaw_memory.interfaces import shim
+    from nanoclaw_memory.interfaces import shim
 
-        shim.bridge(*served, [*caller.options(), "mcp", "--tools", tools])
+    request = caller.request("mcp", tools)
+    connection = None if caller.overrides else shim.connect(request)
+    if connection is not None:
+        command = shim.command([*caller.options(), "mcp", "--tools", tools])
+        shim.Conversation(connection, request, command).run()
         return
     from nanoclaw_memory.interfaces.mcp.server import serve_stdio
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from nanoclaw_memory.errors import FileProblem, NanoClawError
-from nanoclaw_memory.interfaces.hooks import events as hooks
+from nanoclaw_memory.interfaces import hooks
 from nanoclaw_memory.interfaces.http.mcp_proxy import ASKER
-from nanoclaw_memory.interfaces.shim import LONGEST_PATH, socket_path
+from nanoclaw_memory.interfaces.shim import LONGEST_PATH, MAX_INPUT, socket_path
 from nanoclaw_memory.types import Scope
 
 if TYPE_CHECKING:
@@ -63,9 +63,7 @@ class Door:
 
     async def open(self, listening: socket.socket) -> None:
         """Let visitors in."""
-        self._server = await asyncio.start_unix_server(
-            self._visit, sock=listening, limit=hooks.MAX_INPUT + 1024
-        )
+        self._server = await asyncio.start_unix_server(self._visit, sock=listening, limit=MAX_INPUT + 1024)
 
     async def close(self) -> None:
         """Let nobody in any more, let those inside finish, and see them off."""
@@ -104,23 +102,21 @@ class Door:
     async def _hook(
         self, visitor: Visitor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        raw = await asyncio.wait_for(_read(reader, hooks.MAX_INPUT), HEADER_SECONDS)
+        raw = await asyncio.wait_for(_read(reader, MAX_INPUT), HEADER_SECONDS)
 
-        def answer(room: Room) -> str:
-            return hooks.run(
+        def answer(room: Room) -> bytes:
+            return hooks.answer(
                 visitor.what, raw, lambda own: nullcontext(room.session(own.session_id)), visitor.scope
             )
 
         try:
-            said = await asyncio.wrap_future(self._resident.enter(visitor.scope, answer, visitor.directory))
+            body = await asyncio.wrap_future(self._resident.enter(visitor.scope, answer, visitor.directory))
         except NanoClawError:
-            said = ""  # a hook fails open
-        body = said.encode("utf-8", "replace")
+            body = b""  # a hook fails open
         writer.write(b"%d\n%b" % (len(body), body))
         await writer.drain()
         writer.close()
-        event = hooks.parse(visitor.what, b"")
-        if event is not None and event.kind == "answer":
+        if hooks.kind_of(visitor.what) == "answer":
             await asyncio.to_thread(self._archive, visitor.scope)
 
     def _archive(self, scope: Scope) -> None:

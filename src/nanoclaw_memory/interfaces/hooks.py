@@ -1,4 +1,4 @@
-"""Agent hooks: JSON in, JSON out, exit 0 always; a hook that fails says nothing and costs the agent nothing."""
+"""Agent hooks: JSON in, JSON out, exit 0 always; a hook that fails prints nothing."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from nanoclaw_memory.errors import NanoClawError
-from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.interfaces import shim
 from nanoclaw_memory.types import Scope
 
-MAX_INPUT = 8_000_000
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory import Memory
+
 MAX_CONTEXT = 9_000  # clients cut at 10,000 characters and then show only a preview
-GUARD = "NANOCLAW_NO_HOOKS"
 _SNAKE_CLIENTS = frozenset({"cursor"})
 
 # What each client calls the same moment.
-_EVENTS = {
+_KINDS = {
     "sessionstart": "start",
     "userpromptsubmit": "prompt",
     "beforeagent": "prompt",
@@ -53,32 +54,69 @@ class Event(msgspec.Struct, frozen=True):
         return self.text("session_id", "conversation_id")[:200]
 
 
-def run(
+def run(request: shim.Request, overrides: Mapping[str, str] | None = None) -> None:
+    """Answer one hook on standard output: by the home's server, else in this process."""
+    if not shim.has_input():
+        return
+    raw = shim.read_input()
+    connection = None if overrides else shim.connect(request)
+    answer = None if connection is None else shim.ask(connection, request, raw)
+    if answer is None:
+        answer = _answer_here(request, raw, overrides or {})
+    shim.write_answer(answer)
+
+
+def run_and_exit(request: shim.Request) -> None:
+    """Answer one hook and end the process at once: no collection of garbage, no clean-up."""
+    import gc
+
+    gc.disable()
+    run(request)
+    os._exit(0)
+
+
+def _answer_here(request: shim.Request, raw: bytes, overrides: Mapping[str, str]) -> bytes:
+    def open_memory(scope: Scope) -> Memory:
+        from nanoclaw_memory.memory import Memory
+
+        return Memory.open(request.home, scope, overrides=overrides, directory=Path.cwd())
+
+    try:
+        scope = Scope(request.group, request.session, private=not request.shared)
+        return answer(request.argument, raw, open_memory, scope)
+    except Exception:  # noqa: BLE001 - a hook fails open: not even a bug in memory may stop an agent
+        return b""
+
+
+def answer(
     event_name: str, raw: bytes, open_memory: Callable[[Scope], AbstractContextManager[Memory]], scope: Scope
-) -> str:
-    """What to print for one call of a hook; empty when there is nothing to say or anything is wrong."""
-    if os.environ.get(GUARD):
-        return ""
+) -> bytes:
+    """The JSON to print for one hook; empty when there is nothing to add or anything is wrong."""
     event = parse(event_name, raw)
     if event is None or event.payload.get("agent_type") == "":
-        return ""  # an internal helper of the client, not a person's session
+        return b""  # an internal helper of the client, not a person's session
     own = Scope(scope.group, event.session or scope.session_id, scope.private, "agent")
     with open_memory(own) as memory:
         if not memory.home.exists():
-            return ""  # nobody has set memory up here: a hook must not
+            return b""  # a hook never creates a home
         try:
-            return _answer(event, _HANDLERS[event.kind](memory, event))
+            return _answer_json(event, _HANDLERS[event.kind](memory, event)).encode("utf-8", "replace")
         except (NanoClawError, OSError) as error:
             memory.telemetry.record(
                 "hook failed", hook=event.kind, client=event.client, error=str(error)[:500]
             )
-            return ""
+            return b""
+
+
+def kind_of(event_name: str) -> str:
+    """The moment an event's name means, however a client spells it; empty when it is unknown."""
+    return _KINDS.get(shim.event_key(event_name), "")
 
 
 def parse(event_name: str, raw: bytes) -> Event | None:
-    """The event, or None when it is unknown or no JSON object."""
-    kind = _EVENTS.get(event_name.replace("-", "").replace("_", "").lower())
-    if kind is None or len(raw) > MAX_INPUT:
+    """The event, or None when it is unknown or not a JSON object."""
+    kind = kind_of(event_name)
+    if not kind or len(raw) > shim.MAX_INPUT:
         return None
     try:
         payload = json.loads(raw or b"{}")
@@ -205,7 +243,7 @@ def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: max(limit - len(note), 0)].rpartition("\n")[0] + note
 
 
-def _answer(event: Event, context: str) -> str:
+def _answer_json(event: Event, context: str) -> str:
     """The client's JSON around a context; only the two keys that every client takes."""
     if not context:
         return ""
