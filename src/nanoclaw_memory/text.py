@@ -1,10 +1,14 @@
-"""Small text functions that every room needs."""
+"""Words, stems, sentences and fingerprints of a text."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 import unicodedata
+from typing import Any, Literal
+
+Language = Literal["english", "german"]
 
 # What breaks out of a line or hides in it: controls, Unicode line separators, bidi and zero-width marks.
 _BREAKING = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -24,6 +28,15 @@ STOP_WORDS = frozenset(
         "there these they this those through to too under until up us very was we were what when where "
         "which while who whom whose why will with would you your yours yourself yourselves "
     ).split()
+)
+# Frequent German words that are no English ones.
+_GERMAN = frozenset(
+    "aber alle als am auch auf aus bei bin bis bitte da damit dann das dass dein deine dem den der des dich "
+    "dir doch du durch ein eine einem einen einer eines er es euch für ganz geht gibt habe haben hat ich ihm "
+    "ihn ihr ihre im immer ist jede jeden jeder jetzt kann kein keine keinen mein meine meinem meinen meiner "
+    "mich mir mit muss müssen nach nein nicht nichts nie noch nur ob oder ohne schon sehr sein seine sich sie "
+    "sind soll sollen sollte statt um und uns unser unsere unter vom von vor warum weil wenn werden wie wieder "
+    "wir wird wo wurde wurden zu zum zur zwischen über".split()
 )
 
 
@@ -45,6 +58,31 @@ def words(text: str) -> list[str]:
 def content_words(text: str) -> list[str]:
     """The words that carry meaning: no stop words."""
     return [word for word in words(text) if word not in STOP_WORDS]
+
+
+def language(text: str) -> Language:
+    """The language whose stemmer suits the text: German when its frequent words outnumber the English ones."""
+    found = set(words(text))
+    return "german" if len(found & _GERMAN) > len(found & STOP_WORDS) else "english"
+
+
+@functools.lru_cache(maxsize=50_000)
+def stem(word: str, language: Language = "english") -> str:
+    """The Snowball stem of a lower-case word: swap, swaps, swapped and swapping have the same one."""
+    return str(_stemmer(language).stemWord(word.replace("’", "'")))
+
+
+def stems(text: str) -> list[str]:
+    """The stems of the content words, in order, by the language of the text."""
+    spoken = language(text)
+    return [stem(word, spoken) for word in content_words(text)]
+
+
+@functools.cache
+def _stemmer(language: Language) -> Any:
+    import Stemmer  # on first use: most commands compare no words
+
+    return Stemmer.Stemmer(language, 0)  # without its own cache, which threads must not share
 
 
 def slug(title: str, limit: int = 60) -> str:

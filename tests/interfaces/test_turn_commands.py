@@ -6,6 +6,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 PAGE = Path(__file__).parents[2] / "docs" / "plugins.md"
 
 
@@ -75,6 +77,16 @@ def test_lessons_can_be_taught_shown_judged_and_retired(ncm):
     assert ncm("lessons", "list", "--state", "active").out.strip() == "No lessons yet."
     assert ncm("lessons", "list", "--state", "odd").code == 2
     assert ncm("lessons", "show", "99").code == 2
+
+
+@pytest.mark.parametrize(
+    "message", ["swap the disk now", "I am swapping the disk now", "swapped disks yesterday, again?"]
+)
+def test_every_form_of_its_words_calls_for_a_lesson(ncm, message):
+    lesson = "Shut the staging gateway down before you swap disks"
+    ncm("init")
+    ncm("lessons", "add", lesson, "--when", "swap disks")
+    assert lesson in ncm("turn", message).out
 
 
 # ---- plugins of others ----

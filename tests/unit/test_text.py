@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nanoclaw_memory.text import content_words, fingerprint, one_line, slug, words
+from nanoclaw_memory.text import content_words, fingerprint, language, one_line, slug, stem, stems, words
 
 ANY = st.text(st.characters(exclude_categories=()))
 
@@ -51,3 +52,30 @@ def test_content_words_drop_the_small_ones():
         "database",
         "migration",
     ]
+
+
+@pytest.mark.parametrize(
+    ("one", "others"),
+    [
+        ("swap", "swaps swapped swapping"),
+        ("query", "queries querying"),
+        ("use", "used uses using"),
+        ("database", "databases"),
+        ("address", "addresses"),
+    ],
+)
+def test_the_forms_of_an_english_word_have_one_stem(one, others):
+    assert {stem(word) for word in others.split()} == {stem(one)}
+
+
+def test_german_forms_have_one_stem_where_the_text_is_german():
+    assert language("Wir sichern die Datenbanken jede Nacht") == "german"
+    assert stems("Wo sind die Häuser?")[-1] == stems("Das ist ein Haus")[-1]
+    assert stem("datenbanken", "german") == stem("datenbank", "german")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "hosts", "Die in the attic: he was in a war", "Use the Kindergarten am Zoo address for it"]
+)
+def test_a_text_that_is_not_recognisably_german_is_stemmed_as_english(text):
+    assert language(text) == "english"

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from nanoclaw_memory.graph.intents import concepts, stem
+from nanoclaw_memory.graph.intents import concepts
 from nanoclaw_memory.store.names import NameTable, fold
-from nanoclaw_memory.text import STOP_WORDS
+from nanoclaw_memory.text import STOP_WORDS, stem
 
 MAX_WORDS = 300  # of a long text only the beginning and the end are read
 MAX_NAME_WORDS = 5

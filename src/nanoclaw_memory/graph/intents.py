@@ -2,40 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
 import msgspec
 
 from nanoclaw_memory.store.key_normalisation import key_words, slot_of
-from nanoclaw_memory.text import STOP_WORDS
+from nanoclaw_memory.text import STOP_WORDS, stem
 
-_LATIN = re.compile(r"[^\W\d_]+$")
 _GENERIC = frozenset(
     "of the a an in on at by to for with is are was has have and my your number date name".split()
 )
 MAX_PHRASE = 4
 _NAMING = frozenset({"name", "call", "heisst", "full name", "real name"})  # stemmed
 _EMPTY = STOP_WORDS - {"where", "why", "own"}
-
-
-@lru_cache(maxsize=8192)
-def stem(word: str) -> str:
-    """A light stem: plural, verb and possessive endings off."""
-    if len(word) <= 3 or not _LATIN.match(word):
-        return word
-    for ending, least in (("'s", 2), ("’s", 2), ("ies", 2), ("ing", 4), ("ed", 3), ("es", 3), ("s", 3)):
-        if (
-            word.endswith(ending)
-            and len(word) - len(ending) >= least
-            and not word.endswith(("ss", "us", "is"))
-        ):
-            root = word[: -len(ending)]
-            if ending == "ies":
-                return root + "y"
-            return root[:-1] if root.endswith("e") and len(root) > 3 else root
-    return word[:-1] if word.endswith("e") and len(word) > 4 else word
 
 
 @cache

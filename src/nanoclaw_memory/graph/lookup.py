@@ -14,7 +14,7 @@ from nanoclaw_memory.store.facts import MAX_OF_ENTITY, FactRow, FactTable, View
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.names import NameTable
 from nanoclaw_memory.store.relations import RelationRow, RelationTable
-from nanoclaw_memory.text import STOP_WORDS, content_words, words
+from nanoclaw_memory.text import STOP_WORDS, content_words, stem, words
 from nanoclaw_memory.types import Fact, GraphAnswer, GraphHit, Relation
 
 MAX_QUERY = 20_000
@@ -168,7 +168,7 @@ class Lookup:
 
     def _by_keyword(self, text: str, top_k: int, view: View) -> list[Candidate]:
         terms = terms_of(text)[:MAX_TERMS]
-        asked = {intents.stem(word) for word in content_words(text) or terms}
+        asked = {stem(word) for word in content_words(text) or terms}
         found: list[Candidate] = []
         for row in self.facts.match(terms, view, top_k * 4 + POOL):
             why, cover = _shared(asked, row.fact.text)
@@ -237,7 +237,7 @@ def _known_of(question: Question, reading: Reading, context: bool = False) -> li
     """Phase 2: everything known of the entities."""
     taken = question.taken
     told = (word.folded for place, word in enumerate(question.words) if place not in taken)
-    terms = {intents.stem(word) for word in told if word not in STOP_WORDS}
+    terms = {stem(word) for word in told if word not in STOP_WORDS}
     found: list[Candidate] = []
     for name in question.named:
         for row in reading.facts(name.entities):
@@ -318,7 +318,7 @@ def _shared(terms: set[str], text: str) -> tuple[str, float]:
 
 
 def _stems(text: str) -> set[str]:
-    return {intents.stem(word) for word in words(text[:MAX_COVERED].replace("_", " "))}
+    return {stem(word) for word in words(text[:MAX_COVERED].replace("_", " "))}
 
 
 def _shortened(query: str) -> str:

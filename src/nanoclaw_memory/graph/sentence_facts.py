@@ -8,11 +8,12 @@ from functools import lru_cache
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.graph import sentences
-from nanoclaw_memory.graph.intents import concepts, phrases_like, stem, stemmed
+from nanoclaw_memory.graph.intents import concepts, phrases_like, stemmed
 from nanoclaw_memory.store.facts import FactRow, FactTable, View, digest
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.names import fold
 from nanoclaw_memory.store.relations import RelationTable
+from nanoclaw_memory.text import stem
 from nanoclaw_memory.types import Fact, Relation
 
 LEAST_WORDS = 3

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from nanoclaw_memory.text import content_words
+from nanoclaw_memory.text import content_words, language, stem
 from nanoclaw_memory.types import Lesson
 
 # How far a cosine stands above that of unrelated texts (0: like those, 1: the same text); chosen by bench/lessons.py.
 NEAR = 0.34  # from here on meaning alone calls for a lesson
-FAR = 0.20  # below this a single shared word does not
+FAR = 0.24  # below this a single shared word does not
 UNMEASURED = 0.7  # near, for a model of which nothing is known yet
 SAME = 0.6  # share of words from which two lessons are one
 KEY_WORDS = 3
@@ -47,19 +47,12 @@ def reach(unrelated: float | None) -> Reach:
     return Reach(unrelated + NEAR * (1 - unrelated), unrelated + FAR * (1 - unrelated))
 
 
-def stem(word: str) -> str:
-    """A word without the endings that do not change what it is about."""
-    for ending in ("ingly", "ings", "ing", "edly", "ed", "ies", "es", "s", "en", "er", "e"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
-    return word
-
-
 @functools.lru_cache(maxsize=512)
 def telling(text: str) -> tuple[str, ...]:
     """The stems by which texts are compared, in order, each once."""
+    spoken = language(text)
     telling = (word for word in content_words(text) if word not in _WEAK and len(word) > 1)
-    return tuple(dict.fromkeys(map(stem, telling)))
+    return tuple(dict.fromkeys(stem(word, spoken) for word in telling))
 
 
 def match(

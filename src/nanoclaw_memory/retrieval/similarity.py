@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import msgspec
 
-from nanoclaw_memory.text import content_words, words
+from nanoclaw_memory.text import Language, content_words, language, stem, words
 from nanoclaw_memory.workspace.log import archived_day
 
 SAME = 0.8
@@ -46,22 +46,15 @@ def sense(text: str) -> Sense:
     """A line without its label and date, ready to be compared."""
     plain = without_date(text)
     numbers = frozenset(match.rstrip(".,") for match in _NUMBER.findall(plain))
-    names = frozenset(stem(word) for name in _NAME.findall(plain) for word in content_words(name))
-    given_up = frozenset(stem(match["what"].casefold()) for match in _GIVEN_UP.finditer(plain))
-    core = _stems(_REASON.split(plain)[0])
-    return Sense(_stems(plain), core, names, numbers, bool(_NEGATION & set(words(plain))), given_up)
+    spoken = language(plain)
+    names = frozenset(stem(word, spoken) for name in _NAME.findall(plain) for word in content_words(name))
+    given_up = frozenset(stem(match["what"].casefold(), spoken) for match in _GIVEN_UP.finditer(plain))
+    core = _stems(_REASON.split(plain)[0], spoken)
+    return Sense(_stems(plain, spoken), core, names, numbers, bool(_NEGATION & set(words(plain))), given_up)
 
 
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(stem(word) for word in content_words(text) if not word.isdigit())
-
-
-def stem(word: str) -> str:
-    """A word without its usual endings; rough, and the same for both sides."""
-    for ending in ("ings", "ing", "edly", "ed", "ies", "es", "s", "ly"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
-    return word
+def _stems(text: str, spoken: Language) -> frozenset[str]:
+    return frozenset(stem(word, spoken) for word in content_words(text) if not word.isdigit())
 
 
 def without_date(text: str) -> str:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.errors import FileProblem, InvalidValue
-from nanoclaw_memory.text import STOP_WORDS, one_line, words
+from nanoclaw_memory.text import STOP_WORDS, one_line, stem, words
 from nanoclaw_memory.types import Policy, PolicyHit
 from nanoclaw_memory.workspace.files import locked, newline_of, read_text, replace_text
 
@@ -186,7 +184,7 @@ def check(policies: Iterable[Policy], action: str) -> list[PolicyHit]:
     double again where they say what is done or are in both. Asking once too often is cheap, but a gate that
     closes for everything is soon ignored.
     """
-    said = {stem: word for word in _planned(action) for stem in [_stem(word)]}
+    said = {stem(word): word for word in _planned(action)}
     hits = [hit for policy in policies if (hit := _hit(policy, said))]
     return sorted(hits, key=lambda hit: (-hit.score, hit.policy.id))
 
@@ -223,7 +221,7 @@ def _topics(policy: Policy) -> list[_Topic]:
     if of_trigger and not both:
         of_title, title = [], ""  # a title in other words than its trigger would only dilute it
     groups = [*of_trigger, *of_title]
-    doing = {_stem(word) for word in (*_actions(policy.trigger), *_actions(title))}
+    doing = {stem(word) for word in (*_actions(policy.trigger), *_actions(title))}
     merged: list[frozenset[str]] = []
     for group in groups:  # a word named twice is one topic
         touching = [other for other in merged if other & group]
@@ -250,10 +248,10 @@ def _alternatives(text: str) -> list[frozenset[str]]:
         elif _is_common(token):
             joined = False
         elif joined and groups:
-            groups[-1].add(_stem(token))
+            groups[-1].add(stem(token))
             joined = False
         else:
-            groups.append({_stem(token)})
+            groups.append({stem(token)})
     return [frozenset(group) for group in groups]
 
 
@@ -276,14 +274,3 @@ def _actions(text: str) -> Iterator[str]:
 
 def _is_common(word: str) -> bool:
     return word in STOP_WORDS or word in _COMMON or word.isdigit()
-
-
-def _stem(word: str) -> str:
-    return str(_stemmer().stemWord(word))
-
-
-@lru_cache(maxsize=1)
-def _stemmer() -> Any:
-    import Stemmer
-
-    return Stemmer.Stemmer("english")
