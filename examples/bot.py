@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from nanoclaw_memory import Host, Memory, NanoClawError
-from nanoclaw_memory.types import Batch, Group, Task
+from nanoclaw_memory.types import Batch, ChatGroup, Task
 
 GROUPS = ("family", "work")
 CALLED = "@Andy"
@@ -114,7 +114,7 @@ class Bot:
             self.send(reply.group, reply.content)
             self.host.delivered(reply)
 
-    def answer(self, group: Group, batch: Batch) -> None:
+    def answer(self, group: ChatGroup, batch: Batch) -> None:
         session = batch.session_id or f"{group.folder}-{uuid.uuid4().hex[:8]}"
         with self.memory_of(group, session) as memory:
             try:
@@ -129,7 +129,7 @@ class Bot:
             host.say(host.group(task.group), f"Reminder: {task.prompt}", f"{task.id}-{uuid.uuid4().hex[:8]}")
         return "said"
 
-    def memory_of(self, group: Group, session: str) -> Memory:
+    def memory_of(self, group: ChatGroup, session: str) -> Memory:
         scope = self.host.scope(group, session)
         return Memory.open(self.memory.home.root, scope, overrides={"embeddings.provider": "none"})
 

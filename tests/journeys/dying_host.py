@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from nanoclaw_memory import Host, Memory, Scope
-from nanoclaw_memory.types import Batch, Group
+from nanoclaw_memory.types import Batch, ChatGroup
 
 CHATS = {"a@g": ("alpha", "CANARYALPHA"), "b@g": ("beta", "CANARYBETA")}
 AT = "2026-02-23T11:00:00Z"  # all the same: time alone must not decide what is new
@@ -30,7 +30,7 @@ def offer(host: Host, stored: int, chaos: random.Random) -> None:
         host.store_message(f"m{number}", jid, text, AT, sender_name="Ann")
 
 
-def answer(host: Host, group: Group, batch: Batch) -> None:
+def answer(host: Host, group: ChatGroup, batch: Batch) -> None:
     """What an agent run would do: think, answer, continue its session."""
     words = " ".join(message.id for message in batch.messages)
     number = int(batch.session_id.rpartition("-")[2] or 0) + 1

@@ -1,4 +1,4 @@
-"""Run a task as a command: no shell, a time limit, a cap on its output, and no process left behind."""
+"""Run a task as a command: no shell, a time limit, an output limit, no process left behind."""
 
 from __future__ import annotations
 

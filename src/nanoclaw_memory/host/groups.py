@@ -1,4 +1,4 @@
-"""A group's places on disk: its directory, its agent's HOME, its IPC directory, each within its borders."""
+"""Directories of a chat's group: its workspace, its agent's HOME, its IPC directory, none outside its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nanoclaw_memory.errors import FileProblem, InvalidValue, PathRefused
 from nanoclaw_memory.host.messages import checked_name
 from nanoclaw_memory.host.triggers import trigger_of
 from nanoclaw_memory.text import one_line
-from nanoclaw_memory.types import MAIN_GROUP, AgentPlace, Group
+from nanoclaw_memory.types import MAIN_GROUP, AgentPlace, ChatGroup
 from nanoclaw_memory.workspace.files import create_text, locked, read_text, replace_text
 from nanoclaw_memory.workspace.paths import Home, agent_home, check_group
 from nanoclaw_memory.workspace.starter import initialise
@@ -37,7 +37,7 @@ def ipc_directory(home: Home, group: str) -> Path:
     return home.root / "data" / "ipc" / check_group(group)
 
 
-def check_registration(group: Group, present: Iterable[Group]) -> None:
+def check_registration(group: ChatGroup, present: Iterable[ChatGroup]) -> None:
     """Refuse a folder, name or pattern that would break isolation or the router."""
     checked_name("chat id", group.jid)
     check_group(group.folder)
@@ -59,7 +59,7 @@ def check_registration(group: Group, present: Iterable[Group]) -> None:
             )
 
 
-def create_group(home: Home, group: Group, today: date) -> None:
+def create_group(home: Home, group: ChatGroup, today: date) -> None:
     """Make a group's directory with its starter files and CLAUDE.md; what exists is kept."""
     initialise(home, group.folder, today)
     create_text(home.group_root(group.folder) / "CLAUDE.md", f"# {one_line(group.name)}\n")

@@ -1,4 +1,4 @@
-"""Host, the operational memory of a bot: what it must not forget between two starts."""
+"""Host: the operational state of a bot that outlives a restart: chats, replies, groups, sessions, tasks."""
 
 from __future__ import annotations
 
@@ -20,11 +20,20 @@ from nanoclaw_memory.host.messages import checked_name, checked_time, encodable,
 from nanoclaw_memory.host.router import OnExchange, Router
 from nanoclaw_memory.host.tasks import Tasks
 from nanoclaw_memory.host.triggers import trigger_of
-from nanoclaw_memory.store.groups import Groups
-from nanoclaw_memory.store.messages import Messages, adopt
+from nanoclaw_memory.store.messages import GroupTable, MessageTable, adopt
 from nanoclaw_memory.store.sqlite import SqliteDatabase
-from nanoclaw_memory.store.tasks import Tasks as TaskRows
-from nanoclaw_memory.types import MAIN_GROUP, AgentPlace, Batch, Chat, Group, Message, Reply, Scope, TaskRun
+from nanoclaw_memory.store.tasks import TaskTable
+from nanoclaw_memory.types import (
+    MAIN_GROUP,
+    AgentPlace,
+    Batch,
+    Chat,
+    ChatGroup,
+    Message,
+    Reply,
+    Scope,
+    TaskRun,
+)
 from nanoclaw_memory.workspace.paths import Home, check_group, default_home
 
 MAX_POLL = 1_000
@@ -49,11 +58,11 @@ class Host:
         self.problems: tuple[str, ...] = ()
         # Durable: a channel forgets what we acknowledged, and people do not forget a second answer.
         self.database = SqliteDatabase(places.database_path(home), "messages", adopt, durable=True)
-        self._messages = Messages(self.database)
-        self._groups = Groups(self.database)
+        self._messages = MessageTable(self.database)
+        self._groups = GroupTable(self.database)
         self.forgotten = Forgotten(home, on_forgotten)
         self._router = Router(self._messages, self._groups, clock, assistant, self.forgotten)
-        self._registered: dict[str, Group] = {}
+        self._registered: dict[str, ChatGroup] = {}
         self._sessions: dict[str, str] = {}
         self._loaded = threading.local()
 
@@ -85,7 +94,7 @@ class Host:
         self.database.close()
         self.forgotten.close()
 
-    # ---- what arrives ----
+    # ---- messages ----
 
     def store_message(
         self, id: str, chat_jid: str, content: str, timestamp: str | datetime, **details: Any
@@ -97,7 +106,7 @@ class Host:
         return self.store_messages([message_from(id, chat_jid, content, timestamp, **details)]) == 1
 
     def store_messages(self, messages: Iterable[Message]) -> int:
-        """Store checked messages in one transaction; gives how many were new.
+        """Store checked messages in one transaction; returns how many were new.
 
         What a person asked the chat's group to forget is stored as `[forgotten]`; `forgotten.places` counts it.
         """
@@ -145,16 +154,16 @@ class Host:
         """The newest messages of a chat, in order, the agent's own included."""
         return self._messages.of_chat(chat_jid, 0, self._messages.last_arrival(), limit, newest=True)
 
-    # ---- what must be answered ----
+    # ---- answers ----
 
-    def poll(self) -> list[Group]:
+    def poll(self) -> list[ChatGroup]:
         """The groups that wait for an answer, the longest waiting first."""
         self._refresh()
         self._router.poll(self._registered)
         due = [jid for jid, _, _ in self._messages.due()]
         return [self._registered[jid] for jid in due if jid in self._registered]
 
-    def batch(self, group: Group) -> Batch | None:
+    def batch(self, group: ChatGroup) -> Batch | None:
         """What a group's chat asks; the same again until it is answered."""
         return self._router.batch(group, self.session_of(group.folder))
 
@@ -171,17 +180,28 @@ class Host:
                 self.remember()
         return reply
 
-    def say(self, group: Group, text: str, identity: str) -> Reply:
+    def say(self, group: ChatGroup, text: str, identity: str) -> Reply:
         """Put a message of the agent's own into the outbox, such as a task's result; once per `identity`."""
-        return self._router.say(group, text, checked_name("message id", identity))
+        reply = Reply(
+            id=checked_name("message id", identity),
+            chat_jid=group.jid,
+            group=group.folder,
+            content=self.forgotten.without(group.folder, text, "answer"),
+            session_id="",
+            created_at=stamp(self.clock.now()),
+        )
+        with self.database.transaction():
+            self._router.put_reply(reply)
+        return reply
 
     def outbox(self) -> list[Reply]:
-        """Replies that no channel has confirmed yet; send each, then call `delivered`."""
-        return self._router.outbox()
+        """Replies that no channel has confirmed yet, oldest first; send each, then call `delivered`."""
+        return [reply for reply, _, _ in self._messages.replies("delivered")]
 
     def delivered(self, reply: Reply) -> bool:
         """Note that a reply has reached its chat."""
-        return self._router.delivered(reply)
+        with self.database.transaction():
+            return self._messages.mark_reply(reply.id, "delivered", stamp(self.clock.now()))
 
     def remember(self) -> int:
         """Hand answered exchanges to `on_exchange`; without one they wait for a host that has one."""
@@ -190,12 +210,12 @@ class Host:
     # ---- groups ----
 
     @property
-    def groups(self) -> dict[str, Group]:
+    def groups(self) -> dict[str, ChatGroup]:
         """The registered groups by chat."""
         self._refresh()
         return dict(self._registered)
 
-    def group(self, folder: str) -> Group:
+    def group(self, folder: str) -> ChatGroup:
         """The registered group of a folder."""
         for group in self.groups.values():
             if group.folder == folder:
@@ -206,11 +226,18 @@ class Host:
 
     def register_group(
         self, jid: str, name: str, folder: str, trigger_pattern: str, requires_trigger: bool = True
-    ) -> Group:
+    ) -> ChatGroup:
         """Give a chat an agent of its own, with its own directory; registering it again changes its row."""
         added_at = self.groups[jid].added_at if jid in self.groups else stamp(self.clock.now())
         shown = encodable(name)[:512] or folder
-        group = Group(jid, shown, folder, trigger_pattern, added_at, requires_trigger)
+        group = ChatGroup(
+            jid=jid,
+            name=shown,
+            folder=folder,
+            trigger_pattern=trigger_pattern,
+            added_at=added_at,
+            requires_trigger=requires_trigger,
+        )
         places.check_registration(group, self._registered.values())
         self.forgotten.refuse(folder, shown, folder, trigger_pattern)
         places.create_group(self.home, group, self.clock.now().date())
@@ -232,19 +259,19 @@ class Host:
         """Make ready where a group's agent runs: directory, HOME with settings, IPC, environment."""
         return self._place(folder, self.session_of(folder), self.groups.values())
 
-    def _place(self, folder: str, session_id: str, registered: Iterable[Group]) -> AgentPlace:
+    def _place(self, folder: str, session_id: str, registered: Iterable[ChatGroup]) -> AgentPlace:
         for group in registered:
             if group.folder == folder and not self.home.group_root(folder).is_dir():
                 places.create_group(self.home, group, self.clock.now().date())  # known from v1's file only
         return places.place_of(self.home, folder, session_id)
 
     def drain_ipc(self) -> list[str]:
-        """Do what agents ask by files in their IPC directories; gives what was refused and why."""
+        """Carry out what agents ask by files in their IPC directories; returns what was refused and why."""
         from nanoclaw_memory.host.ipc import drain
 
         return drain(self)
 
-    def scope(self, group: Group, session_id: str = "") -> Scope:
+    def scope(self, group: ChatGroup, session_id: str = "") -> Scope:
         """The scope of a group's agent, in its current session or another; private only in a chat with one person."""
         chat = self._messages.chat(group.jid)
         alone = chat is not None and chat.is_group is False
@@ -283,7 +310,7 @@ class Host:
     def tasks(self, actor: str = MAIN_GROUP) -> Tasks:
         """The tasks that a group may see and change; the main group's are all."""
         locks = places.database_path(self.home).parent / "runs"
-        return Tasks(TaskRows(self.database), self.clock, actor, locks, self.session_of, self.forgotten)
+        return Tasks(TaskTable(self.database), self.clock, actor, locks, self.session_of, self.forgotten)
 
     def run_commands(self, tasks: Tasks, command: str, timeout: float) -> list[TaskRun]:
         """Run a group's due tasks as commands; interrupted, it leaves none of them running."""

@@ -1,12 +1,12 @@
-"""What agents ask of the host by files in their IPC directory; the directory says who asks, never the file.
+"""Requests of agents as files in their IPC directory; the directory decides who asks, never the file.
 
     data/ipc/<group>/messages/*.json   {"type": "message", "text": …, "chatJid": …}
     data/ipc/<group>/tasks/*.json      {"type": "schedule_task", "prompt", "schedule_type", "schedule_value",
                                         "context_mode", "targetJid"}, pause_task, resume_task, cancel_task
                                         {"taskId"}, register_group {"jid", "name", "folder", "trigger"}
 
-A file is done and then deleted; asked twice because of a crash it has the same effect once. What is refused goes
-to `errors/` beside it with the reason.
+A file is carried out and then deleted; carried out again after a crash it has no second effect. The reason of a
+refusal goes to `errors/` beside it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NanoClawError, PathRefused
 from nanoclaw_memory.host.groups import ipc_directory
 from nanoclaw_memory.text import fingerprint
-from nanoclaw_memory.types import MAIN_GROUP, Group
+from nanoclaw_memory.types import MAIN_GROUP, ChatGroup
 from nanoclaw_memory.workspace.files import read_text, replace_text
 from nanoclaw_memory.workspace.paths import files_below
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from nanoclaw_memory.host.host import Host
 
 MAX_BYTES = 256_000
-MAX_FILES = 100  # of a group at a time, so that one that floods does not hold up the others
+MAX_FILES = 100  # of a group at a time, so that one group with many does not delay the others
 
 
 def drain(host: Host) -> list[str]:
-    """Do what the agents of all groups ask; gives what was refused and why."""
+    """Carry out the requests of all groups' agents; returns what was refused and why."""
     return [problem for group in host.groups.values() for problem in _drain_group(host, group)]
 
 
-def _drain_group(host: Host, group: Group) -> Iterator[str]:
+def _drain_group(host: Host, group: ChatGroup) -> Iterator[str]:
     base = ipc_directory(host.home, group.folder)
-    waiting = [path for room in ("messages", "tasks") for path in files_below(base / room, ".json")]
+    waiting = [path for folder in ("messages", "tasks") for path in files_below(base / folder, ".json")]
     for path in waiting[:MAX_FILES]:
         try:
             text = read_text(path, MAX_BYTES)
@@ -54,8 +54,8 @@ def _drain_group(host: Host, group: Group) -> Iterator[str]:
             path.unlink(missing_ok=True)
 
 
-def _do(host: Host, group: Group, request: dict[str, Any], mark: str) -> None:
-    """One request, with the rights of the group whose directory it lay in."""
+def _do(host: Host, group: ChatGroup, request: dict[str, Any], mark: str) -> None:
+    """Carry out one request with the rights of the group whose directory contained it."""
     tasks = host.tasks(group.folder)
     kind = _word(request, "type")
     if kind == "message":
@@ -83,7 +83,7 @@ def _do(host: Host, group: Group, request: dict[str, Any], mark: str) -> None:
         verbs[kind](_word(request, "taskId"))
 
 
-def _target(host: Host, group: Group, jid: str) -> Group:
+def _target(host: Host, group: ChatGroup, jid: str) -> ChatGroup:
     """The group that a request is for: the asking one, or for the main group any."""
     target = host.groups.get(jid) if jid else group
     if target is None or (group.folder != MAIN_GROUP and target != group):

@@ -1,4 +1,4 @@
-"""What comes from a channel becomes a Message: limits, clean text, one form of time."""
+"""Validate what a channel delivers: message sizes, names, clean text, one form of time."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def message_from(
             "send long texts as files; the message was not stored",
         )
     return Message(
-        checked_name("message id", id),
-        checked_name("chat id", chat_jid),
-        encodable(sender)[:MAX_NAME],
-        encodable(sender_name)[:MAX_NAME],
-        text,
-        checked_time(timestamp),
-        is_from_me,
-        is_bot_message,
+        id=checked_name("message id", id),
+        chat_jid=checked_name("chat id", chat_jid),
+        sender=encodable(sender)[:MAX_NAME],
+        sender_name=encodable(sender_name)[:MAX_NAME],
+        content=text,
+        timestamp=checked_time(timestamp),
+        is_from_me=is_from_me,
+        is_bot_message=is_bot_message,
     )
 
 

@@ -4,9 +4,9 @@ Messages are numbered as they are stored (`arrival`); cursors count in these num
 timestamps neither hide nor repeat a message. Three steps, each one transaction:
 
 1. `poll` reads what arrived since the last poll, notes the chats that ask, and moves the reading cursor.
-2. `batch` only reads: asked again after a crash it gives the same messages.
+2. `batch` only reads: called again after a crash it returns the same messages.
 3. `answer` stores the reply, the session and the chat's cursor together, or nothing when another process was
-   faster. The reply then waits in the outbox until the channel has taken it, under an id that never changes.
+   faster. The reply then stays in the outbox until its delivery is confirmed, under an id that never changes.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from nanoclaw_memory.errors import Refused
 from nanoclaw_memory.host.forgotten import Forgotten
 from nanoclaw_memory.host.messages import message_from
 from nanoclaw_memory.host.triggers import trigger_of
-from nanoclaw_memory.store.groups import Groups
-from nanoclaw_memory.store.messages import Messages, user_messages
-from nanoclaw_memory.types import Batch, Group, Message, Reply
+from nanoclaw_memory.store.messages import GroupTable, MessageTable, user_messages
+from nanoclaw_memory.types import Batch, ChatGroup, Message, Reply
 
 READ_LIMIT = 500
 BATCH_LIMIT = 200
@@ -36,7 +35,7 @@ class Router:
     """Reads for all registered groups; each chat has its own cursor."""
 
     def __init__(
-        self, messages: Messages, groups: Groups, clock: Clock, assistant: str, forgotten: Forgotten
+        self, messages: MessageTable, groups: GroupTable, clock: Clock, assistant: str, forgotten: Forgotten
     ) -> None:
         self.messages = messages
         self.groups = groups
@@ -46,12 +45,12 @@ class Router:
 
     # ---- who asks ----
 
-    def poll(self, registered: Mapping[str, Group]) -> None:
+    def poll(self, registered: Mapping[str, ChatGroup]) -> None:
         """Read everything that has arrived and note the chats that ask for an answer."""
         while self._poll_once(registered):
             pass
 
-    def _poll_once(self, registered: Mapping[str, Group]) -> bool:
+    def _poll_once(self, registered: Mapping[str, ChatGroup]) -> bool:
         seen = int(self.messages.state("last_arrival") or 0)
         if self.messages.last_arrival() <= seen:
             return False
@@ -78,7 +77,7 @@ class Router:
 
     # ---- what they ask ----
 
-    def batch(self, group: Group, session_id: str) -> Batch | None:
+    def batch(self, group: ChatGroup, session_id: str) -> Batch | None:
         """What a chat waits to have answered, oldest first; None when it waits for nothing."""
         due = self.messages.due_of(group.jid)
         if due is None:
@@ -105,7 +104,14 @@ class Router:
         first = batch.messages[0].arrival
         now = stamp(self.clock.now())
         text = self.forgotten.without(batch.group.folder, text, "answer")
-        reply = Reply(f"reply-{last}", jid, batch.group.folder, text, session_id, now)
+        reply = Reply(
+            id=f"reply-{last}",
+            chat_jid=jid,
+            group=batch.group.folder,
+            content=text,
+            session_id=session_id,
+            created_at=now,
+        )
         with self.messages.database.transaction():
             if not self.messages.settle(jid, first, last):
                 return None
@@ -113,25 +119,18 @@ class Router:
                 self.groups.put_session(batch.group.folder, session_id)
             self._note_agent_time(jid, batch)
             if text.strip():  # an agent may have nothing to say
-                self._store_reply(reply, (first, last))
+                self.put_reply(reply, (first, last))
         return reply
 
-    def say(self, group: Group, text: str, identity: str) -> Reply:
-        """Put a message of the agent's own into the outbox, once per `identity`."""
-        text = self.forgotten.without(group.folder, text, "answer")
-        reply = Reply(identity, group.jid, group.folder, text, "", stamp(self.clock.now()))
-        with self.messages.database.transaction():
-            self._store_reply(reply, None)
-        return reply
-
-    def _store_reply(self, reply: Reply, arrivals: tuple[int, int] | None) -> None:
+    def put_reply(self, reply: Reply, arrivals: tuple[int, int] | None = None) -> None:
+        """Store a reply in its chat and in the outbox, within the caller's transaction."""
         message = message_from(
             reply.id,
             reply.chat_jid,
             reply.content,
             reply.created_at,
-            self.assistant,
-            self.assistant,
+            sender=self.assistant,
+            sender_name=self.assistant,
             is_from_me=True,
             is_bot_message=True,
         )
@@ -151,17 +150,8 @@ class Router:
 
     # ---- after the answer ----
 
-    def outbox(self) -> list[Reply]:
-        """Replies that no channel has confirmed yet, oldest first; after a crash some come a second time."""
-        return [reply for reply, _, _ in self.messages.replies("delivered")]
-
-    def delivered(self, reply: Reply) -> bool:
-        """Note that a reply has reached its chat."""
-        with self.messages.database.transaction():
-            return self.messages.mark_reply(reply.id, "delivered", stamp(self.clock.now()))
-
     def remember(self, on_exchange: OnExchange) -> int:
-        """Hand every answered exchange to the memory of its group, in order; gives how many."""
+        """Hand every answered exchange to the memory of its group, in order; returns how many."""
         waiting = self.messages.replies("remembered")
         for reply, first, last in waiting:
             asked = self.messages.of_people(reply.chat_jid, first, last, BATCH_LIMIT)
@@ -174,7 +164,7 @@ class Router:
         return len(waiting)
 
 
-def _asking(arrived: list[Message], registered: Mapping[str, Group]) -> dict[str, tuple[int, int]]:
+def _asking(arrived: list[Message], registered: Mapping[str, ChatGroup]) -> dict[str, tuple[int, int]]:
     """Per chat, the first and last message that calls its agent."""
     found: dict[str, tuple[int, int]] = {}
     for message in user_messages(arrived):

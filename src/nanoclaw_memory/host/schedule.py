@@ -35,7 +35,7 @@ def first_run(kind: str, value: str, now: datetime) -> str:
 
 
 def next_run(kind: str, value: str, planned: str, now: datetime) -> str:
-    """The next time after `now`; empty for none. Times that were missed are passed over, not made up for."""
+    """The next time after `now`; empty for none. Missed times are skipped."""
     if kind == "once":
         return ""
     if kind == "cron":

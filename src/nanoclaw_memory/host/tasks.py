@@ -1,4 +1,4 @@
-"""Scheduled tasks of the groups: kept, run once when due, and told truthfully how they went."""
+"""Scheduled tasks of the groups: stored, run once when due, their outcome logged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nanoclaw_memory.host import schedule
 from nanoclaw_memory.host.forgotten import Forgotten
 from nanoclaw_memory.host.messages import encodable
 from nanoclaw_memory.intake import secrets
-from nanoclaw_memory.store.tasks import Tasks as Rows
+from nanoclaw_memory.store.tasks import TaskTable
 from nanoclaw_memory.types import MAIN_GROUP, Task, TaskRun
 from nanoclaw_memory.workspace.paths import check_group
 
@@ -30,12 +30,12 @@ MAX_TASKS = 200  # a group
 KEPT_RUNS = 500  # a task
 SUMMARY = 200
 
-# Runs a task; gets the session to resume (empty for none), gives what came out, raises when it failed.
+# Runs a task in the session to resume (empty for none), returns its output, raises when it failed.
 Runner = Callable[[Task, str], str]
 
 
 class TaskFailed(Exception):
-    """A runner's way to say that the task went wrong, with what came out before."""
+    """Raised by a runner whose task failed, with the output until then."""
 
     def __init__(self, message: str, result: str = "") -> None:
         super().__init__(message)
@@ -47,7 +47,7 @@ class Tasks:
 
     def __init__(
         self,
-        rows: Rows,
+        rows: TaskTable,
         clock: Clock,
         actor: str,
         locks: Path,
@@ -61,7 +61,7 @@ class Tasks:
         self._session_of = session_of
         self._forgotten = forgotten
 
-    # ---- keep ----
+    # ---- schedule ----
 
     def add(
         self,
@@ -89,7 +89,15 @@ class Tasks:
         first = schedule.first_run(kind, stored, now)
         name = identity or f"task-{uuid.uuid4().hex[:12]}"
         task = Task(
-            name, owner, chat_jid, text, kind, stored, context_mode, first, "", "", "active", stamp(now)
+            id=name,
+            group=owner,
+            chat_jid=chat_jid,
+            prompt=text,
+            schedule_type=kind,
+            schedule_value=stored,
+            context_mode=context_mode,
+            next_run=first,
+            created_at=stamp(now),
         )
         with self.rows.database.transaction():
             if self.rows.get(name) is not None:
@@ -146,13 +154,8 @@ class Tasks:
 
     # ---- run ----
 
-    def next_due(self) -> str:
-        """When the next task comes due; empty for never."""
-        waiting = [task.next_run for task in self.all() if task.status == "active" and task.next_run]
-        return min(waiting, default="")
-
     def run_due(self, runner: Runner, workers: int = 4) -> list[TaskRun]:
-        """Run every task whose time has come, each once however often it was missed; gives the runs.
+        """Run every task whose time has come, each once however often it was missed; returns the runs.
 
         A group's tasks run one after the other, groups run side by side: the runner is called in threads.
         """
@@ -179,7 +182,7 @@ class Tasks:
         return ended
 
     def recover(self) -> list[str]:
-        """Note runs whose process has died as interrupted; gives their tasks."""
+        """Mark runs whose process has died as interrupted; returns their tasks."""
         found = []
         for task_id, run_id, owner, _ in self.rows.leases():
             if self._alive(owner):
@@ -229,11 +232,11 @@ class Tasks:
                 self.rows.trim_runs(task.id, KEPT_RUNS)
         return ended
 
-    # ---- who is alive ----
+    # ---- locks ----
 
     @contextmanager
     def _owned(self) -> Iterator[str]:
-        """A name whose lock this process holds; the operating system drops it even after kill -9."""
+        """A name whose lock this process owns; the operating system releases it even after kill -9."""
         private.make_folder(self._locks)
         owner = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
         path = self._locks / f"{owner}.lock"
@@ -281,7 +284,7 @@ def _run(task: Task, run: TaskRun, session: str, runner: Runner) -> TaskRun:
 
 
 def _fit(text: str) -> str:
-    """A result as kept: bounded, credentials masked."""
+    """A result as stored: bounded, credentials masked."""
     plain = encodable(str(text))
     cut = f"{plain[:MAX_RESULT]}\n[cut: {MAX_RESULT:,} of {len(plain):,} characters]"
     return secrets.mask(cut if len(plain) > MAX_RESULT else plain)[0]

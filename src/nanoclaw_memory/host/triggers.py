@@ -1,4 +1,4 @@
-"""Does a message call the agent? People write the patterns, so matching takes linear time."""
+"""Trigger patterns: whether a message calls the agent. People write them, so matching takes linear time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from nanoclaw_memory.errors import InvalidValue
 
 MAX_PATTERN = 500
-SEEN_CHARS = 65_536  # a call to the agent stands in the first pages of a message or nowhere
+SEEN_CHARS = 65_536  # a call to the agent is in the first pages of a message or nowhere
 _PLAIN = re.compile(r"[^\\^$.|?*+()\[\]{}]*\Z")
 
 Trigger = Callable[[str], bool]
@@ -17,7 +17,7 @@ Trigger = Callable[[str], bool]
 
 @functools.lru_cache(maxsize=1_000)
 def trigger_of(pattern: str) -> Trigger:
-    """The test of a pattern; InvalidValue when it cannot be one.
+    """The predicate of a pattern; InvalidValue when it cannot be one.
 
     A plain word such as `@Andy` must open the message, in any case and as a whole word; anything with signs
     of a regular expression is one, and may match anywhere.

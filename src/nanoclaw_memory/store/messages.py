@@ -1,4 +1,4 @@
-"""Chats, messages, cursors and replies of the host: rows in, rows out, every cursor moved with its effect."""
+"""Rows of the host: chats, messages, cursors and replies; registered groups and their sessions."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from msgspec.structs import asdict
+
 from nanoclaw_memory.store.database import Database, Row
-from nanoclaw_memory.types import Chat, Message, Reply
+from nanoclaw_memory.types import Chat, ChatGroup, Message, Reply
 
 _MESSAGE = "id, chat_jid, sender, sender_name, content, timestamp, is_from_me, is_bot_message, arrival"
 # What NanoClaw v1 added over its life; an older file lacks some of them.
@@ -42,7 +44,7 @@ def _mark_bot_messages(connection: Any) -> None:
             )
 
 
-class Messages:
+class MessageTable:
     """The rows of chats and messages, and how far each chat has been read and answered."""
 
     def __init__(self, database: Database) -> None:
@@ -90,19 +92,10 @@ class Messages:
         place = self.last_arrival() + 1
         added = self.database.execute(
             f"""INSERT INTO messages ({_MESSAGE})
-               VALUES (:id, :chat, :sender, :sender_name, :content, :at, :mine, :bot, :arrival)
+               VALUES (:id, :chat_jid, :sender, :sender_name, :content, :timestamp, :is_from_me,
+                       :is_bot_message, :arrival)
                ON CONFLICT (id, chat_jid) DO NOTHING""",  # noqa: S608
-            {
-                "id": message.id,
-                "chat": message.chat_jid,
-                "sender": message.sender,
-                "sender_name": message.sender_name,
-                "content": message.content,
-                "at": message.timestamp,
-                "mine": int(message.is_from_me),
-                "bot": int(message.is_bot_message),
-                "arrival": place,
-            },
+            {**asdict(message), "arrival": place},
         )
         if added:
             self.database.execute("UPDATE arrivals SET last = :place", {"place": place})
@@ -201,17 +194,13 @@ class Messages:
         self.database.execute(
             """INSERT INTO replies (id, chat_jid, group_folder, session_id, first_arrival, last_arrival,
                                     created_at, remembered_at)
-               VALUES (:id, :jid, :group, :session, :first, :last, :at, :remembered)
+               VALUES (:id, :chat_jid, :group, :session_id, :first, :last, :created_at, :remembered)
                ON CONFLICT (id) DO NOTHING""",
+            # What answers nobody is no exchange, so it counts as remembered.
             {
-                "id": reply.id,
-                "jid": reply.chat_jid,
-                "group": reply.group,
-                "session": reply.session_id,
+                **asdict(reply),
                 "first": first,
                 "last": last,
-                "at": reply.created_at,
-                # What answers nobody is no exchange.
                 "remembered": None if arrivals else reply.created_at,
             },
         )
@@ -233,6 +222,52 @@ class Messages:
         return bool(self.database.execute(sql, {"at": at, "id": reply_id}))
 
 
+class GroupTable:
+    """The rows of registered_groups and sessions: which chat belongs to which group, and what each resumes."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def all(self) -> list[ChatGroup]:
+        rows = self.database.query(
+            "SELECT jid, name, folder, trigger_pattern, added_at, requires_trigger FROM registered_groups "
+            "ORDER BY added_at, jid"
+        )
+        # Where v1 left NULL, a trigger is required.
+        return [
+            ChatGroup(jid, name, folder, pattern, at, requires_trigger=required is None or bool(required))
+            for jid, name, folder, pattern, at, required in rows
+        ]
+
+    def put(self, group: ChatGroup) -> None:
+        self.database.execute(
+            """INSERT INTO registered_groups (jid, name, folder, trigger_pattern, added_at, requires_trigger)
+               VALUES (:jid, :name, :folder, :trigger_pattern, :added_at, :requires_trigger)
+               ON CONFLICT (jid) DO UPDATE SET name = excluded.name, folder = excluded.folder,
+                 trigger_pattern = excluded.trigger_pattern, requires_trigger = excluded.requires_trigger""",
+            asdict(group),
+        )
+
+    def remove(self, jid: str) -> bool:
+        return bool(self.database.execute("DELETE FROM registered_groups WHERE jid = :jid", {"jid": jid}))
+
+    def sessions(self) -> dict[str, str]:
+        return dict(
+            self.database.query("SELECT group_folder, session_id FROM sessions ORDER BY group_folder")
+        )
+
+    def put_session(self, folder: str, session_id: str) -> None:
+        self.database.execute(
+            "INSERT INTO sessions (group_folder, session_id) VALUES (:folder, :session) "
+            "ON CONFLICT (group_folder) DO UPDATE SET session_id = excluded.session_id",
+            {"folder": folder, "session": session_id},
+        )
+
+    def remove_session(self, folder: str) -> bool:
+        sql = "DELETE FROM sessions WHERE group_folder = :folder"
+        return bool(self.database.execute(sql, {"folder": folder}))
+
+
 def user_messages(messages: Iterable[Message]) -> list[Message]:
     """The messages that people wrote: not the agent's own, not empty."""
     return [message for message in messages if not message.is_bot_message and message.content]
@@ -246,5 +281,13 @@ def _chat(row: Row) -> Chat:
 def _message(row: Row) -> Message:
     identity, jid, sender, name, content, at, mine, bot, arrival = row
     return Message(
-        str(identity), jid, sender or "", name or "", content or "", at or "", bool(mine), bool(bot), arrival
+        id=str(identity),
+        chat_jid=jid,
+        sender=sender or "",
+        sender_name=name or "",
+        content=content or "",
+        timestamp=at or "",
+        is_from_me=bool(mine),
+        is_bot_message=bool(bot),
+        arrival=arrival,
     )

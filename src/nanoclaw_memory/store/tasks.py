@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import asdict
+
 from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.types import Task, TaskRun
 
@@ -15,7 +17,7 @@ _TASK = (
 _RUN = "id, task_id, run_at, duration_ms, status, result, error"
 
 
-class Tasks:
+class TaskTable:
     """The rows of scheduled_tasks, task_run_logs and task_leases."""
 
     def __init__(self, database: Database) -> None:
@@ -25,21 +27,9 @@ class Tasks:
 
     def add(self, task: Task) -> None:
         self.database.execute(
-            f"""INSERT INTO scheduled_tasks ({_TASK}) VALUES (:id, :group_folder, :chat_jid, :prompt,
-                :schedule_type, :schedule_value, :context_mode, :next_run, NULL, NULL, :status,
-                :created_at)""",  # noqa: S608
-            {
-                "id": task.id,
-                "group_folder": task.group,
-                "chat_jid": task.chat_jid,
-                "prompt": task.prompt,
-                "schedule_type": task.schedule_type,
-                "schedule_value": task.schedule_value,
-                "context_mode": task.context_mode,
-                "next_run": task.next_run,
-                "status": task.status,
-                "created_at": task.created_at,
-            },
+            f"""INSERT INTO scheduled_tasks ({_TASK}) VALUES (:id, :group, :chat_jid, :prompt, :schedule_type,
+                :schedule_value, :context_mode, :next_run, NULL, NULL, :status, :created_at)""",  # noqa: S608
+            asdict(task),
         )
 
     def get(self, task_id: str) -> Task | None:
@@ -107,7 +97,7 @@ class Tasks:
         return run_id
 
     def finish(self, run: TaskRun) -> bool:
-        """Note how a run ended and give the lease back; False when it was already taken for dead."""
+        """Store how a run ended and release the lease; False when the run was already marked as interrupted."""
         ended = self.database.execute(
             """UPDATE task_run_logs SET duration_ms = :ms, status = :status, result = :result, error = :error
                WHERE id = :id AND status = 'running'""",
@@ -134,12 +124,20 @@ class Tasks:
             {"id": task_id, "limit": limit},
         )
         return [
-            TaskRun(identity, task, at, ms, status, result or "", error or "")
+            TaskRun(
+                id=identity,
+                task_id=task,
+                run_at=at,
+                duration_ms=ms,
+                status=status,
+                result=result or "",
+                error=error or "",
+            )
             for identity, task, at, ms, status, result, error in rows
         ]
 
     def trim_runs(self, task_id: str, keep: int) -> None:
-        """Forget all but the newest runs of a task."""
+        """Delete all but the newest runs of a task."""
         self.database.execute(
             """DELETE FROM task_run_logs WHERE task_id = :id AND id NOT IN
                (SELECT id FROM task_run_logs WHERE task_id = :id ORDER BY id DESC LIMIT :keep)""",

@@ -38,7 +38,7 @@ from nanoclaw_memory.types.host import AgentPlace as AgentPlace
 from nanoclaw_memory.types.host import Archived as Archived
 from nanoclaw_memory.types.host import Batch as Batch
 from nanoclaw_memory.types.host import Chat as Chat
-from nanoclaw_memory.types.host import Group as Group
+from nanoclaw_memory.types.host import ChatGroup as ChatGroup
 from nanoclaw_memory.types.host import Message as Message
 from nanoclaw_memory.types.host import Reply as Reply
 from nanoclaw_memory.types.host import Task as Task

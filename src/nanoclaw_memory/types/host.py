@@ -18,7 +18,7 @@ class Chat(msgspec.Struct, frozen=True):
 
 
 class Message(msgspec.Struct, frozen=True):
-    """One chat message; `arrival` is its place in the order of storing, which cursors count in."""
+    """One chat message; `arrival` is its number in the order of storing, which cursors refer to."""
 
     id: str
     chat_jid: str
@@ -31,7 +31,7 @@ class Message(msgspec.Struct, frozen=True):
     arrival: int = 0
 
 
-class Group(msgspec.Struct, frozen=True):
+class ChatGroup(msgspec.Struct, frozen=True):
     """A chat that has an agent: its directory's name and what calls the agent."""
 
     jid: str
@@ -45,7 +45,7 @@ class Group(msgspec.Struct, frozen=True):
 class Batch(msgspec.Struct, frozen=True):
     """What an agent has to answer: the messages that ask, and what was said before them since the last answer."""
 
-    group: Group
+    group: ChatGroup
     messages: tuple[Message, ...]
     context: tuple[Message, ...] = ()
     earlier: int = 0  # context messages left out because there are too many
@@ -84,10 +84,10 @@ class Task(msgspec.Struct, frozen=True):
     schedule_value: str
     context_mode: str  # group, isolated
     next_run: str
-    last_run: str
-    last_result: str
-    status: str  # active, paused, completed
-    created_at: str
+    last_run: str = ""
+    last_result: str = ""
+    status: str = "active"  # or paused, completed
+    created_at: str = ""
 
 
 class TaskRun(msgspec.Struct, frozen=True):
