@@ -70,7 +70,8 @@ async def test_reading_tools_say_so_and_delete_is_destructive(agent):
     async with Client(build_server(agent, "all")) as client:
         tools = {tool.name: tool.annotations for tool in (await client.list_tools()).tools}
     assert tools["memory_search"].read_only_hint is True
-    assert tools["memory_store"].read_only_hint is False
+    for name in ("memory_store", "graph_search", "memory_recall", "memory_turn"):  # they reinforce or record
+        assert tools[name].read_only_hint is False
     assert tools["memory_delete"].destructive_hint is True
 
 

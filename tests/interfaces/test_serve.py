@@ -102,6 +102,28 @@ def test_a_request_that_is_being_answered_when_the_signal_comes_is_answered(home
     assert all(answer.status_code == 200 for answer in answers)
 
 
+def test_mcp_calls_that_the_server_has_received_are_answered_before_it_stops(home):
+    def message(method, number=None, **fields):
+        known = {} if number is None else {"id": number}
+        return json.dumps({"jsonrpc": "2.0", "method": method, **known, **fields}) + "\n"
+
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    sent = message("initialize", 0, params=about) + message("notifications/initialized")
+    for number in range(1, 21):
+        call = {"name": "memory_write", "arguments": {"content": f"line {number}"}}
+        sent += message("tools/call", number, params=call)
+    with serving(home, "--no-http", "--no-upkeep") as served, socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(30)
+        client.connect(served.place["socket"])
+        client.sendall(b"mcp\0core\0main\0s1\0\0\n" + sent.encode())
+        answers = client.makefile("rb")
+        numbers = {json.loads(answers.readline())["id"], json.loads(answers.readline())["id"]}
+        served.process.send_signal(signal.SIGTERM)
+        numbers |= {json.loads(line)["id"] for line in answers}
+        assert numbers == set(range(21))
+        assert served.process.wait(30) == 0
+
+
 def test_after_kill_9_hooks_work_without_it_and_it_starts_again(home):
     with serving(home) as served:
         with served.client() as client:

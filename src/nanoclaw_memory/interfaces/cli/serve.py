@@ -1,4 +1,4 @@
-"""The command that starts the resident server."""
+"""The command that starts the server."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def serve(caller: Caller, port: int, no_http: bool, no_watch: bool, no_upkeep: b
     ncm serve --port 0 --json
     ncm serve --no-http
     """
-    from nanoclaw_memory.interfaces.http.serve import Options, Place
+    from nanoclaw_memory.interfaces.http.serve import ServeOptions, ServerAddress
     from nanoclaw_memory.interfaces.http.serve import serve as run
 
-    def announce(place: Place) -> None:
-        lines = [f"serving {place.home} as process {place.pid}", f"  hooks and MCP: {place.socket}"]
-        if place.url:
+    def announce(address: ServerAddress) -> None:
+        lines = [f"serving {address.home} as process {address.pid}", f"  hooks and MCP: {address.socket}"]
+        if address.url:
             lines += [
-                f"  MCP: {place.url}/mcp",
-                f"  API: {place.url}/api/v1 with the token in {place.token_file}",
+                f"  MCP: {address.url}/mcp",
+                f"  API: {address.url}/api/v1 with the token in {address.token_file}",
             ]
-        caller.show(place, "\n".join(lines))
+        caller.show(address, "\n".join(lines))
 
     with caller.memory(new=True) as memory:
         memory.require_main("serve the home")
         home = memory.home.root
-    run(Path(home), Options(not no_http, port, not no_watch, not no_upkeep), announce)
+    run(Path(home), ServeOptions(not no_http, port, not no_watch, not no_upkeep), announce)

@@ -1,1 +1,1 @@
-"""RESIDENT SERVER: one process for hooks, MCP and a JSON API; started only by `ncm serve`."""
+"""The server: one process for hooks, MCP and a JSON API; started only by `ncm serve`."""

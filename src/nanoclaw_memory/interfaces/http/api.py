@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from starlette.datastructures import Headers, QueryParams
 
     from nanoclaw_memory.interfaces.http.operations import Endpoint
-    from nanoclaw_memory.interfaces.http.pool import Resident
+    from nanoclaw_memory.interfaces.http.pool import MemoryPool
 
 PREFIX = "/api/v1"
 SCOPE_ARGUMENTS = ("group", "session", "shared")
 
 
-def routes(resident: Resident, table: Iterable[Endpoint]) -> list[Route]:
+def routes(pool: MemoryPool, table: Iterable[Endpoint]) -> list[Route]:
     """Starlette's routes for every endpoint, and for the document that describes them."""
     endpoints = list(table)
     document = openapi.document(endpoints, PREFIX)
@@ -44,7 +44,7 @@ def routes(resident: Resident, table: Iterable[Endpoint]) -> list[Route]:
     made = [Route(f"{PREFIX}/openapi.json", described, methods=["GET"], name="openapi")]
     # Plain paths before those with names in them: /entries/render is no entry.
     for endpoint in sorted(endpoints, key=lambda one: len(one.in_path)):
-        answer = _answer_of(resident, endpoint)
+        answer = _answer_of(pool, endpoint)
         made.append(Route(PREFIX + endpoint.path, answer, methods=[endpoint.method]))
     return made
 
@@ -81,14 +81,14 @@ def status_of(error: NanoClawError) -> int:
     return 503 if isinstance(error, StoreBusy | ProviderError) else 500
 
 
-def _answer_of(resident: Resident, endpoint: Endpoint) -> Any:
+def _answer_of(pool: MemoryPool, endpoint: Endpoint) -> Any:
     lists = endpoint.lists()
 
     async def answer(request: Request) -> Response:
         try:
             scope = scope_of(request.query_params, request.headers, "owner")
             arguments = endpoint.check(await _arguments(request, endpoint, lists))
-            result = await _outcome(resident, endpoint, scope, arguments)
+            result = await _outcome(pool, endpoint, scope, arguments)
         except NanoClawError as error:
             return told(error)
         except OSError as error:
@@ -99,11 +99,13 @@ def _answer_of(resident: Resident, endpoint: Endpoint) -> Any:
 
 
 async def _outcome(
-    resident: Resident, endpoint: Endpoint, scope: Scope, arguments: Mapping[str, Any]
+    pool: MemoryPool, endpoint: Endpoint, scope: Scope, arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
     if endpoint.lasting:
-        return await asyncio.to_thread(resident.alone, scope, lambda memory: endpoint.call(memory, arguments))
-    return await resident.answer(scope, lambda memory: endpoint.call(memory, arguments))
+        return await asyncio.to_thread(
+            pool.run_exclusive, scope, lambda memory: endpoint.call(memory, arguments)
+        )
+    return await pool.run(scope, lambda memory: endpoint.call(memory, arguments))
 
 
 async def _arguments(request: Request, endpoint: Endpoint, lists: frozenset[str]) -> dict[str, Any]:

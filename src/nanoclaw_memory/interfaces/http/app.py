@@ -1,4 +1,4 @@
-"""The application on loopback: the JSON API, MCP at /mcp, and a sign of life, behind one guard."""
+"""The HTTP application on loopback: the JSON API, MCP at /mcp and /healthz, behind one guard."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nanoclaw_memory.interfaces.http import routes
 from nanoclaw_memory.interfaces.http.api import routes as api_routes
 from nanoclaw_memory.interfaces.http.api import scope_of, told
 from nanoclaw_memory.interfaces.http.auth import Guard
-from nanoclaw_memory.interfaces.http.mcp_proxy import ASKER
+from nanoclaw_memory.interfaces.http.mcp_proxy import CURRENT_SCOPE
 from nanoclaw_memory.interfaces.http.operations import TABLE
 
 if TYPE_CHECKING:
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from nanoclaw_memory.interfaces.http.pool import Resident
+    from nanoclaw_memory.interfaces.http.pool import MemoryPool
 
 __all__ = ["application", "routes"]
 
 
-def application(resident: Resident, servers: Mapping[str, MCPServer], token: str, port: int) -> ASGIApp:
+def application(pool: MemoryPool, servers: Mapping[str, MCPServer], token: str, port: int) -> ASGIApp:
     """Everything that is served over HTTP."""
     agents = {tools: _agent_app(server) for tools, server in servers.items()}
 
@@ -49,8 +49,8 @@ def application(resident: Resident, servers: Mapping[str, MCPServer], token: str
     app = Starlette(
         routes=[
             Route("/healthz", _healthz, methods=["GET"]),
-            *api_routes(resident, TABLE),
-            Route("/mcp", _ForAsker(agents)),
+            *api_routes(pool, TABLE),
+            Route("/mcp", _McpApp(agents)),
         ],
         lifespan=lifespan,
         exception_handlers={HTTPException: _plain_error, 500: _bug},
@@ -63,8 +63,8 @@ def _agent_app(server: MCPServer) -> ASGIApp:
     return server.streamable_http_app(stateless_http=True, json_response=True)
 
 
-class _ForAsker:
-    """Chooses the set of tools and notes who asks, for /mcp."""
+class _McpApp:
+    """Chooses the set of tools and the scope of a request to /mcp."""
 
     def __init__(self, agents: Mapping[str, ASGIApp]) -> None:
         self._agents = agents
@@ -77,11 +77,11 @@ class _ForAsker:
                 raise InvalidValue(f"there is no set of tools {tools[:40]!r}", "give core or all")
             # Sessions have limits; a client that names none shares one with others for a day.
             today = f"mcp-http-{datetime.now():%Y-%m-%d}"
-            asker = scope_of(query, headers, "agent", today)
+            asking = scope_of(query, headers, "agent", today)
         except NanoClawError as error:
             await told(error)(scope, receive, send)
             return
-        ASKER.set((asker, None))
+        CURRENT_SCOPE.set((asking, None))
         await self._agents[tools](scope, receive, send)
 
 

@@ -1,4 +1,4 @@
-"""What a server does unasked: keep indexes fresh, archive what was spooled, run the upkeep that is due."""
+"""Background work of a server: keep indexes fresh, archive spooled exchanges, run the upkeep that is due."""
 
 from __future__ import annotations
 
@@ -11,77 +11,77 @@ from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.types import Scope
 
 if TYPE_CHECKING:
-    from nanoclaw_memory.interfaces.http.pool import Resident
+    from nanoclaw_memory.interfaces.http.pool import MemoryPool
 
-EVERY_SECONDS = 30.0
-MOST_WATCHED = 64
+INTERVAL_SECONDS = 30.0
+MAX_WATCHERS = 64
 
 
-class Chores:
-    """Threads of the server's own; each looks at `stop`, and none keeps the process alive."""
+class BackgroundWork:
+    """Daemon threads of the server; each ends soon after `stop`."""
 
-    def __init__(self, resident: Resident, watch: bool, upkeep: bool) -> None:
-        self._resident = resident
+    def __init__(self, pool: MemoryPool, watch: bool, upkeep: bool) -> None:
+        self._pool = pool
         self._watch = watch
         self._upkeep = upkeep
         self._stop = threading.Event()
         self._watchers: dict[str, threading.Thread] = {}
-        self._rounds = threading.Thread(target=self._go_round, name="chores", daemon=True)
+        self._rounds = threading.Thread(target=self._run_rounds, name="background", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the first round."""
         self._rounds.start()
 
     def stop(self) -> None:
-        """Begin nothing more."""
+        """Start nothing more."""
         self._stop.set()
 
     def join(self, seconds: float) -> None:
-        """Wait for what is being done, up to a limit: a chore that is cut off is done again next time."""
+        """Wait for the running work up to a limit: what is cut off is done again next time."""
         until = time.monotonic() + seconds
         for thread in (self._rounds, *self._watchers.values()):
             thread.join(max(0.0, until - time.monotonic()))
 
-    def _go_round(self) -> None:
-        self._resident.warm()
+    def _run_rounds(self) -> None:
+        self._pool.warm()
         while not self._stop.is_set():
             for group in self._groups():
                 if self._stop.is_set():
                     return
                 if self._watch:
-                    self._see_to_watcher(group)
-                self._serve_group(group)
-            self._stop.wait(EVERY_SECONDS)
+                    self._ensure_watcher(group)
+                self._maintain(group)
+            self._stop.wait(INTERVAL_SECONDS)
 
     def _groups(self) -> list[str]:
-        with self._resident.open(Scope()) as memory:
+        with self._pool.open(Scope()) as memory:
             return memory.home.groups()
 
-    def _serve_group(self, group: str) -> None:
+    def _maintain(self, group: str) -> None:
         try:
-            with self._resident.open(Scope(group)) as memory:
+            with self._pool.open(Scope(group)) as memory:
                 memory.drain()
                 if self._upkeep and not self._stop.is_set():
                     memory.upkeep(due=True)
         except (NanoClawError, OSError) as error:
-            _say(f"upkeep of {group}: {error}")
+            _log(f"upkeep of {group}: {error}")
 
-    def _see_to_watcher(self, group: str) -> None:
+    def _ensure_watcher(self, group: str) -> None:
         known = self._watchers.get(group)
-        if (known is None and len(self._watchers) < MOST_WATCHED) or (known and not known.is_alive()):
-            thread = threading.Thread(target=self._keep_indexed, args=(group,), name="watch", daemon=True)
+        if (known is None and len(self._watchers) < MAX_WATCHERS) or (known and not known.is_alive()):
+            thread = threading.Thread(target=self._watch_files, args=(group,), name="watch", daemon=True)
             self._watchers[group] = thread
             thread.start()
 
-    def _keep_indexed(self, group: str) -> None:
+    def _watch_files(self, group: str) -> None:
         try:
-            with self._resident.open(Scope(group)) as memory:
+            with self._pool.open(Scope(group)) as memory:
                 for _ in memory.watch(self._stop):
                     if self._stop.is_set():
                         return
         except (NanoClawError, OSError) as error:
-            _say(f"watching {group}: {error}")  # the next round starts it anew
+            _log(f"watching {group}: {error}")  # the next round starts it again
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     print(f"ncm serve: {text}", file=sys.stderr, flush=True)

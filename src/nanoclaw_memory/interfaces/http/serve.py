@@ -1,9 +1,8 @@
-"""One process for a home: socket, HTTP, watchers, upkeep; started by a person, stopped cleanly."""
+"""One server process for a home: socket, HTTP, watchers, upkeep; started by a person, stopped cleanly."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import socket
@@ -17,22 +16,25 @@ import msgspec
 from nanoclaw_memory import private
 from nanoclaw_memory.errors import FileProblem, NanoClawError, NotFound
 from nanoclaw_memory.interfaces.http import auth
-from nanoclaw_memory.interfaces.http import socket_server as door
-from nanoclaw_memory.interfaces.http.background import Chores
-from nanoclaw_memory.interfaces.http.pool import Resident
+from nanoclaw_memory.interfaces.http.background import BackgroundWork
+from nanoclaw_memory.interfaces.http.pool import MemoryPool
+from nanoclaw_memory.interfaces.http.socket_server import SocketServer, listen
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import uvicorn
+    from mcp.server.mcpserver import MCPServer
     from starlette.types import ASGIApp
 
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 7717
 GRACE_SECONDS = 10
-MOST_REQUESTS = 2_000  # open connections count too: a thousand idle ones must not keep others out
-MOST_FILES = 8192
+MAX_CONNECTIONS = 2_000  # open connections count too: a thousand idle ones must not keep others out
+MAX_FILES = 8192
 
 
-class Options(msgspec.Struct, frozen=True):
+class ServeOptions(msgspec.Struct, frozen=True):
     """What the server does besides listening on its socket; port 0 takes any that is free."""
 
     http: bool = True
@@ -41,8 +43,8 @@ class Options(msgspec.Struct, frozen=True):
     upkeep: bool = True
 
 
-class Place(msgspec.Struct, frozen=True):
-    """Where a running server is."""
+class ServerAddress(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a running server is reached."""
 
     pid: int
     home: str
@@ -55,70 +57,85 @@ class AlreadyRunning(NanoClawError):
     """Another process serves this home."""
 
 
-def serve(home: Path, options: Options, announce: Callable[[Place], None]) -> None:
-    """Serve until SIGTERM or SIGINT; `announce` is told when and where it listens."""
+def serve(home: Path, options: ServeOptions, announce: Callable[[ServerAddress], None]) -> None:
+    """Serve until SIGTERM or SIGINT; `announce` is called once the server listens."""
     if not home.is_dir():
         raise NotFound(f"there is no home at {home}", "create it: nanoclaw-memory init")
-    with _claimed(home) as note:
-        web = _bound(options.port) if options.http else None
-        token = auth.token_of(home) if options.http else ""
-        listening, path = door.listen(home)
-        port = web.getsockname()[1] if web else 0
-        url = f"http://{LOOPBACK}:{port}" if web else ""
-        place = Place(os.getpid(), str(home), str(path), url, str(home / "token") if web else "")
-        note(place)
-        _allow_files()
-        _calm_allocator()
-        resident = Resident(home)
+    with _locked(home) as record:
+        http = _bound(options.port) if options.http else None
+        token = auth.token_of(home) if http else ""
+        listening, path = listen(home)
+        address = ServerAddress(
+            pid=os.getpid(),
+            home=str(home),
+            socket=str(path),
+            url=f"http://{LOOPBACK}:{http.getsockname()[1]}" if http else "",
+            token_file=str(home / "token") if http else "",
+        )
+        record(address)
+        _raise_file_limit()
+        _limit_allocator()
+        pool = MemoryPool(home)
         try:
-            asyncio.run(_run(resident, options, place, listening, web, token, announce))
+            server = _Server(pool, options, http, token)
+            asyncio.run(server.run(listening, lambda: announce(address)))
         finally:
             path.unlink(missing_ok=True)
-            resident.close()
+            pool.close()
 
 
-async def _run(
-    resident: Resident,
-    options: Options,
-    place: Place,
-    listening: socket.socket,
-    web: socket.socket | None,
-    token: str,
-    announce: Callable[[Place], None],
-) -> None:
-    import anyio.to_thread
+class _Server:
+    """The parts of a running server, started and stopped together."""
 
-    from nanoclaw_memory.interfaces.http.mcp_proxy import servers
+    def __init__(
+        self, pool: MemoryPool, options: ServeOptions, http: socket.socket | None, token: str
+    ) -> None:
+        self._pool = pool
+        self._http = http
+        self._token = token
+        self._background = BackgroundWork(pool, options.watch, options.upkeep)
 
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    # Tools of the SDK wait in threads for their room; the default of forty would be a queue.
-    anyio.to_thread.current_default_thread_limiter().total_tokens = 200
-    tools = servers(resident)
-    entrance = door.Door(resident, tools)
-    chores = Chores(resident, options.watch, options.upkeep)
-    waiting: set[asyncio.Task[Any]] = {asyncio.create_task(stop.wait())}
-    server = None
-    if web is not None:
+    async def run(self, listening: socket.socket, announce: Callable[[], None]) -> None:
+        """Serve until a signal comes, then let open requests finish."""
+        import anyio.to_thread
+
+        from nanoclaw_memory.interfaces.http.mcp_proxy import servers
+
+        stop = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        # Tools of the SDK wait in threads for their worker; the default of forty would be a queue.
+        anyio.to_thread.current_default_thread_limiter().total_tokens = 200
+        tools = servers(self._pool)
+        running: set[asyncio.Task[Any]] = {asyncio.create_task(stop.wait())}
+        web = await self._start_http(tools, running)
+        sockets = SocketServer(self._pool, tools)
+        await sockets.open(listening)
+        self._background.start()
+        announce()
+        await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+        Path(listening.getsockname()).unlink(missing_ok=True)  # from now on hooks answer by themselves
+        self._background.stop()
+        if web is not None:
+            web.should_exit = True
+        await sockets.close()
+        stop.set()
+        await asyncio.gather(*running)
+        await asyncio.to_thread(self._background.join, GRACE_SECONDS)
+
+    async def _start_http(
+        self, tools: Mapping[str, MCPServer], running: set[asyncio.Task[Any]]
+    ) -> uvicorn.Server | None:
+        """The HTTP server, added to what is running; None when only the socket is served."""
+        if self._http is None:
+            return None
         from nanoclaw_memory.interfaces.http.app import application
 
-        server = _web_server(application(resident, tools, token, web.getsockname()[1]))
-        waiting.add(asyncio.create_task(server.serve(sockets=[web])))
-        while not server.started and not any(task.done() for task in waiting):
-            await asyncio.sleep(0.01)
-    await entrance.open(listening)
-    chores.start()
-    announce(place)
-    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    Path(place.socket).unlink(missing_ok=True)  # from now on hooks help themselves
-    chores.stop()
-    if server is not None:
-        server.should_exit = True
-    await entrance.close()
-    stop.set()
-    await asyncio.gather(*waiting)
-    await asyncio.to_thread(chores.join, GRACE_SECONDS)
+        server = _web_server(application(self._pool, tools, self._token, self._http.getsockname()[1]))
+        running.add(asyncio.create_task(server.serve(sockets=[self._http])))
+        while not server.started and not any(task.done() for task in running):
+            await asyncio.sleep(0.01)  # uvicorn has no event for it
+        return server
 
 
 def _web_server(app: ASGIApp) -> uvicorn.Server:
@@ -127,7 +144,7 @@ def _web_server(app: ASGIApp) -> uvicorn.Server:
     class Server(uvicorn.Server):
         @contextmanager
         def capture_signals(self) -> Iterator[None]:
-            """Signals are ours: they end the socket and the chores too."""
+            """Leave signals to us: they end the socket and the background work too."""
             yield
 
     config = uvicorn.Config(
@@ -137,51 +154,51 @@ def _web_server(app: ASGIApp) -> uvicorn.Server:
         server_header=False,
         ws="none",
         lifespan="on",
-        limit_concurrency=MOST_REQUESTS,
+        limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     return Server(config)
 
 
 @contextmanager
-def _claimed(home: Path) -> Iterator[Callable[[Place], None]]:
-    """Be the home's only server; the claim dies with the process, however it dies."""
+def _locked(home: Path) -> Iterator[Callable[[ServerAddress], None]]:
+    """Be the home's only server; the lock ends with the process, however it ends."""
     import fcntl
 
     try:
-        claim = open(home / "serve.lock", "a+", encoding="utf-8", opener=private.opener)  # noqa: SIM115 - below
+        lock = open(home / "serve.lock", "a+", encoding="utf-8", opener=private.opener)  # noqa: SIM115 - below
     except OSError as error:
-        told = f"{home} cannot be served: {error.strerror}"
-        raise FileProblem(told, f"a server needs to write there: chmod u+w {home}") from None
-    with claim as handle:
+        message = f"{home} cannot be served: {error.strerror}"
+        raise FileProblem(message, f"a server needs to write there: chmod u+w {home}") from None
+    with lock as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             handle.seek(0)
-            raise _running(handle.read(), home) from None
+            raise _already_running(handle.read(), home) from None
 
-        def note(place: Place) -> None:
+        def record(address: ServerAddress) -> None:
             handle.seek(0)
             handle.truncate()
-            handle.write(json.dumps(msgspec.to_builtins(place)))
+            handle.write(msgspec.json.encode(address).decode())
             handle.flush()
 
         os.fchmod(handle.fileno(), 0o600)
         try:
-            yield note
+            yield record
         finally:
             with suppress(OSError):
                 handle.truncate(0)
 
 
-def _running(noted: str, home: Path) -> AlreadyRunning:
+def _already_running(recorded: str, home: Path) -> AlreadyRunning:
     try:
-        place = Place(**json.loads(noted))
-    except (ValueError, TypeError):
+        found = msgspec.json.decode(recorded, type=ServerAddress)
+    except msgspec.MsgspecError:
         return AlreadyRunning(f"{home} is being served already", "it is just starting or stopping")
-    where = place.url or place.socket
+    where = found.url or found.socket
     return AlreadyRunning(
-        f"{home} is served already by process {place.pid} at {where}", f"to stop it: kill {place.pid}"
+        f"{home} is served already by process {found.pid} at {where}", f"to stop it: kill {found.pid}"
     )
 
 
@@ -198,18 +215,18 @@ def _bound(port: int) -> socket.socket:
     return listening
 
 
-def _allow_files() -> None:
-    """Many connections are many files; take as many as the machine lets us."""
+def _raise_file_limit() -> None:
+    """Allow as many open files as the machine does: each connection is one."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    wanted = MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def _calm_allocator() -> None:
-    """Keep the C library from giving threads that come and go heaps of their own, which it never takes back."""
+def _limit_allocator() -> None:
+    """Keep the C library from making a heap for each thread: it never returns their memory."""
     import ctypes
 
     arena_max = -8  # glibc's M_ARENA_MAX

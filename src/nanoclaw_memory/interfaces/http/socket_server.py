@@ -1,4 +1,4 @@
-"""The door on the unix socket: hooks and MCP conversations of the same user on the same machine."""
+"""The server on the unix socket: hooks and MCP conversations of the same user on the same machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import struct
 import sys
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,7 +17,7 @@ import msgspec
 
 from nanoclaw_memory.errors import FileProblem, NanoClawError
 from nanoclaw_memory.interfaces import hooks
-from nanoclaw_memory.interfaces.http.mcp_proxy import ASKER
+from nanoclaw_memory.interfaces.http.mcp_proxy import CURRENT_SCOPE
 from nanoclaw_memory.interfaces.shim import LONGEST_PATH, MAX_INPUT, socket_path
 from nanoclaw_memory.types import Scope
 
@@ -26,149 +26,182 @@ if TYPE_CHECKING:
 
     from mcp.server.mcpserver import MCPServer
 
-    from nanoclaw_memory.interfaces.http.pool import Resident, Room
+    from nanoclaw_memory.interfaces.http.pool import MemoryPool, Worker
 
 HEADER_SECONDS = 5
 GRACE_SECONDS = 10
 
 
-class Visitor(msgspec.Struct, frozen=True):
-    """Who came in and for what, as the first line says."""
+class SocketRequest(msgspec.Struct, frozen=True):
+    """The first line of a connection: the kind, its argument, and who asks from where."""
 
     kind: str
-    what: str
+    argument: str
     scope: Scope
     directory: Path | None
 
     @classmethod
-    def read(cls, line: bytes) -> Visitor | None:
-        """The visitor, or None when the line is not of our shim."""
+    def parse(cls, line: bytes) -> SocketRequest | None:
+        """The request, or None when the line is not the shim's."""
         fields = line.rstrip(b"\n").decode("utf-8", "surrogateescape").split("\0")
         if not line.endswith(b"\n") or len(fields) != 6:
             return None
-        kind, what, group, session, shared, folder = fields
+        kind, argument, group, session, shared, directory = fields
         scope = Scope(group, session[:200], not shared, "agent")
-        return cls(kind, what, scope, Path(folder) if folder else None)
+        return cls(kind, argument, scope, Path(directory) if directory else None)
 
 
-class Door:
+class SocketServer:
     """Serves every connection until it is closed."""
 
-    def __init__(self, resident: Resident, servers: Mapping[str, MCPServer]) -> None:
-        self._resident = resident
+    def __init__(self, pool: MemoryPool, servers: Mapping[str, MCPServer]) -> None:
+        self._pool = pool
         self._servers = servers
         self._closing = asyncio.Event()
-        self._visits: set[asyncio.Task[None]] = set()
+        self._connections: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
     async def open(self, listening: socket.socket) -> None:
-        """Let visitors in."""
-        self._server = await asyncio.start_unix_server(self._visit, sock=listening, limit=MAX_INPUT + 1024)
+        """Start accepting."""
+        self._server = await asyncio.start_unix_server(
+            self._connected, sock=listening, limit=MAX_INPUT + 1024
+        )
 
     async def close(self) -> None:
-        """Let nobody in any more, let those inside finish, and see them off."""
+        """Stop accepting, wait for open requests, then cancel those that last too long."""
         if self._server is not None:
             self._server.close()
         self._closing.set()
-        if self._visits:
-            _, late = await asyncio.wait(self._visits, timeout=GRACE_SECONDS)
-            for visit in late:
-                visit.cancel()
+        if self._connections:
+            _, late = await asyncio.wait(self._connections, timeout=GRACE_SECONDS)
+            for connection in late:
+                connection.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    async def _visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = cast("asyncio.Task[None]", asyncio.current_task())
-        self._visits.add(task)
+        self._connections.add(task)
         try:
             if _is_same_user(writer.get_extra_info("socket")):
-                await self._welcome(reader, writer)
+                await self._handle(reader, writer)
         except (OSError, ValueError, TimeoutError, asyncio.IncompleteReadError):
-            pass  # the visitor went away, or said nothing we know; it goes on without us
+            pass  # the client went away or sent nothing we know; it goes on without us
         finally:
-            self._visits.discard(task)
+            self._connections.discard(task)
             writer.close()
 
-    async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        visitor = Visitor.read(await asyncio.wait_for(reader.readline(), HEADER_SECONDS))
-        if visitor is None:
+    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        request = SocketRequest.parse(await asyncio.wait_for(reader.readline(), HEADER_SECONDS))
+        if request is None:
             return
-        if visitor.kind == "hook":
-            await self._hook(visitor, reader, writer)
-        elif visitor.kind == "mcp" and visitor.what in self._servers:
-            await self._converse(visitor, reader, writer)
+        if request.kind == "hook":
+            await self._answer_hook(request, reader, writer)
+        elif request.kind == "mcp" and request.argument in self._servers:
+            await self._serve_mcp(request, reader, writer)
 
-    # ---- hooks ----
-
-    async def _hook(
-        self, visitor: Visitor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    async def _answer_hook(
+        self, request: SocketRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         raw = await asyncio.wait_for(_read(reader, MAX_INPUT), HEADER_SECONDS)
 
-        def answer(room: Room) -> bytes:
-            return hooks.answer(
-                visitor.what, raw, lambda own: nullcontext(room.session(own.session_id)), visitor.scope
-            )
+        def answer(worker: Worker) -> bytes:
+            def open_memory(scope: Scope) -> nullcontext[Any]:
+                return nullcontext(worker.session(scope.session_id))
+
+            return hooks.answer(request.argument, raw, open_memory, request.scope)
 
         try:
-            body = await asyncio.wrap_future(self._resident.enter(visitor.scope, answer, visitor.directory))
+            future = self._pool.submit_to_worker(request.scope, answer, request.directory)
+            body = await asyncio.wrap_future(future)
         except NanoClawError:
             body = b""  # a hook fails open
         writer.write(b"%d\n%b" % (len(body), body))
         await writer.drain()
         writer.close()
-        if hooks.kind_of(visitor.what) == "answer":
-            await asyncio.to_thread(self._archive, visitor.scope)
+        if hooks.kind_of(request.argument) == "answer":
+            await asyncio.to_thread(self._archive, request.scope)
 
     def _archive(self, scope: Scope) -> None:
-        """Make exchanges of what was spooled now, so that the next prompt need not."""
-        try:
-            self._resident.alone(scope, lambda memory: memory.drain())
-        except NanoClawError:
-            return  # it stays in the spool, for the next one who has time
+        """Archive spooled exchanges now, so that the next prompt need not."""
+        with suppress(NanoClawError):  # they stay in the spool for the next round
+            self._pool.run_exclusive(scope, lambda memory: memory.drain())
 
-    # ---- MCP ----
-
-    async def _converse(
-        self, visitor: Visitor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    async def _serve_mcp(
+        self, request: SocketRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         from mcp.server.stdio import stdio_server
 
-        session = visitor.scope.session_id or f"mcp-{uuid.uuid4()}"
-        ASKER.set((Scope(visitor.scope.group, session, visitor.scope.private, "agent"), visitor.directory))
-        server = self._servers[visitor.what]._lowlevel_server
-        lines, sink = cast(Any, self._lines(reader)), cast(Any, _Sink(writer))
-        async with stdio_server(lines, sink) as (incoming, outgoing):
+        session = request.scope.session_id or f"mcp-{uuid.uuid4()}"
+        scope = Scope(request.scope.group, session, request.scope.private, "agent")
+        CURRENT_SCOPE.set((scope, request.directory))
+        server = self._servers[request.argument]._lowlevel_server
+        stream = _McpStream(reader, writer, self._closing)
+        async with stdio_server(cast(Any, stream.lines()), cast(Any, stream)) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 
-    async def _lines(self, reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
-        """The visitor's lines, until it has no more or we close and nothing is being worked on."""
+
+class _Message(msgspec.Struct):
+    """What a call and its answer share."""
+
+    id: int | str | None = None
+    method: str | None = None
+
+
+class _McpStream:
+    """One MCP conversation on a socket, as the SDK's standard input and output."""
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, closing: asyncio.Event
+    ) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._closing = closing
+        self._unanswered: set[int | str | None] = set()
+        self._all_answered = asyncio.Event()
+        self._all_answered.set()
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """The client's lines, until it has no more, or the server closes and every call is answered."""
         closing = asyncio.ensure_future(self._closing.wait())
         try:
             while True:
-                line = asyncio.ensure_future(reader.readline())
+                line = asyncio.ensure_future(self._reader.readline())
                 await asyncio.wait({line, closing}, return_when=asyncio.FIRST_COMPLETED)
                 if not line.done():
                     line.cancel()
-                    await self._resident.settled(GRACE_SECONDS)
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(self._all_answered.wait(), GRACE_SECONDS)
                     return
                 if not line.result():
                     return
+                message = _message(line.result())
+                if message.id is not None and message.method is not None:
+                    self._unanswered.add(message.id)
+                    self._all_answered.clear()
                 yield line.result()
         finally:
             closing.cancel()
 
-
-class _Sink:
-    """Standard output, as the SDK sees it, on a socket."""
-
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
-        self._writer = writer
-
     async def write(self, text: str) -> None:
-        self._writer.write(text.encode("utf-8", "replace"))
+        """Send one message of the server."""
+        raw = text.encode("utf-8", "replace")
+        self._writer.write(raw)
+        message = _message(raw)
+        if message.method is None:
+            self._unanswered.discard(message.id)
 
     async def flush(self) -> None:
+        """Wait until what was written is sent."""
         await self._writer.drain()
+        if not self._unanswered:
+            self._all_answered.set()
+
+
+def _message(line: bytes) -> _Message:
+    try:
+        return msgspec.json.decode(line, type=_Message)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return _Message()
 
 
 def listen(home: Path) -> tuple[socket.socket, Path]:
