@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from measure import table
-from nanoclaw_memory import Memory, tokens
+from nanoclaw_memory import Memory, statements, tokens
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.entries import rules
 from nanoclaw_memory.store.entries import BEHAVIORAL
@@ -116,7 +116,7 @@ def filled(home: Path, size: int) -> None:
         with room.db.transaction():
             for number in range(size):
                 entry = made(chance, number)
-                room.table.add(entry, rules.text_key(entry.content))
+                room.table.add(entry, statements.text_key(entry.content))
 
 
 def made(chance: random.Random, number: int) -> Entry:
@@ -179,7 +179,7 @@ def duplicates() -> None:
 
 
 def _merged(pair: tuple[str, str]) -> bool:
-    return rules.normal(pair[0]) == rules.normal(pair[1]) or rules.near_duplicate(*pair)
+    return statements.normal(pair[0]) == statements.normal(pair[1]) or statements.near_duplicate(*pair)
 
 
 def _cosine(local: object, pair: tuple[str, str]) -> float:

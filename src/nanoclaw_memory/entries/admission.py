@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from nanoclaw_memory import tokens
+from nanoclaw_memory import statements, tokens
 from nanoclaw_memory.entries import rules
 from nanoclaw_memory.entries.ledger import EntryLedger, held_key
 from nanoclaw_memory.entries.lines import safe_line
@@ -113,10 +113,10 @@ class Admission:
             return None  # a shared scope must not learn what is stored by storing
         now = self._ledger.moment()
         wanted = Filter(now, (draft.type,))
-        same = self._ledger.table.same_text(draft.type, rules.text_key(draft.content), now)
+        same = self._ledger.table.same_text(draft.type, statements.text_key(draft.content), now)
         if same is None:
-            candidates = self._ledger.table.holding_all(rules.telling_words(draft.content), wanted, 20)
-            same = next((c for c in candidates if rules.near_duplicate(c.content, draft.content)), None)
+            candidates = self._ledger.table.holding_all(statements.longest_words(draft.content), wanted, 20)
+            same = next((c for c in candidates if statements.near_duplicate(c.content, draft.content)), None)
         return None if same is None or (target and same.id == target.id) else same
 
     def _merge(self, twin: Entry, draft: Draft, by: Provenance, notes: list[str]) -> tuple[Entry, bool]:
@@ -138,7 +138,7 @@ class Admission:
         )
         if merged.content != twin.content:
             self._ledger.table.keep_wording(twin, by)
-        self._ledger.table.change(merged, rules.text_key(merged.content))
+        self._ledger.table.change(merged, statements.text_key(merged.content))
         self._ledger.audit(
             "merge", merged.id, text=fingerprint(merged.content), before=fingerprint(twin.content)
         )
@@ -163,7 +163,7 @@ class Admission:
             used_at=by.timestamp,
             updated_at=by.timestamp,
         )
-        self._ledger.table.add(entry, rules.text_key(entry.content))
+        self._ledger.table.add(entry, statements.text_key(entry.content))
         if reasons:
             self._ledger.proposals.propose(
                 "held",

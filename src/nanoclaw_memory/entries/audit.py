@@ -19,6 +19,7 @@ from nanoclaw_memory.entries.domains import FOLDER, domain_path
 from nanoclaw_memory.entries.entries import Entries
 from nanoclaw_memory.entries.lines import masked
 from nanoclaw_memory.errors import FileProblem
+from nanoclaw_memory.statements import longest_words, normal
 from nanoclaw_memory.store.entries import PRIORITIES, Filter
 from nanoclaw_memory.text import one_line, plural
 from nanoclaw_memory.types import (
@@ -183,7 +184,7 @@ class TokenAudit:
         for pair in duplicates:
             saved = tokens.estimate(pair.content_b)
             both = all(source.startswith("mem-") for source in pair.sources)
-            if both and rules.normal(pair.content_a) == rules.normal(pair.content_b):
+            if both and normal(pair.content_a) == normal(pair.content_b):
                 text = f"{pair.sources[0]} and {pair.sources[1]} say the same: archive the older"
                 yield Recommendation("archive-duplicate", text, saved, "low", pair.sources)
             else:
@@ -275,7 +276,7 @@ def _pairs(statements: Sequence[_Statement]) -> Iterator[tuple[_Statement, _Stat
     """Statements that share a telling word: only they can be alike."""
     shelves: dict[str, list[int]] = defaultdict(list)
     for number, statement in enumerate(statements):
-        for word in rules.telling_words(statement.text, 4) or [rules.normal(statement.text)]:
+        for word in longest_words(statement.text, 4) or [normal(statement.text)]:
             shelves[word].append(number)
     seen: set[tuple[int, int]] = set()
     for shelf in shelves.values():
@@ -289,7 +290,7 @@ def _pairs(statements: Sequence[_Statement]) -> Iterator[tuple[_Statement, _Stat
 
 
 def _similarity(one: str, other: str) -> float:
-    first, second = rules.normal(one), rules.normal(other)
+    first, second = normal(one), normal(other)
     if first == second:
         return 1.0
     if min(len(first), len(second)) / max(len(first), len(second)) < 0.6:

@@ -10,8 +10,8 @@ import msgspec
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.entries.lines import masked, safe_line
-from nanoclaw_memory.entries.rules import text_key
 from nanoclaw_memory.errors import NanoClawError
+from nanoclaw_memory.statements import text_key
 from nanoclaw_memory.store.entries import PRIORITIES, EntryTable, Filter
 from nanoclaw_memory.store.proposals import Proposals
 from nanoclaw_memory.text import fingerprint, plural

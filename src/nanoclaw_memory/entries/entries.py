@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from nanoclaw_memory import statements
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.entries import rules
 from nanoclaw_memory.entries.admission import Admission
@@ -80,7 +81,7 @@ class Entries:
 
     def knows(self, entry_type: str, content: str) -> bool:
         """Whether this text was ever stored as this type; for imports, which must not bring old ones back."""
-        return self.ledger.table.has_text(entry_type, rules.text_key(content))
+        return self.ledger.table.has_text(entry_type, statements.text_key(content))
 
     # ---- find ----
 
@@ -199,7 +200,7 @@ class Entries:
             key = held_key(entry.type, entry.content)
             self.ledger.table.change(
                 replace(entry, status="active", suspicions=(), updated_at=self.ledger.moment()),
-                rules.text_key(entry.content),
+                statements.text_key(entry.content),
             )
             target = self.ledger.table.get(entry.supersedes) if entry.supersedes else None
             if target and target.status == "active":

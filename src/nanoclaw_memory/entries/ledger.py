@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from nanoclaw_memory import statements
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.entries import rules
 from nanoclaw_memory.entries.audit_log import AuditLog
@@ -138,4 +139,4 @@ class EntryLedger:
 
 def held_key(entry_type: str, content: str) -> str:
     """The key under which a held entry is offered for review, once."""
-    return f"{entry_type}\n{rules.normal(content)}"
+    return f"{entry_type}\n{statements.normal(content)}"

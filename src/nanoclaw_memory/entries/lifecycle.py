@@ -7,6 +7,7 @@ from datetime import timedelta
 import msgspec
 from msgspec.structs import replace
 
+from nanoclaw_memory import statements
 from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.entries import rules
 from nanoclaw_memory.entries.domains import domain_path
@@ -153,7 +154,7 @@ def _reword(entries: Entries, entry: Entry, content: str) -> Entry:
     ledger.table.keep_wording(entry, by)
     provenance = replace(entry.provenance, origin=by.origin, source=by.source)
     changed = replace(entry, content=draft.content, provenance=provenance, updated_at=by.timestamp)
-    ledger.table.change(changed, rules.text_key(changed.content))
+    ledger.table.change(changed, statements.text_key(changed.content))
     ledger.audit("edit", entry.id, text=fingerprint(changed.content), before=fingerprint(entry.content))
     return changed
 

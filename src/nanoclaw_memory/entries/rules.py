@@ -1,8 +1,7 @@
-"""What an entry may be: fields, sizes, dates; when two say the same; how importance fades."""
+"""What an entry may be: fields, sizes, dates, and how importance fades."""
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 import unicodedata
@@ -15,7 +14,7 @@ import msgspec
 from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.store.entries import BEHAVIORAL, PRIORITIES
-from nanoclaw_memory.text import fingerprint, one_line
+from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Entry
 
 FACTUAL = ("fact", "context", "project", "person", "decision", "insight")
@@ -32,16 +31,7 @@ _ALIASES = {"category": "type", "context": "reason"}
 _OURS = ("id", "behavioral", "provenance", "session_id", "group", "timestamp", "origin", "source", "status")
 _BASE = {"critical": 1.0, "high": 0.75, "medium": 0.5, "low": 0.25}
 _FADING_DAYS = 30
-# Words that may come and go without changing what a sentence says.
-_LIGHT = frozenset("user a an the is are was were be been has have had do does that this".split())
-# Words whose coming or going changes it.
-_WEIGHTY = frozenset(
-    "no not never none nothing nobody without except unless until only before after on off over under up "
-    "down in out don't doesn't didn't isn't aren't won't can't cannot shouldn't mustn't neither nor stop "
-    "avoid instead nicht nie kein keine ohne nur pas jamais sans aucun nunca sin solo".split()
-)
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Zs", "Zl", "Zp")
-_EDGE = "\"'`“”‘’«».,;:!?()[]{}…"
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -122,87 +112,6 @@ def expiry(value: Any, now: datetime) -> str | None:
     if moment <= now:
         raise InvalidValue(f"expires: {value} is in the past", "give a date that is still to come")
     return text
-
-
-# ---- when two entries say the same ----
-
-
-def normal(text: str) -> str:
-    """The text without what does not count: case, spacing, quotes' shape, final punctuation."""
-    plain = one_line(unicodedata.normalize("NFKC", text)).casefold()
-    plain = plain.translate({0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"', 0x2013: "-", 0x2014: "-"})
-    return plain.strip(" .!;,…") or plain
-
-
-def text_key(text: str) -> str:
-    """A short key: equal for texts whose normal form is equal."""
-    return fingerprint(normal(text))[:32]
-
-
-def telling_words(text: str, most: int = 3) -> list[str]:
-    """The longest words: what a near-duplicate surely holds."""
-    found = {word for word in _tokens(text) if word.isalnum() and len(word) > 3 and word not in _LIGHT}
-    return sorted(found, key=lambda word: (-len(word), word))[:most]
-
-
-def near_duplicate(one: str, other: str) -> bool:
-    """Whether two texts differ only in wording that carries nothing.
-
-    A number, a name, a negation or a changed word keeps them apart: better two entries than a lost fact.
-    """
-    first = [word for word in _tokens(one) if word not in _LIGHT]
-    second = [word for word in _tokens(other) if word not in _LIGHT]
-    if not first or not second:
-        return False
-    matcher = difflib.SequenceMatcher(None, first, second, autojunk=False)
-    if matcher.ratio() < 0.9 and first != second and not _inflected(first, second):
-        return False
-    names = _names(one) | _names(other)
-    moved = 0
-    for kind, a, b, c, d in matcher.get_opcodes():
-        gone, come = first[a:b], second[c:d]
-        if kind == "equal" or (kind == "replace" and _inflected(gone, come)):
-            continue
-        if kind == "replace" or any(_tells(word, names) for word in gone + come):
-            return False
-        moved += len(gone) + len(come)
-    return moved <= 2  # in a long text a tenth could hide a sentence
-
-
-def same_claim(one: str, other: str) -> bool:
-    """Whether texts that a model calls alike hold the same numbers, names and negations."""
-    apart = set(_tokens(one)) ^ set(_tokens(other))
-    names = _names(one) | _names(other)
-    return not any(_tells(word, names) for word in apart)
-
-
-def _tokens(text: str) -> list[str]:
-    return [word for part in normal(text).split() if (word := part.strip(_EDGE))]
-
-
-def _names(text: str) -> set[str]:
-    """Capitalised words that do not merely begin a sentence."""
-    inside = re.findall(r"(?<![.!?:]\s)(?<!^)\b[A-ZÄÖÜ]\w+", one_line(text))
-    return {word.casefold() for word in inside}
-
-
-def _tells(word: str, names: set[str]) -> bool:
-    return word in _WEIGHTY or word in names or any(char.isdigit() for char in word)
-
-
-def _inflected(gone: list[str], come: list[str]) -> bool:
-    """Whether each word is another form of its counterpart: prefer, prefers."""
-    return len(gone) == len(come) and all(
-        one == other
-        or (
-            one.isalpha()
-            and other.isalpha()
-            and min(len(one), len(other)) >= 4
-            and abs(len(one) - len(other)) <= 2
-            and (one.startswith(other) or other.startswith(one))
-        )
-        for one, other in zip(gone, come, strict=True)
-    )
 
 
 def united(one: tuple[str, ...], other: tuple[str, ...], most: int = MAX_TAGS) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from nanoclaw_memory import statements
 from nanoclaw_memory.entries import rules
 from nanoclaw_memory.entries.finding import POOL, as_hit, relevance
 from nanoclaw_memory.entries.ledger import EntryLedger
@@ -150,7 +151,7 @@ class SharedEntries:
 
     def _copy(self, db: Database, entry: Entry) -> None:
         table = EntryTable(db)
-        key = rules.text_key(entry.content)
+        key = statements.text_key(entry.content)
         with db.transaction():
             table.change(entry, key) if table.get(entry.id) else table.add(entry, key)
 

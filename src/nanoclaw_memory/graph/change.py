@@ -12,7 +12,7 @@ from nanoclaw_memory.errors import InvalidValue, Refused
 from nanoclaw_memory.graph import sentences
 from nanoclaw_memory.graph.extract import Manner, extract
 from nanoclaw_memory.graph.families import Families
-from nanoclaw_memory.graph.sentence_facts import GivesUp, SentenceFacts
+from nanoclaw_memory.graph.sentence_facts import SentenceFacts
 from nanoclaw_memory.settings.sections import GraphSettings
 from nanoclaw_memory.store.facts import FactRow, FactTable, digest
 from nanoclaw_memory.store.key_normalisation import slot_of
@@ -70,13 +70,12 @@ class Change:
         names: NameTable,
         settings: GraphSettings,
         clock: Clock,
-        gives_up: GivesUp,
     ) -> None:
         self.facts = facts
         self.relations = relations
         self.names = names
         self._shared_names = NameTable(facts.db, sees_all=False)
-        self.sentences = SentenceFacts(facts, relations, clock, gives_up)
+        self.sentences = SentenceFacts(facts, relations, clock)
         self.families = Families(facts, relations, clock)
         self.tombstones = TombstoneTable(facts.db)
         self.settings = settings

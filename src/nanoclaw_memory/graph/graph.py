@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from nanoclaw_memory.graph.change import Change, Origin
     from nanoclaw_memory.graph.exchange import Imported
     from nanoclaw_memory.graph.ingest import Ingest
-    from nanoclaw_memory.graph.sentence_facts import GivesUp
     from nanoclaw_memory.graph.view import Neighbourhood
     from nanoclaw_memory.settings import Settings
     from nanoclaw_memory.store.database import Database
@@ -49,10 +48,8 @@ class KnowledgeGraph:
         settings: Settings,
         clock: Clock,
         scope: Scope,
-        gives_up: GivesUp = lambda old, new: False,
     ) -> None:
         self.db = db
-        self._gives_up = gives_up
         self.settings = settings
         self.clock = clock
         self.scope = scope
@@ -272,7 +269,7 @@ class KnowledgeGraph:
         from nanoclaw_memory.graph.change import Change
 
         own = self.settings.graph
-        return Change(self.facts, self.relations, self.names, own, self.clock, self._gives_up)
+        return Change(self.facts, self.relations, self.names, own, self.clock)
 
     @cached_property
     def _ingest(self) -> Ingest:

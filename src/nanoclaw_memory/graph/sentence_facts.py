@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.graph import sentences
 from nanoclaw_memory.graph.intents import concepts, phrases_like, stemmed
+from nanoclaw_memory.statements import contradiction, features
 from nanoclaw_memory.store.facts import FactRow, FactTable, View, digest
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.names import fold
@@ -27,9 +28,6 @@ _PLAIN = frozenset(
 )
 
 
-GivesUp = Callable[[str, str], bool]  # whether an older sentence cannot hold beside a newer one
-
-
 class SentenceFacts:
     """Keeps sentences in step with the values that they state. Writing needs an open transaction."""
 
@@ -38,18 +36,16 @@ class SentenceFacts:
         facts: FactTable,
         relations: RelationTable,
         clock: Clock,
-        gives_up: GivesUp,
         sees_all: bool = True,
     ) -> None:
         self.sees_all = sees_all
         self.facts = facts
         self.relations = relations
         self.clock = clock
-        self.gives_up = gives_up
 
     def seen_by(self, sees_all: bool) -> SentenceFacts:
         """The same for a speaker: one who does not see what is private does not end it either."""
-        return SentenceFacts(self.facts, self.relations, self.clock, self.gives_up, sees_all)
+        return SentenceFacts(self.facts, self.relations, self.clock, sees_all)
 
     def retire(
         self, names: Sequence[str], slot: str, old: Fact | Relation, new: str, start: str, by: int | None
@@ -69,7 +65,7 @@ class SentenceFacts:
     def give_way(self, names: Sequence[str], slot: str, text: str, start: str, by: int) -> None:
         """Older sentences that a new one gives up hold until it does."""
         for row in self._standing(names, slot, text):
-            if row.fact.id != by and row.fact.valid_from <= start and self.gives_up(row.fact.value, text):
+            if row.fact.id != by and row.fact.valid_from <= start and _contradicts(row.fact.value, text):
                 self.facts.retire(row.fact.id, start, by)
 
     def _standing(self, names: Sequence[str], slot: str, text: str) -> list[FactRow]:
@@ -99,7 +95,7 @@ class SentenceFacts:
         ends: list[tuple[str, int | None]] = [
             (row.fact.valid_from, row.fact.id)
             for row in self._standing(names, slot, text)
-            if row.fact.valid_from > start and self.gives_up(text, row.fact.value)
+            if row.fact.valid_from > start and _contradicts(text, row.fact.value)
         ]
         for key, item, value in past:
             if item.valid_to <= start or not states(text, key, value):
@@ -128,6 +124,10 @@ def states(text: str, slot: str, value: str, now: str = "") -> bool:
     """Whether a sentence says that a key has a value; one that also names the value of `now` tells of the change."""
     said = f" {_folded(text)} "
     return _holds(said, value) and not (now and _holds(said, now)) and _names_key(said, slot)
+
+
+def _contradicts(old: str, new: str) -> bool:
+    return bool(contradiction(features(old), features(new)))
 
 
 def holds_name(text: str, names: Iterable[str]) -> bool:

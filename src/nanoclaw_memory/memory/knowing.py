@@ -24,7 +24,7 @@ class Knowing(Files):
         from nanoclaw_memory.graph.graph import KnowledgeGraph
 
         self.require_group()
-        return KnowledgeGraph(self.database("facts"), self.settings, self.clock, self.scope, _gives_up)
+        return KnowledgeGraph(self.database("facts"), self.settings, self.clock, self.scope)
 
     def graph_search(self, query: str, top_k: int = 6, as_of: str | None = None) -> GraphAnswer:
         """Facts and relations that answer a question, now or at a past date; the caller reinforces."""
@@ -61,15 +61,8 @@ class Knowing(Files):
             return ""
         # Files are read as their owner sees them, whoever asks: what each may see is decided by the file's path.
         own = replace(self.scope, private=True, session_id="")
-        graph = KnowledgeGraph(self.database("facts"), self.settings, self.clock, own, _gives_up)
+        graph = KnowledgeGraph(self.database("facts"), self.settings, self.clock, own)
         files, stale = Refresh(graph, self.home).run()
         if files or stale:
             self.telemetry.record("graph refresh", files=files, stale=stale)
         return stale
-
-
-def _gives_up(old: str, new: str) -> bool:
-    """Whether an older sentence cannot hold beside a newer one, as searches and upkeep judge it."""
-    from nanoclaw_memory.retrieval.similarity import disagree, sense
-
-    return bool(disagree(sense(old), sense(new)))

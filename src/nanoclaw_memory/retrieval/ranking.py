@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
+from nanoclaw_memory.statements import overlap
 from nanoclaw_memory.store.chunks import Place
 from nanoclaw_memory.store.keywords import spaced, terms_of
 from nanoclaw_memory.text import words
@@ -157,16 +158,12 @@ def mmr(
             left,
             key=lambda key: (
                 share * relevance[key]
-                - (1 - share) * max((_overlap(bags[key], bags[other]) for other in chosen), default=0.0)
+                - (1 - share) * max((overlap(bags[key], bags[other]) for other in chosen), default=0.0)
             ),
         )
         left.remove(best)
         chosen.append(best)
     return chosen
-
-
-def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / len(one | other) if one and other else 0.0
 
 
 def snippet(text: str, start_line: int, question: str, limit: int = SNIPPET) -> tuple[int, int, str]:

@@ -173,13 +173,13 @@ def _current_first(ranked: Sequence[Candidate]) -> list[Candidate]:
     lines = [candidate for candidate in ranked[:COMPARED] if candidate.stored.chunk.grain == "line"]
     if len(lines) < 2:
         return list(ranked)
-    from nanoclaw_memory.retrieval.similarity import disagree, sense
+    from nanoclaw_memory.statements import contradiction, features
 
     lines.sort(key=lambda candidate: (candidate.stored.chunk.day, candidate.stored.position))
-    said = [sense(body_of(candidate.stored.chunk)) for candidate in lines]
+    said = [features(body_of(candidate.stored.chunk)) for candidate in lines]
     for place, older in enumerate(lines):
         for newer, changed in zip(lines[place + 1 :], said[place + 1 :], strict=True):
-            if disagree(said[place], changed):
+            if contradiction(said[place], changed):
                 older.newer = f"{newer.stored.path}:{newer.stored.chunk.start_line}"
                 newer.score = max(newer.score, older.score)
                 older.score = min(older.score, newer.score * OUTDATED)

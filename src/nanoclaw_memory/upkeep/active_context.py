@@ -9,8 +9,7 @@ from datetime import date, timedelta
 from nanoclaw_memory.errors import FileProblem
 from nanoclaw_memory.intake import secrets
 from nanoclaw_memory.intake.suspicion import suspicions
-from nanoclaw_memory.retrieval import similarity as likeness
-from nanoclaw_memory.retrieval.similarity import Sense, sense
+from nanoclaw_memory.statements import Features, contained, contradiction, features, restates
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import LogLine, Refreshed
 from nanoclaw_memory.upkeep import journal, page, versions
@@ -59,13 +58,11 @@ def _written(house: House, before: str, ours: list[str]) -> tuple[str, list[str]
     text = before or EMPTY
     for line in ours:
         text = page.removed(text, line)
-    theirs = [sense(page.says(item)) for item in page.items(text)]
+    theirs = [features(page.says(item)) for item in page.items(text)]
     lines: list[str] = []
     limit = house.settings.upkeep.active_context_bytes
     for section, said in fresh.items():
-        kept = [
-            line for line in said if not any(likeness.says_already(other, sense(line)) for other in theirs)
-        ]
+        kept = [line for line in said if not any(restates(other, features(line)) for other in theirs)]
         for line in kept[: MOST[section]]:
             longer = page.added(text, section, line)
             if len(longer.encode()) <= limit and line not in lines:
@@ -86,10 +83,10 @@ def _focus(house: House) -> list[str]:
 
 def _decisions(house: House) -> Iterator[str]:
     """What was decided in the last days and still stands, the latest first."""
-    newer: list[Sense] = []
+    newer: list[Features] = []
     for day, _, entry in _lately(house, DECISION_DAYS):
-        own = sense(entry.text)
-        given_up = any(likeness.disagree(own, later) for later in newer)
+        own = features(entry.text)
+        given_up = any(contradiction(own, later) for later in newer)
         if entry.tag.lower() == _DECISION and not given_up and not house.outdated(entry.text, day):
             yield from _clean(house, [entry.text])
         newer.append(own)
@@ -97,14 +94,14 @@ def _decisions(house: House) -> Iterator[str]:
 
 def _questions(house: House) -> Iterator[str]:
     """Questions and to-dos of the last weeks that no later decision takes up."""
-    settled: list[Sense] = []
+    settled: list[Features] = []
     for _, raw, entry in _lately(house, QUESTION_DAYS):
         if entry.tag.lower() in _ASKS or entry.text.endswith("?") or _BOX.match(raw):
-            own = sense(entry.text)
-            if not any(likeness.within(own, other) >= 0.5 for other in settled):
+            own = features(entry.text)
+            if not any(contained(own, other) >= 0.5 for other in settled):
                 yield from _clean(house, [entry.text])
         else:
-            settled.append(sense(entry.text))
+            settled.append(features(entry.text))
 
 
 def _lately(house: House, days: int) -> Iterator[tuple[date, str, LogLine]]:

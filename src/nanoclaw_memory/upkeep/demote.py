@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from nanoclaw_memory.retrieval import similarity as likeness
+from nanoclaw_memory.statements import source_date
 from nanoclaw_memory.store.mentions import MentionTable
 from nanoclaw_memory.types import Proposal
 from nanoclaw_memory.upkeep import page
@@ -92,7 +92,7 @@ def _cheapest(house: House, items: list[LogBlock]) -> list[tuple[LogBlock, float
     weighed = []
     for item in items:
         said = page.says(item)
-        dated = likeness.date_of(said)
+        dated = source_date(said)
         asked = sum(uses.get(("MEMORY.md", item.start + 1 + n), 0) for n in range(len(item.lines)))
         value = importance.get(said, A_PERSONS) + A_USE * min(asked, 4)
         age = max((house.today - dated).days, 0) if dated else 0

@@ -10,7 +10,7 @@ from datetime import date, timedelta
 import msgspec
 
 from nanoclaw_memory.errors import FileProblem
-from nanoclaw_memory.retrieval.similarity import alike, sense
+from nanoclaw_memory.statements import features, same_statement
 from nanoclaw_memory.store.mentions import MentionTable
 from nanoclaw_memory.text import content_words, fingerprint, one_line
 from nanoclaw_memory.upkeep.context import House
@@ -115,18 +115,18 @@ def _sound(line: Line, routine: set[str]) -> bool:
 
 def _groups(lines: list[Line]) -> list[list[Line]]:
     """Lines that say the same in whatever words, together."""
-    senses = [sense(line.text) for line in lines]
+    read = [features(line.text) for line in lines]
     holders: dict[str, list[int]] = defaultdict(list)
-    for number, one in enumerate(senses):
+    for number, one in enumerate(read):
         for word in one.stems:
             holders[word].append(number)
     group_of = list(range(len(lines)))
-    for number, one in enumerate(senses):
+    for number, one in enumerate(read):
         # A word in every other line tells nothing, and would make this quadratic.
         telling = [word for word in one.stems if len(holders[word]) <= 60]
         shared = Counter(other for word in telling for other in holders[word] if other > number)
         for other, count in shared.items():
-            if count * 2 >= len(telling) and alike(one, senses[other]):
+            if count * 2 >= len(telling) and same_statement(one, read[other]):
                 _join(group_of, number, other)
     groups: dict[int, list[Line]] = defaultdict(list)
     for number, line in enumerate(lines):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from nanoclaw_memory import statements
 from nanoclaw_memory.clock import Clock
 from nanoclaw_memory.conversations.archive import archive, archives, unarchived
 from nanoclaw_memory.entries import migrate, rules
@@ -45,7 +46,7 @@ class Intake(msgspec.Struct):
         ledger = self.entries.ledger
         # Wordings that a merge replaced, and texts that were deleted: the log knows their fingerprints.
         wordings = "SELECT e.type, m.content FROM merges m JOIN entries e ON e.id = m.entry_id"
-        self._before = {(kind, rules.text_key(text)) for kind, text in ledger.db.query(wordings)}
+        self._before = {(kind, statements.text_key(text)) for kind, text in ledger.db.query(wordings)}
         self._gone = {
             (str(record.get("type")), str(record.get("text")))
             for record in ledger.audit_log.records()
@@ -63,7 +64,7 @@ class Intake(msgspec.Struct):
             self.unplaced.append(f"{one.source}: {error.message}")
             return
         text = secrets.mask(draft.content)[0] if ledger.settings.privacy.redact_secrets else draft.content
-        key = (one.type, rules.text_key(text))
+        key = (one.type, statements.text_key(text))
         if (
             key in self._before
             or (one.type, fingerprint(text)) in self._gone

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nanoclaw_memory.intake.suspicion import suspicions
 from nanoclaw_memory.lessons.maturity import days, ripe
-from nanoclaw_memory.retrieval import similarity as likeness
+from nanoclaw_memory.statements import features, restates
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Lesson
 from nanoclaw_memory.upkeep import page
@@ -21,13 +21,13 @@ def metabolize(house: House, dry_run: bool = False) -> Done:
         return Done()
     found = ripe(house.lessons.all(("active",)), house.clock.now())
     soul = house.page(PAGE)
-    known = [likeness.sense(page.says(item)) for item in page.items(soul)]
+    known = [features(page.says(item)) for item in page.items(soul)]
     proposed, notes = 0, []
     for lesson in found:
         said = _principle(lesson)
         if reasons := suspicions(said):
             notes.append(f"lesson {lesson.id} is not proposed: {', '.join(reasons)}")
-        elif any(likeness.says_already(other, likeness.sense(said)) for other in known):
+        elif any(restates(other, features(said)) for other in known):
             notes.append(f"lesson {lesson.id} is not proposed: {PAGE} says it already")
         elif dry_run:
             proposed += house.proposals.find("lesson", _key(lesson)) is None

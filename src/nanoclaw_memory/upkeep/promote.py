@@ -9,8 +9,15 @@ import msgspec
 from nanoclaw_memory.graph.extract import Manner, extract
 from nanoclaw_memory.intake import secrets
 from nanoclaw_memory.intake.suspicion import suspicions
-from nanoclaw_memory.retrieval import similarity as likeness
-from nanoclaw_memory.retrieval.similarity import sense
+from nanoclaw_memory.statements import (
+    contradiction,
+    extends,
+    features,
+    restates,
+    same_statement,
+    source_date,
+    without_date,
+)
 from nanoclaw_memory.store.key_normalisation import slot_of
 from nanoclaw_memory.store.names import fold
 from nanoclaw_memory.text import plural
@@ -74,17 +81,17 @@ def _fresh(
     house: House, text: str, candidates: list[Candidate], past: list[Proposal]
 ) -> tuple[list[Candidate], list[str]]:
     """Candidates that are new: not in MEMORY.md, not proposed before, not given up since, not suspicious."""
-    known = [sense(page.says(item)) for item in page.items(text)]
+    known = [features(page.says(item)) for item in page.items(text)]
     notes_before = [str(note) for one in past for note in one.payload.get("notes", ())]
     exact = {note.casefold() for note in notes_before}
-    offered = [sense(note) for note in notes_before]
+    offered = [features(note) for note in notes_before]
     notes: list[str] = []
     fresh: list[Candidate] = []
     for one in candidates:
-        own = sense(one.text)
-        if one.text.casefold() in exact or any(likeness.says_already(other, own) for other in known):
+        own = features(one.text)
+        if one.text.casefold() in exact or any(restates(other, own) for other in known):
             continue
-        if any(likeness.alike(other, own) for other in offered) or _forgotten(house, one):
+        if any(same_statement(other, own) for other in offered) or _forgotten(house, one):
             continue
         if reasons := suspicions(one.text):
             notes.append(f"{one.sources[0]} is not proposed: {', '.join(reasons)}")
@@ -102,7 +109,7 @@ def _fresh(
 def _given_up(one: Candidate, others: list[Candidate]) -> Candidate | None:
     """A newer candidate that cannot hold beside this one."""
     for other in others:
-        if other.best.day > one.best.day and likeness.disagree(sense(one.text), sense(other.text)):
+        if other.best.day > one.best.day and contradiction(features(one.text), features(other.text)):
             return other
     return None
 
@@ -158,17 +165,17 @@ def _propose(house: House, text: str, draft: Draft) -> bool:
 
 def _beside(text: str, new: str) -> tuple[str, str]:
     """The line of MEMORY.md that cannot stand beside a new one, and why; empty when all can."""
-    own, slots = sense(new), _slots(new)
+    own, slots = features(new), _slots(new)
     for item in page.items(text):
         said = page.says(item)
-        known = sense(said)
+        known = features(said)
         other = _slots(said)
         for slot in slots.keys() & other.keys():
             if slots[slot] != other[slot]:
                 return said, f"there it is {other[slot]}, here {slots[slot]}"
-        if reason := likeness.disagree(known, own):
+        if reason := contradiction(known, own):
             return said, reason
-        if likeness.extends(known, own):
+        if extends(known, own):
             return said, "the new line says the same and more"
     return "", ""
 
@@ -177,20 +184,20 @@ def _slots(text: str) -> dict[tuple[str, str], str]:
     """The facts that a line says plainly, by entity and key."""
     return {
         (fold(saying.a), slot_of(saying.b)): saying.c
-        for saying in extract(f"- {likeness.without_date(text)}", Manner())
+        for saying in extract(f"- {without_date(text)}", Manner())
         if saying.kind == "fact" and not saying.several
     }
 
 
 def _withdraw_settled(house: House, text: str, past: list[Proposal]) -> int:
     """Close open promotions that MEMORY.md says by now, and take back those whose lines are gone everywhere."""
-    known = [sense(page.says(item)) for item in page.items(text)]
+    known = [features(page.says(item)) for item in page.items(text)]
     gone = 0
     for one in past:
         if one.status != "open":
             continue
-        own = sense(str(one.payload["text"]))
-        if any(likeness.says_already(other, own) for other in known):
+        own = features(str(one.payload["text"]))
+        if any(restates(other, own) for other in known):
             house.proposals.decide(one.id, True, house.moment())
             gone += 1
         elif not _still_logged(house, one) or _outdated(house, one):
@@ -200,7 +207,7 @@ def _withdraw_settled(house: House, text: str, past: list[Proposal]) -> int:
 
 def _outdated(house: House, proposal: Proposal) -> bool:
     """Whether the graph has a newer value than any line of a proposal."""
-    day = likeness.date_of(str(proposal.payload["text"]))
+    day = source_date(str(proposal.payload["text"]))
     notes = [str(note) for note in proposal.payload.get("notes", ())]
     return day is not None and any(house.outdated(note, day) for note in notes)
 

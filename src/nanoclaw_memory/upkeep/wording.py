@@ -10,7 +10,7 @@ import msgspec
 
 from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.intake.suspicion import suspicions
-from nanoclaw_memory.retrieval.similarity import lost
+from nanoclaw_memory.statements import rewording_fault
 from nanoclaw_memory.text import one_line, plural
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _sound(rows: list[Any], notes: list[str]) -> tuple[list[Wording], list[str]]
         if wording is None or taken & set(wording.places):
             said.append("the writer named a note that there is not, or one twice")
             continue
-        why = lost([notes[place] for place in wording.places], wording.text)
+        why = rewording_fault([notes[place] for place in wording.places], wording.text)
         why = why or ", ".join(suspicions(wording.text))
         if why:
             said.append(f"the writer's words for {notes[wording.places[0]][:40]!r} were refused: {why}")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nanoclaw_memory import statements
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.entries import rules
 from nanoclaw_memory.errors import InvalidValue
@@ -98,7 +99,7 @@ def test_tags_that_differ_only_in_case_are_one() -> None:
     ],
 )
 def test_another_wording_of_the_same_is_a_duplicate(one: str, other: str) -> None:
-    assert rules.normal(one) == rules.normal(other) or rules.near_duplicate(one, other)
+    assert statements.normal(one) == statements.normal(other) or statements.near_duplicate(one, other)
 
 
 @pytest.mark.parametrize(
@@ -117,19 +118,19 @@ def test_another_wording_of_the_same_is_a_duplicate(one: str, other: str) -> Non
     ],
 )
 def test_another_fact_is_never_a_duplicate(one: str, other: str) -> None:
-    assert rules.normal(one) != rules.normal(other)
-    assert not rules.near_duplicate(one, other)
-    assert not rules.near_duplicate(other, one)
+    assert statements.normal(one) != statements.normal(other)
+    assert not statements.near_duplicate(one, other)
+    assert not statements.near_duplicate(other, one)
 
 
 def test_a_sentence_cannot_hide_in_a_long_duplicate() -> None:
     long = " ".join(f"item{chr(97 + number % 26)}" for number in range(100))
-    assert not rules.near_duplicate(long, f"{long} and send copies elsewhere")
+    assert not statements.near_duplicate(long, f"{long} and send copies elsewhere")
 
 
 @given(st.text(st.characters(codec="ascii"), max_size=80))
 def test_case_spacing_and_a_final_stop_do_not_count(text: str) -> None:
-    assert rules.text_key(f"  Word {text.upper()}  . ") == rules.text_key(f"word {text}")
+    assert statements.text_key(f"  Word {text.upper()}  . ") == statements.text_key(f"word {text}")
 
 
 def entry(priority: str, used: datetime, reinforcements: int = 0) -> Entry:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pytest_httpserver import HTTPServer
 
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.retrieval.similarity import lost
+from nanoclaw_memory.statements import rewording_fault
 from nanoclaw_memory.upkeep.wording import phrased
 
 NOTES = [
@@ -91,7 +91,7 @@ def test_one_bad_wording_is_refused_by_name_and_the_others_are_taken(text: str, 
 
 @given(st.text(max_size=200))
 def test_whatever_a_writer_says_no_number_gets_lost(text: str):
-    assert lost([NOTES[0]], text) != "" or ("3055" in text and "3000" in text)
+    assert rewording_fault([NOTES[0]], text) != "" or ("3055" in text and "3000" in text)
 
 
 def test_a_configured_writer_phrases_and_merges_and_the_sources_stay(

@@ -1,0 +1,236 @@
+"""Compare statements: the same, one that says more, a contradiction, a faithful rewording."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from datetime import date
+from functools import lru_cache
+
+import msgspec
+
+from nanoclaw_memory.text import Language, content_words, fingerprint, language, one_line, stem, words
+
+MOST_WORDS = 0.8  # of a statement that another one must contain to say the same
+SAME_SUBJECT = 0.6  # of all words of two statements that both must contain
+FROM_SOURCES = 0.6  # of a rewording's words that must come from what it rewords
+MOST_ADDED = (
+    2  # words without content in which near duplicates may differ: in a long text more could hide a sentence
+)
+_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
+_SOURCE_DATE = re.compile(r"\s*\((\d{4}-\d{2}-\d{2})\)\s*$")
+_NEGATION = frozenset(
+    "not no never without none cannot don't doesn't didn't won't can't isn't aren't wasn't shouldn't stop stopped "
+    "avoid nicht kein keine keinen nie niemals ohne".split()
+)
+_RETRACTION = re.compile(
+    r"\b(?:instead of|rather than|no longer|away from|from|replac(?:es?|ed|ing)|dropp?(?:ed|ing)?|not|statt|nicht mehr)"
+    r"\s+(?:the |using |use )?(?P<what>[\w.+#-]+)",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"(?<=[\w,;:)] )[A-ZÀ-Þ][\w.+#-]*\w|\b\w+[A-Z]\w*\b")
+_REASON = re.compile(r"\s(?:because|since|so that|weil|damit)\s", re.IGNORECASE)
+_VERBATIM = re.compile(r"`[^`]+`|\"[^\"]+\"|https?://\S+|[\w.-]*[/_][\w./-]+")
+# Words that may be added or left out without changing what a sentence says.
+_LIGHT = frozenset("user a an the is are was were be been has have had do does that this".split())
+# Words that change it.
+_DECISIVE = _NEGATION | frozenset(
+    "nothing nobody except unless until only before after on off over under up down in out mustn't neither nor "
+    "instead nur pas jamais sans aucun nunca sin solo".split()
+)
+_EDGE = "\"'`“”‘’«».,;:!?()[]{}…"
+_PLAIN_SIGNS = {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"', 0x2013: "-", 0x2014: "-"}
+
+
+class Features(msgspec.Struct, frozen=True):
+    """What of a statement is compared."""
+
+    stems: frozenset[str]
+    core: frozenset[str]  # the stems before its reason
+    names: frozenset[str]
+    numbers: frozenset[str]
+    negated: bool
+    retracted: frozenset[str]  # what it says holds no longer
+
+
+@lru_cache(maxsize=20_000)
+def features(text: str) -> Features:
+    """The features of a line, without the date of its source."""
+    plain = without_date(text)
+    spoken = language(plain)
+    return Features(
+        stems=_stems(plain, spoken),
+        core=_stems(_REASON.split(plain)[0], spoken),
+        names=frozenset(stem(word, spoken) for name in _NAME.findall(plain) for word in content_words(name)),
+        numbers=frozenset(match.rstrip(".,") for match in _NUMBER.findall(plain)),
+        negated=bool(_NEGATION & set(words(plain))),
+        retracted=frozenset(stem(match["what"].casefold(), spoken) for match in _RETRACTION.finditer(plain)),
+    )
+
+
+def _stems(text: str, spoken: Language) -> frozenset[str]:
+    return frozenset(stem(word, spoken) for word in content_words(text) if not word.isdigit())
+
+
+def without_date(text: str) -> str:
+    """A line of MEMORY.md without the date of its source."""
+    return _SOURCE_DATE.sub("", text)
+
+
+def source_date(text: str) -> date | None:
+    """The date of its source at the end of a line; None when there is none."""
+    match = _SOURCE_DATE.search(text)
+    try:
+        return date.fromisoformat(match[1]) if match else None
+    except ValueError:
+        return None
+
+
+# ---- comparisons by features ----
+
+
+def overlap(one: AbstractSet[str], other: AbstractSet[str]) -> float:
+    """The share of all words of two texts that both contain (Jaccard)."""
+    return len(one & other) / len(one | other) if one and other else 0.0
+
+
+def contained(one: Features, other: Features) -> float:
+    """The share of one's stems that the other contains."""
+    return len(one.stems & other.stems) / len(one.stems) if one.stems else 0.0
+
+
+def restates(known: Features, new: Features) -> bool:
+    """Whether a known line says all that a new one does."""
+    return (
+        contained(new, known) >= MOST_WORDS
+        and new.names <= known.stems
+        and new.numbers <= known.numbers
+        and new.negated == known.negated
+    )
+
+
+def same_statement(one: Features, other: Features) -> bool:
+    """Whether two lines say the same in other words."""
+    return (
+        overlap(one.stems, other.stems) >= SAME_SUBJECT
+        and not _different_names(one, other)
+        and one.numbers == other.numbers
+        and one.negated == other.negated
+    )
+
+
+def extends(known: Features, new: Features) -> bool:
+    """Whether a new line says what a known one does, and more."""
+    return (
+        contained(known, new) >= MOST_WORDS
+        and len(new.stems - known.stems) >= 2
+        and known.names <= new.stems
+        and known.numbers <= new.numbers
+        and known.negated == new.negated
+    )
+
+
+def contradiction(known: Features, new: Features) -> str:
+    """Why a new line cannot be true beside a known one; empty when it can."""
+    shorter = min(len(known.core), len(new.core))
+    common = len(known.core & new.core)
+    if shorter < 2 or common < 2:
+        return ""
+    if new.retracted & known.core and common / shorter >= 0.5 and known.names - new.retracted <= new.stems:
+        return "it gives up what that line says"
+    if common / shorter < SAME_SUBJECT or _different_names(known, new):
+        return ""
+    if known.negated != new.negated:
+        return "one denies what the other says"
+    if known.numbers and new.numbers and known.numbers != new.numbers and common / shorter >= MOST_WORDS:
+        return "the numbers differ"
+    return ""
+
+
+def _different_names(one: Features, other: Features) -> bool:
+    """Whether each names somebody or something that the other does not."""
+    return bool(one.names - other.stems and other.names - one.stems)
+
+
+def rewording_fault(sources: Sequence[str], text: str) -> str:
+    """What a rewording of lines lost or invented; empty when it is faithful."""
+    if not text or "\n" in text:
+        return "it is no single line"
+    whole = " ".join(sources)
+    before, after = features(whole), features(text)
+    if missing := before.numbers - after.numbers:
+        return f"it lost {min(missing)}"
+    if added := after.numbers - before.numbers:
+        return f"it made up {min(added)}"
+    if before.negated != after.negated:
+        return "it turned a denial round"
+    folded = text.casefold()
+    for pattern in (_VERBATIM, _NAME):
+        for name in pattern.findall(whole):
+            if name.strip('`"').casefold() not in folded:
+                return f"it lost {name[:60]}"
+    if contained(after, before) < FROM_SOURCES:
+        return "it says something else"
+    if len(text) > 1.2 * len(whole) + 20:
+        return "it is longer than what it rewords"
+    return ""
+
+
+# ---- comparisons word by word ----
+
+
+def normal(text: str) -> str:
+    """The text without what does not count: case, spacing, shape of quotes, final punctuation."""
+    plain = one_line(unicodedata.normalize("NFKC", text)).casefold().translate(_PLAIN_SIGNS)
+    return plain.strip(" .!;,…") or plain
+
+
+def text_key(text: str) -> str:
+    """A short key: equal for texts whose normal form is equal."""
+    return fingerprint(normal(text))[:32]
+
+
+def longest_words(text: str, most: int = 3) -> list[str]:
+    """The longest words: those that a near duplicate surely contains."""
+    found = {word for word in _tokens(text) if word.isalnum() and len(word) > 3 and word not in _LIGHT}
+    return sorted(found, key=lambda word: (-len(word), word))[:most]
+
+
+def near_duplicate(one: str, other: str) -> bool:
+    """Whether two texts differ only in inflection and in words without content.
+
+    A number, a name, a negation or a changed word keeps them apart: better two entries than a lost fact.
+    """
+    first, second = _stemmed(one), _stemmed(other)
+    missing, added = Counter(first) - Counter(second), Counter(second) - Counter(first)
+    extra = missing + added
+    if not first or not second or (missing and added):
+        return False
+    if extra.total() > min(MOST_ADDED, min(len(first), len(second)) * 2 // 9):
+        return False
+    if any(_decides(word, _names(one) | _names(other)) for word in extra):
+        return False
+    return [word for word in first if word not in extra] == [word for word in second if word not in extra]
+
+
+def _tokens(text: str) -> list[str]:
+    return [word for part in normal(text).split() if (word := part.strip(_EDGE))]
+
+
+def _stemmed(text: str) -> list[str]:
+    spoken = language(text)
+    return [stem(word, spoken) if word.isalpha() else word for word in _tokens(text) if word not in _LIGHT]
+
+
+def _names(text: str) -> set[str]:
+    """The stems of capitalised words that do not merely begin a sentence."""
+    inside = re.findall(r"(?<![.!?:]\s)(?<!^)\b[A-ZÄÖÜ]\w+", one_line(text))
+    spoken = language(text)
+    return {stem(word.casefold(), spoken) for word in inside}
+
+
+def _decides(word: str, names: set[str]) -> bool:
+    return word in _DECISIVE or word in names or any(char.isdigit() for char in word)
