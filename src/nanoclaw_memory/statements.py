@@ -35,7 +35,7 @@ _NAME = re.compile(r"(?<=[\w,;:)] )[A-ZÀ-Þ][\w.+#-]*\w|\b\w+[A-Z]\w*\b")
 _REASON = re.compile(r"\s(?:because|since|so that|weil|damit)\s", re.IGNORECASE)
 _VERBATIM = re.compile(r"`[^`]+`|\"[^\"]+\"|https?://\S+|[\w.-]*[/_][\w./-]+")
 # Words that may be added or left out without changing what a sentence says.
-_LIGHT = frozenset("user a an the is are was were be been has have had do does that this".split())
+_LIGHT = frozenset("user a an the that this".split())
 # Words that change it.
 _DECISIVE = _NEGATION | frozenset(
     "nothing nobody except unless until only before after on off over under up down in out mustn't neither nor "

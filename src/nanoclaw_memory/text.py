@@ -16,6 +16,7 @@ _HIDDEN = re.compile(
     r"[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 _SPACES = re.compile(r"\s+")
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[.!?…][\"'”)])\s+|(?<=[。！？])\s*|\n+")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
 
 STOP_WORDS = frozenset(
@@ -29,10 +30,10 @@ STOP_WORDS = frozenset(
         "which while who whom whose why will with would you your yours yourself yourselves "
     ).split()
 )
-# Frequent German words that are no English ones.
+_ENGLISH = STOP_WORDS - set("also am an do her hers in so was".split())  # those are German too
 _GERMAN = frozenset(
-    "aber alle als am auch auf aus bei bin bis bitte da damit dann das dass dein deine dem den der des dich "
-    "dir doch du durch ein eine einem einen einer eines er es euch für ganz geht gibt habe haben hat ich ihm "
+    "aber alle als auch auf aus bei bin bis bitte da damit dann das dass dein deine dem den der des dich "
+    "die dir doch du durch ein eine einem einen einer eines er es euch für ganz geht gibt habe haben hat ich ihm "
     "ihn ihr ihre im immer ist jede jeden jeder jetzt kann kein keine keinen mein meine meinem meinen meiner "
     "mich mir mit muss müssen nach nein nicht nichts nie noch nur ob oder ohne schon sehr sein seine sich sie "
     "sind soll sollen sollte statt um und uns unser unsere unter vom von vor warum weil wenn werden wie wieder "
@@ -60,10 +61,15 @@ def content_words(text: str) -> list[str]:
     return [word for word in words(text) if word not in STOP_WORDS]
 
 
+def sentences(text: str) -> list[str]:
+    """The sentences of `text`, with their punctuation; a line break ends one too."""
+    return [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
+
+
 def language(text: str) -> Language:
     """The language whose stemmer suits the text: German when its frequent words outnumber the English ones."""
     found = set(words(text))
-    return "german" if len(found & _GERMAN) > len(found & STOP_WORDS) else "english"
+    return "german" if len(found & _GERMAN) > len(found & _ENGLISH) else "english"
 
 
 @functools.lru_cache(maxsize=50_000)

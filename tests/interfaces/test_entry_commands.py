@@ -116,3 +116,12 @@ def test_global_options_work_behind_a_command_that_has_commands(ready: Ncm) -> N
     assert ready("audit", "--json").json["ok"] is True
     assert ready("audit", "verify", "--json").json["verified"] is True
     assert ready("--json", "entries", "render").json == {"ok": True, "written": [], "left": []}
+
+
+def test_another_form_of_its_words_is_the_same_entry(ncm):
+    ncm("init")
+    ncm("entries", "store", "We keep the database in Berlin", "--type", "fact")
+    again = ncm("entries", "store", "We keep the databases in Berlin", "--type", "fact", "--json").json
+    assert again["deduplicated"]
+    other = ncm("entries", "store", "We keep the databases in Oslo", "--type", "fact", "--json").json
+    assert not other["deduplicated"]

@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nanoclaw_memory.text import content_words, fingerprint, language, one_line, slug, stem, stems, words
+from nanoclaw_memory.text import (
+    content_words,
+    fingerprint,
+    language,
+    one_line,
+    sentences,
+    slug,
+    stem,
+    stems,
+    words,
+)
 
 ANY = st.text(st.characters(exclude_categories=()))
 
@@ -79,3 +89,20 @@ def test_german_forms_have_one_stem_where_the_text_is_german():
 )
 def test_a_text_that_is_not_recognisably_german_is_stemmed_as_english(text):
     assert language(text) == "english"
+
+
+def test_a_sentence_ends_at_its_mark_or_line_break_and_keeps_its_mark_and_quotes():
+    text = 'He said "Stop." Version 3.11 runs on api.example!  Why?\nNext line\n\n今日は雨。明日は晴れ。'
+    assert sentences(text) == [
+        'He said "Stop."',
+        "Version 3.11 runs on api.example!",
+        "Why?",
+        "Next line",
+        "今日は雨。",
+        "明日は晴れ。",
+    ]
+
+
+@given(ANY)
+def test_sentences_lose_nothing_but_space(text):
+    assert "".join("".join(sentences(text)).split()) == "".join(text.split())

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from nanoclaw_memory.clock import moment_of
-from nanoclaw_memory.text import one_line
+from nanoclaw_memory.text import one_line, sentences
 from nanoclaw_memory.types import Exchange
 
 MOST = 15
@@ -66,7 +66,7 @@ def find(exchanges: Sequence[Exchange], now: datetime) -> list[Anchor]:
     for one in exchanges:
         if now - moment_of(one.timestamp) > LIFETIME:
             continue
-        for sentence in re.split(r"(?<=[.!?])\s+|\n", one.user_message[:4_000]):
+        for sentence in sentences(one.user_message[:4_000]):
             kind = _kind(sentence)
             if kind:
                 found.append(Anchor(*kind, one_line(sentence)[:MAX_TEXT], one.timestamp))

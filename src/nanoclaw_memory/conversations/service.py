@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
@@ -11,7 +10,7 @@ from nanoclaw_memory.conversations.spool import MAX_TEXT, Spool, SpooledExchange
 from nanoclaw_memory.errors import NotFound
 from nanoclaw_memory.store.exchanges import Exchanges, Sight
 from nanoclaw_memory.store.keywords import terms_of
-from nanoclaw_memory.text import one_line
+from nanoclaw_memory.text import one_line, sentences
 from nanoclaw_memory.types import (
     Archived,
     Exchange,
@@ -181,15 +180,15 @@ def excerpt(text: str, wanted: set[str], limit: int) -> str:
     plain = one_line(text)
     if len(plain) <= limit:
         return plain
-    sentences = re.split(r"(?<=[.!?])\s+", plain)
-    best = max(range(len(sentences)), key=lambda n: (_overlap(sentences[n], wanted), -n))
-    chosen = sentences[best]
+    parts = sentences(plain)
+    best = max(range(len(parts)), key=lambda n: (_overlap(parts[n], wanted), -n))
+    chosen = parts[best]
     before, after = best - 1, best + 1
     while True:
-        if after < len(sentences) and len(chosen) + len(sentences[after]) < limit:
-            chosen, after = f"{chosen} {sentences[after]}", after + 1
-        elif before >= 0 and len(chosen) + len(sentences[before]) < limit:
-            chosen, before = f"{sentences[before]} {chosen}", before - 1
+        if after < len(parts) and len(chosen) + len(parts[after]) < limit:
+            chosen, after = f"{chosen} {parts[after]}", after + 1
+        elif before >= 0 and len(chosen) + len(parts[before]) < limit:
+            chosen, before = f"{parts[before]} {chosen}", before - 1
         else:
             break
     cut = chosen if len(chosen) <= limit else chosen[: limit - 1].rsplit(" ", 1)[0] + "…"

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import msgspec
 
+from nanoclaw_memory.text import sentences
+
 THRESHOLD = 0.6
-EXPLICIT = 0.8  # from here on a single correction makes a lesson
 MOST_CHARS = 8_000
 MOST_SENTENCES = 60
 _FENCE = re.compile(r"(```|~~~).*?(?:\1|\Z)", re.DOTALL)
@@ -23,7 +24,6 @@ _QUOTE = re.compile(
 _TRACE = re.compile(
     r"^Traceback \(.*?(?=\n\S|\Z)|^\w*(?:Error|Exception|Warning): .*$", re.MULTILINE | re.DOTALL
 )
-_SENTENCE = re.compile(r"(?<=[.!?…])[\"'”]?\s+|\n+")
 _ONLY_NO = re.compile(r"(?:no+|nope|nah|nein|actually,? no)[.!]*\Z", re.IGNORECASE)
 
 
@@ -34,11 +34,6 @@ class Correction(msgspec.Struct, frozen=True):
     kind: str
     weight: float
     language: str
-
-    @property
-    def explicit(self) -> bool:
-        """Whether it leaves no doubt."""
-        return self.weight >= EXPLICIT
 
 
 class _Rule(msgspec.Struct, frozen=True):
@@ -94,8 +89,8 @@ def _sentences(message: str) -> list[tuple[str, str]]:
         text = pattern.sub("\n", text)
     pairs: list[tuple[str, str]] = []
     pending = ""
-    for sentence in _SENTENCE.split(text)[:MOST_SENTENCES]:
-        said = f"{pending}{sentence.strip()}"
+    for sentence in sentences(text)[:MOST_SENTENCES]:
+        said = f"{pending}{sentence}"
         pending = ""
         if _ONLY_NO.match(said):
             pending = f"{said.rstrip('.!')}, "  # "No. It's Friday." is one thought

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from nanoclaw_memory.lessons.corrections import Correction
-from nanoclaw_memory.text import one_line, words
+from nanoclaw_memory.text import one_line, sentences, words
 
 MAX_LESSON = 300
 MAX_TRIGGER = 200
@@ -60,8 +60,8 @@ def _said(one: Correction, message: str, found: Sequence[Correction]) -> str:
     """The sentence; a bare contradiction gives way to the sentence after it, which says what is right."""
     if one.kind != "wrong":
         return one.sentence
-    after = message.partition(one.sentence)[2].strip()
-    following = re.split(r"(?<=[.!?])\s+|\n", after, maxsplit=1)[0] if after else ""
+    after = message.partition(one.sentence)[2]
+    following = next(iter(sentences(after)), "")
     if any(following == other.sentence for other in found):
         return "" if len(words(one.sentence)) <= BARE else one.sentence
     return f"{one.sentence} {following}".strip() if len(following) < 200 else one.sentence

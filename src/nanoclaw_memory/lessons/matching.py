@@ -14,7 +14,6 @@ from nanoclaw_memory.types import Lesson
 NEAR = 0.34  # from here on meaning alone calls for a lesson
 FAR = 0.24  # below this a single shared word does not
 UNMEASURED = 0.7  # near, for a model of which nothing is known yet
-SAME = 0.6  # share of words from which two lessons are one
 KEY_WORDS = 3
 _WEAK = frozenset(
     "use using write writing answer answers please always never next time check make want need like put give"
@@ -88,11 +87,3 @@ def _judge(lesson: Lesson, said: set[str], cosine: float | None, reach: Reach) -
     if lesson.general:
         return Match(lesson, 0.1, "applies to every answer")
     return None
-
-
-def same(first: str, second: str) -> float:
-    """How far two lessons say the same, 0 to 1."""
-    one, other = set(telling(first)), set(telling(second))
-    if not one or not other:
-        return float(first.casefold() == second.casefold())
-    return len(one & other) / len(one | other)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -15,13 +14,12 @@ from nanoclaw_memory.retrieval import ranking
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.vectoring import Progress
 from nanoclaw_memory.store.keywords import spaced, terms_of
-from nanoclaw_memory.text import content_words, words
+from nanoclaw_memory.text import content_words, sentences, words
 from nanoclaw_memory.types import Compared
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.embedder import Embedder
 
-_SENTENCE = re.compile(r"(?<=[.!?。])\s+|\n+")
 MIN_WORDS = 4
 FEWEST = 5
 
@@ -60,9 +58,9 @@ def _pairs(index: Index, wanted: int) -> list[_Pair]:
     chosen: list[tuple[str, str]] = []
     rows = index.chunks.database.rows("SELECT text FROM chunks ORDER BY id * 2654435761 % 4294967296")
     for (text,) in rows:
-        sentences = [part.strip() for part in _SENTENCE.split(text) if len(content_words(part)) >= MIN_WORDS]
-        if sentences and len(chosen) < wanted:
-            chosen.append((text, max(sentences, key=lambda sentence: len(set(content_words(sentence))))))
+        long = [part for part in sentences(text) if len(content_words(part)) >= MIN_WORDS]
+        if long and len(chosen) < wanted:
+            chosen.append((text, max(long, key=lambda sentence: len(set(content_words(sentence))))))
     common = Counter(word for text, _ in chosen for word in set(content_words(text)))
     return [_Pair(text, _vague(sentence, common)) for text, sentence in chosen]
 

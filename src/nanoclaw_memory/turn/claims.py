@@ -10,11 +10,11 @@ import msgspec
 
 from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.lessons.matching import telling
+from nanoclaw_memory.text import sentences
 from nanoclaw_memory.types import Exchange
 
 ENOUGH = 0.6  # share of a claim's words that one place must hold to support it
 MOST_CLAIMS = 5
-_SENTENCE = re.compile(r"[^.!?\n]+")
 _MEMORY = re.compile(
     r"\b(?:(?:as|like) (?:you|we) (?:told|said|mentioned|asked|explained|discussed|agreed|decided)(?: me)?(?: earlier|"
     r" before| already| yesterday| last \w+)*|you (?:told me|mentioned|once said)(?: earlier| before| that)*|"
@@ -46,26 +46,26 @@ class Claim(msgspec.Struct, frozen=True):
 def memories(answer: str) -> Iterator[Claim]:
     """Claims to remember something the person said."""
     number = 0
-    for sentence in _SENTENCE.findall(answer[:8_000]):
+    for sentence in sentences(answer[:8_000]):
         said = _MEMORY.search(sentence)
         if said and number < MOST_CLAIMS:
             words = telling(sentence[: said.start()] + " " + sentence[said.end() :])
             if len(words) >= 2:
                 number += 1
-                yield Claim(sentence.strip()[:200], words)
+                yield Claim(sentence.rstrip(".!?")[:200], words)
 
 
 def dated(answer: str, today: date) -> Iterator[Claim]:
     """Claims that something was said or done on a certain day."""
     number = 0
-    for sentence in _SENTENCE.findall(answer[:8_000]):
+    for sentence in sentences(answer[:8_000]):
         said = _WHEN.search(sentence)
         if said and _PAST.search(sentence) and number < MOST_CLAIMS:
             span = _days(said, today)
             words = telling(sentence[: said.start()] + " " + sentence[said.end() :])
             if span and span[1] <= today and len(words) >= 2:
                 number += 1
-                yield Claim(sentence.strip()[:200], words, *span)
+                yield Claim(sentence.rstrip(".!?")[:200], words, *span)
 
 
 def supported(claim: Claim, texts: Sequence[str]) -> bool:

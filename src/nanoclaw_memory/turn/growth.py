@@ -11,6 +11,7 @@ from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.lessons import corrections, matching, maturity
 from nanoclaw_memory.lessons.corrections import Correction
 from nanoclaw_memory.lessons.matching import UNMEASURED, Reach
+from nanoclaw_memory.statements import features, overlap, same_statement
 from nanoclaw_memory.store.lessons import NewLesson
 from nanoclaw_memory.turn import blocks, entropy
 from nanoclaw_memory.turn.context import PluginContext
@@ -149,8 +150,9 @@ class Growth(Plugin):
     def _known(self, lesson: str, private: bool) -> Lesson | None:
         """A lesson that says the same, of this kind of scope."""
         known = [one for one in self.context.lessons.all((), private) if one.private == private]
-        best = max(known, key=lambda one: matching.same(one.lesson, lesson), default=None)
-        return best if best and matching.same(best.lesson, lesson) >= matching.SAME else None
+        new = features(lesson)
+        same = [one for one in known if same_statement(features(one.lesson), new)]
+        return max(same, key=lambda one: overlap(features(one.lesson).stems, new.stems), default=None)
 
     def _embed(self) -> None:
         """Vectors of lessons that have none, where the embedder is at hand."""
@@ -170,8 +172,7 @@ class Growth(Plugin):
 
 def _about(lesson: Lesson, correction: Correction) -> bool:
     """Whether a correction is about the thing that a lesson had reminded of."""
-    own, said = set(matching.telling(lesson.lesson)), set(matching.telling(correction.sentence))
-    return bool(own & said) or matching.same(lesson.lesson, correction.sentence) >= matching.SAME
+    return not set(matching.telling(lesson.lesson)).isdisjoint(matching.telling(correction.sentence))
 
 
 def review(context: PluginContext, lesson_id: int, at: str) -> None:

@@ -13,6 +13,7 @@ from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.store.exchanges import Exchanges, Sight
 from nanoclaw_memory.store.keywords import terms_of
+from nanoclaw_memory.text import sentences
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.types import Exchange
 
@@ -44,7 +45,6 @@ _DENIAL = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w'’-]+", re.UNICODE)
 
 
@@ -212,8 +212,8 @@ def _covered(message: str, weights: Mapping[str, float], texts: Sequence[str], c
     """
     folded = [_folded(text) for text in texts]
     best = 0.0
-    sentences = _SENTENCE.split(message)[:MOST_SENTENCES]
-    for part in (message, *(sentences if len(sentences) > 1 else ())):
+    parts = sentences(message)[:MOST_SENTENCES]
+    for part in (message, *(parts if len(parts) > 1 else ())):
         whole = part is message
         own = weights if whole else {term: weights[term] for term in terms_of(part) if term in weights}
         held = max((_held(text, own) for text in folded), default=0.0)
