@@ -1,4 +1,4 @@
-"""What every Database engine promises; one class, run over each backend."""
+"""What the Database protocol promises, tested over SQLite, the only engine today."""
 
 from __future__ import annotations
 

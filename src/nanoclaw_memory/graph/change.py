@@ -15,8 +15,7 @@ from nanoclaw_memory.graph.families import Families
 from nanoclaw_memory.graph.sentence_facts import SentenceFacts
 from nanoclaw_memory.settings.sections import GraphSettings
 from nanoclaw_memory.store.facts import FactRow, FactTable, digest
-from nanoclaw_memory.store.key_normalisation import slot_of
-from nanoclaw_memory.store.names import NameTable, fold
+from nanoclaw_memory.store.names import NameTable, fold, slot_of
 from nanoclaw_memory.store.relations import RelationRow, RelationTable
 from nanoclaw_memory.store.tombstones import TombstoneTable
 from nanoclaw_memory.text import one_line

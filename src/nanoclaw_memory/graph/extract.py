@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.graph import sentences
 from nanoclaw_memory.graph.sentences import Saying
-from nanoclaw_memory.store.key_normalisation import slot_of
-from nanoclaw_memory.store.names import fold
+from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.text import one_line
 
 MAX_LINE = 2_000

@@ -18,8 +18,7 @@ from nanoclaw_memory.graph.lookup import Lookup
 from nanoclaw_memory.graph.scoring import Scoring
 from nanoclaw_memory.graph.times import end_of, start_of
 from nanoclaw_memory.store.facts import FactTable, View
-from nanoclaw_memory.store.key_normalisation import slot_of
-from nanoclaw_memory.store.names import NameTable, fold
+from nanoclaw_memory.store.names import NameTable, fold, slot_of
 from nanoclaw_memory.store.relations import RelationTable
 from nanoclaw_memory.types import Fact, GraphAnswer, GraphHit, Ingested, Scope, Upserted
 

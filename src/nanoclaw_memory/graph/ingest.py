@@ -16,9 +16,8 @@ from nanoclaw_memory.graph.masking import mask_fact
 from nanoclaw_memory.graph.sentences import Saying
 from nanoclaw_memory.graph.times import start_of
 from nanoclaw_memory.settings import Settings
-from nanoclaw_memory.store.key_normalisation import slot_of
 from nanoclaw_memory.store.mentions import MentionRow, MentionTable
-from nanoclaw_memory.store.names import fold
+from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.text import fingerprint, one_line
 from nanoclaw_memory.types import Ingested, Scope, Upserted
 from nanoclaw_memory.workspace.log import archived_day

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from nanoclaw_memory.store.key_normalisation import key_words, slot_of
+from nanoclaw_memory.store.names import key_words, slot_of
 from nanoclaw_memory.text import STOP_WORDS, stem
 
 _GENERIC = frozenset(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from nanoclaw_memory.intake.secrets import mask
-from nanoclaw_memory.store.key_normalisation import slot_of
+from nanoclaw_memory.store.names import slot_of
 
 _PASSWORDS = re.compile(
     r"\b(?:password|passwd|passwort|passphrase|passcode|pwd|kennwort|pin|puk|cvc|cvv)(?: (?:code|number|nummer))?$"

@@ -1,4 +1,4 @@
-"""The Database protocol: what a repository may ask of any engine."""
+"""The Database protocol: what a repository may ask of its engine. SQLite is the only one today."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Row = tuple[Any, ...]
 
 
 class Database(Protocol):
-    """One database. SQL is portable, with `:name` parameters; rows are plain tuples."""
+    """One database. SQL is SQLite's, with `:name` parameters; rows are plain tuples."""
 
     def query(self, sql: str, params: Params | None = None) -> list[Row]:
         """All rows of a reading statement."""
@@ -22,11 +22,11 @@ class Database(Protocol):
         ...
 
     def execute(self, sql: str, params: Params | None = None) -> int:
-        """Run one writing statement inside `transaction`; gives the number of rows changed."""
+        """Run one writing statement inside `transaction`; returns the number of rows changed."""
         ...
 
     def insert(self, sql: str, params: Params | None = None) -> int:
-        """Run one INSERT inside `transaction`; gives the new row's id."""
+        """Run one INSERT inside `transaction`; returns the new row's id."""
         ...
 
     def execute_many(self, sql: str, params: Iterable[Params]) -> None:
@@ -36,21 +36,21 @@ class Database(Protocol):
     def transaction(self, wait_ms: int | None = None) -> AbstractContextManager[None]:
         """A write transaction: all or nothing, one writer at a time over all processes; may be nested.
 
-        With `wait_ms` it gives up with StoreBusy after that time: for writes that may be left out.
+        With `wait_ms` it raises StoreBusy after that time: for writes that may be left out.
         """
         ...
 
     def match(
         self, table: str, terms: Sequence[str], limit: int, only: str = "", params: Params | None = None
     ) -> list[tuple[int, float]]:
-        """Row ids of the keyword index `table` that hold any of `terms`, best first (higher is better).
+        """Row ids of the keyword index `table` that contain any of `terms`, best first (higher is better).
 
         `only` is a condition of our own SQL on `rowid`, tested before the limit; `params` are its values.
         """
         ...
 
     def occurrences(self, table: str, term: str, most: int) -> int:
-        """How many rows of the keyword index `table` hold the term; counting stops at `most`."""
+        """How many rows of the keyword index `table` contain the term; counting stops at `most`."""
         ...
 
     @property

@@ -144,16 +144,6 @@ class Exchanges:
         sql = f"SELECT {_COLUMNS} FROM exchanges ORDER BY id LIMIT :limit"  # noqa: S608 (constant columns)
         return [_exchange(row) for row in self.database.query(sql, {"limit": limit})]
 
-    def neighbours(self, exchange_id: int) -> tuple[int, int]:
-        """The exchanges before and after one in its session; 0 where there is none."""
-        rows = self.database.query(
-            "SELECT (SELECT max(b.id) FROM exchanges b WHERE b.session_id = e.session_id AND b.id < e.id),"
-            " (SELECT min(a.id) FROM exchanges a WHERE a.session_id = e.session_id AND a.id > e.id)"
-            " FROM exchanges e WHERE e.id = :id",
-            {"id": exchange_id},
-        )
-        return (int(rows[0][0] or 0), int(rows[0][1] or 0)) if rows else (0, 0)
-
     def count(self) -> int:
         """How many exchanges there are."""
         return int(self.database.query("SELECT count(*) FROM exchanges")[0][0])

@@ -1,15 +1,16 @@
-"""Facts in their table: entity, key, value, since when, how hot, and what they were retrieved with."""
+"""Rows of facts: entity, key and value with validity and activation; what facts and relations have in common."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 
 from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.store.keywords import spaced
 from nanoclaw_memory.store.names import placeholders
+from nanoclaw_memory.store.sqlite import any_of
 from nanoclaw_memory.text import fingerprint, one_line
 from nanoclaw_memory.types import Fact
 
@@ -23,7 +24,7 @@ MAX_OF_ENTITY = 2_000
 
 
 class View(msgspec.Struct, frozen=True):
-    """What a reader may see: facts that hold at a moment, all of them or only the shared ones."""
+    """What a reader may see: facts valid at a moment, all of them or only the shared ones."""
 
     at: str
     all: bool = True
@@ -58,17 +59,115 @@ def unspaced(*texts: str) -> str | None:
     return apart if apart != whole else None
 
 
-class FactTable:
-    """The facts of one database. Writing needs an open transaction."""
+RowT = TypeVar("RowT")
+
+
+class StatementTable(Generic[RowT]):
+    """What the tables of facts and of relations have in common. Writing needs an open transaction."""
+
+    table: ClassVar[str]
+    kind: ClassVar[str]  # the kind of its mentions
+    columns: ClassVar[str]
+    words: ClassVar[tuple[str, ...]]  # the columns in the keyword index
+    identity: ClassVar[tuple[str, ...]]  # rows that are equal in these columns say the same
+    cools: ClassVar[str] = "activation > 0.01"
 
     def __init__(self, db: Database) -> None:
         self.db = db
 
-    # ---- reading ----
+    def read(self, row: Row) -> RowT:
+        """A row of `columns` as a value object."""
+        raise NotImplementedError
 
-    def get(self, fact_id: int) -> FactRow | None:
-        rows = self.db.query(f"SELECT {_COLUMNS} FROM facts WHERE id = :id", {"id": fact_id})  # noqa: S608
-        return _row(rows[0]) if rows else None
+    def get(self, number: int) -> RowT | None:
+        """One row by its id."""
+        rows = self.db.query(f"SELECT {self.columns} FROM {self.table} WHERE id = :id", {"id": number})  # noqa: S608
+        return self.read(rows[0]) if rows else None
+
+    def every(self, everything: bool) -> Iterable[RowT]:
+        """All rows, past ones too, in the order they were stored."""
+        sql = f"SELECT {self.columns} FROM {self.table} WHERE :all OR shared ORDER BY id"  # noqa: S608
+        return (self.read(row) for row in self.db.rows(sql, {"all": everything}))
+
+    def insert(self, row: Mapping[str, Any]) -> int:
+        """Store a new row; `row` has the columns' names."""
+        filled = {**row, "spaced": unspaced(*(row[name] for name in self.words))}
+        columns = ", ".join(filled)
+        marks = ", ".join(f":{name}" for name in filled)
+        return self.db.insert(f"INSERT INTO {self.table} ({columns}) VALUES ({marks})", filled)  # noqa: S608
+
+    def retire(self, number: int, moment: str, by: int | None) -> None:
+        """End the validity of a row at `moment`."""
+        sql = f"UPDATE {self.table} SET valid_to = :moment, superseded_by = :by WHERE id = :id"  # noqa: S608
+        self.db.execute(sql, {"id": number, "moment": moment, "by": by})
+
+    def extend(self, number: int, start: str) -> None:
+        """Move the start of a row's validity to `start`."""
+        sql = f"UPDATE {self.table} SET valid_from = :start WHERE id = :id"  # noqa: S608
+        self.db.execute(sql, {"id": number, "start": start})
+
+    def resource(self, number: int, before: str, source: str) -> None:
+        """Change the source of a row from `before` to `source`: the line moved."""
+        sql = f"UPDATE {self.table} SET source = :source WHERE id = :id AND source = :before"  # noqa: S608
+        self.db.execute(sql, {"id": number, "source": source, "before": before})
+
+    def reshare(self, path: str, shared: bool) -> None:
+        """Rows from a file are visible to the same scopes as the file."""
+        self.db.execute(
+            f"UPDATE {self.table} SET shared = :shared WHERE shared <> :shared"  # noqa: S608
+            " AND source LIKE :path || ':%' AND id IN"
+            " (SELECT item FROM mentions WHERE mentions.path = :path AND kind = :kind)",
+            {"path": path, "shared": int(shared), "kind": self.kind},
+        )
+
+    def delete(self, number: int) -> None:
+        """Delete a row; the one it had replaced is valid again."""
+        table = self.table
+        same = " AND ".join(f"same.{name} = {table}.{name}" for name in self.identity)
+        self.db.execute(
+            f"UPDATE {table} SET valid_to = (SELECT valid_to FROM {table} WHERE id = :id),"  # noqa: S608
+            f" superseded_by = (SELECT superseded_by FROM {table} WHERE id = :id) WHERE superseded_by = :id"
+            f" AND NOT EXISTS (SELECT 1 FROM {table} AS same WHERE {same} AND same.valid_to IS NULL)",
+            {"id": number},
+        )
+        sql = "DELETE FROM mentions WHERE kind = :kind AND item = :id"
+        self.db.execute(sql, {"kind": self.kind, "id": number})
+        self.db.execute(f"DELETE FROM {table} WHERE id = :id", {"id": number})  # noqa: S608
+
+    def bump(self, amounts: Mapping[int, float], moment: str) -> None:
+        """Raise activation and count the access."""
+        self.db.execute_many(
+            f"UPDATE {self.table} SET activation = activation + :amount, access_count = access_count + 1,"  # noqa: S608
+            " last_accessed = :moment WHERE id = :id",
+            [{"id": key, "amount": amount, "moment": moment} for key, amount in amounts.items()],
+        )
+
+    def cool(self, factor: float, after: str, before: str) -> int:
+        """Lower the activation of what was stored from `after` until `before`; permanent facts stay."""
+        return self.db.execute(
+            f"UPDATE {self.table} SET activation = max(activation * :factor, 0.01)"  # noqa: S608
+            f" WHERE {self.cools} AND created_at >= :after AND created_at < :before",
+            {"factor": factor, "after": after, "before": before},
+        )
+
+
+class FactTable(StatementTable[FactRow]):
+    """The facts of one database."""
+
+    table = "facts"
+    kind = "fact"
+    columns = _COLUMNS
+    words = ("entity", "key", "value")
+    identity = ("name", "slot", "digest")
+    cools = "permanent = 0 AND activation > 0.01"
+
+    def read(self, row: Row) -> FactRow:
+        return _row(row)
+
+    def insert(self, row: Mapping[str, Any]) -> int:
+        return super().insert({**row, "digest": digest(row["value"])})
+
+    # ---- reading ----
 
     def many(self, ids: Iterable[int], view: View) -> list[FactRow]:
         """Those of the ids that the view shows."""
@@ -108,7 +207,7 @@ class FactTable:
         return [_row(row) for row in self.db.query(sql, {**params, "after": after})]
 
     def said_on(self, source: str) -> list[FactRow]:
-        """The facts that hold and that a line, as `path:line`, says."""
+        """The valid facts that a line, as `path:line`, states."""
         path, _, line = source.rpartition(":")
         sql = (
             f"SELECT {_COLUMNS} FROM facts WHERE valid_to IS NULL AND id IN"  # noqa: S608
@@ -118,7 +217,7 @@ class FactTable:
         return [_row(row) for row in self.db.query(sql, {"path": path, "line": number})]
 
     def match(self, terms: Sequence[str], view: View, limit: int) -> list[FactRow]:
-        """Facts that hold any of the terms, best first."""
+        """Facts that contain any of the terms, best first."""
         only = f"rowid IN (SELECT id FROM facts WHERE id = facts_fts.rowid AND {_VALID})"  # noqa: S608
         found = keyword_rows(self.db, "facts_fts", terms, limit, only, view.params)
         rows = {row.fact.id: row for row in self.many(found, view)}
@@ -132,11 +231,6 @@ class FactTable:
         )
         rows = self.db.query(sql, {**view.params, "low": low, "high": high, "limit": limit})
         return [_row(row) for row in rows]
-
-    def every(self, everything: bool) -> Iterable[FactRow]:
-        """All facts, past ones too, in the order they were learnt."""
-        sql = f"SELECT {_COLUMNS} FROM facts WHERE :all OR shared ORDER BY id"  # noqa: S608
-        return (_row(row) for row in self.db.rows(sql, {"all": everything}))
 
     def linked(
         self, ids: Sequence[int], weight: float, limit: int, view: View
@@ -160,52 +254,16 @@ class FactTable:
 
     # ---- writing ----
 
-    def insert(self, row: Mapping[str, Any]) -> int:
-        """A new fact; `row` has the columns' names."""
-        filled = {**row, "digest": digest(row["value"])}
-        filled["spaced"] = unspaced(row["entity"], row["key"], row["value"])
-        columns = ", ".join(filled)
-        marks = ", ".join(f":{name}" for name in filled)
-        return self.db.insert(f"INSERT INTO facts ({columns}) VALUES ({marks})", filled)  # noqa: S608
-
-    def reshare(self, path: str, shared: bool) -> None:
-        """What a file says may be seen by as many as the file itself."""
-        self.db.execute(
-            "UPDATE facts SET shared = :shared WHERE shared <> :shared AND source LIKE :path || ':%' AND id IN"
-            " (SELECT item FROM mentions WHERE mentions.path = :path AND kind = 'fact')",
-            {"path": path, "shared": int(shared)},
-        )
-
-    def retire(self, fact_id: int, moment: str, by: int | None) -> None:
-        """The fact held until `moment`."""
-        self.db.execute(
-            "UPDATE facts SET valid_to = :moment, superseded_by = :by WHERE id = :id",
-            {"id": fact_id, "moment": moment, "by": by},
-        )
-
-    def extend(self, fact_id: int, start: str) -> None:
-        """The fact holds since `start` already."""
-        self.db.execute(
-            "UPDATE facts SET valid_from = :start WHERE id = :id", {"id": fact_id, "start": start}
-        )
-
     def confirm(self, fact_id: int, importance: float, permanent: bool, shared: int) -> None:
-        """Said again: it matters, and is known, at least as much as said now."""
+        """A known fact was repeated: raise importance, permanence and visibility, never lower them."""
         self.db.execute(
             "UPDATE facts SET importance = max(importance, :importance), shared = max(shared, :shared),"
             " permanent = max(permanent, :permanent) WHERE id = :id",
             {"id": fact_id, "importance": importance, "permanent": int(permanent), "shared": shared},
         )
 
-    def resource(self, fact_id: int, before: str, source: str) -> None:
-        """The line that says the fact moved."""
-        self.db.execute(
-            "UPDATE facts SET source = :source WHERE id = :id AND source = :before",
-            {"id": fact_id, "source": source, "before": before},
-        )
-
     def use(self) -> tuple[int, int, str]:
-        """How many facts hold, how many of them ever answered a question, and when one last did."""
+        """How many facts are valid, how many of them ever answered a question, and when one last did."""
         rows = self.db.query(
             "SELECT count(*), coalesce(sum(access_count > 0), 0), coalesce(max(last_accessed), '')"
             " FROM facts WHERE valid_to IS NULL"
@@ -229,26 +287,6 @@ class FactTable:
             params,
         )
 
-    def delete(self, fact_id: int) -> None:
-        """Erase a fact; the value it had replaced holds again."""
-        self.db.execute(
-            "UPDATE facts SET valid_to = (SELECT valid_to FROM facts WHERE id = :id),"
-            " superseded_by = (SELECT superseded_by FROM facts WHERE id = :id) WHERE superseded_by = :id"
-            " AND NOT EXISTS (SELECT 1 FROM facts AS same WHERE same.name = facts.name"
-            " AND same.slot = facts.slot AND same.digest = facts.digest AND same.valid_to IS NULL)",
-            {"id": fact_id},
-        )
-        self.db.execute("DELETE FROM mentions WHERE kind = 'fact' AND item = :id", {"id": fact_id})
-        self.db.execute("DELETE FROM facts WHERE id = :id", {"id": fact_id})
-
-    def bump(self, amounts: Mapping[int, float], moment: str) -> None:
-        """Raise activation and count the access."""
-        self.db.execute_many(
-            "UPDATE facts SET activation = activation + :amount, access_count = access_count + 1,"
-            " last_accessed = :moment WHERE id = :id",
-            [{"id": key, "amount": amount, "moment": moment} for key, amount in amounts.items()],
-        )
-
     def wire(self, ids: Sequence[int], moment: str) -> None:
         """Facts that were retrieved together are linked a little more."""
         ordered = sorted(set(ids))
@@ -260,23 +298,15 @@ class FactTable:
             [{"a": a, "b": b, "moment": moment} for n, a in enumerate(ordered) for b in ordered[n + 1 :]],
         )
 
-    def cool(self, factor: float, after: str, before: str) -> int:
-        """Lower the activation of what was learnt from `after` until `before`; permanent facts stay."""
-        return self.db.execute(
-            "UPDATE facts SET activation = max(activation * :factor, 0.01)"
-            " WHERE permanent = 0 AND activation > 0.01 AND created_at >= :after AND created_at < :before",
-            {"factor": factor, "after": after, "before": before},
-        )
-
 
 def keyword_rows(
     db: Database, table: str, terms: Sequence[str], limit: int, only: str, params: Mapping[str, Any]
 ) -> list[int]:
-    """Row ids that hold any of the terms, best first, within the posting budget; the rarest terms count first.
+    """Row ids that contain any of the terms, best first, within the posting budget; the rarest terms count first.
 
-    When every term is too common to rank, the newest rows that hold the rarest of them are given.
+    When every term is too common to rank, returns the newest rows with the rarest of them.
     """
-    counted = sorted((count, term) for term in terms if (count := _postings(db, table, term)))
+    counted = sorted((count, term) for term in terms if (count := db.occurrences(table, term, POSTINGS + 1)))
     kept: list[str] = []
     spent = 0
     for count, term in counted:
@@ -288,19 +318,28 @@ def keyword_rows(
         return [rowid for rowid, _ in db.match(table, kept, limit, only, params)]
     rows = db.query(
         f"SELECT rowid FROM {table} WHERE {table} MATCH :term AND {only} ORDER BY rowid DESC LIMIT :limit",  # noqa: S608
-        {**params, "term": _quoted(counted[0][1]), "limit": limit},
+        {**params, "term": any_of(counted[0][1:]), "limit": limit},
     )
     return [row[0] for row in rows]
 
 
-def _postings(db: Database, table: str, term: str) -> int:
-    """In how many rows a term stands, counted no further than the budget."""
-    sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH :term LIMIT :limit)"  # noqa: S608
-    return int(db.query(sql, {"term": _quoted(term), "limit": POSTINGS + 1})[0][0])
+def generation(facts: Database) -> str:
+    """A stamp that changes with every new fact, value, relation or alias, and not with activation."""
+    rows = facts.query(
+        "SELECT coalesce((SELECT max(id) FROM facts), 0), coalesce((SELECT max(id) FROM relations), 0),"
+        " coalesce((SELECT max(rowid) FROM aliases), 0)"
+    )
+    return ".".join(map(str, rows[0]))
 
 
-def _quoted(term: str) -> str:
-    return '"' + term.replace("\x00", " ").replace('"', '""') + '"'
+def all_current(facts: Database, fact_ids: Sequence[int], relation_ids: Sequence[int]) -> bool:
+    """Whether none of these was retired or deleted."""
+    for table, ids in (("facts", fact_ids), ("relations", relation_ids)):
+        numbers = ", ".join(str(int(number)) for number in ids)
+        sql = f"SELECT count(*) FROM {table} WHERE id IN ({numbers}) AND valid_to IS NULL"  # noqa: S608 (numbers)
+        if ids and facts.query(sql)[0][0] != len(set(ids)):
+            return False
+    return True
 
 
 def _row(row: Row) -> FactRow:

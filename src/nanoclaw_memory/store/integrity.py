@@ -1,14 +1,29 @@
-"""The integrity check of database files, with the next step for a damaged one."""
+"""The integrity check of database files, and the commands that repair a damaged one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nanoclaw_memory.errors import CorruptDatabase, StoreError
-from nanoclaw_memory.store.repair_hints import remedy
-from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.types import DatabaseCheck
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.store.sqlite import SqliteDatabase
+
+_REBUILT = {
+    "facts": (
+        "nanoclaw-memory graph seed{group} && nanoclaw-memory upkeep ingest{group}",
+        "what files say comes back; lessons and the list of what was forgotten do not",
+    ),
+    "entries": (
+        "nanoclaw-memory entries migrate{group}",
+        "what the domain files hold comes back; superseded entries do not",
+    ),
+    "continuity": ("nanoclaw-memory sessions archives{group}", "only archived conversations are left"),
+    "sdk": ("nanoclaw-memory db check{group}", "the SDKs' items are lost"),
+}
 
 
 def check(home: Path, group: str, databases: Iterable[SqliteDatabase]) -> list[DatabaseCheck]:
@@ -18,6 +33,8 @@ def check(home: Path, group: str, databases: Iterable[SqliteDatabase]) -> list[D
 
 def of_all_groups(home: Path) -> list[SqliteDatabase]:
     """The databases below `store/` that exist: the host's messages, and what groups have published."""
+    from nanoclaw_memory.store.sqlite import SqliteDatabase
+
     messages = home / "store" / "messages.db"
     found = [SqliteDatabase(messages, "messages")] if messages.exists() else []
     published = sorted((home / "store" / "published").glob("*.db"))
@@ -42,3 +59,62 @@ def engine() -> tuple[str, bool]:
     import apsw
 
     return apsw.sqlite_lib_version(), "ENABLE_FTS5" in apsw.compile_options
+
+
+# ---- repair ----
+
+
+def remedy(path: Path, name: str) -> str:
+    """The next step for a damaged file of the kind `name`."""
+    if path.parent.name == "store":  # the host's messages: no checkpoint of a group holds them
+        return f"stop the bot, then: {_away(path)} && {_recover(path)}"
+    if path.parent.name == "published":
+        return f"move it away: {_away(path)} && nanoclaw-memory share publish ID --group {path.stem}"
+    if path.parent.name == "corpora":
+        return f"move it away: {_away(path)} && nanoclaw-memory corpus add {path.stem} FOLDER"
+    group = _group(path)
+    if name == "index":  # everything in it comes from files
+        return f"nanoclaw-memory index --rebuild{group}"
+    if saved := _checkpoint(path):
+        return f"restore the last checkpoint that holds it: nanoclaw-memory checkpoint restore {saved}{group}"
+    rebuild, lost = _REBUILT.get(name, ("nanoclaw-memory db check{group}", "it starts empty"))
+    return f"move it away: {_away(path)} && {rebuild.format(group=group)} ({lost})"
+
+
+def _away(path: Path) -> str:
+    """The command that moves a file with its WAL out of the way; a WAL left behind would be played back."""
+    import shlex
+
+    folder = shlex.quote(str(path.parent / "damaged"))
+    return f"mkdir -p {folder} && mv {shlex.quote(str(path))}* {folder}"
+
+
+def _recover(path: Path) -> str:
+    import shlex
+
+    moved = shlex.quote(str(path.parent / "damaged" / path.name))
+    return f"sqlite3 {moved} .recover | sqlite3 {shlex.quote(str(path))}"
+
+
+def _group(path: Path) -> str:
+    root = path.parent.parent
+    return f" --group {root.name}" if root.parent.name == "groups" else ""
+
+
+def _checkpoint(path: Path) -> str:
+    """The newest checkpoint with a sound copy; empty when there is none."""
+    found = []
+    for manifest in (path.parent.parent / "workspace" / "memory" / "checkpoints").glob("[!.]*/manifest.json"):
+        try:
+            found += _sound(manifest, path.stem)
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # no checkpoint that could be restored
+    return max(found, default=("", ""))[1]
+
+
+def _sound(manifest: Path, database: str) -> list[tuple[str, str]]:
+    import json
+
+    found = json.loads(manifest.read_text(encoding="utf-8"))
+    saved = [one for one in found["databases"] if one["path"] == database and not one.get("damaged")]
+    return [(str(found["created_at"]), manifest.parent.name)] if saved else []

@@ -7,8 +7,7 @@ from typing import Any
 
 from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.store.facts import digest, unspaced
-from nanoclaw_memory.store.key_normalisation import slot_of
-from nanoclaw_memory.store.names import fold
+from nanoclaw_memory.store.names import fold, slot_of
 
 KEPT = "before_nanoclaw_"  # the old tables stay under this name, with whatever columns they had
 _TABLES = ("facts", "relations", "aliases", "co_occurrences", "growth_vectors", "vector_outcomes")

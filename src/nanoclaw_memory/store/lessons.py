@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.types import Lesson, Outcome
@@ -44,25 +45,14 @@ class Lessons:
     # ---- lessons ----
 
     def add(self, new: NewLesson, at: str) -> int:
-        """Store a lesson; gives its id."""
+        """Store a lesson; returns its id."""
         with self.database.transaction():
             return self.database.insert(
                 "INSERT INTO growth_vectors (trigger_pattern, lesson_text, principle, state, general, private,"
                 " origin, session_id, exchange_id, created_at, last_seen)"
                 " VALUES (:trigger, :lesson, :principle, :state, :general, :private,"
-                " :origin, :session, :exchange, :at, :at)",
-                {
-                    "trigger": new.trigger,
-                    "lesson": new.lesson,
-                    "principle": new.principle,
-                    "state": new.state,
-                    "general": int(new.general),
-                    "private": int(new.private),
-                    "origin": new.origin,
-                    "session": new.session_id,
-                    "exchange": new.exchange_id,
-                    "at": at,
-                },
+                " :origin, :session_id, :exchange_id, :at, :at)",
+                {**asdict(new), "at": at},
             )
 
     def update(self, lesson_id: int, **values: Any) -> None:
@@ -203,4 +193,14 @@ def _lesson(row: Row) -> Lesson:
 def _outcome(row: Row) -> Outcome:
     number, lesson_id, session, query, before, after, feedback, helped, at = row
     verdict = None if helped is None else bool(helped)
-    return Outcome(number, lesson_id, session, query, before, after, feedback, verdict, at)
+    return Outcome(
+        id=number,
+        lesson_id=lesson_id,
+        session_id=session,
+        query=query,
+        pre_entropy=before,
+        post_entropy=after,
+        feedback=feedback,
+        helped=verdict,
+        injected_at=at,
+    )

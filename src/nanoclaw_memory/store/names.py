@@ -1,4 +1,4 @@
-"""Names and aliases: which names are known, what an alias stands for, which names begin or end alike."""
+"""Names and aliases of entities, and the normal form of names and keys."""
 
 from __future__ import annotations
 
@@ -13,15 +13,27 @@ from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.types import Alias
 
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*[+#]*")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORDS = re.compile(r"[^\W_]+")
 _LAST = "\U0010ffff"
 MAX_IN = 2_000
 MAX_CHAIN = 8
 
 
 def fold(name: str) -> str:
-    """The form under which a name is known: no case, no punctuation, one space between words."""
+    """The normal form of a name: no case, no punctuation, one space between words."""
     plain = unicodedata.normalize("NFKC", name).casefold().replace("’", "'")
     return " ".join(_TOKEN.findall(plain)) or plain.strip()
+
+
+def key_words(key: str) -> list[str]:
+    """The words of a key: `dateOfBirth`, `date_of_birth` and `Date of birth` alike."""
+    return [word.casefold() for word in _WORDS.findall(_CAMEL.sub(" ", key))]
+
+
+def slot_of(key: str) -> str:
+    """The normal form of a key or predicate: its words with one space between."""
+    return " ".join(key_words(key)) or key.strip().casefold()
 
 
 def placeholders(prefix: str, values: Iterable[Any]) -> tuple[str, dict[str, Any]]:
@@ -139,7 +151,7 @@ class NameTable:
     # ---- writing ----
 
     def learn(self, label: str) -> str:
-        """Make a name known; gives its folded form."""
+        """Store a name; returns its folded form."""
         name = fold(label)
         self.db.execute(
             "INSERT INTO names (name, label, mirror) VALUES (:name, :label, :mirror) ON CONFLICT DO NOTHING",
@@ -148,7 +160,7 @@ class NameTable:
         return name
 
     def add_alias(self, alias: str, entity: str, source: str, shared: bool) -> bool:
-        """Make `alias` another name of `entity`; False when it was. A private one said in the open is shared."""
+        """Make `alias` another name of `entity`; False when it was. Given in a shared scope, it becomes shared."""
         params: dict[str, Any] = {"alias": alias, "entity": entity, "source": source, "shared": int(shared)}
         params |= {"name": self.learn(alias), "target": self.learn(entity)}
         return bool(
@@ -161,7 +173,7 @@ class NameTable:
         )
 
     def reshare(self, path: str, shared: bool) -> None:
-        """A name that a file gives may be known to as many as the file itself."""
+        """Aliases from a file are visible to the same scopes as the file."""
         self.db.execute(
             "UPDATE aliases SET shared = :shared"
             " WHERE shared <> :shared AND substr(source, 1, length(:path) + 1) = :path || ':'",
@@ -169,7 +181,7 @@ class NameTable:
         )
 
     def remove_alias(self, name: str, target: str = "") -> int:
-        """Forget what a folded alias stands for, or one of its entities."""
+        """Remove a folded alias, or only one of its entities; returns how many."""
         params = {"name": name, "target": target}
         where = f"name = :name AND (:target = '' OR target = :target) AND {self._seen}"
         gone = [
@@ -200,5 +212,5 @@ def _reach(name: str, steps: dict[str, list[str]]) -> tuple[tuple[str, ...], tup
     reached = [name]
     for current in reached:
         reached += [target for target in steps.get(current, []) if target not in reached]
-    ends = tuple(n for n in reached if not steps.get(n)) or (name,)  # a circle ends where it began
+    ends = tuple(n for n in reached if not steps.get(n)) or (name,)  # a cycle ends where it began
     return tuple(reached), ends

@@ -7,6 +7,8 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import asdict
+
 from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.text import fingerprint
@@ -36,23 +38,27 @@ class Proposals:
         """Offer a change; None when the same `key` was offered before, whatever became of it."""
         if kind not in KINDS:
             raise InvalidValue(f"kind {kind!r} is no kind of proposal", f"one of: {', '.join(KINDS)}")
-        proposal = Proposal(f"prop-{uuid.uuid4().hex[:12]}", kind, payload, why, source, diff, "open", moment)
+        proposal = Proposal(
+            id=f"prop-{uuid.uuid4().hex[:12]}",
+            kind=kind,
+            payload=payload,
+            why=why,
+            source=source,
+            diff=diff,
+            status="open",
+            created_at=moment,
+        )
         with self.db.transaction():
             if self.find(kind, key) is not None:
                 return None
             self.db.execute(
                 "INSERT INTO proposals "
                 "(id, kind, payload, why, source, diff, status, fingerprint, created_at) "
-                "VALUES (:id, :kind, :payload, :why, :source, :diff, 'open', :fingerprint, :moment)",
+                "VALUES (:id, :kind, :payload, :why, :source, :diff, :status, :fingerprint, :created_at)",
                 {
-                    "id": proposal.id,
-                    "kind": kind,
+                    **asdict(proposal),
                     "payload": json.dumps(payload, ensure_ascii=False),
-                    "why": why,
-                    "source": source,
-                    "diff": diff,
                     "fingerprint": _key(kind, key),
-                    "moment": moment,
                 },
             )
         return proposal
@@ -93,7 +99,7 @@ class Proposals:
         return proposal
 
     def take_back(self, proposal_id: str) -> int:
-        """Take an open proposal back by its id; gives whether there was one."""
+        """Delete an open proposal by its id; returns 1 if there was one."""
         with self.db.transaction():
             return self.db.execute(
                 "DELETE FROM proposals WHERE id = :id AND status = 'open'", {"id": proposal_id}
@@ -120,4 +126,14 @@ def _key(kind: str, key: str) -> str:
 
 def _proposal(row: Row) -> Proposal:
     proposal_id, kind, payload, why, source, diff, status, created, decided = row
-    return Proposal(proposal_id, kind, json.loads(payload), why, source, diff, status, created, decided)
+    return Proposal(
+        id=proposal_id,
+        kind=kind,
+        payload=json.loads(payload),
+        why=why,
+        source=source,
+        diff=diff,
+        status=status,
+        created_at=created,
+        decided_at=decided,
+    )

@@ -11,9 +11,9 @@ from typing import IO, Any
 from nanoclaw_memory import private
 from nanoclaw_memory.errors import CorruptDatabase, ReadOnlyStore, StoreBusy, StoreError
 from nanoclaw_memory.store.database import Params, Row
+from nanoclaw_memory.store.integrity import remedy
 from nanoclaw_memory.store.migrate import Adopt, Step, is_current, migrate, steps_of
 from nanoclaw_memory.store.read_only import is_writable, open_copy, open_for_reading
-from nanoclaw_memory.store.repair_hints import remedy
 
 BUSY_MS = 10_000
 _PRAGMAS = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON"
@@ -140,7 +140,7 @@ class SqliteDatabase:
         ]
 
     def scrub(self, wait_ms: int = BUSY_MS) -> bool:
-        """Leave nothing of deleted rows in the file: keyword segments, free pages and WAL are written anew.
+        """Leave nothing of deleted rows in the file: keyword segments, free pages and WAL are rewritten.
 
         False when another process still reads an older state: then its pages stay until it has finished.
         """
@@ -167,7 +167,7 @@ class SqliteDatabase:
             self._connection().execute("VACUUM INTO :target", {"target": str(target)})
 
     def load_from(self, source: Path) -> None:
-        """Take over the whole content of another file, in one transaction of this one.
+        """Replace the whole content by that of another file, in one transaction.
 
         SQLite's backup writes through the live file and its WAL, so that connections of other processes just
         see the next version; a file put in its place would leave them on the old one.
@@ -197,23 +197,12 @@ class SqliteDatabase:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep writers of all processes waiting; this thread may still write. Readers go on."""
-        import fcntl
-        import time
-
+        """Block the writers of all processes; this thread may still write. Readers are not blocked."""
         self._refuse_if_read_only()
         private.make_folder(self.path.parent)
         with open(f"{self.path}-lock", "a", opener=private.opener) as handle:
-            # With a limit: a writer that holds this lock may itself be waiting for one that our caller holds.
-            until = time.monotonic() + BUSY_MS / 1000
-            while True:
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() > until:
-                        raise self._busy() from None
-                    time.sleep(0.02)
+            # With a limit: a writer that owns this lock may itself be waiting for one that our caller owns.
+            self._lock_within(handle, BUSY_MS)
             self._holder = threading.get_ident()
             try:
                 yield
@@ -273,7 +262,7 @@ class SqliteDatabase:
         return connection
 
     def _open_unwritable(self, steps: Sequence[Step]) -> Any:
-        """What can be read where nothing can be written; what would have to change is a copy in memory."""
+        """Open a file that cannot be written; where its schema would have to change, open a copy in memory."""
 
         def prepare(copy: Any) -> None:
             migrate(copy, steps, self.path, self._adopt)
@@ -289,7 +278,7 @@ class SqliteDatabase:
         return connection
 
     def _open_for_reading(self) -> Any:
-        """The file itself; None for a damaged one that can be made anew, which cannot be put right here."""
+        """The file itself; None for a damaged one that can be rebuilt elsewhere."""
         import apsw
 
         try:
@@ -301,7 +290,7 @@ class SqliteDatabase:
 
     @property
     def _derived(self) -> bool:
-        """Whether files can make it anew: then a copy in memory may take in what changed, for as long as it lasts."""
+        """Whether it can be rebuilt from files: then a read-only one is updated as a copy in memory."""
         return self.name == "index"
 
     def _refuse_if_read_only(self) -> None:
@@ -340,7 +329,7 @@ class SqliteDatabase:
             yield
 
     def _lock_within(self, handle: IO[str], wait_ms: int) -> None:
-        """The write lock within a time limit, for writes that may be left out."""
+        """Take the write lock, or raise StoreBusy after `wait_ms`."""
         import fcntl
         import time
 
@@ -350,10 +339,8 @@ class SqliteDatabase:
                 return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if time.monotonic() > deadline:
-                    raise StoreBusy(
-                        f"{self.path.name} is being written", "try again; another process is writing"
-                    ) from None
-                time.sleep(0.001)
+                    raise self._busy(wait_ms) from None
+                time.sleep(0.002)
 
     def _begin(self, connection: Any, wait_ms: int | None) -> None:
         if wait_ms is None:
@@ -384,10 +371,9 @@ class SqliteDatabase:
     def _unusable(self, why: object) -> StoreError:
         return StoreError(f"{self.path.name} cannot be used: {why}", "check free disk space and permissions")
 
-    def _busy(self) -> StoreBusy:
-        return StoreBusy(
-            f"{self.path.name} stayed busy for {BUSY_MS // 1000} s", "try again; another process is writing"
-        )
+    def _busy(self, wait_ms: int = BUSY_MS) -> StoreBusy:
+        waited = f"stayed busy for {BUSY_MS // 1000} s" if wait_ms == BUSY_MS else "is being written"
+        return StoreBusy(f"{self.path.name} {waited}", "try again; another process is writing")
 
 
 def any_of(terms: Sequence[str]) -> str:

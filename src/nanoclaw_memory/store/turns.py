@@ -1,4 +1,4 @@
-"""What is kept about turns besides their words: entropy, signs, tool calls, injections, cached answers."""
+"""Rows about turns: entropy, warning signs, tool calls, injections, compactions, cached graph answers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
+from msgspec.structs import asdict
 
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.text import fingerprint
@@ -25,7 +26,7 @@ class Measure(msgspec.Struct, frozen=True):
 
 
 class Sign(msgspec.Struct, frozen=True):
-    """Something in an answer that does not hold."""
+    """A warning sign in an answer, such as a wrong claim or a loop."""
 
     exchange_id: int
     kind: str
@@ -43,15 +44,15 @@ class Injection(msgspec.Struct, frozen=True):
 
 
 class CachedAnswer(msgspec.Struct, frozen=True):
-    """Lines that graph memory gave, and the rows they came from."""
+    """Lines that graph memory injected, and the rows they came from."""
 
     lines: tuple[str, ...]
     facts: tuple[int, ...]
     relations: tuple[int, ...]
 
 
-class Turns:
-    """The repository of a group's turns."""
+class TurnTable:
+    """The rows about the turns of one group."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -88,11 +89,8 @@ class Turns:
         with self.database.transaction():
             self.database.execute_many(
                 "INSERT INTO signs (exchange_id, session_id, kind, detail)"
-                " VALUES (:id, :session, :kind, :detail)",
-                (
-                    {"id": sign.exchange_id, "session": session_id, "kind": sign.kind, "detail": sign.detail}
-                    for sign in signs
-                ),
+                " VALUES (:exchange_id, :session, :kind, :detail)",
+                ({**asdict(sign), "session": session_id} for sign in signs),
             )
 
     def signs(self, session_id: str, since: int) -> list[Sign]:
@@ -144,36 +142,17 @@ class Turns:
             self.database.execute_many(
                 "INSERT INTO injections (session_id, at, plugin, hits, tokens, ms, reason)"
                 " VALUES (:session, :at, :plugin, :hits, :tokens, :ms, :reason)",
-                (
-                    {
-                        "session": session_id,
-                        "at": at,
-                        "plugin": one.plugin,
-                        "hits": one.hits,
-                        "tokens": one.tokens,
-                        "ms": one.ms,
-                        "reason": one.reason,
-                    }
-                    for one in injections
-                ),
+                ({**asdict(one), "session": session_id, "at": at} for one in injections),
             )
             self.database.execute(
                 "DELETE FROM injections WHERE id <= (SELECT max(id) FROM injections) - :kept",
                 {"kept": KEPT_INJECTIONS},
             )
 
-    def last_injections(self) -> dict[str, tuple[str, int]]:
-        """For each plugin: when it last injected something, and how often among the rows kept."""
-        rows = self.database.query(
-            "SELECT plugin, max(at), count(*) FROM injections WHERE tokens > 0"
-            " GROUP BY plugin ORDER BY plugin"
-        )
-        return {row[0]: (row[1], row[2]) for row in rows}
-
     # ---- compaction ----
 
     def mark_compaction(self, session_id: str, last_id: int, at: str) -> None:
-        """From here on the model's window no longer holds what came before."""
+        """Note that the model's window no longer contains the exchanges up to `last_id`."""
         with self.database.transaction():
             self.database.execute(
                 "INSERT INTO compactions (session_id, last_id, at) VALUES (:session, :last, :at)"
@@ -191,7 +170,7 @@ class Turns:
     # ---- answers of graph memory ----
 
     def cached_answer(self, question: str, private: bool, generation: str, since: str) -> CachedAnswer | None:
-        """The answer given to this question since a moment, if the graph has not grown."""
+        """The answer to this question since a moment, if the graph has not changed."""
         rows = self.database.query(
             "SELECT answer FROM graph_answers WHERE question = :question AND private = :private"
             " AND generation = :generation AND at >= :since",

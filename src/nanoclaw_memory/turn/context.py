@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.providers.embedder import Chain, Embedded
     from nanoclaw_memory.store.exchanges import Exchanges
     from nanoclaw_memory.store.lessons import Lessons
-    from nanoclaw_memory.store.turns import Turns
+    from nanoclaw_memory.store.turns import TurnTable
 
 
 E5_UNRELATED = 0.744  # of the local model, measured by bench/lessons.py
@@ -44,10 +44,10 @@ class PluginContext(msgspec.Struct, frozen=True, dict=True):
         return Exchanges(self.database("continuity"))
 
     @cached_property
-    def turns(self) -> Turns:
-        from nanoclaw_memory.store.turns import Turns
+    def turns(self) -> TurnTable:
+        from nanoclaw_memory.store.turns import TurnTable
 
-        return Turns(self.database("continuity"))
+        return TurnTable(self.database("continuity"))
 
     @cached_property
     def lessons(self) -> Lessons:

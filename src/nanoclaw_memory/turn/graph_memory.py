@@ -8,7 +8,7 @@ from datetime import timedelta
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.graph.scoring import TIER
-from nanoclaw_memory.store.generation import all_current, generation
+from nanoclaw_memory.store.facts import all_current, generation
 from nanoclaw_memory.store.turns import CachedAnswer
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.turn import blocks

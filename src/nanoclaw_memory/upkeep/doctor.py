@@ -12,8 +12,7 @@ import msgspec
 
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.settings import Configuration
-from nanoclaw_memory.store.integrity import engine
-from nanoclaw_memory.store.repair_hints import remedy
+from nanoclaw_memory.store.integrity import engine, remedy
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Finding, Scope

@@ -18,8 +18,7 @@ from nanoclaw_memory.errors import NanoClawError, Refused
 from nanoclaw_memory.graph.change import Origin
 from nanoclaw_memory.graph.graph import KnowledgeGraph
 from nanoclaw_memory.intake import secrets
-from nanoclaw_memory.store.key_normalisation import slot_of
-from nanoclaw_memory.store.names import fold
+from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.store.phrases import FORGOTTEN
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Archived, BroughtIn, Transcript

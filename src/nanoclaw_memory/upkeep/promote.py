@@ -18,8 +18,7 @@ from nanoclaw_memory.statements import (
     source_date,
     without_date,
 )
-from nanoclaw_memory.store.key_normalisation import slot_of
-from nanoclaw_memory.store.names import fold
+from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Proposal
 from nanoclaw_memory.upkeep import page
