@@ -28,15 +28,10 @@ SAID = (
 def forgotten(memory: Memory, count: int) -> None:
     """Tombstones of 3 to 12 words, as a person's requests over years would leave them."""
     from nanoclaw_memory.store.phrases import Phrases
-    from nanoclaw_memory.store.tombstones import TombstoneTable
-    from nanoclaw_memory.workspace.paths import FORGOTTEN_MARK
 
     made = random.Random(7)
     texts = [f"{' '.join(made.choices(WORDS, k=made.randint(2, 11)))} {number}" for number in range(count)]
-    db = memory.database("facts")
-    with db.transaction():
-        TombstoneTable(db).forget(Phrases.asked(*texts), "bench", "2026-01-01T00:00:00.000Z")
-    (memory.home.data("main") / FORGOTTEN_MARK).touch()
+    memory.intake.forget(Phrases.asked(*texts), (), "bench", "2026-01-01T00:00:00.000Z")
 
 
 def row(name: str, prepare: Callable[[Memory], object], runs: int) -> list[object]:
@@ -48,7 +43,7 @@ def row(name: str, prepare: Callable[[Memory], object], runs: int) -> list[objec
         numbers = iter(range(10**9))
         calls: list[Callable[[], object]] = [
             lambda: memory.forgets(SAID),
-            lambda: memory._unforgotten(SAID, "bench"),
+            lambda: memory.intake.unforgotten(SAID, "bench"),
             lambda: host.store_message(f"m{next(numbers)}", "c@g", SAID, "2026-01-01T00:00:00Z"),
             lambda: memory.sdk_items.extend("s", [{"role": "user", "content": SAID}]),
             lambda: memory.note("prompt", SAID),

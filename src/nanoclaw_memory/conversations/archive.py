@@ -25,7 +25,7 @@ from pathlib import Path
 
 from nanoclaw_memory.clock import Clock, moment_of
 from nanoclaw_memory.errors import FileProblem, PathRefused
-from nanoclaw_memory.intake import secrets
+from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.store.exchanges import Exchanges
 from nanoclaw_memory.text import fingerprint, one_line, slug
 from nanoclaw_memory.types import Archived, Exchange, Transcript, Utterance
@@ -53,7 +53,7 @@ def archive(
     group: str,
     transcript: Transcript,
     clock: Clock,
-    forgotten: Callable[[str], bool] = lambda text: False,
+    intake: Intake,
     known: Mapping[str, Sequence[Archived]] | None = None,
 ) -> Archived | None:
     """Write the turns that no archive of the session contains yet; None, and no directory made, without any.
@@ -61,13 +61,13 @@ def archive(
     `known` are the archives by session, for callers that archive many at a time.
     """
     key = _key(transcript)
-    masked, redacted = _masked([turn for turn in transcript.said if not forgotten(turn.text)])
+    masked, redacted = _admitted(intake, transcript.said)
     parts = _parts(home, group, key, known)
     fresh = _after(_archived_turns(home, group, parts), masked)
     if not fresh:
         return None
-    given = "" if forgotten(transcript.title) else transcript.title
-    title = one_line(secrets.mask(given)[0])[:120] or title_of(fresh)
+    given = intake.admit_or_none(transcript.title)
+    title = one_line(given.text if given else "")[:120] or title_of(fresh)
     written = []
     for number, piece in enumerate(_pieces(fresh), len(parts) + 1):
         moments = [moment for turn in piece if (moment := _moment(turn.at, clock))]
@@ -83,13 +83,12 @@ def unarchived(
     group: str,
     transcript: Transcript,
     clock: Clock,
-    forgotten: Callable[[str], bool] = lambda text: False,
+    intake: Intake,
     known: Mapping[str, Sequence[Archived]] | None = None,
 ) -> bool:
     """Whether `archive` would write anything."""
-    masked, _ = _masked([turn for turn in transcript.said if not forgotten(turn.text)])
-    parts = _parts(home, group, _key(transcript), known)
-    return bool(_after(_archived_turns(home, group, parts), masked))
+    masked, _ = _admitted(intake, transcript.said)
+    return bool(_after(_archived_turns(home, group, _parts(home, group, _key(transcript), known)), masked))
 
 
 def _key(transcript: Transcript) -> str:
@@ -253,13 +252,14 @@ def _in_code(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
 # ---- what is new ----
 
 
-def _masked(said: Sequence[Utterance]) -> tuple[list[Utterance], int]:
+def _admitted(intake: Intake, said: Sequence[Utterance]) -> tuple[list[Utterance], int]:
+    """The turns as they may be archived, and how many credentials were masked in them."""
     turns, total = [], 0
     for turn in said:
-        text, count = secrets.mask(turn.text)
-        if plain := normalised(text):
+        admitted = intake.admit_or_none(turn.text)
+        if admitted and (plain := normalised(admitted.text)):
             turns.append(Utterance(turn.speaker, plain, turn.at))
-        total += count
+        total += admitted.redacted if admitted else 0
     return turns, total
 
 

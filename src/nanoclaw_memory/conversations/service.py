@@ -8,6 +8,7 @@ from datetime import datetime
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.conversations.spool import MAX_TEXT, Spool, SpooledExchange, answer_in
 from nanoclaw_memory.errors import NotFound
+from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.store.exchanges import Exchanges, Sight
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.text import one_line, sentences
@@ -27,10 +28,7 @@ EXCERPT = 300  # characters of one side in a hit
 
 
 class Conversations:
-    """Records, lists, searches and archives what was said.
-
-    `clean` masks credentials and forgotten texts in what is spooled; `forgotten` decides what no archive contains.
-    """
+    """Records, lists, searches and archives what was said."""
 
     def __init__(
         self,
@@ -40,16 +38,14 @@ class Conversations:
         clock: Clock,
         exchanges: Exchanges,
         shared_files: Sequence[str],
-        clean: Callable[[str], str],
-        forgotten: Callable[[str], bool],
+        intake: Intake,
     ) -> None:
         self.home = home
         self.scope = scope
         self.clock = clock
         self.exchanges = exchanges
         self._shared_files = shared_files
-        self._clean = clean
-        self._forgotten = forgotten
+        self._intake = intake
         self.spool = Spool(home.data(scope.group) / "spool")
 
     # ---- exchanges ----
@@ -135,7 +131,7 @@ class Conversations:
         """Write the turns that no archive of the session contains yet; None when there are none."""
         from nanoclaw_memory.conversations.archive import archive
 
-        return archive(self.home, self.scope.group, transcript, self.clock, self._forgotten)
+        return archive(self.home, self.scope.group, transcript, self.clock, self._intake)
 
     # ---- the spool ----
 
@@ -165,7 +161,9 @@ class Conversations:
         return self.spool.drain(self.clock.now(), record, limit)
 
     def _spoolable(self, text: str) -> str:
-        return self._clean(text[:MAX_TEXT])
+        """A text as it waits in the spool. What cannot be checked now is checked before it is archived."""
+        admitted = self._intake.talk(text[:MAX_TEXT], "spool")
+        return self._intake.masked(text[:MAX_TEXT]).text if admitted.withheld else admitted.text
 
 
 def _shortened(exchange: Exchange, wanted: set[str]) -> str:

@@ -13,7 +13,6 @@ from nanoclaw_memory.entries.ledger import EntryLedger, held_key
 from nanoclaw_memory.entries.lines import safe_line
 from nanoclaw_memory.entries.rules import ORIGINS, UNTRUSTED, Draft
 from nanoclaw_memory.errors import InvalidValue, Refused
-from nanoclaw_memory.intake import secrets
 from nanoclaw_memory.intake.suspicion import suspicions
 from nanoclaw_memory.store.entries import BEHAVIORAL, Filter
 from nanoclaw_memory.text import fingerprint
@@ -28,8 +27,7 @@ class Admission:
 
     def admit(self, draft: Draft, *, source: str = "", limited: bool = True) -> Stored:
         """Write a checked draft; `limited=False` is for a person's own import, `source` names its file."""
-        draft, redacted = self._without_secrets(draft)
-        self._ledger.refuse_forgotten(draft.content, draft.reason, *draft.tags, source)
+        draft, redacted = self._cleaned(draft, source)
         by = self._ledger.provenance(source)
         notes: list[str] = []
         with self._ledger.db.transaction():
@@ -65,13 +63,12 @@ class Admission:
             notes=tuple(notes),
         )
 
-    def _without_secrets(self, draft: Draft) -> tuple[Draft, int]:
-        if not self._ledger.settings.privacy.redact_secrets:
-            return draft, 0
-        content, first = secrets.mask(draft.content)
-        reason, second = secrets.mask(draft.reason)
-        tags, third = zip(*[secrets.mask(tag) for tag in draft.tags], strict=True) if draft.tags else ((), ())
-        return replace(draft, content=content, reason=reason, tags=tags), first + second + sum(third)
+    def _cleaned(self, draft: Draft, source: str) -> tuple[Draft, int]:
+        """The draft as it may be stored, and how many credentials were masked in it."""
+        found = self._ledger.intake.admit_all(draft.content, draft.reason, *draft.tags, source)
+        content, reason, *tags = (admitted.text for admitted in found[:-1])
+        redacted = sum(admitted.redacted for admitted in found[:-1])
+        return replace(draft, content=content, reason=reason, tags=tuple(tags)), redacted
 
     def _target(self, draft: Draft, limited: bool) -> Entry | None:
         """The entry to be superseded, which must be ours and current."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,6 +11,7 @@ import msgspec
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.entries.lines import masked, safe_line
 from nanoclaw_memory.errors import NanoClawError
+from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.statements import text_key
 from nanoclaw_memory.store.entries import PRIORITIES, EntryTable, Filter
 from nanoclaw_memory.store.proposals import Proposals
@@ -57,13 +58,13 @@ class Domains:
         proposals: Proposals,
         workspace: Path,
         clock: Clock,
-        forgotten: Callable[[str], bool] = lambda text: False,
+        intake: Intake,
     ) -> None:
         self._table = table
         self._proposals = proposals
         self._workspace = workspace
         self._clock = clock
-        self._forgotten = forgotten
+        self._intake = intake
 
     def update(self, entry_type: str, gone: Iterable[str] = (), come: Sequence[Entry] = ()) -> str:
         """Bring a file up to date after a change; gives a note when a person's edits stand in the way."""
@@ -162,7 +163,7 @@ class Domains:
         return f"{domain_path(entry_type)} holds edits by hand and was left as it is{told}; see: ncm review"
 
     def _propose(self, entry_type: str, entry: Entry | None, text: str) -> int:
-        if text and self._forgotten(text):
+        if text and self._intake.forgets(text):
             return 0
         before = [f"- {_text(entry)}"] if entry else []
         after = [f"+ {safe_line(text)}"] if text else []

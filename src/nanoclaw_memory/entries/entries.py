@@ -22,6 +22,7 @@ from nanoclaw_memory.entries.lines import masked
 from nanoclaw_memory.entries.rules import Draft
 from nanoclaw_memory.entries.shared import SharedEntries
 from nanoclaw_memory.errors import InvalidValue, ProviderError
+from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.entries import PRIORITIES, EntryTable, Filter
@@ -48,13 +49,14 @@ class Entries:
         scope: Scope,
         settings: Settings,
         clock: Clock,
+        intake: Intake,
         *,
         reopen: Callable[[], Database],
         published: Callable[[str], Database],
         embedder: Callable[[], Chain | None] = lambda: None,
         resident: Callable[[], Chain | None] = lambda: None,
     ) -> None:
-        self.ledger = EntryLedger(db, home, scope, settings, clock)
+        self.ledger = EntryLedger(db, home, scope, settings, clock, intake)
         self.shared = SharedEntries(self.ledger, home.root / "store" / "published", published)
         self.finder = Finder(self.ledger, embedder)
         self._reopen = reopen

@@ -14,7 +14,8 @@ from nanoclaw_memory.entries.audit_log import AuditLog
 from nanoclaw_memory.entries.domains import Domains, domain_path
 from nanoclaw_memory.entries.limits import Limits
 from nanoclaw_memory.entries.rules import ORIGINS, TYPES
-from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound, PathRefused, Refused
+from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound, PathRefused, Refused, StoreError
+from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.entries import EntryTable
@@ -29,16 +30,15 @@ MAX_SESSION = 200
 class EntryLedger:
     """The entries of one group as one scope may see and change them."""
 
-    def __init__(self, db: Database, home: Home, scope: Scope, settings: Settings, clock: Clock) -> None:
+    def __init__(
+        self, db: Database, home: Home, scope: Scope, settings: Settings, clock: Clock, intake: Intake
+    ) -> None:
         rules.choice("origin", scope.origin, ORIGINS)
         self.db = db
         self.table = EntryTable(db)
         self.proposals = Proposals(db)
-        # Set by whoever knows the tombstones.
-        self.forgotten: Callable[[str], bool] = lambda text: False
-        self.domains = Domains(
-            self.table, self.proposals, home.workspace(scope.group), clock, lambda text: self.forgotten(text)
-        )
+        self.intake = intake
+        self.domains = Domains(self.table, self.proposals, home.workspace(scope.group), clock, intake)
         self.home = home
         # A session's name comes from outside: one line of bounded length.
         self.scope = replace(scope, session_id=one_line(scope.session_id)[:MAX_SESSION])
@@ -87,14 +87,6 @@ class EntryLedger:
         if self.scope.origin != "owner":
             raise Refused(f"only a person may {what}", "run it at the command line: ncm review")
 
-    def refuse_forgotten(self, *texts: str) -> None:
-        """Refuse what a person asked to forget."""
-        if any(self.forgotten(text) for text in texts if text):
-            raise Refused(
-                "content: a person asked to forget this",
-                'if it may come back: ncm forget --text "…" --allow',
-            )
-
     def spend(self, kind: str) -> None:
         """Count one more act of this session, or refuse it."""
         own = self.settings.entries
@@ -130,7 +122,7 @@ class EntryLedger:
             new = [entry for entry in come if entry.type == kind]
             try:
                 note = self.domains.update(kind, left, new)
-            except (FileProblem, PathRefused) as error:
+            except (FileProblem, PathRefused, StoreError) as error:
                 note = f"{domain_path(kind)} was not written: {error.message}"
             if note:
                 notes.append(note)

@@ -150,7 +150,7 @@ def _reword(entries: Entries, entry: Entry, content: str) -> Entry:
     ledger = entries.ledger
     by = ledger.provenance(domain_path(entry.type))
     draft = rules.draft({"content": content, "type": entry.type}, ledger.clock.now())
-    ledger.refuse_forgotten(draft.content)
+    draft = replace(draft, content=ledger.intake.admit(draft.content).text)
     ledger.table.keep_wording(entry, by)
     provenance = replace(entry.provenance, origin=by.origin, source=by.source)
     changed = replace(entry, content=draft.content, provenance=provenance, updated_at=by.timestamp)

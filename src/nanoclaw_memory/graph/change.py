@@ -13,11 +13,11 @@ from nanoclaw_memory.graph import sentences
 from nanoclaw_memory.graph.extract import Manner, extract
 from nanoclaw_memory.graph.families import Families
 from nanoclaw_memory.graph.sentence_facts import SentenceFacts
+from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.settings.sections import GraphSettings
 from nanoclaw_memory.store.facts import FactRow, FactTable, digest
 from nanoclaw_memory.store.names import NameTable, fold, slot_of
 from nanoclaw_memory.store.relations import RelationRow, RelationTable
-from nanoclaw_memory.store.tombstones import TombstoneTable
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Upserted
 
@@ -69,6 +69,7 @@ class Change:
         names: NameTable,
         settings: GraphSettings,
         clock: Clock,
+        intake: Intake,
     ) -> None:
         self.facts = facts
         self.relations = relations
@@ -76,7 +77,7 @@ class Change:
         self._shared_names = NameTable(facts.db, sees_all=False)
         self.sentences = SentenceFacts(facts, relations, clock)
         self.families = Families(facts, relations, clock)
-        self.tombstones = TombstoneTable(facts.db)
+        self.intake = intake
         self.settings = settings
         self.clock = clock
         self.db = facts.db
@@ -100,6 +101,9 @@ class Change:
         """Say a fact. A single-valued key has one current value: what it had is retired, and kept."""
         row = self._checked(entity, key, value, category, importance)
         row |= {"permanent": int(permanent), "source": origin.source, "shared": int(origin.shared)}
+        given = row["entity"]
+        kept = self.intake.admit_fact(given, row["key"], row["value"], row["category"], origin.source)
+        row["value"] = kept.text
         now = stamp(self.clock.now())
         start = valid_from or now
         several = add or row["slot"] in self._several
@@ -107,8 +111,9 @@ class Change:
         with self.db.transaction():
             names, row["entity"] = self._entity(row["entity"], origin.shared)
             row["name"] = fold(row["entity"])
-            self._refuse_forgotten(origin, row["entity"], row["key"], row["value"], row["category"])
-            if self.tombstones.has(names, row["slot"], digest(row["value"])):
+            if row["entity"] != given:
+                self.intake.refuse(row["entity"], row["key"], row["value"])
+            if self.intake.rejects(names, row["slot"], digest(row["value"])):
                 raise Refused(
                     f"{row['entity']}.{row['key']} = {row['value'][:80]} was rejected before",
                     "if it is right after all: nanoclaw-memory graph reject ENTITY KEY VALUE --undo",
@@ -130,7 +135,7 @@ class Change:
             for entry in line:
                 if entry.fact.id in done.retired:
                     kept_whole.retire(names, entry.slot, entry.fact, row["value"], start, done.id)
-            return done
+            return msgspec.structs.replace(done, redacted=kept.redacted, value=kept.text)
 
     def _same(self, line: list[FactRow], wanted: str, start: str, several: bool) -> FactRow | None:
         """The entry of the line with this value that holds at `start`, or is the next to hold.
@@ -214,15 +219,19 @@ class Change:
             "shared": int(origin.shared),
         }
         row["slot"] = slot_of(row["predicate"])
+        kept = self.intake.admit_fact(row["subject"], row["predicate"], row["object"], origin.source)
+        row["object"] = kept.text
         now = stamp(self.clock.now())
         start = valid_from or now
         one = replace or row["slot"] in self._one
         with self.db.transaction():
+            given = row["subject"], row["object"]
             names, row["subject"] = self._entity(row["subject"], origin.shared)
             objects, row["object"] = self._entity(row["object"], origin.shared)
             row |= {"subject_name": fold(row["subject"]), "object_name": fold(row["object"])}
-            self._refuse_forgotten(origin, row["subject"], row["predicate"], row["object"])
-            if self.tombstones.has(names, row["slot"], digest(row["object"])):
+            if (row["subject"], row["object"]) != given:
+                self.intake.refuse(row["subject"], row["predicate"], row["object"])
+            if self.intake.rejects(names, row["slot"], digest(row["object"])):
                 raise Refused(
                     f"{row['subject']} → {row['predicate']} → {row['object']} was rejected before",
                     "if it is right after all: nanoclaw-memory graph reject ENTITY KEY VALUE --undo",
@@ -243,10 +252,11 @@ class Change:
                     self.relations.extend(same.relation.id, start)
                 if origin.shared:
                     self.relations.share(same.relation.id)
-                return Upserted(same.relation.id, retired, created=False)
+                return Upserted(same.relation.id, retired, False, kept.redacted, kept.text)
             if one and not where.until:
                 self.families.retire(names, row["slot"], row["object"], start, None, origin.sees_all)
-            return self._related(row, where, start, now)
+            done = self._related(row, where, start, now)
+            return msgspec.structs.replace(done, redacted=kept.redacted, value=kept.text)
 
     def _same_relation(
         self, line: list[RelationRow], wanted: Sequence[str], start: str
@@ -271,7 +281,7 @@ class Change:
         if fold(other) == fold(target):
             raise InvalidValue(f"{alias!r} is the entity's own name", "give another name of it")
         with self.db.transaction():
-            self._refuse_forgotten(origin, other, target)
+            self.intake.refuse(other, target, origin.source)
             return self.names.add_alias(other, target, origin.source, origin.shared)
 
     # ---- taking back ----
@@ -296,7 +306,7 @@ class Change:
             ]
             for relation_id in related:
                 self.relations.delete(relation_id)
-            self.tombstones.add(fold(label), slot, wanted, reason, stamp(self.clock.now()))
+            self.intake.reject(fold(label), slot, wanted, reason, stamp(self.clock.now()))
             self.names.prune(names)
         return gone + related
 
@@ -304,7 +314,7 @@ class Change:
         """Let a rejected value come back."""
         with self.db.transaction():
             names, _ = self._entity(named(entity, "entity"))
-            return self.tombstones.remove(names, slot_of(named(key, "key")), digest(said(value)))
+            return self.intake.unreject(names, slot_of(named(key, "key")), digest(said(value)))
 
     # ---- judging ----
 
@@ -322,7 +332,7 @@ class Change:
     def _replaced(self, kind: str, entity: str, key: str, value: str) -> bool:
         """Whether a value was known once and holds no more, or was rejected."""
         names, slot, wanted = self._entity(entity)[0], slot_of(key), digest(value)
-        if self.tombstones.has(names, slot, wanted):
+        if self.intake.rejects(names, slot, wanted):
             return True
         if kind == "relation":
             spells: list[_Spell] = [
@@ -336,12 +346,6 @@ class Change:
         return bool(spells) and not any(not spell.valid_to or spell.valid_to > now for spell in spells)
 
     # ---- inside ----
-
-    def _refuse_forgotten(self, origin: Origin, *parts: str) -> None:
-        if self.tombstones.forgets(*parts, " ".join(parts), origin.source):
-            raise Refused(
-                "a person asked to forget this", 'if it may come back: ncm forget --text "…" --allow'
-            )
 
     def _entity(self, label: str, shared: bool = False) -> tuple[tuple[str, ...], str]:
         """All names of the entity, and the one it is kept under: an alias of one entity gives way to it.

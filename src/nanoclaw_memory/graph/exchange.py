@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -214,20 +214,14 @@ def import_rows(
     rows: Iterable[tuple[int, dict[str, Any] | str]],
     origin: Origin,
     source: str,
-    masked: Callable[[str, str, str], tuple[str, int]] | None = None,
 ) -> Imported:
-    """Bring rows in, all in one transaction; a bad row is said and skipped. `masked` masks a fact's value."""
+    """Bring rows in, all in one transaction; a bad row is said and skipped."""
     done = Imported()
     with change.db.transaction():
         for number, row in rows:
             if isinstance(row, str):
                 done = done.without(f"line {number} {row}")
                 continue
-            if masked and row.get("value"):
-                row = {
-                    **row,
-                    "value": masked(_text(row, "entity"), _text(row, "key"), _text(row, "value"))[0],
-                }
             try:
                 done = _import_row(change, row, replace(origin, source=f"{source}:{number}"), done)
             except Refused as error:

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, stamp
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.graph.exchange import Imported
     from nanoclaw_memory.graph.ingest import Ingest
     from nanoclaw_memory.graph.view import Neighbourhood
+    from nanoclaw_memory.intake.intake import Intake
     from nanoclaw_memory.settings import Settings
     from nanoclaw_memory.store.database import Database
     from nanoclaw_memory.workspace.paths import Home
@@ -47,11 +47,13 @@ class KnowledgeGraph:
         settings: Settings,
         clock: Clock,
         scope: Scope,
+        intake: Intake,
     ) -> None:
         self.db = db
         self.settings = settings
         self.clock = clock
         self.scope = scope
+        self.intake = intake
         self.facts = FactTable(db)
         self.relations = RelationTable(db)
         self.names = NameTable(db, scope.private)
@@ -108,21 +110,17 @@ class KnowledgeGraph:
         valid_from: str = "",
     ) -> Upserted:
         """Say a fact; credentials in it are masked when the settings say so."""
-        kept, redacted = self._masked(entity, key, value)
         start = start_of(valid_from, self.clock.now()) if valid_from else ""
-        done = self.change.upsert(
-            entity, key, kept, self._origin, category, importance, permanent, add, start
+        return self.change.upsert(
+            entity, key, value, self._origin, category, importance, permanent, add, start
         )
-        return replace(done, redacted=redacted, value=kept)
 
     def relate(
         self, subject: str, predicate: str, object: str, replace: bool = False, valid_from: str = ""
     ) -> Upserted:
         """Say that a subject stands in a relation to an object; credentials are masked as in a fact."""
-        kept, redacted = self._masked(subject, predicate, object)
         start = start_of(valid_from, self.clock.now()) if valid_from else ""
-        done = self.change.relate(subject, predicate, kept, self._origin, replace, start)
-        return msgspec.structs.replace(done, redacted=redacted, value=kept)
+        return self.change.relate(subject, predicate, object, self._origin, replace, start)
 
     def alias(self, alias: str, entity: str) -> bool:
         """Give an entity another name; False when it had it already."""
@@ -224,8 +222,7 @@ class KnowledgeGraph:
         """Bring in JSONL, CSV, an MCP memory.jsonl or another facts.db."""
         from nanoclaw_memory.graph.exchange import import_rows, read_rows
 
-        masked = self._masked if self.settings.privacy.redact_secrets else None
-        return import_rows(self.change, read_rows(path), self._origin, path.name, masked)
+        return import_rows(self.change, read_rows(path), self._origin, path.name)
 
     def export(self, form: str = "jsonl") -> Iterator[str]:
         """The whole graph, line by line."""
@@ -268,7 +265,7 @@ class KnowledgeGraph:
         from nanoclaw_memory.graph.change import Change
 
         own = self.settings.graph
-        return Change(self.facts, self.relations, self.names, own, self.clock)
+        return Change(self.facts, self.relations, self.names, own, self.clock, self.intake)
 
     @cached_property
     def _ingest(self) -> Ingest:
@@ -288,11 +285,6 @@ class KnowledgeGraph:
         )
         resolver = Resolver(self.names, user.entity, user.agent_entity)
         return Lookup(self.facts, self.relations, self.names, resolver, scoring)
-
-    def _masked(self, entity: str, key: str, value: str) -> tuple[str, int]:
-        from nanoclaw_memory.graph.masking import mask_fact
-
-        return mask_fact(entity, key, value) if self.settings.privacy.redact_secrets else (value, 0)
 
     @property
     def _origin(self) -> Origin:

@@ -12,7 +12,6 @@ from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import Refused
 from nanoclaw_memory.graph.change import Change, Origin
 from nanoclaw_memory.graph.extract import Manner, extract
-from nanoclaw_memory.graph.masking import mask_fact
 from nanoclaw_memory.graph.sentences import Saying
 from nanoclaw_memory.graph.times import start_of
 from nanoclaw_memory.settings import Settings
@@ -69,7 +68,7 @@ class Ingest:
         start = min(moment, stamp(now))
         if day:  # of today's log we know more than the day: its new lines came after what was told before
             start = max(start_of(day.isoformat(), now), start if day == now.date() else "")
-        text = self.change.tombstones.without_forgotten(text)
+        text = self.change.intake.without_forgotten(text)
         starts = self._archived_starts(path, text)
         text, promoted = self._promoted_starts(path, text)
         starts |= promoted
@@ -134,9 +133,8 @@ class Ingest:
         return "\n".join(lines), starts
 
     def _masked(self, saying: Saying) -> Saying:
-        if not self.settings.privacy.redact_secrets:
-            return saying
-        return replace(saying, c=mask_fact(saying.a, saying.b, saying.c)[0])
+        """Masked before it gets its mark: a mark must not be a fingerprint of a credential."""
+        return replace(saying, c=self.change.intake.masked_fact(saying.a, saying.b, saying.c).text)
 
     def _said(
         self, path: str, mark: str, saying: Saying, origin: Origin, start: str, done: Ingested

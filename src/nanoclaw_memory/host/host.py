@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -15,11 +16,11 @@ from msgspec.structs import replace
 from nanoclaw_memory.clock import Clock, SystemClock, stamp
 from nanoclaw_memory.errors import InvalidValue, NanoClawError, NotFound, StoreError
 from nanoclaw_memory.host import groups as places
-from nanoclaw_memory.host.forgotten import Forgotten, OnForgotten
 from nanoclaw_memory.host.messages import checked_name, checked_time, encodable, message_from
 from nanoclaw_memory.host.router import OnExchange, Router
 from nanoclaw_memory.host.tasks import Tasks
 from nanoclaw_memory.host.triggers import trigger_of
+from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.store.messages import GroupTable, MessageTable, adopt
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.store.tasks import TaskTable
@@ -49,7 +50,7 @@ class Host:
         clock: Clock,
         on_exchange: OnExchange | None = None,
         assistant: str = "Agent",
-        on_forgotten: OnForgotten | None = None,
+        intake: Callable[[str], Intake] | None = None,
     ) -> None:
         self.home = home
         self.clock = clock
@@ -60,8 +61,9 @@ class Host:
         self.database = SqliteDatabase(places.database_path(home), "messages", adopt, durable=True)
         self._messages = MessageTable(self.database)
         self._groups = GroupTable(self.database)
-        self.forgotten = Forgotten(home, on_forgotten)
-        self._router = Router(self._messages, self._groups, clock, assistant, self.forgotten)
+        self._intakes: dict[str, Intake] = {}
+        self._open_intake = intake or (lambda group: Intake(data=home.data(group)))
+        self._router = Router(self._messages, self._groups, clock, assistant, self.intake)
         self._registered: dict[str, ChatGroup] = {}
         self._sessions: dict[str, str] = {}
         self._loaded = threading.local()
@@ -74,11 +76,11 @@ class Host:
         clock: Clock | None = None,
         on_exchange: OnExchange | None = None,
         assistant: str = "Agent",
-        on_forgotten: OnForgotten | None = None,
+        intake: Callable[[str], Intake] | None = None,
     ) -> Host:
         """Open a home's host (default `NANOCLAW_HOME` or ~/.nanoclaw) and load its groups and sessions."""
         root = Path(home).expanduser() if home else default_home()
-        host = cls(Home(root), clock or SystemClock(), on_exchange, assistant, on_forgotten)
+        host = cls(Home(root), clock or SystemClock(), on_exchange, assistant, intake)
         host._refresh()
         return host
 
@@ -92,7 +94,14 @@ class Host:
 
     def close(self) -> None:
         self.database.close()
-        self.forgotten.close()
+        for intake in self._intakes.values():
+            intake.close()
+
+    def intake(self, group: str) -> Intake:
+        """What a group lets in; one group's forgotten texts are not another's."""
+        if group not in self._intakes:
+            self._intakes[group] = self._open_intake(group)
+        return self._intakes[group]
 
     # ---- messages ----
 
@@ -108,7 +117,7 @@ class Host:
     def store_messages(self, messages: Iterable[Message]) -> int:
         """Store checked messages in one transaction; returns how many were new.
 
-        What a person asked the chat's group to forget is stored as `[forgotten]`; `forgotten.places` counts it.
+        What a person asked the chat's group to forget is stored as `[forgotten]`.
         """
         self._refresh()
         now = stamp(self.clock.now())
@@ -134,7 +143,7 @@ class Host:
         """Note a chat's activity without any content."""
         self._refresh()
         at = min(checked_time(timestamp), stamp(self.clock.now()))
-        shown = self.forgotten.without(self._group_of(jid), encodable(name)[:512], "chat")
+        shown = self.intake(self._group_of(jid)).unforgotten(encodable(name)[:512], "chat").text
         with self.database.transaction():
             self._messages.put_chat(Chat(checked_name("chat id", jid), shown, at, channel, is_group))
 
@@ -186,7 +195,7 @@ class Host:
             id=checked_name("message id", identity),
             chat_jid=group.jid,
             group=group.folder,
-            content=self.forgotten.without(group.folder, text, "answer"),
+            content=self.intake(group.folder).unforgotten(text, "answer").text,
             session_id="",
             created_at=stamp(self.clock.now()),
         )
@@ -239,7 +248,7 @@ class Host:
             requires_trigger=requires_trigger,
         )
         places.check_registration(group, self._registered.values())
-        self.forgotten.refuse(folder, shown, folder, trigger_pattern)
+        self.intake(folder).refuse(shown, folder, trigger_pattern)
         places.create_group(self.home, group, self.clock.now().date())
         with self.database.transaction():
             places.check_registration(group, self._groups.all())
@@ -310,7 +319,7 @@ class Host:
     def tasks(self, actor: str = MAIN_GROUP) -> Tasks:
         """The tasks that a group may see and change; the main group's are all."""
         locks = places.database_path(self.home).parent / "runs"
-        return Tasks(TaskTable(self.database), self.clock, actor, locks, self.session_of, self.forgotten)
+        return Tasks(TaskTable(self.database), self.clock, actor, locks, self.session_of, self.intake)
 
     def run_commands(self, tasks: Tasks, command: str, timeout: float) -> list[TaskRun]:
         """Run a group's due tasks as commands; interrupted, it leaves none of them running."""
@@ -335,8 +344,11 @@ class Host:
 
     def _unforgotten(self, message: Message) -> Message:
         group = self._group_of(message.chat_jid)
-        content = self.forgotten.without(group, message.content, "message")
-        sender = self.forgotten.without(group, message.sender_name, "message")
+        admitted = self.intake(group).unforgotten(message.content, "message")
+        # A call to the agent stays one, so that somebody learns what is wrong.
+        called = re.match(r"\s*@\w+", message.content) if admitted.withheld else None
+        content = f"{called[0]} {admitted.text}" if called else admitted.text
+        sender = self.intake(group).unforgotten(message.sender_name, "message").text
         if content == message.content and sender == message.sender_name:
             return message
         return replace(message, content=content, sender_name=sender)

@@ -46,7 +46,7 @@ def _drain_group(host: Host, group: ChatGroup) -> Iterator[str]:
         except FileNotFoundError:
             continue  # another process was faster
         except NanoClawError as error:
-            why = host.forgotten.without(group.folder, error.message, "ipc")
+            why = host.intake(group.folder).unforgotten(error.message, "ipc").text
             _set_aside(base, path, why)
             yield f"{group.folder}: {path.name}: {why}"
         # An agent that makes its directory read-only harms only itself: the effect is the same once.

@@ -17,9 +17,9 @@ from contextlib import suppress
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import Refused
-from nanoclaw_memory.host.forgotten import Forgotten
 from nanoclaw_memory.host.messages import message_from
 from nanoclaw_memory.host.triggers import trigger_of
+from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.store.messages import GroupTable, MessageTable, user_messages
 from nanoclaw_memory.types import Batch, ChatGroup, Message, Reply
 
@@ -35,13 +35,18 @@ class Router:
     """Reads for all registered groups; each chat has its own cursor."""
 
     def __init__(
-        self, messages: MessageTable, groups: GroupTable, clock: Clock, assistant: str, forgotten: Forgotten
+        self,
+        messages: MessageTable,
+        groups: GroupTable,
+        clock: Clock,
+        assistant: str,
+        intake: Callable[[str], Intake],
     ) -> None:
         self.messages = messages
         self.groups = groups
         self.clock = clock
         self.assistant = assistant
-        self.forgotten = forgotten
+        self.intake = intake
 
     # ---- who asks ----
 
@@ -103,15 +108,8 @@ class Router:
         jid, last = batch.group.jid, batch.messages[-1].arrival
         first = batch.messages[0].arrival
         now = stamp(self.clock.now())
-        text = self.forgotten.without(batch.group.folder, text, "answer")
-        reply = Reply(
-            id=f"reply-{last}",
-            chat_jid=jid,
-            group=batch.group.folder,
-            content=text,
-            session_id=session_id,
-            created_at=now,
-        )
+        text = self.intake(batch.group.folder).unforgotten(text, "answer").text
+        reply = Reply(f"reply-{last}", jid, batch.group.folder, text, session_id, now)
         with self.messages.database.transaction():
             if not self.messages.settle(jid, first, last):
                 return None

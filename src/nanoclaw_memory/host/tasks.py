@@ -17,9 +17,8 @@ from nanoclaw_memory import private
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused
 from nanoclaw_memory.host import schedule
-from nanoclaw_memory.host.forgotten import Forgotten
 from nanoclaw_memory.host.messages import encodable
-from nanoclaw_memory.intake import secrets
+from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.store.tasks import TaskTable
 from nanoclaw_memory.types import MAIN_GROUP, Task, TaskRun
 from nanoclaw_memory.workspace.paths import check_group
@@ -52,14 +51,14 @@ class Tasks:
         actor: str,
         locks: Path,
         session_of: Callable[[str], str],
-        forgotten: Forgotten,
+        intake: Callable[[str], Intake],
     ) -> None:
         self.rows = rows
         self.clock = clock
         self.actor = check_group(actor)
         self._locks = locks
         self._session_of = session_of
-        self._forgotten = forgotten
+        self._intake = intake
 
     # ---- schedule ----
 
@@ -81,7 +80,7 @@ class Tasks:
             raise InvalidValue(
                 f"a prompt of {len(text):,} characters is refused", f"give 1 to {MAX_PROMPT:,} characters"
             )
-        self._forgotten.refuse(owner, text)
+        self._intake(owner).refuse(text)
         if context_mode not in ("group", "isolated"):
             raise InvalidValue(f"there is no context mode {context_mode[:40]!r}", "use group or isolated")
         now = self.clock.now()
@@ -223,8 +222,8 @@ class Tasks:
         return TaskRun(run_id, task.id, stamp(now), 0, "running")
 
     def _finish(self, task: Task, ended: TaskRun) -> TaskRun:
-        result = self._forgotten.without(task.group, ended.result, "task")
-        error = self._forgotten.without(task.group, ended.error, "task")
+        intake = self._intake(task.group)
+        result, error = (intake.talk(text, "task").text for text in (ended.result, ended.error))
         ended = replace(ended, result=result, error=error)
         with self.rows.database.transaction():
             if self.rows.finish(ended):
@@ -284,10 +283,10 @@ def _run(task: Task, run: TaskRun, session: str, runner: Runner) -> TaskRun:
 
 
 def _fit(text: str) -> str:
-    """A result as stored: bounded, credentials masked."""
+    """A result of bounded length."""
     plain = encodable(str(text))
     cut = f"{plain[:MAX_RESULT]}\n[cut: {MAX_RESULT:,} of {len(plain):,} characters]"
-    return secrets.mask(cut if len(plain) > MAX_RESULT else plain)[0]
+    return cut if len(plain) > MAX_RESULT else plain
 
 
 def _summary(run: TaskRun) -> str:

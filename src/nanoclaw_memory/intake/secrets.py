@@ -12,6 +12,8 @@ from pathlib import Path
 
 import msgspec
 
+from nanoclaw_memory.store.names import slot_of
+
 # A masked neighbour can lay bare the border of the next secret; this many looks settle every real text.
 _LOOKS = 8
 
@@ -51,6 +53,14 @@ _PLAIN_WORDS = frozenset(
     reset rotated stored provided default plaintext boolean integer number varchar text bytes object any never
     always admin root guest user test demo login foobar""".split()
 )
+
+
+# Keys under which a single word is the credential itself; several words say where it is kept.
+_PASSWORD_KEY = (
+    r"\b(?:password|passwd|passwort|passphrase|passcode|pwd|kennwort|pin|puk|cvc|cvv)"  # noqa: S105
+    r"(?: (?:code|number|nummer))?$"
+)
+_TOKEN_KEY = r"\b(?:token|secret|api ?key|access key|secret key|private key|client secret|credentials?)$"  # noqa: S105
 
 
 class Secret(msgspec.Struct, frozen=True):
@@ -266,3 +276,30 @@ def _rules() -> tuple[_Rule, ...]:
 def _compiled(pattern: str) -> re.Pattern[str]:
     """Compiled when its keyword first turns up: clean text pays for no rule."""
     return re.compile(pattern)
+
+
+# ---- facts ----
+
+
+def mask_fact(entity: str, key: str, value: str) -> tuple[str, int]:
+    """The value with credentials masked, and how many there were; the key, or the entity, says what it is.
+
+    `blue-Falcon-9` alone is no credential, `password: blue-Falcon-9` is.
+    """
+    for name in dict.fromkeys((key, f"{entity} {key}".strip(), entity)):
+        shown, count = _masked_after(name, value)
+        if count:
+            return shown, count
+    slot = slot_of(key)
+    passwords, tokens = _compiled(_PASSWORD_KEY), _compiled(_TOKEN_KEY)
+    kind = "password" if passwords.search(slot) else "token" if tokens.search(slot) else ""
+    if kind and len(value.split()) == 1 and (found := mask(f'{kind}: "{value.strip()}"')[1]):
+        return "[redacted:credential]", found
+    return value, 0
+
+
+def _masked_after(name: str, value: str) -> tuple[str, int]:
+    """The value as it is masked behind a name."""
+    before = f"{name}: " if name else ""
+    shown, count = mask(before + value)
+    return (shown[len(before) :], count) if count and shown.startswith(before) else mask(value)

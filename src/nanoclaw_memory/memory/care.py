@@ -92,7 +92,6 @@ class Care(Turns):
                 self.scope.group,
                 self.clock,
                 dry_run,
-                self.forgets,
             )
 
     # ---- forgetting ----
@@ -125,23 +124,19 @@ class Care(Turns):
     def forget_allow(self, text: str) -> int:
         """Let a forgotten text come back in; gives how many tombstones were lifted."""
         from nanoclaw_memory.store.phrases import Phrases
-        from nanoclaw_memory.store.tombstones import TombstoneTable
 
         self._require_owner("lift a tombstone")
-        db = self.database("facts")
-        with db.transaction():
-            return TombstoneTable(db).allow(Phrases.asked(text) | Phrases.met([text]))
+        return self.intake.allow(Phrases.asked(text) | Phrases.met([text]))
 
     def _restored(self) -> None:
         """A restored state may hold what was forgotten since it was saved: take that out again."""
         scope = Scope(self.scope.group)  # whoever comes first after a kill, the work is the owner's
         with type(self)(self.home.root, scope, self._given_clock, self._overrides, self._directory) as own:
-            kept = own._tombstones()
-            if kept is None or not (kept.marks().kept or kept.forgotten_values()):
-                return
             from nanoclaw_memory.upkeep.forget import Asked, Forgetting
 
             try:
+                if own.intake.tombstones() is None:
+                    return
                 Forgetting(own._premises(), Asked(again=True)).carry_out(lambda pages: False, False)
             except NanoClawError as error:  # its mark stays: doctor tells, and the next forget completes it
                 self.telemetry.record("restore", error=error.message)
@@ -184,6 +179,7 @@ class Care(Turns):
             self.scope,
             self.settings,
             self.clock,
+            self.intake,
             open_graph=lambda: self.graph,
             open_entries=lambda: self.entries,
             open_database=self.database,
@@ -269,18 +265,19 @@ class Care(Turns):
         from nanoclaw_memory.errors import SettingsError
         from nanoclaw_memory.store.integrity import of_all_groups
         from nanoclaw_memory.types import Finding
-        from nanoclaw_memory.upkeep.doctor import Patient, examine, sweep
+        from nanoclaw_memory.upkeep.doctor import Patient, check_forgotten, examine, sweep
 
         try:
             zone(self.settings.user.timezone)
         except SettingsError as error:  # nothing else can be examined without settings
             return [Finding("problem", error.message, error.hint)]
+        listed = list(check_forgotten(self.intake, fix))
         databases = self._existing_databases()
         if self.scope.private and self.scope.group == MAIN_GROUP:
             databases += tuple(of_all_groups(self.home.root))
         patient = Patient(self.home, self.scope, self.configuration, databases)
         swept = sweep(patient, self.clock.now()) if fix else []
-        return [*swept, *examine(patient, [*self._loops(), *self._lost_entries()])]
+        return [*swept, *examine(patient, [*listed, *self._loops(), *self._lost_entries()])]
 
     def _lost_entries(self) -> Iterator[Finding]:
         """Entries that only the domain files know: their database was lost or replaced."""

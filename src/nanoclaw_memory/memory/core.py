@@ -12,21 +12,20 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, SystemClock, zone
-from nanoclaw_memory.errors import NoMemory, NotFound, PathRefused, Refused, StoreError
+from nanoclaw_memory.errors import NoMemory, NotFound, PathRefused
 from nanoclaw_memory.types import MAIN_GROUP, Scope
 from nanoclaw_memory.workspace.paths import PENDING_RESTORE, Home, default_home
 
 if TYPE_CHECKING:
+    from nanoclaw_memory.intake.intake import Intake
     from nanoclaw_memory.providers.embedder import Chain
     from nanoclaw_memory.providers.reranker import Reranker
     from nanoclaw_memory.settings import Configuration, Settings
-    from nanoclaw_memory.store.migrate import Adopt
     from nanoclaw_memory.store.sqlite import SqliteDatabase
-    from nanoclaw_memory.store.tombstones import TombstoneTable
     from nanoclaw_memory.telemetry import Telemetry
     from nanoclaw_memory.workspace.checkpoints import Checkpoints
 
-DATABASES = ("facts", "entries", "continuity", "index", "sdk")
+DATABASES = ("facts", "entries", "continuity", "index", "sdk", "forgotten")
 
 
 class Core:
@@ -133,12 +132,10 @@ class Core:
     def database(self, name: str) -> SqliteDatabase:
         """One of the group's databases: facts, continuity, entries or index."""
         if name not in self._databases:
-            from nanoclaw_memory.store.sqlite import SqliteDatabase
-
             path = self.home.data(self.scope.group) / f"{name}.db"
             if self.scope.group != MAIN_GROUP and path.is_symlink():
                 raise PathRefused(f"{path.name} of {self.scope.group} is a link", "put the file itself there")
-            self._databases[name] = SqliteDatabase(path, name, _adopter(name), durable=name == "entries")
+            self._databases[name] = _opened(path, name)
         return self._databases[name]
 
     @cached_property
@@ -162,49 +159,22 @@ class Core:
 
     # ---- forgetting ----
 
-    def _tombstones(self) -> TombstoneTable | None:
-        """What a person asked to forget; None where there is no graph, which keeps it."""
-        if not (self.home.data(self.scope.group) / "facts.db").exists():
-            return None
-        from nanoclaw_memory.store.tombstones import TombstoneTable
+    @cached_property
+    def intake(self) -> Intake:
+        """What may come in: every text passes it once."""
+        from nanoclaw_memory.intake.intake import Intake
 
-        return TombstoneTable(self.database("facts"))
+        return Intake(
+            data=self.home.data(self.scope.group),
+            database=lambda: self.database("forgotten"),
+            redact=self.settings.privacy.redact_secrets,
+            origin=self.scope.origin,
+            record=lambda event, **fields: self.telemetry.record(event, **fields),
+        )
 
     def forgets(self, text: str) -> bool:
-        """Whether a text is, or holds, one that a person asked to forget."""
-        kept = self._tombstones()
-        return kept is not None and kept.forgets(text)
-
-    def _unforgotten(self, value: Any, where: str) -> tuple[Any, int]:
-        """A text or JSON value with `[forgotten]` for what a person asked to forget, and in how many places.
-
-        For talk that must go on; `where` it was met is noted in the telemetry. Who can act is refused instead.
-        """
-        kept = self._tombstones()
-        if kept is None:
-            return value, 0
-        try:
-            clean, count = kept.masked_value(value)
-        except StoreError:  # a graph that cannot be read is doctor's to report
-            return value, 0
-        if count:
-            self._note_forgotten(where, count)
-        return clean, count
-
-    def _note_forgotten(self, where: str, count: int) -> None:
-        """Say in the telemetry that something forgotten was kept out of a conversation."""
-        self.telemetry.record("forgotten", where=where, places=count)
-
-    def _refuse_forgotten(self, *texts: str) -> None:
-        """Keep out what a person asked to forget; a graph that cannot be read must not cost a line."""
-        try:
-            forgotten = any(self.forgets(text) for text in texts if text)
-        except StoreError:
-            return
-        if forgotten:
-            raise Refused(
-                "a person asked to forget this", 'if it may come back: ncm forget --text "…" --allow'
-            )
+        """Whether a text is, or contains, one that a person asked to forget."""
+        return self.intake.forgets(text)
 
     # ---- settings ----
 
@@ -238,7 +208,7 @@ class Core:
         self.require_main("change settings")
         if key == "user.timezone":  # whether there is such a zone no type can say
             zone(value)
-        self._refuse_forgotten(value)
+        self.intake.refuse(value)
         with locked(self.home.root):
             tree = with_value(read_file(self.home.settings_file), key, value)
             replace_text(self.home.settings_file, json.dumps(tree, indent=2, ensure_ascii=False) + "\n")
@@ -251,8 +221,8 @@ class Core:
         from nanoclaw_memory.store.snapshots import Snapshots
         from nanoclaw_memory.workspace.checkpoints import Checkpoints
 
-        derived = ("index",)
-        kept = tuple(name for name in DATABASES if name not in derived)
+        # The index is derived; what was forgotten since stays forgotten when a checkpoint is restored.
+        kept = tuple(name for name in DATABASES if name not in ("index", "forgotten"))
         return Checkpoints(
             self.home.workspace(self.scope.group),
             Snapshots(kept, self.database),
@@ -262,11 +232,6 @@ class Core:
 
     def _restored(self) -> None:
         """What is left to do when a restore has replaced everything; may be called again after a kill."""
-
-    def _masked(self, text: str) -> tuple[str, int]:
-        from nanoclaw_memory.intake import secrets
-
-        return secrets.mask(text) if self.settings.privacy.redact_secrets else (text, 0)
 
     def _existing_databases(self) -> tuple[SqliteDatabase, ...]:
         folder = self.home.data(self.scope.group)
@@ -303,10 +268,16 @@ class Core:
             )
 
 
-def _adopter(name: str) -> Adopt | None:
-    """What takes over a database file of the older systems."""
-    if name != "facts":
-        return None
-    from nanoclaw_memory.store.legacy_facts import adopt
+def _opened(path: Path, name: str) -> SqliteDatabase:
+    """A group's database of this name, with what takes over files of older releases."""
+    from nanoclaw_memory.store.sqlite import SqliteDatabase
 
-    return adopt
+    if name == "facts":
+        from nanoclaw_memory.store.legacy_facts import adopter
+
+        return SqliteDatabase(path, name, adopter(path.parent))
+    if name == "forgotten":
+        from nanoclaw_memory.store.tombstones import forgotten_database
+
+        return forgotten_database(path.parent)
+    return SqliteDatabase(path, name, durable=name == "entries")

@@ -54,11 +54,8 @@ class Files(Core):
         self._require_private("notes")
         self.require_group()
 
-        def admitted(text: str) -> tuple[str, int]:
-            self._refuse_forgotten(text)
-            return self._masked(text)
-
-        return Notes(self.home.workspace(self.scope.group) / "memory" / "notes", admitted)
+        folder = self.home.workspace(self.scope.group) / "memory" / "notes"
+        return Notes(folder, lambda text: self.intake.admit(text).text)
 
     @cached_property
     def sdk_items(self) -> SdkItems:
@@ -66,7 +63,9 @@ class Files(Core):
         from nanoclaw_memory.store.sdk_items import SdkItems
 
         self.require_group()
-        return SdkItems(self.database("sdk"), self.clock, lambda value: self._unforgotten(value, "sdk items"))
+        return SdkItems(
+            self.database("sdk"), self.clock, lambda value: self.intake.talk_value(value, "sdk items")
+        )
 
     # ---- lines ----
 
@@ -99,14 +98,13 @@ class Files(Core):
         from nanoclaw_memory.workspace.files import append_line
 
         self.require_group()
-        self._refuse_forgotten(content, tag)
-        text, redacted = self._masked(content)
-        line = log.format_line(text, tag, importance)
+        admitted = self.intake.admit(content, tag)
+        line = log.format_line(admitted.text, tag, importance)
         today = self.today()
         relative, path = locate(self.home, replace(self.scope, private=True), log_path(today), ())
         number = append_line(path, line, log.header(today))
-        self.telemetry.record("write", chars=len(line), redacted=redacted)
-        return Written(relative, number, redacted)
+        self.telemetry.record("write", chars=len(line), redacted=admitted.redacted)
+        return Written(relative, number, admitted.redacted)
 
     def log(self, day: str | date | None = None) -> tuple[date, list[LogLine]]:
         """The entries of one day's log; today's without an argument."""
@@ -135,7 +133,7 @@ class Files(Core):
         """Create a project's file, shared by all groups; never overwrites."""
         from nanoclaw_memory.workspace.projects import new_project
 
-        self._refuse_forgotten(slug, title)
+        self.intake.refuse(slug, title)
         return new_project(self.home, slug, title)
 
     def runbooks(self) -> list[Runbook]:
@@ -164,9 +162,8 @@ class Files(Core):
 
         self._require_private("policies, nor adds any")
         self.require_group()
-        self._refuse_forgotten("\n".join((title, trigger, gate, reason, source)))
-        texts = [self._masked(text)[0] for text in (title, trigger, gate, reason, source)]
-        return policies.add(self._policies_file(self.scope), *texts)
+        admitted = self.intake.admit_all(title, trigger, gate, reason, source)
+        return policies.add(self._policies_file(self.scope), *(one.text for one in admitted))
 
     def policy_check(self, action: str) -> list[PolicyHit]:
         """Which policies a planned action triggers, and by which words."""
@@ -186,7 +183,7 @@ class Files(Core):
 
     def checkpoint(self, name: str, reason: str = "") -> Checkpoint:
         """Save the group's files and databases under a name."""
-        self._refuse_forgotten(name, reason)
+        self.intake.refuse(name, reason)
         made = self.checkpoints.create(name, reason)
         self.telemetry.record("checkpoint", files=made.files, bytes=made.bytes)
         return made

@@ -53,6 +53,7 @@ class Finding(Knowing):
             self.scope,
             self.configuration,
             self.database,
+            self.intake,
             lambda: self.embedder,
             lambda: self.reranker,
             self._other_names,
@@ -180,19 +181,18 @@ class Finding(Knowing):
             local = self.settings.embeddings.provider == "local"
             return self.embedder if local and "embedder" in self.__dict__ else None
 
-        made = Entries(
+        return Entries(
             self.database("entries"),
             self.home,
             self.scope,
             self.settings,
             self.clock,
+            self.intake,
             reopen=self._open_entries,
             published=self._published,
             embedder=lambda: self.embedder,
             resident=resident,
         )
-        made.ledger.forgotten = self.forgets
-        return made
 
     def _open_entries(self) -> SqliteDatabase:
         """A second way in, for a thread that must not keep this one's connections."""

@@ -24,7 +24,7 @@ class Knowing(Files):
         from nanoclaw_memory.graph.graph import KnowledgeGraph
 
         self.require_group()
-        return KnowledgeGraph(self.database("facts"), self.settings, self.clock, self.scope)
+        return KnowledgeGraph(self.database("facts"), self.settings, self.clock, self.scope, self.intake)
 
     def graph_search(self, query: str, top_k: int = 6, as_of: str | None = None) -> GraphAnswer:
         """Facts and relations that answer a question, now or at a past date; the caller reinforces."""
@@ -61,7 +61,7 @@ class Knowing(Files):
             return ""
         # Files are read as their owner sees them, whoever asks: what each may see is decided by the file's path.
         own = replace(self.scope, private=True, session_id="")
-        graph = KnowledgeGraph(self.database("facts"), self.settings, self.clock, own)
+        graph = KnowledgeGraph(self.database("facts"), self.settings, self.clock, own, self.intake)
         files, stale = Refresh(graph, self.home).run()
         if files or stale:
             self.telemetry.record("graph refresh", files=files, stale=stale)

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.memory.find import Finding
-from nanoclaw_memory.workspace.paths import FORGOTTEN_MARK
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.conversations.service import Conversations
     from nanoclaw_memory.host.host import Host
     from nanoclaw_memory.host.tasks import Tasks
+    from nanoclaw_memory.intake.intake import Intake
     from nanoclaw_memory.turn.learning import Learning
     from nanoclaw_memory.turn.lifecycle import TurnLifecycle
     from nanoclaw_memory.types import (
@@ -51,8 +51,7 @@ class Turns(Finding):
             clock=self.clock,
             exchanges=Exchanges(self.database("continuity")),
             shared_files=self.settings.privacy.shared_files,
-            clean=self._spoolable,
-            forgotten=self.forgets,
+            intake=self.intake,
         )
 
     @cached_property
@@ -66,6 +65,7 @@ class Turns(Finding):
             self.scope,
             self.clock,
             self.settings,
+            self.intake,
             self.database,
             open_graph=lambda: self.graph,
             open_embedder=lambda: self.embedder,
@@ -169,13 +169,6 @@ class Turns(Finding):
         self.require_group()
         self._conversations.note(kind, text)
 
-    def _spoolable(self, text: str) -> str:
-        """A text as it may lie in the spool: without credentials and what a person asked to forget."""
-        text, _ = self._masked(text)
-        if (self.home.data(self.scope.group) / FORGOTTEN_MARK).exists():  # a hook opens no database otherwise
-            text, _ = self._unforgotten(text, "spool")
-        return text
-
     def note_answer_from(self, transcript: str) -> bool:
         """Spool the answer to this session's open question from a transcript's end; whether it was there.
 
@@ -210,10 +203,15 @@ class Turns(Finding):
             self.home.root,
             clock=self.clock,
             on_exchange=self._remember_exchange,
-            on_forgotten=self._note_forgotten,
+            intake=self._intake_of,
         )
         self._databases["the host's messages"] = host.database
         return host
+
+    def _intake_of(self, group: str) -> Intake:
+        from nanoclaw_memory.intake.intake import Intake
+
+        return Intake(data=self.home.data(group), record=self.telemetry.record)
 
     def _remember_exchange(self, group: str, session_id: str, user: str, agent: str, at: str) -> None:
         """What was said in a group's chat goes to that group's memory, as private as the chat is."""

@@ -21,6 +21,7 @@ from nanoclaw_memory.types import Found, Hit, Indexed, Scope
 from nanoclaw_memory.workspace.paths import Home, memory_files, visible
 
 if TYPE_CHECKING:
+    from nanoclaw_memory.intake.intake import Intake
     from nanoclaw_memory.providers.embedder import Chain
     from nanoclaw_memory.providers.reranker import Reranker
     from nanoclaw_memory.retrieval.corpus import Corpora
@@ -39,6 +40,7 @@ class SearchFront(msgspec.Struct, dict=True):
     scope: Scope
     configuration: Configuration
     database: Callable[[str], Database]
+    intake: Intake
     embedder: Callable[[], Chain | None]
     reranker: Callable[[], Reranker | None]
     expand: Callable[[str], list[str]] | None = None
@@ -162,11 +164,7 @@ class SearchFront(msgspec.Struct, dict=True):
 
     def _without_forgotten(self, text: str) -> str:
         """A file's text without the lines that a person asked to forget."""
-        if not (self.home.data(self.scope.group) / "facts.db").exists():
-            return text
-        from nanoclaw_memory.store.tombstones import TombstoneTable
-
-        return TombstoneTable(self.database("facts")).without_forgotten(text)
+        return self.intake.without_forgotten(text)
 
     def _weights(self) -> tuple[float, float] | None:
         """The weights that somebody set; otherwise the embedder's own serve."""

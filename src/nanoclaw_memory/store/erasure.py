@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ from nanoclaw_memory.store.facts import digest
 from nanoclaw_memory.store.keywords import long_words
 from nanoclaw_memory.store.names import NameTable
 from nanoclaw_memory.store.phrases import Matcher, Phrases, Words, holds, texts_in, words_of
-from nanoclaw_memory.store.tombstones import TombstoneTable, veiled
+from nanoclaw_memory.store.tombstones import veiled
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -151,12 +151,13 @@ def remove_entries(db: Database, rows: Sequence[Row]) -> None:
 # ---- the graph ----
 
 
-def graph_rows(db: Database, wanted: Wanted) -> dict[str, list[Row]]:
+def graph_rows(
+    db: Database, wanted: Wanted, kept_away: Collection[tuple[str, str, str]]
+) -> dict[str, list[Row]]:
     """Facts, relations and aliases that are to go: by their texts, entity, session, or a tombstone."""
     found: dict[str, list[Row]] = {}
     names = {"names": json.dumps(sorted(wanted.names)), "source": f"session {wanted.session}"}
     named = "IN (SELECT value FROM json_each(:names))"
-    kept_away = TombstoneTable(db).forgotten_values()
     marks = {"facts": "name, slot", "relations": "subject_name, slot", "aliases": "name, ''"}
     conditions = {
         "facts": f"name {named} OR source = :source",
@@ -200,21 +201,6 @@ def clear_sources(db: Database, wanted: Wanted) -> None:
                     f"UPDATE {table} SET source = '' WHERE source = :source",  # noqa: S608
                     {"source": source},
                 )
-
-
-def veil_tombstones(db: Database, wanted: Wanted) -> None:
-    """Rejected values are kept away under their entity's name: where that tells, a fingerprint takes its place."""
-    for key, *texts in db.query("SELECT id, name, slot, reason FROM tombstones"):
-        name, slot, _ = texts
-        if name in wanted.names or any(holds(wanted.matcher, text) for text in texts if text):
-            db.execute(
-                "UPDATE OR REPLACE tombstones SET name = :name, slot = :slot, reason = '' WHERE id = :id",
-                {
-                    "id": key,
-                    "name": name if not name or name.startswith("#") else veiled(name),
-                    "slot": slot if not slot or slot.startswith("#") else veiled(slot),
-                },
-            )
 
 
 def graph_marks(db: Database, rows: Mapping[str, Sequence[Row]]) -> Iterator[tuple[str, str, str]]:

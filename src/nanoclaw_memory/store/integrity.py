@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _REBUILT = {
     "facts": (
         "nanoclaw-memory graph seed{group} && nanoclaw-memory upkeep ingest{group}",
-        "what files say comes back; lessons and the list of what was forgotten do not",
+        "what files say comes back; lessons do not",
     ),
     "entries": (
         "nanoclaw-memory entries migrate{group}",
@@ -73,6 +73,8 @@ def remedy(path: Path, name: str) -> str:
     if path.parent.name == "corpora":
         return f"move it away: {_away(path)} && nanoclaw-memory corpus add {path.stem} FOLDER"
     group = _group(path)
+    if name == "forgotten":  # no checkpoint has it; a copy of the fingerprints lies beside it
+        return f"build the list anew from its copy: nanoclaw-memory doctor --fix{group}"
     if name == "index":  # everything in it comes from files
         return f"nanoclaw-memory index --rebuild{group}"
     if saved := _checkpoint(path):

@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.store.facts import digest, unspaced
+from nanoclaw_memory.store.migrate import Adopt
 from nanoclaw_memory.store.names import fold, slot_of
+from nanoclaw_memory.store.tombstones import MOVED, move_from_facts
 
 KEPT = "before_nanoclaw_"  # the old tables stay under this name, with whatever columns they had
 _TABLES = ("facts", "relations", "aliases", "co_occurrences", "growth_vectors", "vector_outcomes")
 _DERIVED = ("facts_fts", "relations_fts")
 
 
-def adopt(connection: Any) -> Callable[[Any], None] | None:
-    """Rename the tables of an older system; gives what moves their rows, or None for a new file."""
+def adopter(data: Path) -> Adopt:
+    """What a group's facts.db needs before its steps: the older systems' tables aside, tombstones moved out."""
+
+    def prepare(connection: Any, version: int) -> Callable[[Any], None] | None:
+        if 0 < version < MOVED:
+            move_from_facts(connection, data)
+        return adopt(connection, version)
+
+    return prepare
+
+
+def adopt(connection: Any, version: int) -> Callable[[Any], None] | None:
+    """Rename the tables of an older system; returns what moves their rows, or None for a file of ours."""
+    if version:
+        return None
     found = [name for name in _TABLES if _exists(connection, name)]
     if not found:
         return None

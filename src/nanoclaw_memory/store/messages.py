@@ -21,8 +21,10 @@ _V1_COLUMNS = {
 }
 
 
-def adopt(connection: Any) -> None:
+def adopt(connection: Any, version: int) -> None:
     """Give a v1 file the columns that it lacks; its rows, other columns and other tables stay as they are."""
+    if version:
+        return
     for table, wanted in _V1_COLUMNS.items():
         present = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
         for name, kind in wanted.items():

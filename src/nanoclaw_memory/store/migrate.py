@@ -40,21 +40,21 @@ def is_current(connection: Any, steps: Sequence[Step], path: Path) -> bool:
     return bool(current == newest)
 
 
-# Runs before step 1 on a file without a version of ours; may give what is to run after the steps.
-Adopt = Callable[[Any], Callable[[Any], None] | None]
+# Runs before the steps, with the version that the file has (0: not ours yet); may return what runs after them.
+Adopt = Callable[[Any, int], Callable[[Any], None] | None]
 
 
 def migrate(connection: Any, steps: Sequence[Step], path: Path, adopt: Adopt | None = None) -> None:
     """Bring an open connection's schema up to date; the caller holds the write lock.
 
-    `adopt` runs once, before step 1, on a file that has tables but no version of ours: it renames what an
-    older system left so that the steps can build beside it, and gives a function that moves the rows over.
+    `adopt` prepares a file for the steps: of an older system it renames the tables, so that the steps can build
+    beside them, and returns a function that moves the rows over.
     """
     if is_current(connection, steps, path):  # another process was first
         return
     (current,) = connection.execute("PRAGMA user_version").fetchone()
     with connection:
-        finish = adopt(connection) if current == 0 and adopt is not None else None
+        finish = adopt(connection, current) if adopt is not None else None
         for step in steps:
             if step.number > current:
                 connection.execute(step.sql).fetchall()  # apsw stops at a row until it is fetched

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from hashlib import sha256
 from itertools import accumulate
@@ -17,6 +17,8 @@ from nanoclaw_memory.store.keywords import spaced
 from nanoclaw_memory.text import fingerprint, words
 
 Words = tuple[str, ...]
+# From a text and the key it stands under to the changed text, and in how many places it changed.
+TextChange = Callable[[str, str], tuple[str, int]]
 LONGEST = 12  # words of a text that is looked for inside of others; a longer one must be the whole
 SHORTEST = 3  # the same for texts that nobody asked for by name: "yes please" stands in every conversation
 SPOKEN = 5  # the same for what was said in conversations
@@ -322,21 +324,31 @@ def masked(wanted: Matcher, text: str) -> tuple[str, int]:
 
 
 def masked_value(wanted: Matcher, value: Any) -> tuple[Any, int]:
-    """The same for every text in a JSON value, however deep; a text that is JSON is opened too."""
+    """The same for every text in a JSON value."""
+    return mapped_texts(value, lambda key, text: masked(wanted, text))
+
+
+def mapped_texts(value: Any, change: TextChange, key: str = "") -> tuple[Any, int]:
+    """A JSON value with every text in it changed, however deep, and in how many places.
+
+    A text that is JSON is opened too; keys are texts without a key of their own.
+    """
     if isinstance(value, str):
         if value[:1] in ("{", "["):
             try:
-                inner, count = masked_value(wanted, json.loads(value))
+                inner, count = mapped_texts(json.loads(value), change)
             except (ValueError, RecursionError):
-                return masked(wanted, value)
+                return change(key, value)
             return (json.dumps(inner, ensure_ascii=False) if count else value), count
-        return masked(wanted, value)
+        return change(key, value)
     if isinstance(value, dict):
-        pairs = [(masked(wanted, str(key)), masked_value(wanted, inner)) for key, inner in value.items()]
+        pairs = [
+            (change("", str(name)), mapped_texts(inner, change, str(name))) for name, inner in value.items()
+        ]
         count = sum(first[1] + second[1] for first, second in pairs)
         return ({first[0]: second[0] for first, second in pairs} if count else value), count
     if isinstance(value, list | tuple):
-        found = [masked_value(wanted, inner) for inner in value]
+        found = [mapped_texts(inner, change) for inner in value]
         return [inner for inner, _ in found], sum(count for _, count in found)
     return value, 0
 

@@ -21,8 +21,9 @@ class SdkItems(msgspec.Struct, frozen=True):
 
     db: Database
     clock: Clock
-    # Gives a value without what a person asked to forget, and in how many places it was changed.
-    unforgotten: Callable[[Any], tuple[Any, int]] = lambda value: (value, 0)
+    # Returns a value without credentials and forgotten texts, and in how many places something was forgotten;
+    # None when nothing may be stored. This is `Intake.talk_value`, which stands above this package.
+    admit: Callable[[Any], tuple[Any, int] | None] = lambda value: (value, 0)
 
     # ---- histories ----
 
@@ -36,7 +37,7 @@ class SdkItems(msgspec.Struct, frozen=True):
 
     def extend(self, session: str, items: Sequence[Any]) -> None:
         """Append to a session's history; what a person asked to forget stands there as `[forgotten]`."""
-        kept = [self.unforgotten(item)[0] for item in items]
+        kept = [admitted[0] for item in items if (admitted := self.admit(item)) is not None]
         with self.db.transaction():
             self.db.execute_many(
                 "INSERT INTO history(session_id, item) VALUES (:session, :item)",
@@ -76,9 +77,10 @@ class SdkItems(msgspec.Struct, frozen=True):
         """
         where = {"namespace": _name(namespace), "key": key}
         if value is not None:
-            if self.unforgotten([*namespace, key])[1]:
+            named, admitted = self.admit([*namespace, key]), self.admit(dict(value))
+            if named is None or named[1] or admitted is None:
                 return
-            value, _ = self.unforgotten(dict(value))
+            value, _ = admitted
         with self.db.transaction():
             if value is None:
                 self.db.execute("DELETE FROM items WHERE namespace = :namespace AND key = :key", where)

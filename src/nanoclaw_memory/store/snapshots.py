@@ -9,10 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from nanoclaw_memory.errors import CorruptDatabase, StoreError
-from nanoclaw_memory.store.database import Row
+from nanoclaw_memory.errors import CorruptDatabase
 from nanoclaw_memory.store.sqlite import SqliteDatabase
-from nanoclaw_memory.store.tombstones import TombstoneTable
 from nanoclaw_memory.text import plural
 
 
@@ -51,29 +49,15 @@ class Snapshots(msgspec.Struct, frozen=True):
         return True
 
     def prepare(self, name: str, source: Path | None, target: Path) -> None:
-        """A copy of `source` brought to this release's schema, or an empty database; refuses a newer one.
-
-        Tombstones that stand now stand in it too: what was forgotten since must not come back for a moment.
-        """
+        """A copy of `source` brought to this release's schema, or an empty database; refuses a newer one."""
         if source is not None:
             shutil.copyfile(source, target)
         ready = self.open(name).at(target)
         try:
             ready.query("SELECT count(*) FROM sqlite_schema")
-            if kept := self._tombstones(name):
-                with ready.transaction():
-                    TombstoneTable(ready).carry(kept)
         finally:
             ready.close()
             Path(f"{target}-lock").unlink(missing_ok=True)
-
-    def _tombstones(self, name: str) -> list[Row]:
-        if name != "facts" or not self.open(name).path.exists():
-            return []
-        try:
-            return TombstoneTable(self.open(name)).all()
-        except StoreError:  # damaged: a restore is what helps
-            return []
 
     def load(self, name: str, prepared: Path) -> None:
         """Give the live database the content of a prepared one; all or nothing."""

@@ -118,10 +118,22 @@ class SqliteDatabase:
 
     def check(self) -> list[str]:
         """What the integrity check finds wrong; empty when sound. An older file stays as old as it is."""
-        import apsw
-
         if not self.path.exists():
             return []
+        with self.unmigrated() as connection:
+            is_current(connection, self._steps or steps_of(self.name), self.path)  # refuses a newer one
+            rows = connection.execute("PRAGMA integrity_check(20)").fetchall()
+            broken = connection.execute("PRAGMA foreign_key_check").fetchall()
+        found = [str(row[0]) for row in rows if row[0] != "ok"]
+        return found + [
+            f"{table}: row {rowid} points to a missing {parent}" for table, rowid, parent, _ in broken
+        ]
+
+    @contextmanager
+    def unmigrated(self) -> Iterator[Any]:
+        """A connection of its own to the file as it is, whatever its schema."""
+        import apsw
+
         with self._translated():
             if self.read_only:
                 connection = open_for_reading(self.path, BUSY_MS)
@@ -129,15 +141,9 @@ class SqliteDatabase:
                 connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
             try:
                 connection.set_busy_timeout(BUSY_MS)
-                is_current(connection, self._steps or steps_of(self.name), self.path)  # refuses a newer one
-                rows = connection.execute("PRAGMA integrity_check(20)").fetchall()
-                broken = connection.execute("PRAGMA foreign_key_check").fetchall()
+                yield connection
             finally:
                 connection.close()
-        found = [str(row[0]) for row in rows if row[0] != "ok"]
-        return found + [
-            f"{table}: row {rowid} points to a missing {parent}" for table, rowid, parent, _ in broken
-        ]
 
     def scrub(self, wait_ms: int = BUSY_MS) -> bool:
         """Leave nothing of deleted rows in the file: keyword segments, free pages and WAL are rewritten.
@@ -190,6 +196,16 @@ class SqliteDatabase:
             self._migrated = False
             for path in (self.path, Path(f"{self.path}-wal"), Path(f"{self.path}-shm")):
                 path.unlink(missing_ok=True)
+
+    def set_aside(self) -> None:
+        """Move the file with its WAL to `damaged/` beside it; the next use makes a new one."""
+        with self._write_lock():
+            self.close()
+            folder = self.path.parent / "damaged"
+            private.make_folder(folder)
+            for path in (self.path, Path(f"{self.path}-wal"), Path(f"{self.path}-shm")):
+                if path.exists():
+                    path.replace(folder / path.name)
 
     def at(self, path: Path) -> SqliteDatabase:
         """A database of the same kind in another file."""

@@ -1,161 +1,176 @@
-"""Tombstones: what a person rejected or asked to forget, so that no ingestion brings it back."""
+"""Tombstones: what a person rejected or asked to forget, in `forgotten.db`, a database of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from nanoclaw_memory.errors import CorruptDatabase, NewerSchema
+from nanoclaw_memory.errors import CorruptDatabase, StoreError
 from nanoclaw_memory.store.database import Database, Row
+from nanoclaw_memory.store.integrity import remedy
 from nanoclaw_memory.store.names import placeholders
-from nanoclaw_memory.store.phrases import (
-    FORGOTTEN,
-    Marks,
-    Phrases,
-    holds,
-    lines_holding,
-    masked,
-    masked_value,
-)
+from nanoclaw_memory.store.phrases import Marks, Phrases
+from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.text import fingerprint
 
-_KEPT = "FROM tombstones WHERE text_fingerprint <> ''"
+NAME = "forgotten"
+MOVED = 4  # the schema of facts.db from which on it has no tombstones
+_COLUMNS = "name, slot, digest, text_fingerprint, reason, created_at"
+_INSERT = (
+    f"INSERT INTO tombstones ({_COLUMNS})"  # noqa: S608
+    " VALUES (:name, :slot, :digest, :text, :reason, :moment) ON CONFLICT DO NOTHING"
+)
+_TEXTS = "FROM tombstones WHERE text_fingerprint <> ''"
+_NONE = Marks(frozenset())
 # The fingerprints as last read from each database: every message asks for them, and they hardly ever change.
 _read: WeakKeyDictionary[Database, tuple[Row, Marks]] = WeakKeyDictionary()
 
 
 class TombstoneTable:
-    """The tombstones of one facts database. Writing needs an open transaction."""
+    """The tombstones of one group. Writing needs an open transaction."""
 
     def __init__(self, db: Database) -> None:
         self.db = db
 
-    def has(self, names: Sequence[str], slot: str, digest: str) -> bool:
-        """Whether this value of an entity's key was rejected, under any of the entity's names."""
-        marks, params = placeholders("n", [*names, *map(veiled, names)])
-        rows = self.db.query(
-            f"SELECT 1 FROM tombstones WHERE name IN ({marks}) AND slot IN (:slot, :veiled)"  # noqa: S608
-            " AND digest = :digest",
-            {**params, "slot": slot, "veiled": veiled(slot), "digest": digest},
-        )
-        return bool(rows)
-
-    def has_text(self, fingerprint: str) -> bool:
-        """Whether a text with this fingerprint was forgotten."""
-        rows = self.db.query(
-            "SELECT 1 FROM tombstones WHERE text_fingerprint = :fingerprint AND text_fingerprint <> ''",
-            {"fingerprint": fingerprint},
-        )
-        return bool(rows)
-
-    def forgets(self, *texts: str) -> bool:
-        """Whether any of the texts is, or holds, one that was forgotten."""
-        marks = self.marks()
-        return bool(marks.kept) and any(
-            fingerprint(text) in marks.kept or holds(marks, text) for text in texts
-        )
+    # ---- texts ----
 
     def marks(self) -> Marks:
         """The fingerprints of all texts that were forgotten."""
-        try:
-            # Ids are never given twice, so that these tell whether any came or went.
-            state = self.db.query(
-                f"SELECT count(*), max(id), min(text_fingerprint), max(text_fingerprint) {_KEPT}"
-            )[0]
-            if not state[0]:
-                return _NONE
-            known = _read.get(self.db)
-            if known is None or known[0] != state:
-                rows = self.db.query(f"SELECT text_fingerprint {_KEPT}")
-                known = _read[self.db] = (state, Marks(frozenset(str(mark) for (mark,) in rows)))
-            return known[1]
-        except (CorruptDatabase, NewerSchema):  # doctor's to report; entries and exchanges go on without it
+        # Ids are never given twice, so that these tell whether any came or went.
+        state = self.db.query(
+            f"SELECT count(*), max(id), min(text_fingerprint), max(text_fingerprint) {_TEXTS}"
+        )[0]
+        if not state[0]:
             return _NONE
-
-    def masked(self, text: str) -> tuple[str, int]:
-        """A text with `[forgotten]` for what was forgotten, and in how many places; for talk that goes on."""
-        marks = self.marks()
-        if not marks.kept:
-            return text, 0
-        return (FORGOTTEN, 1) if fingerprint(text) in marks.kept else masked(marks, text)
-
-    def masked_value(self, value: Any) -> tuple[Any, int]:
-        """The same for every text in a JSON value."""
-        marks = self.marks()
-        return masked_value(marks, value) if marks.kept else (value, 0)
-
-    def without_forgotten(self, text: str) -> str:
-        """A file's text with empty lines in the place of forgotten ones, so that line numbers stay."""
-        marks = self.marks()
-        if not marks.kept:
-            return text
-        lines = text.split("\n")
-        gone = lines_holding(lines, marks)
-        return "\n".join("" if number in gone else line for number, line in enumerate(lines))
-
-    def forget(self, phrases: Phrases, reason: str, moment: str) -> None:
-        """Keep texts away, and whatever holds them."""
-        for mark in phrases.marks():
-            self.add_text(mark, reason, moment)
+        known = _read.get(self.db)
+        if known is None or known[0] != state:
+            rows = self.db.query(f"SELECT text_fingerprint {_TEXTS}")
+            known = _read[self.db] = (state, Marks(frozenset(str(mark) for (mark,) in rows)))
+        return known[1]
 
     def allow(self, phrases: Phrases) -> int:
-        """Let forgotten texts come back; gives how many were kept away."""
+        """Let forgotten texts come back; returns how many were kept away."""
         return sum(
             self.db.execute("DELETE FROM tombstones WHERE text_fingerprint = :mark", {"mark": mark})
             for mark in phrases.marks()
         )
 
-    def add(self, name: str, slot: str, digest: str, reason: str, moment: str) -> None:
-        """Keep a value away."""
-        self._insert({"name": name, "slot": slot, "digest": digest, "text": ""}, reason, moment)
+    # ---- values of the graph ----
 
-    def forget_value(self, name: str, slot: str, digest: str, reason: str, moment: str) -> None:
-        """Keep a value away without telling of whom or what."""
-        self.add(veiled(name), veiled(slot), digest, reason, moment)
-
-    def forgotten_values(self) -> set[tuple[str, str, str]]:
-        """The values that `forget_value` keeps away."""
-        sql = "SELECT name, slot, digest FROM tombstones WHERE digest <> '' AND name LIKE '#%'"
-        return {(str(name), str(slot), str(digest)) for name, slot, digest in self.db.query(sql)}
-
-    def all(self) -> list[Row]:
-        """Every tombstone, to be carried over a restore."""
-        return self.db.query(
-            "SELECT name, slot, digest, text_fingerprint, reason, created_at FROM tombstones"
-        )
-
-    def carry(self, rows: Sequence[Row]) -> None:
-        """Put up tombstones that an older state of the database did not know."""
-        for name, slot, digest, text, reason, moment in rows:
-            self._insert({"name": name, "slot": slot, "digest": digest, "text": text}, reason, moment)
-
-    def add_text(self, fingerprint: str, reason: str, moment: str) -> None:
-        """Keep a text away."""
-        self._insert({"name": "", "slot": "", "digest": "", "text": fingerprint}, reason, moment)
+    def has(self, names: Sequence[str], slot: str, digest: str) -> bool:
+        """Whether this value of an entity's key was rejected, under any of the entity's names."""
+        where, params = _value(names, slot, digest)
+        return bool(self.db.query(f"SELECT 1 FROM tombstones WHERE {where}", params))  # noqa: S608
 
     def remove(self, names: Sequence[str], slot: str, digest: str) -> bool:
         """Let a value come back; False when it was not kept away."""
-        marks, params = placeholders("n", [*names, *map(veiled, names)])
-        return bool(
-            self.db.execute(
-                f"DELETE FROM tombstones WHERE name IN ({marks}) AND slot IN (:slot, :veiled)"  # noqa: S608
-                " AND digest = :digest",
-                {**params, "slot": slot, "veiled": veiled(slot), "digest": digest},
-            )
-        )
+        where, params = _value(names, slot, digest)
+        return bool(self.db.execute(f"DELETE FROM tombstones WHERE {where}", params))  # noqa: S608
 
-    def _insert(self, key: dict[str, str], reason: str, moment: str) -> None:
-        self.db.execute(
-            "INSERT INTO tombstones (name, slot, digest, text_fingerprint, reason, created_at)"
-            " VALUES (:name, :slot, :digest, :text, :reason, :moment) ON CONFLICT DO NOTHING",
-            {**key, "reason": reason, "moment": moment},
-        )
+    def forgotten_values(self) -> set[tuple[str, str, str]]:
+        """The values that are kept away without saying of whom or what: name, key and digest, veiled."""
+        sql = "SELECT name, slot, digest FROM tombstones WHERE digest <> '' AND name LIKE '#%'"
+        return {(str(name), str(slot), str(digest)) for name, slot, digest in self.db.query(sql)}
 
+    def veil(self, tells: Callable[[str, Sequence[str]], bool]) -> None:
+        """Put fingerprints in the place of names that tell; `tells` is asked with the name and all texts of a row."""
+        for key, name, slot, reason in self.db.query("SELECT id, name, slot, reason FROM tombstones"):
+            if name and tells(name, (name, slot, reason)):
+                self.db.execute(
+                    "UPDATE OR REPLACE tombstones SET name = :name, slot = :slot, reason = '' WHERE id = :id",
+                    {"id": key, "name": veiled(name), "slot": veiled(slot)},
+                )
 
-_NONE = Marks(frozenset())
+    # ---- all ----
+
+    def rows(self) -> list[Row]:
+        """Every tombstone, as `insert` takes it."""
+        return self.db.query(f"SELECT {_COLUMNS} FROM tombstones ORDER BY id")  # noqa: S608
+
+    def insert(self, rows: Iterable[Row]) -> None:
+        """Add tombstones; those that are there stay as they are."""
+        names = ("name", "slot", "digest", "text", "reason", "moment")
+        self.db.execute_many(_INSERT, [dict(zip(names, row, strict=True)) for row in rows])
 
 
 def veiled(name: str) -> str:
-    """A name as a fingerprint: what was forgotten must not be told by its tombstone."""
-    return f"#{fingerprint(name)[:24]}"
+    """A name as a fingerprint, so that a tombstone does not say whose it is."""
+    return name if not name or name.startswith("#") else f"#{fingerprint(name)[:24]}"
+
+
+def _value(names: Sequence[str], slot: str, digest: str) -> tuple[str, dict[str, Any]]:
+    marks, params = placeholders("n", [*names, *map(veiled, names)])
+    where = f"name IN ({marks}) AND slot IN (:slot, :veiled) AND digest = :digest"
+    return where, {**params, "slot": slot, "veiled": veiled(slot), "digest": digest}
+
+
+# ---- the file ----
+
+
+def forgotten_database(data: Path) -> SqliteDatabase:
+    """The list of one group; a new file takes over what an older release kept in facts.db."""
+
+    def adopt(connection: Any, version: int) -> Callable[[Any], None] | None:
+        rows = _rows_in_facts(data) if version == 0 else []
+        return (lambda connected: _carry(connected, rows)) if rows else None
+
+    return SqliteDatabase(data / f"{NAME}.db", NAME, adopt, durable=True)
+
+
+def has_list(data: Path, expected: bool) -> bool:
+    """Whether there are tombstones to ask for; a list that is `expected` and gone is an error."""
+    path = data / f"{NAME}.db"
+    if path.is_symlink() and data.parent.parent.name == "groups":
+        raise StoreError(f"{path.name} of {data.parent.name} is a link", "put the file itself there")
+    try:
+        if path.stat().st_size or Path(f"{path}-wal").exists():
+            return True
+    except FileNotFoundError:
+        pass
+    if _is_older(data / "facts.db"):
+        return bool(_rows_in_facts(data))
+    if expected:
+        raise CorruptDatabase(f"{path.name} is gone", remedy(path, NAME))
+    return False
+
+
+def move_from_facts(connection: Any, data: Path) -> None:
+    """Copy the tombstones of a facts.db that is about to lose them; the copy is on disk when this returns."""
+    if Path(connection.filename) != data / "facts.db":  # a copy: of a checkpoint, or in memory
+        return
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM tombstones").fetchall()  # noqa: S608
+    if not rows:
+        return
+    database = forgotten_database(data)
+    try:
+        with database.transaction():
+            TombstoneTable(database).insert(rows)
+    finally:
+        database.close()
+
+
+def _is_older(facts: Path) -> bool:
+    """Whether facts.db may still have tombstones; looks at the file's header only, because hooks ask."""
+    try:
+        with facts.open("rb") as stream:
+            header = stream.read(64)
+    except OSError:
+        return False
+    return header.startswith(b"SQLite format 3\0") and 0 < int.from_bytes(header[60:64], "big") < MOVED
+
+
+def _rows_in_facts(data: Path) -> list[Row]:
+    facts = data / "facts.db"
+    if not _is_older(facts):
+        return []
+    with SqliteDatabase(facts, "facts").unmigrated() as connection:
+        if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'tombstones'").fetchall():
+            return []  # moved by another process since
+        return list(connection.execute(f"SELECT {_COLUMNS} FROM tombstones"))  # noqa: S608
+
+
+def _carry(connection: Any, rows: Sequence[Row]) -> None:
+    names = ("name", "slot", "digest", "text", "reason", "moment")
+    connection.executemany(_INSERT, [dict(zip(names, row, strict=True)) for row in rows])

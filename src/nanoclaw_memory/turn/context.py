@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from nanoclaw_memory.clock import Clock
+from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.types import Scope
@@ -32,6 +33,7 @@ class PluginContext(msgspec.Struct, frozen=True, dict=True):
     scope: Scope
     clock: Clock
     settings: Settings
+    intake: Intake
     database: Callable[[str], Database]
     open_graph: Callable[[], KnowledgeGraph]
     open_embedder: Callable[[], Chain | None]

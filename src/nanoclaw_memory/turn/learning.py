@@ -5,11 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import stamp
-from nanoclaw_memory.errors import InvalidValue, NotFound, Refused
+from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.lessons import maturity
 from nanoclaw_memory.lessons.extraction import MAX_LESSON, MAX_TRIGGER, principle_of
 from nanoclaw_memory.store.lessons import NewLesson
-from nanoclaw_memory.store.tombstones import TombstoneTable
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.growth import review
@@ -49,11 +48,12 @@ class Learning:
             raise InvalidValue(
                 f"a lesson has at most {MAX_LESSON} characters, a trigger {MAX_TRIGGER}", "say it shorter"
             )
-        self._refuse_forgotten(text, when, principle)
+        found = self.context.intake.admit_all(text, when, one_line(principle)[:40])
+        text, when, principle = (admitted.text for admitted in found)
         new = NewLesson(
             when or text[:MAX_TRIGGER],
             text,
-            one_line(principle)[:40] or principle_of(text),
+            principle or principle_of(text),
             "active",
             general,
             self.context.scope.private,
@@ -65,10 +65,8 @@ class Learning:
     def retire(self, lesson_id: int, reason: str = "") -> Lesson:
         """No longer inject a lesson; it is kept, and comes back when the correction is made again."""
         self._get(lesson_id)
-        self._refuse_forgotten(reason)
-        self.context.lessons.update(
-            lesson_id, state="retired", retired_because=one_line(reason)[:200] or "by the user"
-        )
+        kept = self.context.intake.admit(one_line(reason)[:200]).text
+        self.context.lessons.update(lesson_id, state="retired", retired_because=kept or "by the user")
         return self._get(lesson_id)
 
     def feedback(self, lesson_id: int, good: bool) -> Lesson:
@@ -80,12 +78,6 @@ class Learning:
         self.context.lessons.settle(last[0].id, "good" if good else "bad", None, good)
         review(self.context, lesson_id, stamp(self.context.clock.now()))
         return self._get(lesson_id)
-
-    def _refuse_forgotten(self, *texts: str) -> None:
-        if TombstoneTable(self.context.database("facts")).forgets(*texts):
-            raise Refused(
-                "a person asked to forget this", 'if it may come back: ncm forget --text "…" --allow'
-            )
 
     def _get(self, lesson_id: int) -> Lesson:
         lesson = self.context.lessons.get(lesson_id)

@@ -12,17 +12,16 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.conversations.service import Conversations
-from nanoclaw_memory.errors import InvalidValue, StoreError
+from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.store.turns import Injection
 from nanoclaw_memory.telemetry import Telemetry
 from nanoclaw_memory.turn import blocks, loading
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.pipeline import Pipeline
 from nanoclaw_memory.types import PluginNote, Recorded, ToolCall, Turn
-from nanoclaw_memory.workspace.paths import FORGOTTEN_MARK
 
 if TYPE_CHECKING:
-    from nanoclaw_memory.store.tombstones import TombstoneTable
+    from nanoclaw_memory.intake.intake import Admitted
     from nanoclaw_memory.types import Transcript
 
 MAX_SIDE = 40_000  # characters of one side of an exchange that are kept
@@ -52,8 +51,10 @@ class TurnLifecycle:
 
     def before_turn(self, message: str) -> Turn:
         """The blocks for a message; never fails because a plugin did."""
-        message = self._unforgotten(message)
-        return self.pipeline.before_turn(message, self.context.scope, self.context.clock.now())
+        admitted = self._said(message)
+        if admitted.withheld:  # plugins store what they are given
+            return Turn((), (PluginNote("intake", admitted.text),))
+        return self.pipeline.before_turn(admitted.text, self.context.scope, self.context.clock.now())
 
     def session_start(self) -> Turn:
         """The blocks for the start of a session, or for its continuation after a compaction."""
@@ -68,7 +69,7 @@ class TurnLifecycle:
         agent, more = self._kept(agent)
         if not user and not agent:
             raise InvalidValue("the exchange is empty", "give what was asked and what was answered")
-        if self._tombstones.forgets(user, agent):
+        if self.context.intake.forgets(user, agent):
             said = PluginNote("continuity", "holds what a person asked to forget, so it was not archived")
             return Recorded(0, False, hidden + more, notes=(said,))
         scope = self.context.scope
@@ -89,11 +90,14 @@ class TurnLifecycle:
     def report_tools(self, calls: Sequence[ToolCall]) -> None:
         """Note tool calls as they happen, so that loops are seen before the answer is there."""
         at = stamp(self.context.clock.now())
+        named = [(self._said(call.tool), self._said(call.target)) for call in calls]
         known = [
-            ToolCall(self._unforgotten(call.tool), self._unforgotten(call.target), call.output)
-            for call in calls
+            ToolCall(tool.text, target.text, call.output)
+            for (tool, target), call in zip(named, calls, strict=True)
+            if not tool.withheld and not target.withheld
         ]
-        self.context.turns.add_tool_calls(self.context.scope.session_id, at, known)
+        if known:
+            self.context.turns.add_tool_calls(self.context.scope.session_id, at, known)
 
     def before_compaction(self, given: Transcript | None = None) -> tuple[PluginNote, ...]:
         """Let plugins keep what the compaction will drop; from now on this session's past may be recalled.
@@ -113,8 +117,11 @@ class TurnLifecycle:
 
     def _cleaned(self, given: Transcript) -> Transcript:
         """A host's transcript as plugins may see it: without our blocks, credentials and what is forgotten."""
-        texts = (self._unforgotten(self._kept(one.text)[0]) for one in given.said[-MAX_SAID:])
-        said = [replace(one, text=text) for one, text in zip(given.said[-MAX_SAID:], texts, strict=True)]
+        last = given.said[-MAX_SAID:]
+        found = [self._said(self._kept(one.text)[0]) for one in last]
+        said = (
+            replace(one, text=kept.text) for one, kept in zip(last, found, strict=True) if not kept.withheld
+        )
         return replace(given, said=tuple(one for one in said if one.text))
 
     def session_end(self) -> tuple[PluginNote, ...]:
@@ -126,34 +133,16 @@ class TurnLifecycle:
         if "pipeline" in self.__dict__:
             self.pipeline.close()
 
-    @property
-    def _tombstones(self) -> TombstoneTable:
-        from nanoclaw_memory.store.tombstones import TombstoneTable
-
-        return TombstoneTable(self.context.database("facts"))
-
-    def _unforgotten(self, text: str) -> str:
-        """A text with `[forgotten]` for what a person asked to forget: plugins keep what they are told."""
-        context = self.context
-        if not text or not (context.home.data(context.scope.group) / FORGOTTEN_MARK).exists():
-            return text
-        try:
-            clean, count = self._tombstones.masked(text)
-        except StoreError:  # a graph that cannot be read is doctor's to report; after_turn keeps nothing then
-            return text
-        if count:
-            self.telemetry.record("forgotten", where="turn", places=count)
-        return clean
+    def _said(self, text: str) -> Admitted:
+        return self.context.intake.unforgotten(text, "turn")
 
     def _kept(self, text: str) -> tuple[str, int]:
         """One side as it is archived: without our blocks and credentials, of bounded length."""
-        from nanoclaw_memory.intake import secrets
-
         plain = blocks.strip(text).strip().replace("\x00", "")
         if len(plain) > MAX_SIDE:
             plain = f"{plain[:MAX_SIDE]} […{len(plain) - MAX_SIDE:,} more characters]"
-        masked, found = secrets.mask(plain) if self.context.settings.privacy.redact_secrets else (plain, 0)
-        return masked.encode("utf-8", "replace").decode("utf-8"), found
+        masked = self.context.intake.masked(plain)
+        return masked.text.encode("utf-8", "replace").decode("utf-8"), masked.redacted
 
     def _record(self, session_id: str, injections: Sequence[Injection]) -> None:
         self.telemetry.record_all("turn", map(msgspec.structs.asdict, injections))

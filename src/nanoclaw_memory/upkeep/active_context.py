@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 
 from nanoclaw_memory.errors import FileProblem
-from nanoclaw_memory.intake import secrets
-from nanoclaw_memory.intake.suspicion import suspicions
 from nanoclaw_memory.statements import Features, contained, contradiction, features, restates
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import LogLine, Refreshed
@@ -125,7 +123,8 @@ def _clean(house: House, texts: Iterable[str]) -> Iterator[str]:
     A line that a person keeps in a log though it was forgotten is not copied.
     """
     for text in texts:
-        line = secrets.mask(one_line(text))[0]
-        if not line or suspicions(line) or house.forgets(text):
+        admitted = house.intake.admit_or_none(one_line(text))
+        if admitted is None or not admitted.text or admitted.suspicions:
             continue
+        line = admitted.text
         yield line if len(line) <= MAX_LINE else line[: MAX_LINE - 1].rstrip() + "…"

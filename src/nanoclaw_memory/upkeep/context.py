@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nanoclaw_memory.clock import Clock, stamp
+from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.types import Indexed, Scope
 from nanoclaw_memory.workspace.files import read_text
@@ -32,6 +33,7 @@ class House(msgspec.Struct, frozen=True):
     scope: Scope
     settings: Settings
     clock: Clock
+    intake: Intake
     open_graph: Callable[[], KnowledgeGraph]
     open_entries: Callable[[], Entries]
     open_database: Callable[[str], Database]
@@ -84,12 +86,6 @@ class House(msgspec.Struct, frozen=True):
             return read_text(within(self.workspace / relative, self.workspace))
         except FileNotFoundError:
             return ""
-
-    def forgets(self, *texts: str) -> bool:
-        """Whether any of the texts is, or holds, one that a person asked to forget."""
-        from nanoclaw_memory.store.tombstones import TombstoneTable
-
-        return self.has("facts") and TombstoneTable(self.open_database("facts")).forgets(*texts)
 
     def outdated(self, text: str, day: date) -> bool:
         """Whether a line of that day states what the graph knows to be replaced or rejected."""

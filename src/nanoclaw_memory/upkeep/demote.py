@@ -52,7 +52,7 @@ def demote(house: House, text: str) -> int:
         if after.fits:
             break
         said = page.says(item)
-        if said in leaving or said in replaced or house.forgets(said):
+        if said in leaving or said in replaced or house.intake.forgets(said):
             continue  # on its way already, or kept on the page by a person and nowhere else
         made = house.proposals.propose(
             "demotion",

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from nanoclaw_memory.errors import NanoClawError
+from nanoclaw_memory.errors import NanoClawError, StoreError
+from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.settings import Configuration
 from nanoclaw_memory.store.integrity import engine, remedy
 from nanoclaw_memory.store.sqlite import SqliteDatabase
@@ -69,6 +70,23 @@ def check_home(patient: Patient) -> Iterator[Finding]:
         unfinished = "a forget was killed, or kept from finishing by another process: traces may be left"
         yield Finding("problem", unfinished, "run the same nanoclaw-memory forget again")
     yield Finding("ok", f"home {root}, group {patient.scope.group}", "nanoclaw-memory status")
+
+
+def check_forgotten(intake: Intake, fix: bool) -> Iterator[Finding]:
+    """The list of forgotten texts: while it is gone or damaged, nothing that needs it is let in."""
+    try:
+        if not intake.is_damaged():
+            return
+        if fix:
+            count = plural(intake.repair(), "tombstone")
+            message = (
+                f"forgotten.db was built anew from its copy: {count}; the damaged one is in data/damaged"
+            )
+            yield Finding("warning", message, "forget again what is missing: nanoclaw-memory forget")
+        elif not (intake.data / "forgotten.db").exists():  # a damaged one is among the databases
+            intake.tombstones()
+    except StoreError as error:
+        yield Finding("problem", error.message, error.hint)
 
 
 def sweep(patient: Patient, now: datetime) -> list[Finding]:

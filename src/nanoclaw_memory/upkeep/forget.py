@@ -17,16 +17,14 @@ from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.store import erasure
 from nanoclaw_memory.store.erasure import Wanted
 from nanoclaw_memory.store.names import NameTable, fold
-from nanoclaw_memory.store.phrases import Either, Phrases, holds, is_cut
+from nanoclaw_memory.store.phrases import Either, Marks, Phrases, holds, is_cut
 from nanoclaw_memory.store.sqlite import SqliteDatabase
-from nanoclaw_memory.store.tombstones import TombstoneTable
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Entry, Forgotten, ForgottenPage
 from nanoclaw_memory.upkeep.doctor import PENDING_FORGET
 from nanoclaw_memory.upkeep.forget_files import PageChange
 from nanoclaw_memory.upkeep.forget_stores import Premises, Stores
 from nanoclaw_memory.workspace.files import replace_text
-from nanoclaw_memory.workspace.paths import FORGOTTEN_MARK
 
 MAX_TEXT = 20_000
 # The store by which a request is found; "again" is what tombstones keep away.
@@ -110,8 +108,7 @@ class Forgetting:
             )
         wanted, kept = getattr(self, f"_by_{self.by}")()
         if self.pending.exists():  # an earlier run was killed: what it had kept away goes too
-            marks = TombstoneTable(self.at.database("facts")).marks()
-            wanted = replace(wanted, matcher=Either(wanted.matcher, marks))
+            wanted = replace(wanted, matcher=Either(wanted.matcher, self._forgotten_before()))
         return wanted, kept
 
     def _by_text(self) -> tuple[Wanted, Phrases]:
@@ -121,7 +118,11 @@ class Forgetting:
         return Wanted(phrases), phrases
 
     def _by_again(self) -> tuple[Wanted, Phrases]:
-        return Wanted(TombstoneTable(self.at.database("facts")).marks()), Phrases()
+        return Wanted(self._forgotten_before()), Phrases()
+
+    def _forgotten_before(self) -> Marks:
+        kept = self.house.intake.tombstones()
+        return kept.marks() if kept is not None else Marks(frozenset())
 
     def _by_id(self) -> tuple[Wanted, Phrases]:
         texts = self._texts_of_entry() if self.house.has("entries") else []
@@ -202,18 +203,15 @@ class Forgetting:
     # ---- what is done ----
 
     def _tombstones(self, changes: Sequence[PageChange]) -> None:
-        replace_text(self.house.data / FORGOTTEN_MARK, "")
-        db = self.at.database("facts")
-        table, moment = TombstoneTable(db), self.house.moment()
         lines = (line for change in changes for line in change.lines)
         cut = [
             *self.stores.cut_texts(),
             *(line for line in lines if is_cut(self.stores.wanted.matcher, line)),
         ]
-        with db.transaction():
-            table.forget(self.kept | Phrases.whole_only(cut), f"forgotten by {self.by}", moment)
-            for name, slot, digest in list(erasure.graph_marks(db, self.stores.graph())):
-                table.forget_value(name, slot, digest, f"forgotten by {self.by}", moment)
+        kept = self.kept | Phrases.whole_only(cut)
+        self.house.intake.forget(
+            kept, self.stores.graph_values(), f"forgotten by {self.by}", self.house.moment()
+        )
 
     def _erase(self, changes: Sequence[PageChange]) -> None:
         """Every store in its turn; the one that the request is found by goes last."""
@@ -258,7 +256,7 @@ class Forgetting:
     def _scrub(self) -> list[str]:
         """Write every database anew; gives those that another process keeps from it."""
         found: dict[Path, SqliteDatabase] = {}
-        for name in ("facts", "entries", "continuity", "sdk"):
+        for name in ("forgotten", "facts", "entries", "continuity", "sdk"):
             if self.house.has(name):
                 found[self.at.database(name).path] = self.at.database(name)
         for db in (self.at.messages, self.at.published, *(db for _, db in self.stores.indexes())):

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.store import erasure
 from nanoclaw_memory.store.chunks import Chunks
 from nanoclaw_memory.store.erasure import Place, Row, Wanted
-from nanoclaw_memory.store.phrases import Words, is_cut
+from nanoclaw_memory.store.phrases import Words, holds, is_cut
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.types import MAIN_GROUP
 from nanoclaw_memory.upkeep.context import House
@@ -96,7 +96,14 @@ class Stores:
     def graph(self) -> dict[str, list[Row]]:
         if not self.house.has("facts"):
             return {}
-        return erasure.graph_rows(self.at.database("facts"), self.wanted)
+        kept = self.house.intake.tombstones()
+        values = kept.forgotten_values() if kept is not None else set()
+        return erasure.graph_rows(self.at.database("facts"), self.wanted, values)
+
+    def graph_values(self) -> list[tuple[str, str, str]]:
+        """Name, key and digest of the facts and relations that go."""
+        found = self.graph()
+        return list(erasure.graph_marks(self.at.database("facts"), found)) if found else []
 
     def _lessons(self) -> dict[str, list[Row]]:
         if not self.house.has("facts"):
@@ -234,8 +241,11 @@ class Stores:
             db = self.at.database("facts")
             with _erasing(db).transaction():
                 erasure.remove_graph(db, self.graph())
-                erasure.veil_tombstones(db, self.wanted)
                 erasure.clear_sources(db, self.wanted)
+        self.house.intake.veil(self._tells)
+
+    def _tells(self, name: str, texts: Sequence[str]) -> bool:
+        return name in self.wanted.names or any(holds(self.wanted.matcher, text) for text in texts if text)
 
     def _erase_entries(self) -> None:
         if not self.house.has("entries"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -17,7 +17,7 @@ from nanoclaw_memory.entries.importers import ImportedEntry, ImportedRelation, b
 from nanoclaw_memory.errors import NanoClawError, Refused
 from nanoclaw_memory.graph.change import Origin
 from nanoclaw_memory.graph.graph import KnowledgeGraph
-from nanoclaw_memory.intake import secrets
+from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.store.phrases import FORGOTTEN
 from nanoclaw_memory.text import fingerprint
@@ -28,7 +28,7 @@ from nanoclaw_memory.workspace.paths import Home
 FINAL = ("delete", "purge")  # what left by these must not come back by itself
 
 
-class Intake(msgspec.Struct):
+class EntryImport(msgspec.Struct):
     """Lets entries in, each text once for all time."""
 
     entries: Entries
@@ -62,7 +62,7 @@ class Intake(msgspec.Struct):
         except Refused as error:
             self.unplaced.append(f"{one.source}: {error.message}")
             return
-        text = secrets.mask(draft.content)[0] if ledger.settings.privacy.redact_secrets else draft.content
+        text = ledger.intake.masked(draft.content).text  # as it was stored, if it ever was
         key = (one.type, statements.text_key(text))
         if (
             key in self._before
@@ -90,7 +90,7 @@ class Intake(msgspec.Struct):
             ledger = self.entries.ledger
             with ledger.db.transaction():
                 counts = {"entries": self.stored, "relations": relations, "conversations": conversations}
-                named = FORGOTTEN if ledger.forgotten(source) else source
+                named = FORGOTTEN if ledger.intake.forgets(source) else source
                 ledger.audit("import", "", source=named, counts=counts)
         return BroughtIn(
             self.stored,
@@ -106,34 +106,34 @@ class Intake(msgspec.Struct):
 
 def migrate_files(entries: Entries, files: Iterable[tuple[str, Path]], dry_run: bool) -> BroughtIn:
     """MEMORY.md and memory/*.md into typed entries; the files are never changed, a second run adds nothing."""
-    intake = Intake(entries, dry_run)
+    done = EntryImport(entries, dry_run)
     for relative, path in files:
         if not _is_memory(relative):
             continue
         try:
             placed, left = migrate.read(relative, read_text(path))
         except (NanoClawError, FileNotFoundError) as error:
-            intake.unplaced.append(f"{relative}: {getattr(error, 'message', 'it is gone')}")
+            done.unplaced.append(f"{relative}: {getattr(error, 'message', 'it is gone')}")
             continue
         for one in placed:
             source = f"{relative}:{one.line}"
-            intake.admit(ImportedEntry(one.type, one.content, source, one.tags), one.priority)
-        intake.unplaced += [f"{relative}:{one.line}: {one.why}" for one in left]
-    return intake.report("memory files")
+            done.admit(ImportedEntry(one.type, one.content, source, one.tags), one.priority)
+        done.unplaced += [f"{relative}:{one.line}: {one.why}" for one in left]
+    return done.report("memory files")
 
 
 def restore_lost(entries: Entries, dry_run: bool) -> BroughtIn:
     """What domain files say of entries that the database lost, as imports: a file may have been changed since."""
-    intake = Intake(entries, dry_run)
+    done = EntryImport(entries, dry_run)
     for kind in rules.TYPES:
         lost = entries.ledger.domains.lost(kind)
         for one in lost:
             source = f"{domain_path(kind)}:{one.line}"
-            intake.admit(ImportedEntry(kind, one.text, source), one.priority)
+            done.admit(ImportedEntry(kind, one.text, source), one.priority)
         page = entries.ledger.domains.read(kind)
         if lost and not dry_run and page is not None and not page.edited:
             entries.ledger.domains.discard_edits(kind)
-    return intake.report("memory/domains")
+    return done.report("memory/domains")
 
 
 def together(first: BroughtIn, second: BroughtIn) -> BroughtIn:
@@ -167,28 +167,27 @@ def import_export(
     group: str,
     clock: Clock,
     dry_run: bool,
-    forgotten: Callable[[str], bool] = lambda text: False,
 ) -> BroughtIn:
     """An export of another memory; everything carries the origin `import` and its source."""
     found = bring(kind, path)  # read whole: a file that breaks off half-way brings nothing in
-    intake = Intake(entries, dry_run, unplaced=list(found.unplaced))
+    done = EntryImport(entries, dry_run, unplaced=list(found.unplaced))
     for one in found.entries:
-        intake.admit(one)
-    relations = sum(_relate(graph, one, intake) for one in found.relations)
-    conversations = _archive_all(found.conversations, home, group, clock, dry_run, forgotten)
-    return intake.report(f"{kind}: {path.name}", relations, conversations)
+        done.admit(one)
+    relations = sum(_relate(graph, one, done) for one in found.relations)
+    conversations = _archive_all(found.conversations, home, group, clock, dry_run, entries.ledger.intake)
+    return done.report(f"{kind}: {path.name}", relations, conversations)
 
 
-def _relate(graph: KnowledgeGraph, one: ImportedRelation, intake: Intake) -> bool:
+def _relate(graph: KnowledgeGraph, one: ImportedRelation, done: EntryImport) -> bool:
     """Say a relation; gives whether it is new."""
-    if intake.dry_run:
+    if done.dry_run:
         known = graph.relations.line([fold(one.subject)], slot_of(one.predicate))
         return not any(row.object == fold(one.object) and not row.relation.valid_to for row in known)
     try:
         origin = Origin(f"import {one.source}")
         return graph.change.relate(one.subject, one.predicate, one.object, origin).created
     except Refused as error:
-        intake.unplaced.append(f"{one.source}: {error.message}")
+        done.unplaced.append(f"{one.source}: {error.message}")
         return False
 
 
@@ -198,10 +197,10 @@ def _archive_all(
     group: str,
     clock: Clock,
     dry_run: bool,
-    forgotten: Callable[[str], bool],
+    intake: Intake,
 ) -> int:
     known: dict[str, list[Archived]] = {}
     for part in archives(home, group):  # looked for once: an export may hold thousands
         known.setdefault(part.session_id, []).append(part)
     act = unarchived if dry_run else archive
-    return sum(bool(act(home, group, one, clock, forgotten, known)) for one in conversations)
+    return sum(bool(act(home, group, one, clock, intake, known)) for one in conversations)

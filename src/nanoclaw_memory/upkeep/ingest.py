@@ -9,12 +9,11 @@ from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import FileProblem
 from nanoclaw_memory.graph.refresh import VERSION, Refresh
 from nanoclaw_memory.store.mentions import MentionTable
-from nanoclaw_memory.store.tombstones import TombstoneTable
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.upkeep.context import Done, House
 from nanoclaw_memory.upkeep.logbook import archives, logs
-from nanoclaw_memory.workspace.files import read_text, replace_text
-from nanoclaw_memory.workspace.paths import ARCHIVE, FORGOTTEN_MARK, day_in_path
+from nanoclaw_memory.workspace.files import read_text
+from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path
 
 
 def ingest(house: House, dry_run: bool = False) -> Done:
@@ -23,7 +22,6 @@ def ingest(house: House, dry_run: bool = False) -> Done:
     Archives come first: a line that moved there must be known there before its log no longer has it.
     """
     graph = house.graph
-    _mark_forgotten(house)
     mentions = MentionTable(graph.db)
     refresh = Refresh(graph, house.home)
     files_now = refresh.watched()  # before reading: what changes meanwhile is read again
@@ -69,13 +67,6 @@ def _written(file: Path) -> str:
         return stamp(datetime.fromtimestamp(file.stat().st_mtime, UTC))
     except FileNotFoundError:  # removed since it was read
         return ""
-
-
-def _mark_forgotten(house: House) -> None:
-    """Hooks and the host look for this mark before they ask; older releases did not leave it."""
-    mark = house.data / FORGOTTEN_MARK
-    if not mark.exists() and TombstoneTable(house.graph.db).marks().kept:
-        replace_text(mark, "")
 
 
 def _is_log(path: str) -> bool:

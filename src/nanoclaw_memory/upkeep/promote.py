@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 
 from nanoclaw_memory.graph.extract import Manner, extract
-from nanoclaw_memory.intake import secrets
 from nanoclaw_memory.intake.suspicion import suspicions
 from nanoclaw_memory.statements import (
     contradiction,
@@ -114,12 +113,12 @@ def _given_up(one: Candidate, others: list[Candidate]) -> Candidate | None:
 
 
 def _forgotten(house: House, one: Candidate) -> bool:
-    return house.forgets(*(line.text for line in one.lines))
+    return any(house.intake.forgets(line.text) for line in one.lines)
 
 
 def _drafts(house: House, chosen: list[Candidate]) -> tuple[list[Draft], list[str]]:
     """The candidates in their own words, or in the writer's where it lost nothing."""
-    masked = [secrets.mask(one.text)[0] for one in chosen]
+    masked = [house.intake.masked(one.text).text for one in chosen]
     writer = house.open_writer() if chosen else None
     if writer is None:
         return [Draft(text, (one,)) for text, one in zip(masked, chosen, strict=True)], []

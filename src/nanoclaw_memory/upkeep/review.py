@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.entries import lifecycle as care
 from nanoclaw_memory.errors import FileProblem, InvalidValue, Refused, StoreBusy
-from nanoclaw_memory.intake import secrets
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Proposal
 from nanoclaw_memory.upkeep import page, versions
@@ -57,10 +56,9 @@ def _reworded(house: House, proposal: Proposal, text: str) -> Mapping[str, Any]:
     """A person's own words for a proposal; kept before the page is written."""
     if proposal.kind == "demotion":
         raise InvalidValue("a demotion cannot be reworded", "accept or reject it")
-    line = secrets.mask(one_line(text).removeprefix("- "))[0]
+    line = house.intake.admit(one_line(text).removeprefix("- ")).text
     if not line or len(line) > MAX_LINE:
         raise InvalidValue(f"the text has {len(line)} characters", f"give one line of 1 to {MAX_LINE}")
-    house.entries.ledger.refuse_forgotten(line)
     payload = {**proposal.payload, "text": line}
     house.proposals.reword(proposal.id, payload)
     return payload

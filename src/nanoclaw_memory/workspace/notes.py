@@ -30,7 +30,7 @@ class Notes(msgspec.Struct, frozen=True):
     """A folder that only its commands change; texts are as the tool's documentation words them."""
 
     folder: Path
-    mask: Callable[[str], tuple[str, int]]
+    admit: Callable[[str], str]  # a text as it may be kept; refuses a forgotten one
 
     def run(self, command: Mapping[str, Any]) -> str:
         """Carry out one command as the model gave it."""
@@ -71,7 +71,7 @@ class Notes(msgspec.Struct, frozen=True):
 
     def create(self, path: str, file_text: str) -> str:
         target = self._locate(path)
-        self.mask(path)  # a name may tell what was to be forgotten, and is refused like a text
+        self.admit(path)  # a name may tell what was to be forgotten, and is refused like a text
         if target == self.folder or not create_text(target, self._checked(file_text)):
             raise NotesError(f"Error: File {path} already exists")
         return f"File created successfully at: {path}"
@@ -124,7 +124,7 @@ class Notes(msgspec.Struct, frozen=True):
 
     def rename(self, old_path: str, new_path: str) -> str:
         old, new = self._locate(old_path), self._locate(new_path)
-        self.mask(new_path)
+        self.admit(new_path)
         if old == self.folder:
             raise NotesError("Cannot rename the /memories directory itself")
         if not old.exists():
@@ -167,7 +167,7 @@ class Notes(msgspec.Struct, frozen=True):
     def _checked(self, text: str) -> str:
         if len(text.encode("utf-8", "replace")) > MAX_FILE:
             raise NotesError(f"The file would have over {MAX_FILE:,} bytes. Split it into several files.")
-        return self.mask(text)[0]
+        return self.admit(text)
 
     def _listing(self, path: str, target: Path) -> str:
         head = (

@@ -21,7 +21,7 @@ _MARKS = ("workspace", "nanoclaw.json", "data", "groups", "store", "shared")
 _ROOM = ("memory", "conversations", "shared")
 # In the workspace while a restore is decided and not finished; every command looks, so it costs one stat.
 PENDING_RESTORE = "memory/checkpoints/.restore"
-FORGOTTEN_MARK = "forgotten"  # in the data folder once anything was forgotten: hooks look before they ask
+FORGOTTEN_MARK = "forgotten"  # in the data folder: the fingerprints of forgotten.db again, to repair it from
 ARCHIVE = "memory/archive"  # log lines whose time is over, and what left MEMORY.md
 MAX_NAME = 255
 MAX_PATH = 1024

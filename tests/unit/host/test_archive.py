@@ -21,12 +21,14 @@ from nanoclaw_memory.conversations.archive import (
 )
 from nanoclaw_memory.conversations.transcripts import read_transcript, transcript_of
 from nanoclaw_memory.errors import FileProblem, PathRefused
+from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.store.exchanges import Exchanges
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.types import Transcript, Utterance
 from nanoclaw_memory.workspace.paths import Home
 
 CLOCK = FixedClock(datetime(2026, 2, 23, 12, 0, tzinfo=UTC))
+INTAKE = Intake(data=Path("/nonexistent/data"))  # of a group in which nothing was ever forgotten
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 LINE = st.one_of(
@@ -180,7 +182,7 @@ def said(*texts: str) -> Transcript:
 
 def test_an_archive_holds_title_date_session_and_turns(tmp_path: Path) -> None:
     home = Home(tmp_path)
-    written = archive(home, "main", said("Which port does Keystone use?", "3055."), CLOCK)
+    written = archive(home, "main", said("Which port does Keystone use?", "3055."), CLOCK, INTAKE)
     assert written is not None
     assert written.path == "conversations/2026-02-23-which-port-does-keystone-use.md"
     assert (home.workspace("main") / written.path).read_text() == (
@@ -190,30 +192,30 @@ def test_an_archive_holds_title_date_session_and_turns(tmp_path: Path) -> None:
 
 
 def test_nothing_said_makes_no_directory(tmp_path: Path) -> None:
-    assert archive(Home(tmp_path), "main", said(), CLOCK) is None
+    assert archive(Home(tmp_path), "main", said(), CLOCK, INTAKE) is None
     assert not (tmp_path / "workspace").exists()
 
 
 def test_archiving_twice_writes_only_what_is_new(tmp_path: Path) -> None:
     home = Home(tmp_path)
-    archive(home, "main", said("one", "two"), CLOCK)
-    assert archive(home, "main", said("one", "two"), CLOCK) is None
+    archive(home, "main", said("one", "two"), CLOCK, INTAKE)
+    assert archive(home, "main", said("one", "two"), CLOCK, INTAKE) is None
     grown = said("one", "two\n\nand more", "three")
-    second = archive(home, "main", grown, CLOCK)
+    second = archive(home, "main", grown, CLOCK, INTAKE)
     assert second is not None
     assert second.turns == 2
     assert [turn.text for turn in utterances_in((home.workspace("main") / second.path).read_text())] == [
         "and more",
         "three",
     ]
-    assert archive(home, "main", grown, CLOCK) is None
+    assert archive(home, "main", grown, CLOCK, INTAKE) is None
 
 
 def test_names_never_collide_and_are_never_empty(tmp_path: Path) -> None:
     home = Home(tmp_path)
     for number in range(3):
         written = archive(
-            home, "main", Transcript(f"s{number}", "messages", (Utterance("User", "你好"),)), CLOCK
+            home, "main", Transcript(f"s{number}", "messages", (Utterance("User", "你好"),)), CLOCK, INTAKE
         )
         assert written is not None
     names = [Path(found.path).name for found in archives(home, "main")]
@@ -223,7 +225,7 @@ def test_names_never_collide_and_are_never_empty(tmp_path: Path) -> None:
 
 def test_credentials_are_masked_in_text_and_title(tmp_path: Path) -> None:
     home = Home(tmp_path)
-    written = archive(home, "main", said(f"my token is {KEY}", "ok"), CLOCK)
+    written = archive(home, "main", said(f"my token is {KEY}", "ok"), CLOCK, INTAKE)
     assert written is not None
     assert written.redacted == 1
     assert KEY not in (home.workspace("main") / written.path).read_text()
@@ -236,7 +238,7 @@ def test_a_link_in_place_of_the_archive_folder_is_refused(tmp_path: Path) -> Non
     home.workspace("mine").mkdir(parents=True)
     (home.workspace("mine") / "conversations").symlink_to(elsewhere)
     with pytest.raises(PathRefused):
-        archive(home, "mine", said("leak"), CLOCK)
+        archive(home, "mine", said("leak"), CLOCK, INTAKE)
     assert list(elsewhere.iterdir()) == []
     assert archives(home, "mine") == []
 
@@ -245,9 +247,9 @@ def test_a_very_long_conversation_becomes_several_files_that_can_be_read(tmp_pat
     home = Home(tmp_path)
     turns = tuple(Utterance("User", f"{number} " + "wort " * 3_000) for number in range(300))
     long = Transcript("long", "messages", turns)
-    assert archive(home, "main", long, CLOCK) is not None
+    assert archive(home, "main", long, CLOCK, INTAKE) is not None
     files = archives(home, "main")
     assert len(files) > 2
     assert sum(found.turns for found in files) == 300
     assert all((home.workspace("main") / found.path).stat().st_size < 10_000_000 for found in files)
-    assert archive(home, "main", long, CLOCK) is None
+    assert archive(home, "main", long, CLOCK, INTAKE) is None

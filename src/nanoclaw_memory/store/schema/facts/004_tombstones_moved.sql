@@ -1,0 +1,2 @@
+-- They are in forgotten.db now; store/tombstones.py copies them there before this step runs.
+DROP TABLE IF EXISTS tombstones;
