@@ -1,6 +1,8 @@
-"""Nouns of upkeep: jobs, reviews, what was forgotten."""
+"""Nouns of upkeep and health: jobs, check-up findings, status."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import msgspec
 
@@ -68,3 +70,24 @@ class Installed(msgspec.Struct, frozen=True):
     removed: bool
     command: str
     note: str = ""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One line of a check-up: its level, what was found, and the command that helps."""
+
+    level: str  # ok, note, warning, problem
+    message: str
+    next: str = ""
+
+
+class Status(msgspec.Struct, frozen=True):
+    """What a home contains, at a glance."""
+
+    home: Path
+    group: str
+    exists: bool
+    groups: tuple[str, ...]
+    files: int
+    databases: dict[str, int]  # name -> bytes
+    embedder: str
+    usage: tuple[dict[str, float | str], ...] = ()

@@ -1,8 +1,10 @@
-"""Nouns of the Markdown files: log lines, boot, policies, checkpoints, projects."""
+"""Nouns of the workspace: log lines, boot, policies, checkpoints, projects, items of other SDKs."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -18,7 +20,7 @@ class LogLine(msgspec.Struct, frozen=True):
 
 
 class Lines(msgspec.Struct, frozen=True):
-    """A range of lines read from a memory file; 1-based, inclusive; empty with a note when there are none."""
+    """A range of lines of a memory file; 1-based, inclusive; empty with a note when there are none."""
 
     path: str
     start_line: int
@@ -124,7 +126,7 @@ class DatabaseCheck(msgspec.Struct, frozen=True):
     next: str = ""
 
 
-class Change(msgspec.Struct, frozen=True):
+class CheckpointChange(msgspec.Struct, frozen=True):
     """One difference between a checkpoint and now."""
 
     path: str
@@ -139,3 +141,13 @@ class Project(msgspec.Struct, frozen=True):
     path: str
     title: str
     chars: int
+
+
+class StoredItem(msgspec.Struct, frozen=True):
+    """What an agent of another SDK stored under a namespace and key."""
+
+    namespace: tuple[str, ...]
+    key: str
+    value: Mapping[str, Any]
+    created_at: str
+    updated_at: str

@@ -22,7 +22,7 @@ from nanoclaw_memory import private
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound
 from nanoclaw_memory.text import one_line
-from nanoclaw_memory.types import Change, Checkpoint
+from nanoclaw_memory.types import Checkpoint, CheckpointChange
 from nanoclaw_memory.workspace.files import locked, read_text, replace_text, sync_folder
 
 FOLDER = "memory/checkpoints"
@@ -112,7 +112,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
         manifest = self.manifest(name)
         return self._summary(manifest), manifest
 
-    def diff(self, name: str) -> list[Change]:
+    def diff(self, name: str) -> list[CheckpointChange]:
         """What changed in the workspace and databases since a checkpoint."""
         manifest = self.manifest(name)
         with problems_told("nothing was compared"):
@@ -224,7 +224,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
             tuple(saved.path for saved in manifest.databases if saved.damaged),
         )
 
-    def _changed_files(self, manifest: Manifest) -> Iterator[Change]:
+    def _changed_files(self, manifest: Manifest) -> Iterator[CheckpointChange]:
         present = tree(self.workspace)
         before = {saved.path: saved.sha256 for saved in manifest.files}
         for path in sorted({*before, *present.files, *manifest.links, *present.links}):
@@ -235,22 +235,22 @@ class Checkpoints(msgspec.Struct, frozen=True):
                 is_ = is_ or (str(new.readlink()) if path in present.links else None)
             if was != is_:
                 kind = "added" if was is None else "removed" if is_ is None else "changed"
-                yield Change(path, kind, _text_diff(path, old, new))
+                yield CheckpointChange(path, kind, _text_diff(path, old, new))
 
-    def _changed_databases(self, manifest: Manifest) -> Iterator[Change]:
+    def _changed_databases(self, manifest: Manifest) -> Iterator[CheckpointChange]:
         saved = {one.path: one for one in manifest.databases}
         existing = self.databases.existing()
         for name in sorted({*saved, *existing}):
             if name not in saved:
-                yield Change(f"data/{name}.db", "added")
+                yield CheckpointChange(f"data/{name}.db", "added")
             elif name not in existing:
-                yield Change(f"data/{name}.db", "removed")
+                yield CheckpointChange(f"data/{name}.db", "removed")
             elif saved[name].damaged:
-                yield Change(f"data/{name}.db", "changed", "the saved copy is damaged")
+                yield CheckpointChange(f"data/{name}.db", "changed", "the saved copy is damaged")
             elif lines := self.databases.differences(
                 name, self.folder / manifest.name / "data" / f"{name}.db"
             ):
-                yield Change(f"data/{name}.db", "changed", "\n".join(lines))
+                yield CheckpointChange(f"data/{name}.db", "changed", "\n".join(lines))
 
 
 def tree(workspace: Path) -> Tree:
