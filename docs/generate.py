@@ -1,9 +1,10 @@
-"""Write what is made from the code: the commands and settings pages, and the README's tree and page list."""
+"""Write what is made from the code: the pages on commands, settings and the code, and two lists of the README."""
 
 from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,7 +24,8 @@ NOTE = "<!-- Written by `make docs`; change the code, not this page. -->"
 def commands_page() -> str:
     """Every command with its help text."""
     root = click.Context(cli, info_name="ncm", help_option_names=HELP)
-    parts = [f"# Commands\n\n{NOTE}\n\n```text\n{cli.get_help(root)}\n```"]
+    intro = "Every command with its options, as `--help` prints it."
+    parts = [f"# Commands\n\n{NOTE}\n\n{intro}\n\n```text\n{cli.get_help(root)}\n```"]
     for path, command in sorted(walk(cli, root)):
         context = click.Context(command, info_name=path, help_option_names=HELP)
         parts.append(f"## `{path}`\n\n```text\n{command.get_help(context)}\n```")
@@ -49,11 +51,11 @@ def settings_page() -> str:
         rows.append(
             f"| `{leaf.path}` | {type_name(leaf)} | `{default}` | `{leaf.variable}` | {leaf.description} |"
         )
-    intro = """Settings live in `nanoclaw.json` in the home. Precedence: `--set KEY=VALUE`, then the
-environment variable, then a project's `nanoclaw.json`, then the home's, then the default. `${VAR}` and
-`${VAR:-default}` are expanded. A project file may set only `memory.*`, `graph.*` and `plugins.entries.*`: no
-endpoints, keys, paths or privacy. `ncm config show` tells where each value comes from, `ncm config get KEY`
-reads one, `ncm config set KEY VALUE` changes one.
+    intro = """Every setting of `nanoclaw.json`, the file in the home that contains them. Precedence:
+`--set KEY=VALUE`, then the environment variable, then a project's `nanoclaw.json`, then the home's, then the
+default. `${VAR}` and `${VAR:-default}` are expanded. A project file may set only `memory.*`, `graph.*` and
+`plugins.entries.*`: no endpoints, keys, paths or privacy. `ncm config show` prints where each value comes from,
+`ncm config get KEY` reads one, `ncm config set KEY VALUE` changes one.
 
 ```console
 $ ncm config set user.timezone Europe/Berlin
@@ -66,8 +68,8 @@ user.timezone … file
     return f"# Settings\n\n{NOTE}\n\n{intro}\n\n{head}\n" + "\n".join(rows) + "\n"
 
 
-def tree() -> str:
-    """The source tree with a phrase per file: the first sentence of each module."""
+def code_map_page() -> str:
+    """The source tree with the first sentence of every module."""
     source = ROOT / "src" / "nanoclaw_memory"
     lines = ["src/nanoclaw_memory/"]
     for path in sorted(source.rglob("*.py"), key=_tree_order):
@@ -75,12 +77,25 @@ def tree() -> str:
         if path.name == "__init__.py" and depth == 1:
             continue
         if path.name == "__init__.py":
-            lines.append(
-                f"{'  ' * (depth - 1)}{path.parent.name + '/':<{24 - 2 * (depth - 1)}} {phrase(path)}"
-            )
-        else:
-            lines.append(f"{'  ' * depth}{path.name:<{24 - 2 * depth}} {phrase(path)}")
-    return "```text\n" + "\n".join(lines) + "\n```"
+            depth -= 1
+        name = path.parent.name + "/" if path.name == "__init__.py" else path.name
+        lines.append(f"{'  ' * depth}{name:<{28 - 2 * depth}} {phrase(path)}")
+    return f"# Code map\n\n{NOTE}\n\n{MAP_INTRO}\n\n```text\n" + "\n".join(lines) + "\n```\n"
+
+
+MAP_INTRO = """Every module with the first sentence of its docstring: to learn where something happens, search this page
+for a word of your question. Imports only go down; `make lint` checks it:
+
+`interfaces` > `memory` > `turn`, `upkeep` > `retrieval` > `graph`, `entries`, `conversations`, `lessons`, `host` >
+`intake` > `workspace`, `store`, `providers` > the modules beside them, which import nothing of ours but each other.
+
+Three walks show how it works:
+
+1. A log line is found: `Memory.write` → `intake` → `workspace/log`, then `Memory.search` → `retrieval`, which reads
+   what has changed, collects candidates and ranks them.
+2. A turn is enriched: `interfaces/hooks` → `Memory.before_turn` → `turn/pipeline` → plugins → `retrieval` → blocks.
+3. A correction becomes a principle: `Memory.after_turn` → `lessons` → `upkeep` → a proposal → `ncm review` →
+   SOUL.md."""
 
 
 def _tree_order(path: Path) -> tuple[tuple[int, str], ...]:
@@ -95,27 +110,64 @@ def phrase(path: Path) -> str:
     return text.split("\n")[0].rstrip(".")
 
 
-def pages() -> str:
-    """A line per page: its title and its first sentence."""
-    lines = []
-    for path in sorted(DOCS.glob("*.md")):
-        text = path.read_text(encoding="utf-8")
-        title = text.split("\n", 1)[0].lstrip("# ").strip()
-        lines.append(f"- [{title}](docs/{path.name})")
+def packages() -> str:
+    """A line per package."""
+    source = ROOT / "src" / "nanoclaw_memory"
+    lines = ["| package | job |", "|---|---|"]
+    lines += [f"| `{path.parent.name}/` | {phrase(path)} |" for path in sorted(source.glob("*/__init__.py"))]
     return "\n".join(lines)
 
 
+# Every page once, in the order in which they are best read.
+READING_ORDER = {
+    "Tutorial": ("tutorial",),
+    "How to": (
+        "hooks mcp import workspace forget checkpoints policies corpus embeddings server sdk plugins host".split()
+    ),
+    "Reference": ("commands", "settings", "http", "measurements", "code-map"),
+    "Explanation": tuple("graph entries search turn lessons upkeep security secrets tokens".split()),
+}
+
+
+def pages() -> str:
+    """The pages in their reading order, each with its first sentence."""
+    made = {"commands": commands_page, "settings": settings_page, "code-map": code_map_page}
+    lines = []
+    for kind, names in READING_ORDER.items():
+        lines.append(f"**{kind}**\n")
+        for name in names:
+            text = made[name]() if name in made else (DOCS / f"{name}.md").read_text(encoding="utf-8")
+            lines.append(
+                f"- [{text.split(chr(10), 1)[0].lstrip('# ')}](docs/{name}.md): {first_sentence(text)}"
+            )
+        lines.append("")
+    return "\n".join(lines).rstrip()
+
+
+def first_sentence(page: str) -> str:
+    """The first sentence after a page's title, with links as plain words."""
+    paragraphs = [part for part in page.split("\n\n")[1:] if part != NOTE]
+    text = re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", " ".join(paragraphs[0].split()))
+    found = re.match(r".+?\.(?=\s|$)", text)
+    return (found.group() if found else text).rstrip(":.") + "."
+
+
 def readme_page() -> str:
-    """The README with its tree and list of pages made anew."""
+    """The README with its lists of packages and pages made anew."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for name, made in (("tree", tree()), ("pages", pages())):
+    for name, made in (("packages", packages()), ("pages", pages())):
         start, end = f"<!-- {name} -->", f"<!-- /{name} -->"
         before, _, rest = text.partition(start)
         text = f"{before}{start}\n{made}\n{end}{rest.partition(end)[2]}"
     return text
 
 
-PAGES = {"docs/commands.md": commands_page, "docs/settings.md": settings_page, "README.md": readme_page}
+PAGES = {
+    "docs/commands.md": commands_page,
+    "docs/settings.md": settings_page,
+    "docs/code-map.md": code_map_page,
+    "README.md": readme_page,
+}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():

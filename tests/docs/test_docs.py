@@ -25,7 +25,7 @@ def generator():
     return module
 
 
-@pytest.mark.parametrize("name", ["docs/commands.md", "docs/settings.md", "README.md"])
+@pytest.mark.parametrize("name", ["docs/commands.md", "docs/settings.md", "docs/code-map.md", "README.md"])
 def test_a_generated_page_is_what_the_code_says(name):
     written = (ROOT / name).read_text(encoding="utf-8")
     assert written == generator().PAGES[name](), "run: make docs"
@@ -60,6 +60,29 @@ def test_every_command_is_named_in_a_written_page():
     written = "\n".join(page.read_text(encoding="utf-8") for page in PAGES if page.name != "commands.md")
     names = [path for path, command in module.walk(module.cli, root) if path.count(" ") == 1]
     assert [name for name in names if not re.search(rf"\b{re.escape(name)}\b", written)] == []
+
+
+def test_every_page_has_its_place_in_the_reading_order():
+    listed = [name for names in generator().READING_ORDER.values() for name in names]
+    assert sorted(listed) == sorted(path.stem for path in (ROOT / "docs").glob("*.md"))
+
+
+def test_the_readme_shows_how_to_install_and_connect_before_anything_else():
+    first_screen = (ROOT / "README.md").read_text(encoding="utf-8").split("\n")[:20]
+    assert any(line.startswith("ncm install claude-code") for line in first_screen)
+    assert any("uv tool install nanoclaw-memory" in line for line in first_screen)
+
+
+def test_the_python_of_the_readme_runs(tmp_path: Path):
+    (program,) = re.findall(
+        r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S | re.M
+    )
+    environment = {**os.environ, "HOME": str(tmp_path), "NANOCLAW_HOME": str(tmp_path / ".nanoclaw")}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert "The launch moved to Tuesday" in done.stdout
 
 
 def test_every_module_opens_with_a_sentence_for_the_tree():
