@@ -1,4 +1,4 @@
-"""What we create is for its owner alone: folders 0700, files 0600; what a person made keeps its modes."""
+"""Create folders and files for their owner alone (0700, 0600); what exists keeps its mode."""
 
 from __future__ import annotations
 
@@ -21,5 +21,16 @@ def make_folder(folder: Path) -> None:
 
 
 def opener(path: str, flags: int) -> int:
-    """For `open(path, mode, opener=opener)`: a file that is new is its owner's alone."""
+    """For `open(path, mode, opener=opener)`: a new file is readable by its owner only."""
     return os.open(path, flags, FILE_MODE)
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a small file all or nothing, for its owner alone; the folder is created where it is missing."""
+    import threading
+
+    make_folder(path.parent)
+    scratch = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    with open(scratch, "w", encoding="utf-8", opener=opener) as stream:
+        stream.write(text)
+    scratch.replace(path)

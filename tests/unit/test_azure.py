@@ -8,9 +8,9 @@ import pytest
 from werkzeug import Request, Response
 
 from nanoclaw_memory.errors import ProviderError
-from nanoclaw_memory.providers.azure import azure_embedders
 from nanoclaw_memory.providers.embedder import Chain
-from nanoclaw_memory.providers.endpoint import Desk, Patience
+from nanoclaw_memory.providers.endpoint import EndpointConfig, RetryPolicy
+from nanoclaw_memory.providers.openai import azure_embedders
 from nanoclaw_memory.settings.sections import EmbeddingsSettings
 
 LARGE = "/openai/deployments/text-embedding-3-large/embeddings"
@@ -31,7 +31,7 @@ def chain(httpserver, tmp_path, clock) -> Chain:
     settings = EmbeddingsSettings(
         provider="azure-openai", endpoint=httpserver.url_for(""), api_key="azure-key", timeout_ms=20_000
     )
-    desk = Desk(tmp_path, clock, Patience(2, 0.001, 0.002))
+    desk = EndpointConfig(tmp_path, clock, RetryPolicy(2, 0.001, 0.002))
     return Chain(azure_embedders(settings, desk), timeout=20)
 
 
@@ -80,9 +80,11 @@ def test_costs_follow_the_price_list(chain, httpserver, tmp_path, clock):
     httpserver.expect_request(SMALL).respond_with_handler(vectors_for)
     for identity in chain.identities:
         chain.embed_documents(["a"], identity)
-    assert [spent.cost for spent in Desk(tmp_path, clock).usage.total()] == pytest.approx([0.13, 0.02])
+    assert [spent.cost for spent in EndpointConfig(tmp_path, clock).usage.total()] == pytest.approx(
+        [0.13, 0.02]
+    )
 
 
 def test_without_a_fallback_the_chain_has_one_member(tmp_path, clock):
     settings = EmbeddingsSettings(endpoint="https://a.test", api_key="k", fallback_deployment="")
-    assert len(azure_embedders(settings, Desk(tmp_path, clock))) == 1
+    assert len(azure_embedders(settings, EndpointConfig(tmp_path, clock))) == 1

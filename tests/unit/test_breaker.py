@@ -16,12 +16,12 @@ def again(tmp_path, clock):
 
 
 def test_an_endpoint_that_never_failed_may_be_called(again):
-    assert again().resting() is None
+    assert again().outage() is None
 
 
 def test_a_failure_is_known_to_the_next_process(again):
     again().opened("no answer")
-    rest = again().resting()
+    rest = again().outage()
     assert rest is not None
     assert rest.reason == "no answer"
     assert again().seconds_left() == 30
@@ -30,15 +30,15 @@ def test_a_failure_is_known_to_the_next_process(again):
 def test_after_the_rest_one_caller_probes_and_the_others_still_wait(again, clock):
     again().opened("no answer")
     clock.moment += timedelta(seconds=31)
-    assert again().resting() is None
-    assert again().resting() is not None
+    assert again().outage() is None
+    assert again().outage() is not None
 
 
 def test_a_probe_that_dies_does_not_block_for_ever(again, clock):
     again().opened("no answer")
     for _ in range(2):
         clock.moment += timedelta(seconds=31)
-        assert again().resting() is None
+        assert again().outage() is None
 
 
 def test_each_failed_probe_doubles_the_rest_up_to_ten_minutes(again, clock):
@@ -47,14 +47,14 @@ def test_each_failed_probe_doubles_the_rest_up_to_ten_minutes(again, clock):
         again().opened("down")
         rests.append(again().seconds_left())
         clock.moment += timedelta(seconds=rests[-1] + 1)
-        assert again().resting() is None
+        assert again().outage() is None
     assert rests == [30, 60, 120, 240, 480, 600, 600, 600]
 
 
 def test_an_answer_ends_it(again, clock):
     again().opened("down")
     again().closed()
-    assert again().resting() is None
+    assert again().outage() is None
     again().opened("down again")
     assert again().seconds_left() == 30
 
@@ -69,7 +69,7 @@ def test_a_server_may_ask_for_a_longer_rest_but_not_for_hours(again):
 def test_a_clock_set_back_does_not_freeze_the_endpoint(again, clock):
     again().opened("down")
     clock.moment -= timedelta(days=2)
-    assert again().resting() is None
+    assert again().outage() is None
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_clock_set_back_does_not_freeze_the_endpoint(again, clock):
 def test_a_broken_file_means_try(again, tmp_path, content):
     (tmp_path / "breakers").mkdir()
     (tmp_path / "breakers" / "x.json").write_text(content)
-    assert again().resting() is None
+    assert again().outage() is None
 
 
 def test_a_place_that_cannot_be_written_costs_no_answer(tmp_path, clock):
@@ -86,4 +86,4 @@ def test_a_place_that_cannot_be_written_costs_no_answer(tmp_path, clock):
     breaker = Breaker(tmp_path / "file" / "x.json", clock)
     breaker.opened("down")
     breaker.closed()
-    assert breaker.resting() is None
+    assert breaker.outage() is None

@@ -17,7 +17,7 @@ from word_hash import WordHashEmbedder
 
 from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.providers.embedder import Chain, embedder_for
-from nanoclaw_memory.providers.endpoint import Desk, Patience
+from nanoclaw_memory.providers.endpoint import EndpointConfig, RetryPolicy
 from nanoclaw_memory.providers.openai import OpenAIEmbedder, openai_embedder
 from nanoclaw_memory.settings.sections import EmbeddingsSettings
 
@@ -37,8 +37,10 @@ def vectors_for(request: Request) -> Response:
 
 
 @pytest.fixture
-def desk(tmp_path, clock) -> Desk:
-    return Desk(tmp_path / "data", clock, Patience(attempts=3, first_pause=0.001, longest_pause=0.002))
+def desk(tmp_path, clock) -> EndpointConfig:
+    return EndpointConfig(
+        tmp_path / "data", clock, RetryPolicy(attempts=3, first_pause=0.001, longest_pause=0.002)
+    )
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nanoclaw_memory.clock import SystemClock
-from nanoclaw_memory.providers.usage import Spent, Usage
+from nanoclaw_memory.providers.usage import Usage, UsageRow
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def test_calls_tokens_and_cost_add_up_by_model(usage):
     large, other = usage.total()
     assert (large.calls, large.failures, large.tokens) == (3, 1, 1500)
     assert large.cost == pytest.approx(0.000195)
-    assert other == Spent("openai", "org/model", calls=1, tokens=10)
+    assert other == UsageRow("openai", "org/model", calls=1, tokens=10)
 
 
 def test_today_is_apart_from_all(usage, clock):
@@ -42,7 +42,7 @@ def test_old_days_are_folded_and_nothing_is_lost(usage, clock):
     for _ in range(100):
         usage.record("a", "m", 1, 0.5)
         clock.moment += timedelta(days=1)
-    assert usage.total() == (Spent("a", "m", calls=100, tokens=100, cost=50.0),)
+    assert usage.total() == (UsageRow("a", "m", calls=100, tokens=100, cost=50.0),)
     assert len(json.loads(usage.path.read_text())) == 32
 
 

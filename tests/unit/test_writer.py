@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nanoclaw_memory.errors import ProviderError, SettingsError
-from nanoclaw_memory.providers.endpoint import Desk
+from nanoclaw_memory.providers.endpoint import EndpointConfig
 from nanoclaw_memory.providers.writer import ChatWriter, fenced, writer_for
 from nanoclaw_memory.settings.sections import WriterSettings
 
@@ -98,7 +98,7 @@ def test_azures_address_and_header(make, httpserver):
 def test_tokens_are_charged_at_both_prices(make, httpserver, tmp_path, clock):
     httpserver.expect_request("/v1/chat/completions").respond_with_json(answer("ok"))
     make(price_in=2.0, price_out=10.0).complete("", "x", 50)
-    (spent,) = Desk(tmp_path, clock).usage.total()
+    (spent,) = EndpointConfig(tmp_path, clock).usage.total()
     assert spent.tokens == 120
     assert spent.cost == pytest.approx(0.0004)
 

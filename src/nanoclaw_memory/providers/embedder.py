@@ -1,4 +1,4 @@
-"""Texts to vectors behind one protocol: who made a vector is part of it; bad ones are refused."""
+"""The Embedder protocol and the chain of configured embedders; every vector carries the identity of its maker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from nanoclaw_memory.clock import Clock
-    from nanoclaw_memory.providers.endpoint import Desk
+    from nanoclaw_memory.providers.endpoint import EndpointConfig
     from nanoclaw_memory.providers.local import LocalEmbedder
     from nanoclaw_memory.settings.sections import EmbeddingsSettings
 
@@ -72,7 +72,7 @@ class Embedder(Protocol):
         ...
 
     def embed_documents(self, texts: Sequence[str], deadline: float | None = None) -> Vectors:
-        """An (n, d) array of float32, each row of length 1; an empty list gives (0, d)."""
+        """An (n, d) array of float32, each row of length 1; (0, d) for an empty list."""
         ...
 
     def embed_query(self, text: str, deadline: float | None = None) -> Vectors:
@@ -81,11 +81,11 @@ class Embedder(Protocol):
 
 
 class Chain(msgspec.Struct, frozen=True):
-    """Embedders in order of preference; the answer says which of them gave it.
+    """Embedders in order of preference; the result names the one that made it.
 
     Documents are embedded by exactly the identity asked for (the first by default), so that an index never
     mixes two. A query goes to the first member that answers *and* that the index has vectors of; while an
-    index is made anew that may be one that was configured `former`ly.
+    index is rebuilt that may be one that was configured `former`ly.
     """
 
     members: tuple[Embedder, ...]
@@ -150,7 +150,7 @@ class Chain(msgspec.Struct, frozen=True):
 
 
 def checked(rows: Any, count: int, identity: Identity) -> Vectors:
-    """What a provider returned as normalised float32 rows, or an error that says what is wrong with it."""
+    """What a provider returned as normalised float32 rows, or an error that names what is wrong with it."""
     import numpy as np
 
     who = f"{identity.provider} {identity.model}"
@@ -197,12 +197,12 @@ def _members(
     if settings.provider == "local":
         return (_local(settings, models_dir),)
     if settings.provider == "azure-openai":
-        from nanoclaw_memory.providers.azure import azure_embedders
+        from nanoclaw_memory.providers.openai import azure_embedders
 
-        return azure_embedders(settings, _desk(data_dir, clock))
+        return azure_embedders(settings, _config(data_dir, clock))
     from nanoclaw_memory.providers.openai import openai_embedder
 
-    return (openai_embedder(settings, _desk(data_dir, clock)),)
+    return (openai_embedder(settings, _config(data_dir, clock)),)
 
 
 def _former(
@@ -218,17 +218,17 @@ def _former(
     if identity.provider != settings.provider:
         return None
     if identity.provider == "azure-openai":
-        from nanoclaw_memory.providers.azure import azure_embedder
+        from nanoclaw_memory.providers.openai import azure_embedder
 
         named = identity.model in (settings.deployment, settings.fallback_deployment)
-        desk = _desk(data_dir, clock)
-        return azure_embedder(settings, identity.model, identity.dimensions, desk) if named else None
+        config = _config(data_dir, clock)
+        return azure_embedder(settings, identity.model, identity.dimensions, config) if named else None
     from msgspec.structs import replace
 
     from nanoclaw_memory.providers.openai import openai_embedder
 
     older = replace(settings, dimensions=identity.dimensions)
-    server = openai_embedder(older, _desk(data_dir, clock))
+    server = openai_embedder(older, _config(data_dir, clock))
     return server if server.identity == identity else None
 
 
@@ -239,8 +239,8 @@ def _local(settings: EmbeddingsSettings, models_dir: Path) -> LocalEmbedder:
     return LocalEmbedder(directory(EMBEDDER, models_dir, settings.model_path))
 
 
-def _desk(data_dir: Path, clock: Clock | None) -> Desk:
+def _config(data_dir: Path, clock: Clock | None) -> EndpointConfig:
     from nanoclaw_memory.clock import SystemClock
-    from nanoclaw_memory.providers.endpoint import Desk
+    from nanoclaw_memory.providers.endpoint import EndpointConfig
 
-    return Desk(data_dir, clock or SystemClock())
+    return EndpointConfig(data_dir, clock or SystemClock())

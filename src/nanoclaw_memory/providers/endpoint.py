@@ -1,4 +1,4 @@
-"""One HTTP endpoint that takes and gives JSON: retries, a time limit, a breaker, a ledger."""
+"""One HTTP endpoint for JSON: retries, a time limit, a circuit breaker, a record of use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 
 
-class Patience(msgspec.Struct, frozen=True):
+class RetryPolicy(msgspec.Struct, frozen=True):
     """How often and after what pauses (in seconds, plus jitter) a call is tried again."""
 
     attempts: int = 3
@@ -36,12 +36,12 @@ class Patience(msgspec.Struct, frozen=True):
     longest_pause: float = 1.0
 
 
-class Desk(msgspec.Struct, frozen=True):
-    """What every endpoint of a home shares: where its state is kept, the clock, the patience."""
+class EndpointConfig(msgspec.Struct, frozen=True):
+    """What every endpoint of a home shares: the directory of its state, the clock, the retry policy."""
 
     data_dir: Path
     clock: Clock = msgspec.field(default_factory=SystemClock)
-    patience: Patience = Patience()
+    retries: RetryPolicy = RetryPolicy()
 
     def breaker(self, name: str) -> Breaker:
         return Breaker(
@@ -71,7 +71,7 @@ class Service(msgspec.Struct, frozen=True):
 
 
 class _Failure(Exception):
-    """One attempt failed; the text never holds the key."""
+    """One attempt failed; the text never contains the key."""
 
     def __init__(
         self, reason: str, hint: str = "", status: int = 0, retry_after: float | None = None
@@ -88,10 +88,12 @@ class _Failure(Exception):
         return self.status == 0 or self.status in _RETRIED
 
 
-class Endpoint:
+class JsonEndpoint:
     """Posts JSON and returns the JSON object that comes back, or raises a ProviderError."""
 
-    def __init__(self, service: Service, url: str, headers: Mapping[str, str], desk: Desk) -> None:
+    def __init__(
+        self, service: Service, url: str, headers: Mapping[str, str], config: EndpointConfig
+    ) -> None:
         self.service = service
         self._url = url
         self._headers = {name: value.strip() for name, value in headers.items()}
@@ -100,19 +102,19 @@ class Endpoint:
                 f"{service.section}.apiKey holds characters that no key has",
                 "copy the key again, without quotes",
             )
-        self._desk = desk
-        self._breaker = desk.breaker(f"{urlsplit(url).netloc}-{service.model}")
+        self._config = config
+        self._breaker = config.breaker(f"{urlsplit(url).netloc}-{service.model}")
         self._lock = threading.Lock()
         self._client: httpx2.Client | None = None
 
     def post(self, body: Mapping[str, Any], deadline: float, tokens: int) -> dict[str, Any]:
         """The answer to `body` before `deadline`; `tokens` is charged when the answer names no number."""
-        if time.monotonic() >= deadline:  # the caller's lack of time says nothing about the endpoint
+        if time.monotonic() >= deadline:  # the caller's lack of time is no fault of the endpoint
             raise ProviderError(f"{self.service.name}: no time left to ask")
-        if rest := self._breaker.resting():
+        if outage := self._breaker.outage():
             raise ProviderError(
                 f"{self.service.name} is left alone for {self._breaker.seconds_left():.0f} s"
-                f" after a failure: {rest.reason}",
+                f" after a failure: {outage.reason}",
                 "it is tried again by itself",
             )
         try:
@@ -131,7 +133,7 @@ class Endpoint:
         return answer
 
     def close(self) -> None:
-        """Let go of open connections."""
+        """Close open connections."""
         with self._lock:
             if self._client is not None:
                 self._client.close()
@@ -139,28 +141,28 @@ class Endpoint:
 
     def _charge(self, asked: int, answered: int, failed: bool = False) -> None:
         cost = self.service.cost(asked, answered)
-        self._desk.usage.record(self.service.provider, self.service.model, asked + answered, cost, failed)
+        self._config.usage.record(self.service.provider, self.service.model, asked + answered, cost, failed)
 
     def _attempts(self, body: Mapping[str, Any], deadline: float) -> dict[str, Any]:
         import stamina
 
-        patience = self._desk.patience
+        retries = self._config.retries
 
         def again(error: Exception) -> bool | float:
             if not isinstance(error, _Failure) or not error.outage:
                 return False
             pause = error.retry_after
-            if time.monotonic() + (patience.longest_pause if pause is None else pause) >= deadline:
+            if time.monotonic() + (retries.longest_pause if pause is None else pause) >= deadline:
                 return False  # the answer would come too late
             return True if pause is None else pause
 
         for attempt in stamina.retry_context(
             on=again,
-            attempts=patience.attempts,
+            attempts=retries.attempts,
             timeout=None,  # `again` knows the deadline
-            wait_initial=patience.first_pause,
-            wait_max=patience.longest_pause,
-            wait_jitter=patience.first_pause,
+            wait_initial=retries.first_pause,
+            wait_max=retries.longest_pause,
+            wait_jitter=retries.first_pause,
         ):
             with attempt:
                 return self._once(body, deadline)
@@ -208,9 +210,9 @@ class Endpoint:
             return _Failure(
                 f"the server failed (HTTP {status})", "", status, _retry_after(headers.get("retry-after", ""))
             )
-        return _Failure(f"HTTP {status}{self._said(content)}", self._check(), status)
+        return _Failure(f"HTTP {status}{self._server_message(content)}", self._check(), status)
 
-    def _said(self, content: bytes) -> str:
+    def _server_message(self, content: bytes) -> str:
         """The server's own error message, short and without any header value it may repeat."""
         try:
             error = json.loads(content)["error"]
@@ -231,7 +233,7 @@ class Endpoint:
 
         with self._lock:
             if self._client is None:
-                # A proxy from the environment must never stand between us and a server on this machine.
+                # A proxy from the environment is never used for a server on this machine.
                 remote = urlsplit(self._url).hostname not in _LOOPBACK
                 self._client = httpx2.Client(trust_env=remote)
             return self._client

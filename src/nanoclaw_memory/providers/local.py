@@ -50,7 +50,7 @@ class OnnxModel:
         return self._ready()[1]
 
     def run(self, ids: Sequence[int], second: int | None = None) -> Vectors:
-        """The first output for one text's token ids; `second` says where the second text of a pair starts."""
+        """The first output for one text's token ids; `second` is where the second text of a pair starts."""
         import numpy as np
 
         session, _ = self._ready()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -49,7 +50,7 @@ class Model(msgspec.Struct, frozen=True):
 
 
 class ModelState(msgspec.Struct, frozen=True):
-    """How a model stands on this machine: installed, missing, incomplete or tampered."""
+    """The state of a model on this machine: installed, missing, incomplete or tampered."""
 
     name: str
     state: str
@@ -139,7 +140,7 @@ def load(model: Model, folder: Path) -> dict[str, bytes]:
 
 
 def verify(model: Model, folder: Path) -> ModelState:
-    """Read every file and say how the model stands."""
+    """Read every file and return the state of the model."""
     if not any((folder / file.name).exists() for file in model.files):
         return _state(model, folder, "missing", _INSTALL)
     for file in model.files:
@@ -153,7 +154,7 @@ def verify(model: Model, folder: Path) -> ModelState:
 
 
 def states(models_dir: Path, model_path: str = "", check: bool = False) -> tuple[ModelState, ...]:
-    """All models as they stand; with `check` every byte is verified, otherwise only names and sizes."""
+    """The state of all models; with `check` every byte is verified, otherwise only names and sizes."""
     found = []
     for model in MODELS:
         folder = directory(model, models_dir, model_path if model is EMBEDDER else "")
@@ -201,7 +202,14 @@ def remove(model: Model, models_dir: Path) -> bool:
 
 
 def _state(model: Model, folder: Path, state: str, detail: str = "") -> ModelState:
-    return ModelState(model.name, state, str(folder), model.sha256, model.purpose, detail)
+    return ModelState(
+        name=model.name,
+        state=state,
+        path=str(folder),
+        sha256=model.sha256,
+        purpose=model.purpose,
+        detail=detail,
+    )
 
 
 def _sweep(model: Model, models_dir: Path) -> None:
@@ -250,9 +258,7 @@ def _pip() -> Sequence[str]:
 
 
 def _last_error(output: str) -> str:
-    """The downloader's own last error line, short; addresses in it may hold credentials and are cut out."""
-    import re
-
+    """The downloader's own last error line, short; addresses in it may contain credentials and are cut out."""
     lines = [line.strip() for line in output.splitlines() if line.strip().upper().startswith("ERROR")]
     line = lines[-1] if lines else "the package registry does not answer"
     return re.sub(r"\w+://\S+", "<address>", line.removeprefix("ERROR:").strip())[:200]

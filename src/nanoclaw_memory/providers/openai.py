@@ -1,4 +1,4 @@
-"""Embeddings from any server that speaks OpenAI's protocol: llama.cpp, Ollama, vLLM, OpenAI itself."""
+"""Embeddings over OpenAI's protocol: llama.cpp, Ollama, vLLM, OpenAI itself, and deployments on Azure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from nanoclaw_memory.errors import ProviderError, SettingsError
 from nanoclaw_memory.providers.embedder import CLOUD_WEIGHTS, LOCAL_WEIGHTS, Identity, checked
-from nanoclaw_memory.providers.endpoint import Desk, Endpoint, Service, web_address
+from nanoclaw_memory.providers.endpoint import EndpointConfig, JsonEndpoint, Service, web_address
 from nanoclaw_memory.tokens import estimate
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class OpenAIEmbedder:
 
     def __init__(
         self,
-        endpoint: Endpoint,
+        endpoint: JsonEndpoint,
         identity: Identity,
         weights: tuple[float, float],
         timeout: float,
@@ -91,13 +91,7 @@ class OpenAIEmbedder:
         ]
 
 
-def sendable(text: str) -> str:
-    """Text that every server takes: never empty (they answer 400), no half surrogate pairs."""
-    sound = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return sound if sound.strip() else "(empty)"
-
-
-def openai_embedder(settings: EmbeddingsSettings, desk: Desk) -> OpenAIEmbedder:
+def openai_embedder(settings: EmbeddingsSettings, config: EndpointConfig) -> OpenAIEmbedder:
     """The embedder that the settings describe for an OpenAI-compatible server."""
     if not settings.model:
         raise SettingsError(
@@ -115,14 +109,64 @@ def openai_embedder(settings: EmbeddingsSettings, desk: Desk) -> OpenAIEmbedder:
     if shortens:
         extra["dimensions"] = settings.dimensions
     return OpenAIEmbedder(
-        Endpoint(service, url, bearer(key_for(url, settings.api_key)), desk),
+        JsonEndpoint(service, url, bearer(key_for(url, settings.api_key)), config),
         Identity("openai", model, known or settings.dimensions),
         CLOUD_WEIGHTS if shortens else LOCAL_WEIGHTS,
         settings.timeout_ms / 1000,
-        extra,
-        settings.query_prefix,
-        settings.document_prefix,
+        extra=extra,
+        query_prefix=settings.query_prefix,
+        document_prefix=settings.document_prefix,
     )
+
+
+# ---- Azure ----
+
+
+def azure_embedders(settings: EmbeddingsSettings, config: EndpointConfig) -> tuple[OpenAIEmbedder, ...]:
+    """The deployments to try, best first."""
+    if not settings.api_key:
+        raise SettingsError(
+            "embeddings.apiKey is not set",
+            "set AZURE_OPENAI_API_KEY, or embeddings.apiKey to ${YOUR_VARIABLE}",
+        )
+    first = azure_embedder(settings, settings.deployment, settings.dimensions, config)
+    fallback = settings.fallback_deployment
+    if not fallback or fallback == settings.deployment:
+        return (first,)
+    return (first, azure_embedder(settings, fallback, settings.fallback_dimensions, config))
+
+
+def azure_embedder(
+    settings: EmbeddingsSettings, deployment: str, dimensions: int, config: EndpointConfig
+) -> OpenAIEmbedder:
+    """One deployment, asked for vectors of this length."""
+    url = azure_url(settings.endpoint, deployment, "embeddings", settings.api_version, "embeddings")
+    service = Service("azure-openai", deployment, "embeddings", settings.prices.get(deployment, 0.0))
+    extra: dict[str, Any] = {} if "ada-002" in deployment else {"dimensions": dimensions}
+    return OpenAIEmbedder(
+        JsonEndpoint(service, url, {"api-key": settings.api_key}, config),
+        Identity("azure-openai", deployment, dimensions),
+        CLOUD_WEIGHTS,
+        settings.timeout_ms / 1000,
+        extra=extra,
+    )
+
+
+def azure_url(endpoint: str, deployment: str, operation: str, api_version: str, section: str) -> str:
+    """`<endpoint>/openai/deployments/<deployment>/<operation>?api-version=<version>`."""
+    base = web_address(endpoint, section)
+    return (
+        f"{base}/openai/deployments/{quote(deployment, safe='')}/{operation}?api-version={quote(api_version)}"
+    )
+
+
+# ---- what requests have in common ----
+
+
+def sendable(text: str) -> str:
+    """Text that every server accepts: never empty (they answer 400), no half surrogate pairs."""
+    sound = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return sound if sound.strip() else "(empty)"
 
 
 def path_of(base: str, path: str) -> str:

@@ -1,4 +1,4 @@
-"""Read the best hits again, slowly and well: a local cross-encoder, or a language model; both time-boxed."""
+"""Rerankers: a local cross-encoder, or a language model; both within a time limit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Reranker(Protocol):
     def rerank(self, query: str, texts: Sequence[str], deadline: float) -> list[float | None]:
         """A score from 0 to 1 for each text, in their order; None where time or the model left one out.
 
-        Give the best candidates first: they are scored first, and no more than 50 are. ProviderError when
+        Pass the best candidates first: they are scored first, and no more than 50 are. ProviderError when
         there is not one score.
         """
         ...
@@ -59,7 +59,7 @@ class CrossEncoder:
     def rerank(self, query: str, texts: Sequence[str], deadline: float) -> list[float | None]:
         tokenizer = self._onnx.tokenizer
         question = [CLS, *tokenizer.pieces(query, MAX_QUERY_TOKENS), SEP]
-        room = self._max_tokens - len(question) - 1
+        limit = self._max_tokens - len(question) - 1
         slowest = 0.0
 
         def score(text: str) -> float | None:
@@ -67,7 +67,7 @@ class CrossEncoder:
             began = time.monotonic()
             if began + slowest >= deadline:
                 return None  # it would end too late
-            logit = self._onnx.run([*question, *tokenizer.pieces(text, room), SEP], len(question))
+            logit = self._onnx.run([*question, *tokenizer.pieces(text, limit), SEP], len(question))
             slowest = max(slowest, time.monotonic() - began)
             return 1 / (1 + math.exp(-float(logit[0])))
 
@@ -113,7 +113,7 @@ class LLMReranker:
 
 
 def grades(text: str) -> list[tuple[int, float]]:
-    """The (id, grade) pairs in a model's answer, whatever stands around them; the first of an id counts."""
+    """The (id, grade) pairs in a model's answer, whatever surrounds them; the first of an id counts."""
     found: dict[int, float] = {}
     for match in _OBJECT.finditer(text):
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,7 +21,7 @@ _EARLIER = "earlier"
 Days: TypeAlias = dict[str, dict[str, dict[str, float]]]
 
 
-class Spent(msgspec.Struct, frozen=True):
+class UsageRow(msgspec.Struct, frozen=True):
     """What a provider's model was used for, in one day or in all."""
 
     provider: str
@@ -48,13 +47,13 @@ class Usage(msgspec.Struct, frozen=True):
             day = days.setdefault(self._today(), {})
             sums = day.setdefault(f"{provider}/{model}", {})
             _add(sums, {"calls": 1, "failures": int(failed), "tokens": tokens, "cost": cost})
-            self._write(_folded(days))
+            private.replace_file(self.path, json.dumps(_folded(days)))
 
-    def total(self) -> tuple[Spent, ...]:
+    def total(self) -> tuple[UsageRow, ...]:
         """Everything so far, by provider and model."""
         return _spent(self._read().values())
 
-    def today(self) -> tuple[Spent, ...]:
+    def today(self) -> tuple[UsageRow, ...]:
         """Today's, by provider and model."""
         return _spent([self._read().get(self._today(), {})])
 
@@ -62,18 +61,10 @@ class Usage(msgspec.Struct, frozen=True):
         return self.clock.now().date().isoformat()
 
     def _read(self) -> Days:
-        import msgspec
-
         try:
             return msgspec.json.decode(self.path.read_bytes(), type=dict[str, dict[str, dict[str, float]]])
         except (OSError, msgspec.MsgspecError):
-            return {}  # none yet, or not ours: counting starts anew
-
-    def _write(self, days: Days) -> None:
-        scratch = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        with open(scratch, "w", encoding="utf-8", opener=private.opener) as stream:
-            stream.write(json.dumps(days))
-        scratch.replace(self.path)
+            return {}  # none yet, or not ours: counting starts again
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -98,7 +89,7 @@ def _add(sums: dict[str, float], more: dict[str, float]) -> None:
         sums[name] = sums.get(name, 0) + amount
 
 
-def _spent(days: Iterable[dict[str, dict[str, float]]]) -> tuple[Spent, ...]:
+def _spent(days: Iterable[dict[str, dict[str, float]]]) -> tuple[UsageRow, ...]:
     sums: dict[str, dict[str, float]] = {}
     for day in days:
         for who, more in day.items():
@@ -106,7 +97,14 @@ def _spent(days: Iterable[dict[str, dict[str, float]]]) -> tuple[Spent, ...]:
     return tuple(_line(who, one) for who, one in sorted(sums.items()))
 
 
-def _line(who: str, sums: dict[str, float]) -> Spent:
+def _line(who: str, sums: dict[str, float]) -> UsageRow:
     provider, _, model = who.partition("/")
     calls, failures, tokens = (int(sums.get(name, 0)) for name in ("calls", "failures", "tokens"))
-    return Spent(provider, model, calls, failures, tokens, sums.get("cost", 0.0))
+    return UsageRow(
+        provider=provider,
+        model=model,
+        calls=calls,
+        failures=failures,
+        tokens=tokens,
+        cost=sums.get("cost", 0.0),
+    )

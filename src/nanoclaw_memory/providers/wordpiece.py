@@ -32,7 +32,7 @@ _IDEOGRAPHS = (
 
 
 class _Cleaned(dict[int, str]):
-    """Code point -> what stands for it before decomposition: controls vanish, ideographs stand alone."""
+    """Code point -> its replacement before decomposition: none for controls, spaces around ideographs."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -51,7 +51,7 @@ class _Cleaned(dict[int, str]):
 
 
 class _Folded(dict[int, str]):
-    """Code point -> what stands for it after decomposition: no marks, lower case, punctuation alone."""
+    """Code point -> its replacement after decomposition: no marks, lower case, spaces around punctuation."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
