@@ -1,13 +1,17 @@
-"""Time comes in as an argument: a Clock, in the user's time zone."""
+"""The clock, passed as an argument, in the user's time zone; how moments and dates are stored."""
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, tzinfo
+import re
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Protocol
 
 import msgspec
 
-from nanoclaw_memory.errors import SettingsError
+from nanoclaw_memory.errors import InvalidValue, SettingsError
+
+_MONTH = re.compile(r"(\d{4})-(\d{2})\Z")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 
 
 class Clock(Protocol):
@@ -64,3 +68,31 @@ def moment_of(text: str) -> datetime:
 def day_of(text: str) -> date:
     """A date given by a person as YYYY-MM-DD; ValueError otherwise."""
     return date.fromisoformat(text)
+
+
+def start_of(text: str, now: datetime) -> str:
+    """The stamp of the first moment of a date or month that a person wrote, in the user's zone."""
+    return stamp(_local_moment(text, now))
+
+
+def end_of(text: str, now: datetime) -> str:
+    """The stamp of the last moment of a date or month that a person wrote, in the user's zone."""
+    moment = _local_moment(text, now)
+    plain = text.strip()
+    if _MONTH.match(plain):
+        following = (moment.replace(day=28) + timedelta(days=4)).replace(day=1)
+        return stamp(following - timedelta(milliseconds=1))
+    if _DAY.match(plain):
+        return stamp(moment + timedelta(days=1) - timedelta(milliseconds=1))
+    return stamp(moment)
+
+
+def _local_moment(text: str, now: datetime) -> datetime:
+    plain = text.strip()
+    try:
+        parsed = datetime.fromisoformat(f"{plain}-01" if _MONTH.match(plain) else plain)
+    except (ValueError, OverflowError):
+        raise InvalidValue(f"{text[:60]!r} is no date", "write it as YYYY-MM-DD, or YYYY-MM") from None
+    if not 1 < parsed.year < 9999:
+        raise InvalidValue(f"{text[:60]!r} is out of range", "write it as YYYY-MM-DD")
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=now.tzinfo)

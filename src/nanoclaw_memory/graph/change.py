@@ -9,10 +9,9 @@ import msgspec
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import InvalidValue, Refused
-from nanoclaw_memory.graph import sentences
-from nanoclaw_memory.graph.extract import Manner, extract
-from nanoclaw_memory.graph.families import Families
-from nanoclaw_memory.graph.sentence_facts import SentenceFacts
+from nanoclaw_memory.graph import sentence_patterns
+from nanoclaw_memory.graph.extract import FileRules, extract
+from nanoclaw_memory.graph.retirement import Retirement
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.settings.sections import GraphSettings
 from nanoclaw_memory.store.facts import FactRow, FactTable, digest
@@ -75,8 +74,7 @@ class Change:
         self.relations = relations
         self.names = names
         self._shared_names = NameTable(facts.db, sees_all=False)
-        self.sentences = SentenceFacts(facts, relations, clock)
-        self.families = Families(facts, relations, clock)
+        self.retirement = Retirement(facts, relations, clock)
         self.intake = intake
         self.settings = settings
         self.clock = clock
@@ -107,7 +105,7 @@ class Change:
         now = stamp(self.clock.now())
         start = valid_from or now
         several = add or row["slot"] in self._several
-        kept_whole = self.sentences.seen_by(origin.sees_all)
+        retirement = self.retirement.seen_by(origin.sees_all)
         with self.db.transaction():
             names, row["entity"] = self._entity(row["entity"], origin.shared)
             row["name"] = fold(row["entity"])
@@ -123,18 +121,18 @@ class Change:
             same = self._same(line, digest(row["value"]), start, several)
             where = Place(()) if several else place(seen, start)
             if several and not same:
-                where = Place((), *kept_whole.end_of(names, row["slot"], row["value"], start))
+                where = Place((), *retirement.known_end(names, row["slot"], row["value"], start))
             if same:
                 done = self._confirmed(same, where, start, row, permanent)
             else:
                 done = self._inserted(row, where, start, now)
             if several and done.created and not where.until:
-                kept_whole.give_way(names, row["slot"], row["value"], start, done.id)
+                retirement.end_contradicted(names, row["slot"], row["value"], start, done.id)
             elif done.created and not where.until:
-                self.families.retire(names, row["slot"], row["value"], start, done.id, origin.sees_all)
+                retirement.end_synonyms(names, row["slot"], row["value"], start, done.id)
             for entry in line:
                 if entry.fact.id in done.retired:
-                    kept_whole.retire(names, entry.slot, entry.fact, row["value"], start, done.id)
+                    retirement.end_restatements(names, entry.slot, entry.fact, row["value"], start, done.id)
             return msgspec.structs.replace(done, redacted=kept.redacted, value=kept.text)
 
     def _same(self, line: list[FactRow], wanted: str, start: str, several: bool) -> FactRow | None:
@@ -224,6 +222,7 @@ class Change:
         now = stamp(self.clock.now())
         start = valid_from or now
         one = replace or row["slot"] in self._one
+        retirement = self.retirement.seen_by(origin.sees_all)
         with self.db.transaction():
             given = row["subject"], row["object"]
             names, row["subject"] = self._entity(row["subject"], origin.shared)
@@ -242,8 +241,7 @@ class Change:
             same = self._same_relation(line, objects, start)
             for entry in line:
                 if entry.relation.id in where.retires and (same is None or entry != same):
-                    told = self.sentences.seen_by(origin.sees_all)
-                    told.retire(names, entry.slot, entry.relation, row["object"], start, None)
+                    retirement.end_restatements(names, entry.slot, entry.relation, row["object"], start, None)
             if same is not None:
                 retired = tuple(other for other in where.retires if other != same.relation.id)
                 for other in retired:
@@ -254,7 +252,7 @@ class Change:
                     self.relations.share(same.relation.id)
                 return Upserted(same.relation.id, retired, False, kept.redacted, kept.text)
             if one and not where.until:
-                self.families.retire(names, row["slot"], row["object"], start, None, origin.sees_all)
+                retirement.end_synonyms(names, row["slot"], row["object"], start, None)
             done = self._related(row, where, start, now)
             return msgspec.structs.replace(done, redacted=kept.redacted, value=kept.text)
 
@@ -298,7 +296,7 @@ class Change:
             ]
             for fact_id in gone:
                 self.facts.delete(fact_id)
-            self.sentences.seen_by(sees_all).reject(names, slot, said(value))
+            self.retirement.seen_by(sees_all).end_rejected(names, slot, said(value))
             related = [
                 entry.relation.id
                 for entry in self.relations.line(names, slot, sees_all)
@@ -320,12 +318,14 @@ class Change:
 
     def outdated(self, text: str, start: str) -> bool:
         """Whether a line from `start` states what was replaced or rejected since, and nothing that holds."""
-        stated = [s for s in extract(f"- {text}", Manner()) if s.kind != "alias" and not s.several]
+        stated = [s for s in extract(f"- {text}", FileRules()) if s.kind != "alias" and not s.several]
         if stated:
-            return any(self._replaced(s.kind, s.a, s.b, s.c) for s in stated)
-        known = [self._entity(name)[0] for name in sentences.names(text) if self.names.known([fold(name)])]
+            return any(self._replaced(s.kind, s.subject, s.predicate, s.object) for s in stated)
+        known = [
+            self._entity(name)[0] for name in sentence_patterns.names(text) if self.names.known([fold(name)])
+        ]
         return any(
-            self.sentences.end_of(names, "", text, start)[0] or self.sentences.was(names, text)
+            self.retirement.known_end(names, "", text, start)[0] or self.retirement.was_retired(names, text)
             for names in known
         )
 

@@ -44,7 +44,7 @@ class Word(msgspec.Struct, frozen=True):
     first: bool  # of a sentence, where a capital means nothing
 
 
-class Named(msgspec.Struct, frozen=True):
+class EntityMention(msgspec.Struct, frozen=True):
     """A name in the question and the entities (folded) it stands for."""
 
     said: str
@@ -55,11 +55,11 @@ class Named(msgspec.Struct, frozen=True):
     ambiguous: bool = False
 
 
-class Question(msgspec.Struct, frozen=True):
+class ParsedQuestion(msgspec.Struct, frozen=True):
     """A question's words, and whom it names."""
 
     words: tuple[Word, ...]
-    named: tuple[Named, ...] = msgspec.field(default=())
+    named: tuple[EntityMention, ...] = msgspec.field(default=())
 
     @property
     def taken(self) -> set[int]:
@@ -97,17 +97,17 @@ class Resolver:
         self.user = user
         self.agent = agent
 
-    def read(self, text: str) -> Question:
+    def read(self, text: str) -> ParsedQuestion:
         """The question with its entities: exact names, else parts of names, else names with a typo."""
         words = words_of(text)
         exact = self._exact(words)
         selves = self._selves(text, words, bool(exact))
         named = exact + selves or self._parts(words) or self._typos(words)
-        return Question(words, tuple(named))
+        return ParsedQuestion(words, tuple(named))
 
     # ---- exact ----
 
-    def _exact(self, words: tuple[Word, ...]) -> list[Named]:
+    def _exact(self, words: tuple[Word, ...]) -> list[EntityMention]:
         spans = dict(_spans(words))
         known = self.names.known(list({name for names in spans.values() for name in names}))
         chosen: list[tuple[int, int, str]] = []
@@ -122,19 +122,19 @@ class Resolver:
             chosen.append((start, end, name))
         return self._resolve(_without_intents(chosen, words), words)
 
-    def _resolve(self, chosen: list[tuple[int, int, str]], words: tuple[Word, ...]) -> list[Named]:
+    def _resolve(self, chosen: list[tuple[int, int, str]], words: tuple[Word, ...]) -> list[EntityMention]:
         meanings = self.names.meanings([name for _, _, name in chosen])
         found = []
         for start, end, name in sorted(chosen):
             meaning = meanings[name]
             said = _as_said(words[start:end])
             how = "name" if name in meaning.ends else "alias"
-            found.append(Named(said, meaning.names, start, end, how, meaning.ambiguous))
+            found.append(EntityMention(said, meaning.names, start, end, how, meaning.ambiguous))
         return found
 
     # ---- self ----
 
-    def _selves(self, text: str, words: tuple[Word, ...], others: bool) -> list[Named]:
+    def _selves(self, text: str, words: tuple[Word, ...], others: bool) -> list[EntityMention]:
         plain = " ".join(word.text.casefold() for word in words)
         found = []
         for pattern, entity, marks in (
@@ -147,12 +147,14 @@ class Resolver:
                 continue
             place = plain[: match.start()].count(" ")
             own = fold(entity)
-            found.append(Named(entity, self.names.meanings([own])[own].names, place, place + 1, "self"))
+            found.append(
+                EntityMention(entity, self.names.meanings([own])[own].names, place, place + 1, "self")
+            )
         return found
 
     # ---- parts of names and typos ----
 
-    def _parts(self, words: tuple[Word, ...]) -> list[Named]:
+    def _parts(self, words: tuple[Word, ...]) -> list[EntityMention]:
         found = []
         for place, word in enumerate(words):
             if not _may_be_name(word) or len(word.folded) < 2:
@@ -164,10 +166,12 @@ class Resolver:
                 meanings = self.names.meanings(whole)
                 entities = tuple(dict.fromkeys(e for name in whole for e in meanings[name].names))
                 ends = {end for name in whole for end in meanings[name].ends}
-                found.append(Named(_as_said((word,)), entities, place, place + 1, "part", len(ends) > 1))
+                found.append(
+                    EntityMention(_as_said((word,)), entities, place, place + 1, "part", len(ends) > 1)
+                )
         return found
 
-    def _typos(self, words: tuple[Word, ...]) -> list[Named]:
+    def _typos(self, words: tuple[Word, ...]) -> list[EntityMention]:
         likely = [place for place, word in enumerate(words) if _may_be_name(word)]
         places = likely or [
             place for place, word in enumerate(words) if len(word.folded) >= 5 and _is_open(word)
@@ -181,7 +185,9 @@ class Resolver:
                 if near:
                     meaning = self.names.meanings([near])[near]
                     text = _as_said(words[start : start + length])
-                    return [Named(text, meaning.names, start, start + length, "typo", meaning.ambiguous)]
+                    return [
+                        EntityMention(text, meaning.names, start, start + length, "typo", meaning.ambiguous)
+                    ]
         return []
 
     def _nearest(self, said: str) -> str | None:

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from nanoclaw_memory.clock import start_of
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound, Refused
 from nanoclaw_memory.graph.change import Change, Origin
-from nanoclaw_memory.graph.times import start_of
 from nanoclaw_memory.store.facts import FactTable
 from nanoclaw_memory.store.names import NameTable
 from nanoclaw_memory.store.relations import RelationTable

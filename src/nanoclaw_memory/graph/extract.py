@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import msgspec
 from msgspec.structs import replace
 
-from nanoclaw_memory.graph import sentences
-from nanoclaw_memory.graph.sentences import Saying
+from nanoclaw_memory.graph import sentence_patterns
+from nanoclaw_memory.graph.sentence_patterns import Triple
 from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.text import one_line
 
@@ -55,7 +55,7 @@ _CATEGORIES = (
 )
 
 
-class Manner(msgspec.Struct, frozen=True):
+class FileRules(msgspec.Struct, frozen=True):
     """How a file is to be read: whom it is about, and whether its sections' sentences are facts too."""
 
     subject: str = ""
@@ -65,7 +65,7 @@ class Manner(msgspec.Struct, frozen=True):
     names: bool = False  # `name: X` makes X an alias of the subject
 
 
-class _Place(msgspec.Struct):
+class _Cursor(msgspec.Struct):
     """Where in the file we are."""
 
     title: str = ""
@@ -74,70 +74,69 @@ class _Place(msgspec.Struct):
     table: list[str] = msgspec.field(default_factory=list)
 
 
-def extract(text: str, manner: Manner) -> list[Saying]:
+def extract(text: str, rules: FileRules) -> list[Triple]:
     """Everything a file says by rule, with its lines, without repetition."""
-    found: dict[tuple[str, str, str, str], Saying] = {}
-    for saying in _walk(text, manner):
-        if _is_sound(saying):
-            key = (saying.kind, fold(saying.a), slot_of(saying.b), one_line(saying.c).casefold())
-            found.setdefault(key, saying)
+    found: dict[str, Triple] = {}
+    for triple in _walk(text, rules):
+        if _is_sound(triple):
+            found.setdefault(triple.mark, triple)
     return _with_aliases(list(found.values()))
 
 
-def _walk(text: str, manner: Manner) -> Iterator[Saying]:
-    place = _Place()
+def _walk(text: str, rules: FileRules) -> Iterator[Triple]:
+    cursor = _Cursor()
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.rstrip()[:MAX_LINE]
         if line.lstrip().startswith(("```", "~~~")):
-            place.fenced = not place.fenced
-        if place.fenced or not line.strip() or line.lstrip().startswith((">", "<!--", "```", "~~~")):
-            place.table = []
+            cursor.fenced = not cursor.fenced
+        if cursor.fenced or not line.strip() or line.lstrip().startswith((">", "<!--", "```", "~~~")):
+            cursor.table = []
             continue
         heading = _HEADING.match(line)
         if heading:
             title = _plain(heading["title"])
-            place.heading = title if len(heading["level"]) > 1 else ""
-            place.title = place.title or title
-            place.table = []
+            cursor.heading = title if len(heading["level"]) > 1 else ""
+            cursor.title = cursor.title or title
+            cursor.table = []
         elif line.lstrip().startswith("|"):
-            yield from _row(line, number, place, manner)
+            yield from _row(line, number, cursor, rules)
         else:
-            place.table = []
-            sayings = list(_line(line, place, manner))[:MAX_PER_LINE]
-            yield from (replace(saying, line=number) for saying in sayings)
+            cursor.table = []
+            triples = list(_line(line, cursor, rules))[:MAX_PER_LINE]
+            yield from (replace(triple, line=number) for triple in triples)
 
 
 # ---- one line ----
 
 
-def _line(line: str, place: _Place, manner: Manner) -> Iterator[Saying]:
+def _line(line: str, cursor: _Cursor, rules: FileRules) -> Iterator[Triple]:
     bullet = _BULLET.match(line)
     text = bullet["text"].strip() if bullet else line.strip()
     label = _LABEL.match(text)
     if label and not text.startswith("[["):
-        yield from _tagged(label, manner)
+        yield from _tagged(label, rules)
         return
-    if bullet is None and not (manner.sections and place.heading):
-        yield from _sentence(text, place, manner)
+    if bullet is None and not (rules.sections and cursor.heading):
+        yield from _sentence(text, cursor, rules)
         return
     pair = _pair(text)
-    theirs = list(sentences.theirs(_plain(text)))
+    theirs = list(sentence_patterns.theirs(_plain(text)))
     if _arrow(text):
         yield from _arrow(text)
     elif theirs:
-        yield from (replace(saying, category=_category(place, manner)) for saying in theirs)
-    elif pair and (_subject(place, manner) or _ROSTER.search(place.heading) or _DOTTED.match(_plain(text))):
-        yield from _kept(pair, text, place, manner)
+        yield from (replace(triple, category=_category(cursor, rules)) for triple in theirs)
+    elif pair and (_subject(cursor, rules) or _ROSTER.search(cursor.heading) or _DOTTED.match(_plain(text))):
+        yield from _kept(pair, text, cursor, rules)
     else:
-        spoken = list(_sentence(text, place, manner))
+        spoken = list(_sentence(text, cursor, rules))
         yield from spoken
-        if manner.sections and not spoken:
-            yield from _section(text, place, manner)
-        elif not spoken and (name := sentences.begins_with(_plain(text))):
-            yield Saying("fact", name, "note", _plain(text), "note", 0.4, several=True, unsure=True)
+        if rules.sections and not spoken:
+            yield from _section(text, cursor, rules)
+        elif not spoken and (name := sentence_patterns.begins_with(_plain(text))):
+            yield Triple("fact", name, "note", _plain(text), "note", 0.4, several=True, unsure=True)
 
 
-def _tagged(label: re.Match[str], manner: Manner) -> Iterator[Saying]:
+def _tagged(label: re.Match[str], rules: FileRules) -> Iterator[Triple]:
     """`[decision|i=0.9] text`: what it says, or else the whole of it under its tag, of whom it is about."""
     strength = _importance(label["i"])
     text = _plain(label["text"])
@@ -147,33 +146,34 @@ def _tagged(label: re.Match[str], manner: Manner) -> Iterator[Saying]:
     importance = 0.5 if strength is None else strength
     permanent = importance >= PERMANENT_IMPORTANCE
     pair = _DOTTED.match(text)
-    spoken = [*_arrow(label["text"]), *sentences.read(text)]
+    spoken = [*_arrow(label["text"]), *sentence_patterns.read(text)]
     if pair:
-        spoken = [Saying("fact", pair["entity"], pair["key"], pair["value"])]
-    yield from (replace(saying, importance=importance, permanent=permanent) for saying in spoken)
+        spoken = [Triple("fact", pair["entity"], pair["key"], pair["value"])]
+    yield from (replace(triple, importance=importance, permanent=permanent) for triple in spoken)
     # A second copy of what was read would outlive it: a newer value retires the fact, and no sentence.
-    if pair or sentences.says_all(text, spoken):
+    if pair or sentence_patterns.says_all(text, spoken):
         return
-    told = next((saying.a for saying in spoken if saying.kind != "alias"), "")
-    yield from _whole(text, told or manner.subject, tag, Saying("", "", "", "", tag, importance, permanent))
+    told = next((triple.subject for triple in spoken if triple.kind != "alias"), "")
+    yield from _whole(text, told or rules.subject, tag, Triple("", "", "", "", tag, importance, permanent))
 
 
-def _whole(text: str, about: str, key: str, like: Saying) -> Iterator[Saying]:
+def _whole(text: str, about: str, key: str, like: Triple) -> Iterator[Triple]:
     """A sentence as a fact of whom it is about; when that is not plain, of somebody known in it, or of none."""
-    about = about or sentences.subject(text)
-    others = () if about else sentences.names(text)
-    guess = about or sentences.first_name(text)
+    about = about or sentence_patterns.subject(text)
+    others = () if about else sentence_patterns.names(text)
+    guess = about or sentence_patterns.first_name(text)
     if guess or others:
         name = guess or others[0]
-        yield replace(like, kind="fact", a=name, b=key, c=text, several=True, unsure=not guess, others=others)
+        own = replace(like, kind="fact", subject=name, predicate=key, object=text)
+        yield replace(own, several=True, unsure=not guess, others=others)
 
 
-def _arrow(text: str) -> list[Saying]:
+def _arrow(text: str) -> list[Triple]:
     """`A → relation → B`, and chains of it."""
     parts = [_plain(part).strip(" .;,") for part in _ARROWS.split(text)]
     if len(parts) < 3 or len(parts) % 2 == 0 or not all(parts):
         return []
-    return [Saying("relation", parts[n], parts[n + 1], parts[n + 2]) for n in range(0, len(parts) - 2, 2)]
+    return [Triple("relation", parts[n], parts[n + 1], parts[n + 2]) for n in range(0, len(parts) - 2, 2)]
 
 
 def _pair(text: str) -> tuple[str, str] | None:
@@ -183,78 +183,78 @@ def _pair(text: str) -> tuple[str, str] | None:
         return None
     key, value = (
         _key(_plain(match["key"]).strip(" :")),
-        sentences.without_denial(_plain(match["value"]).strip()),
+        sentence_patterns.without_denial(_plain(match["value"]).strip()),
     )
     if len(key.split()) > 5 or value.startswith("//") or slot_of(key) in _BLOCKED_KEYS:
         return None
     return key, value
 
 
-def _kept(pair: tuple[str, str], text: str, place: _Place, manner: Manner) -> Iterator[Saying]:
+def _kept(pair: tuple[str, str], text: str, cursor: _Cursor, rules: FileRules) -> Iterator[Triple]:
     key, value = pair
-    category = _category(place, manner)
-    if _ROSTER.search(place.heading) and text.lstrip("*` ")[:1].isupper():
-        yield from sentences.portrait(_named_in(text, key), value, category)
+    category = _category(cursor, rules)
+    if _ROSTER.search(cursor.heading) and text.lstrip("*` ")[:1].isupper():
+        yield from sentence_patterns.portrait(_named_in(text, key), value, category)
         return
     dotted = _DOTTED.match(_plain(text))
     if dotted:
-        yield Saying("fact", dotted["entity"], dotted["key"], dotted["value"], category)
+        yield Triple("fact", dotted["entity"], dotted["key"], dotted["value"], category)
         return
-    subject = _subject(place, manner)
+    subject = _subject(cursor, rules)
     if not subject:
         return
-    yield Saying("fact", subject, key, value, category)
+    yield Triple("fact", subject, key, value, category)
     if (
-        manner.names
+        rules.names
         and slot_of(key) in ("name", "preferred name", "nickname", "full name")
-        and subject == manner.subject
+        and subject == rules.subject
     ):
-        yield Saying("alias", value, "", subject)
+        yield Triple("alias", value, "", subject)
 
 
-def _sentence(text: str, place: _Place, manner: Manner) -> Iterator[Saying]:
-    category = _category(place, manner)
-    for saying in [*_arrow(text), *sentences.read(_plain(text))]:
-        yield replace(saying, category=category if saying.category == "fact" else saying.category)
+def _sentence(text: str, cursor: _Cursor, rules: FileRules) -> Iterator[Triple]:
+    category = _category(cursor, rules)
+    for triple in [*_arrow(text), *sentence_patterns.read(_plain(text))]:
+        yield replace(triple, category=category if triple.category == "fact" else triple.category)
 
 
-def _section(text: str, place: _Place, manner: Manner) -> Iterator[Saying]:
+def _section(text: str, cursor: _Cursor, rules: FileRules) -> Iterator[Triple]:
     plain = re.sub(r"^\d{4}-\d{2}-\d{2}: ", "", _plain(text))
-    key = _section_key(place)
-    if not manner.sections or not key or len(plain.split()) < 3:
+    key = _section_key(cursor)
+    if not rules.sections or not key or len(plain.split()) < 3:
         return
-    like = Saying("fact", "", key, plain, _category(place, manner))
-    whole = list(_whole(plain, _subject(place, manner), key, like))
-    title = place.heading or place.title
-    if title and all(saying.unsure for saying in whole):
-        whole = [replace(like, a=title, several=True, others=sentences.names(plain))]
+    like = Triple("fact", "", key, plain, _category(cursor, rules))
+    whole = list(_whole(plain, _subject(cursor, rules), key, like))
+    title = cursor.heading or cursor.title
+    if title and all(triple.unsure for triple in whole):
+        whole = [replace(like, subject=title, several=True, others=sentence_patterns.names(plain))]
     yield from whole
 
 
-def _row(line: str, number: int, place: _Place, manner: Manner) -> Iterator[Saying]:
+def _row(line: str, number: int, cursor: _Cursor, rules: FileRules) -> Iterator[Triple]:
     """A table's row: its first cell is the entity, the header names the keys."""
     cells = [_plain(cell) for cell in line.strip().strip("|").split("|")]
-    if not place.table:
-        place.table = cells
+    if not cursor.table:
+        cursor.table = cells
         return
     if all(re.fullmatch(r":?-{2,}:?", cell.replace(" ", "")) for cell in cells if cell) and any(cells):
         return
-    category = _category(place, manner)
-    if len(place.table) == 2 and slot_of(place.table[0]) in _KEY_HEADS:
-        subject = _subject(place, manner)
+    category = _category(cursor, rules)
+    if len(cursor.table) == 2 and slot_of(cursor.table[0]) in _KEY_HEADS:
+        subject = _subject(cursor, rules)
         if subject and len(cells) == 2:
-            yield Saying("fact", subject, cells[0], cells[1], category, line=number)
+            yield Triple("fact", subject, cells[0], cells[1], category, line=number)
         return
-    for head, cell in zip(place.table[1:], cells[1:], strict=False):
+    for head, cell in zip(cursor.table[1:], cells[1:], strict=False):
         if not head or not cell or not cells[0]:
             continue
-        yield Saying("fact", cells[0], _key(head), cell, category, line=number)
-        if slot_of(head) in _KIN_HEADS and _subject(place, manner):
-            yield Saying(
+        yield Triple("fact", cells[0], _key(head), cell, category, line=number)
+        if slot_of(head) in _KIN_HEADS and _subject(cursor, rules):
+            yield Triple(
                 "relation",
                 cells[0],
                 f"{slot_of(cell).replace(' ', '_')}_of",
-                _subject(place, manner),
+                _subject(cursor, rules),
                 line=number,
             )
 
@@ -262,52 +262,52 @@ def _row(line: str, number: int, place: _Place, manner: Manner) -> Iterator[Sayi
 # ---- what a line is about ----
 
 
-def _subject(place: _Place, manner: Manner) -> str:
-    heading = place.heading
+def _subject(cursor: _Cursor, rules: FileRules) -> str:
+    heading = cursor.heading
     about = re.match(r"^about (?P<name>.+)$", heading, re.I)
     if _ABOUT_USER.match(heading):
-        return manner.user
+        return rules.user
     if about and not about["name"].casefold().startswith(("this", "the ")):
         return about["name"]
     if re.search(r"\bpreferences?\b", heading, re.I):
-        return manner.subject or manner.user
-    if heading and not manner.subject and sentences.is_name(heading) and not _ROSTER.search(heading):
+        return rules.subject or rules.user
+    if heading and not rules.subject and sentence_patterns.is_name(heading) and not _ROSTER.search(heading):
         return heading
-    return manner.subject
+    return rules.subject
 
 
-def _section_key(place: _Place) -> str:
-    words = place.heading.casefold().split()
+def _section_key(cursor: _Cursor) -> str:
+    words = cursor.heading.casefold().split()
     if not words:
-        return "note" if place.title else ""
-    if len(words) > 4 or _ROSTER.search(place.heading) or place.heading.casefold().startswith("about"):
-        return "note" if place.heading.casefold().startswith("about") else ""
+        return "note" if cursor.title else ""
+    if len(words) > 4 or _ROSTER.search(cursor.heading) or cursor.heading.casefold().startswith("about"):
+        return "note" if cursor.heading.casefold().startswith("about") else ""
     last = words[0] if "and" in words else words[-1]
     return last[:-1] if last.endswith("s") and not last.endswith("ss") else last
 
 
-def _category(place: _Place, manner: Manner) -> str:
-    return next((name for pattern, name in _CATEGORIES if pattern.search(place.heading)), manner.category)
+def _category(cursor: _Cursor, rules: FileRules) -> str:
+    return next((name for pattern, name in _CATEGORIES if pattern.search(cursor.heading)), rules.category)
 
 
 # ---- what is worth keeping ----
 
 
-def _is_sound(saying: Saying) -> bool:
+def _is_sound(triple: Triple) -> bool:
     """No placeholders, no endless names, nothing without letters or digits."""
-    names = {"alias": (saying.a, saying.c), "relation": (saying.a, saying.b, saying.c)}
-    texts = names.get(saying.kind, (saying.a, saying.b))
-    if not all(any(c.isalnum() for c in text) for text in texts) or len(saying.a) > 80 or len(saying.b) > 60:
+    entity, key, value = triple.subject, triple.predicate, triple.object
+    texts = {"alias": (entity, value), "relation": (entity, key, value)}.get(triple.kind, (entity, key))
+    if not all(any(c.isalnum() for c in text) for text in texts):
         return False
-    if saying.kind != "fact" and len(saying.c) > 80:
+    if len(entity) > 80 or len(key) > 60 or (triple.kind != "fact" and len(value) > 80):
         return False
-    return bool(saying.c.strip()) and not _JUNK_VALUE.match(saying.c.strip())
+    return bool(value.strip()) and not _JUNK_VALUE.match(value.strip())
 
 
-def _with_aliases(sayings: list[Saying]) -> list[Saying]:
+def _with_aliases(triples: list[Triple]) -> list[Triple]:
     """`X is Y` makes X an alias only of a Y that the same file says something else about."""
-    known = {fold(saying.a) for saying in sayings if saying.kind != "alias"}
-    return [s for s in sayings if s.kind != "alias" or not s.unsure or fold(s.c) in known]
+    known = {fold(triple.subject) for triple in triples if triple.kind != "alias"}
+    return [s for s in triples if s.kind != "alias" or not s.unsure or fold(s.object) in known]
 
 
 def _key(key: str) -> str:

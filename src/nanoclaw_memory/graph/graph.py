@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from nanoclaw_memory.clock import Clock, stamp
+from nanoclaw_memory.clock import Clock, end_of, stamp, start_of
 from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused
 from nanoclaw_memory.graph.activation import Activation
 from nanoclaw_memory.graph.entities import Resolver
-from nanoclaw_memory.graph.lookup import Lookup
-from nanoclaw_memory.graph.scoring import Scoring
-from nanoclaw_memory.graph.times import end_of, start_of
+from nanoclaw_memory.graph.lookup import Lookup, Scoring
 from nanoclaw_memory.store.facts import FactTable, View
 from nanoclaw_memory.store.names import NameTable, fold, slot_of
 from nanoclaw_memory.store.relations import RelationTable
@@ -214,9 +212,7 @@ class KnowledgeGraph:
 
     def seed(self, home: Home) -> list[Ingested]:
         """Read USER.md, IDENTITY.md, MEMORY.md, project and tool files."""
-        from nanoclaw_memory.graph.seed import seed
-
-        return seed(home, self.scope, self._ingest, self.settings.privacy.shared_files)
+        return self._ingest.seed(home, self.scope)
 
     def import_file(self, path: Path) -> Imported:
         """Bring in JSONL, CSV, an MCP memory.jsonl or another facts.db."""

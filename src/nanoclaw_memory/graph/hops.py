@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from nanoclaw_memory.graph.entities import Named, Question
-from nanoclaw_memory.graph.intents import Intent, Mention
+from nanoclaw_memory.graph.entities import EntityMention, ParsedQuestion
+from nanoclaw_memory.graph.intents import Intent, Phrase
 from nanoclaw_memory.store.facts import FactRow
 from nanoclaw_memory.store.names import NameTable, fold
 from nanoclaw_memory.store.relations import RelationRow
 
 if TYPE_CHECKING:
-    from nanoclaw_memory.graph.lookup import Candidate, Reading
+    from nanoclaw_memory.graph.lookup import EntityReader, GraphCandidate
 
 MAX_BRIDGES = 20
 MAX_NAME = 80
@@ -32,31 +32,33 @@ class Edge(msgspec.Struct, frozen=True):
     neighbour: str
 
 
-def over_relations(names: NameTable, reading: Reading, question: Question, intent: Intent) -> list[Candidate]:
+def over_relations(
+    names: NameTable, reader: EntityReader, question: ParsedQuestion, intent: Intent
+) -> list[GraphCandidate]:
     """Answers one step beyond a neighbour of a named entity, when the words name both steps."""
     asks = intent.asks
     if len(asks) < 2:
         return []
     for name in question.named:
-        edges = edges_of(names, reading, name.entities)
+        edges = edges_of(names, reader, name.entities)
         for first in sorted(asks, key=lambda ask: _distance(ask, name)):
             step = intent.only(first)
             bridges = [edge for edge in edges if step.fit(edge.slot) == 1.0][:MAX_BRIDGES]
             rest = [ask for ask in asks if not _overlap(ask, first)]
-            found = _beyond(names, reading, name, bridges, intent.only(*rest)) if bridges and rest else []
+            found = _beyond(names, reader, name, bridges, intent.only(*rest)) if bridges and rest else []
             if found:
                 return found
     return []
 
 
-def edges_of(names: NameTable, reading: Reading, entities: tuple[str, ...]) -> list[Edge]:
+def edges_of(names: NameTable, reader: EntityReader, entities: tuple[str, ...]) -> list[Edge]:
     """All steps from the entities to others."""
     own = set(entities)
     found = [
         Edge(row, row.slot, row.object if row.subject in own else row.subject)
-        for row in reading.relations(entities)
+        for row in reader.relations(entities)
     ]
-    facts = [row for row in reading.facts(entities) if len(row.fact.value) <= MAX_NAME]
+    facts = [row for row in reader.facts(entities) if len(row.fact.value) <= MAX_NAME]
     values = {row.fact.id: fold(row.fact.value) for row in facts}
     known = names.known(list(set(values.values())))
     found += [Edge(row, row.slot, values[row.fact.id]) for row in facts if values[row.fact.id] in known]
@@ -64,40 +66,40 @@ def edges_of(names: NameTable, reading: Reading, entities: tuple[str, ...]) -> l
 
 
 def _beyond(
-    names: NameTable, reading: Reading, name: Named, bridges: list[Edge], asked: Intent
-) -> list[Candidate]:
-    from nanoclaw_memory.graph.lookup import ENTITY_INTENT, RELATION_INTENT, Candidate
+    names: NameTable, reader: EntityReader, name: EntityMention, bridges: list[Edge], asked: Intent
+) -> list[GraphCandidate]:
+    from nanoclaw_memory.graph.lookup import ENTITY_INTENT, RELATION_INTENT, GraphCandidate
 
     meanings = names.meanings([edge.neighbour for edge in bridges])
-    found: list[Candidate] = []
+    found: list[GraphCandidate] = []
     for bridge in bridges:
         entities = meanings[bridge.neighbour].names
         way = f"two steps from {name.said} by {bridge.slot}"
-        facts = reading.facts(entities)
-        relations = [row for row in reading.relations(entities) if _other_end(row, entities, name)]
-        answers: list[Candidate] = [
-            Candidate(row, ENTITY_INTENT, 1, f"{way}, then {row.slot}", 0)
+        facts = reader.facts(entities)
+        relations = [row for row in reader.relations(entities) if _other_end(row, entities, name)]
+        answers: list[GraphCandidate] = [
+            GraphCandidate(row, ENTITY_INTENT, 1, f"{way}, then {row.slot}", 0)
             for row in facts
             if asked.fit(row.slot) == 1.0
         ]
         answers += [
-            Candidate(row, RELATION_INTENT, 1, f"{way}, then {row.slot}", 0)
+            GraphCandidate(row, RELATION_INTENT, 1, f"{way}, then {row.slot}", 0)
             for row in relations
             if asked.fit(row.slot) == 1.0
         ]
         if answers:
             score = ENTITY_INTENT if isinstance(bridge.row, FactRow) else RELATION_INTENT
-            found += [*answers, Candidate(bridge.row, score, 1, f"the step from {name.said}", 1)]
+            found += [*answers, GraphCandidate(bridge.row, score, 1, f"the step from {name.said}", 1)]
     return found
 
 
-def _other_end(row: RelationRow, entities: tuple[str, ...], name: Named) -> bool:
+def _other_end(row: RelationRow, entities: tuple[str, ...], name: EntityMention) -> bool:
     other = row.object if row.subject in entities else row.subject
     return other not in name.entities
 
 
 def in_direction(
-    rows: list[RelationRow], name: Named, question: Question, asked: Intent
+    rows: list[RelationRow], name: EntityMention, question: ParsedQuestion, asked: Intent
 ) -> list[RelationRow]:
     """Those relations whose other end is asked for; all of them when the question does not say."""
     wants_doer = _wants_doer(name, question, asked)
@@ -107,7 +109,7 @@ def in_direction(
     return fitting or rows
 
 
-def _other_is_doer(row: RelationRow, name: Named) -> bool:
+def _other_is_doer(row: RelationRow, name: EntityMention) -> bool:
     inverse = row.slot.endswith(" by") or row.slot in _INVERSE or _is_role(row.slot)
     forward = row.subject in name.entities
     return forward if inverse else not forward
@@ -118,7 +120,7 @@ def _is_role(slot: str) -> bool:
     return " " not in slot and slot.endswith(("er", "or"))
 
 
-def _wants_doer(name: Named, question: Question, asked: Intent) -> bool | None:
+def _wants_doer(name: EntityMention, question: ParsedQuestion, asked: Intent) -> bool | None:
     """Whether the question asks for the one who does it ("who owns X") or for what it is done to."""
     words = [word.folded for word in question.words]
     for mention in asked.asks:
@@ -135,9 +137,9 @@ def _wants_doer(name: Named, question: Question, asked: Intent) -> bool | None:
     return None
 
 
-def _distance(ask: Mention, name: Named) -> int:
+def _distance(ask: Phrase, name: EntityMention) -> int:
     return ask.start - name.end if ask.start >= name.end else name.start - ask.end
 
 
-def _overlap(one: Mention, other: Mention) -> bool:
+def _overlap(one: Phrase, other: Phrase) -> bool:
     return one.start < other.end and other.start < one.end

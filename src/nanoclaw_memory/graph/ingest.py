@@ -2,45 +2,56 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections.abc import Collection
+from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
-from nanoclaw_memory.clock import stamp
+from nanoclaw_memory.clock import stamp, start_of
 from nanoclaw_memory.errors import Refused
 from nanoclaw_memory.graph.change import Change, Origin
-from nanoclaw_memory.graph.extract import Manner, extract
-from nanoclaw_memory.graph.sentences import Saying
-from nanoclaw_memory.graph.times import start_of
+from nanoclaw_memory.graph.extract import FileRules, extract
+from nanoclaw_memory.graph.sentence_patterns import Triple
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.store.mentions import MentionRow, MentionTable
-from nanoclaw_memory.store.names import fold, slot_of
-from nanoclaw_memory.text import fingerprint, one_line
+from nanoclaw_memory.store.names import fold
+from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Ingested, Scope, Upserted
+from nanoclaw_memory.workspace.files import read_text
 from nanoclaw_memory.workspace.log import archived_day
-from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path, visible
+from nanoclaw_memory.workspace.paths import ARCHIVE, Home, day_in_path, memory_files, visible
 
+SEEDS = (
+    "USER.md",
+    "IDENTITY.md",
+    "MEMORY.md",
+    "TOOLS.md",
+    "memory/project-*.md",
+    "memory/tools-*.md",
+    "shared/project-*.md",
+)
 _PROMOTED = re.compile(r"\s*\((\d{4}-\d{2}-\d{2})\)\s*$")
 
 
-def manner_of(path: str, text: str, settings: Settings) -> Manner:
+def rules_of(path: str, text: str, settings: Settings) -> FileRules:
     """How a file of the workspace is to be read."""
     name = PurePosixPath(path).name
     user, agent = settings.user.entity, settings.user.agent_entity
     if name == "USER.md":
-        return Manner(user, "user", user, names=True)
+        return FileRules(user, "user", user, names=True)
     if name == "IDENTITY.md":
-        return Manner(agent, "identity", user, names=True)
+        return FileRules(agent, "identity", user, names=True)
     if name == "MEMORY.md":
-        return Manner("", "fact", user, sections=True)
+        return FileRules("", "fact", user, sections=True)
     if name == "TOOLS.md":
-        return Manner("", "tool", user, sections=True)
+        return FileRules("", "tool", user, sections=True)
     for prefix, category in (("project-", "project"), ("tools-", "tool")):
         if name.startswith(prefix):
-            return Manner(_title(text, name[len(prefix) : -3]), category, user, sections=True)
-    return Manner("", "fact", user)
+            return FileRules(_title(text, name[len(prefix) : -3]), category, user, sections=True)
+    return FileRules("", "fact", user)
 
 
 def _title(text: str, otherwise: str) -> str:
@@ -73,7 +84,7 @@ class Ingest:
         text, promoted = self._promoted_starts(path, text)
         starts |= promoted
         open_to_all = visible(Scope(private=False), path, self.settings.privacy.shared_files)
-        sayings = self.sayings(path, text)
+        triples = self.triples(path, text)
         done = Ingested(path)
         with self.change.db.transaction():
             before = self.mentions.of(path)
@@ -81,30 +92,44 @@ class Ingest:
             self.change.relations.reshare(path, open_to_all)
             self.change.names.reshare(path, open_to_all)
             seen: set[str] = set()
-            for saying in sayings:
-                mark = mark_of(saying)
+            for triple in triples:
+                mark = triple.mark
                 seen.add(mark)
-                origin = Origin(f"{path}:{saying.line}", open_to_all)
+                origin = Origin(f"{path}:{triple.line}", open_to_all)
                 if mark in before:
-                    self._moved(path, mark, before[mark].line, saying, before[mark].item)
+                    self._moved(path, mark, before[mark].line, triple, before[mark].item)
                     done = replace(done, kept=done.kept + 1)
                 else:
-                    done = self._said(path, mark, saying, origin, starts.get(saying.line, start), done)
+                    done = self._said(path, mark, triple, origin, starts.get(triple.line, start), done)
             for mark in before.keys() - seen:
                 done = self._gone(path, mark, before[mark], done)
         return done
 
-    def sayings(self, path: str, text: str) -> list[Saying]:
+    def seed(self, home: Home, scope: Scope) -> list[Ingested]:
+        """Read every seed file that this scope may see; the facts of a deleted file are retired."""
+        visible_files = memory_files(home, scope, self.settings.privacy.shared_files)
+        files = {relative: path for relative, path in visible_files if _is_seed(relative)}
+        done = []
+        # USER.md and IDENTITY.md define the names that the others use.
+        for relative in sorted(files, key=lambda name: (name not in SEEDS[:2], name)):
+            written = stamp(datetime.fromtimestamp(files[relative].stat().st_mtime, UTC))
+            done.append(self.file(relative, read_text(files[relative]), written))
+        if scope.private:
+            gone = [path for path in self.mentions.paths() if _is_seed(path) and path not in files]
+            done += [self.file(path, "") for path in gone]
+        return done
+
+    def triples(self, path: str, text: str) -> list[Triple]:
         """What a file says, as it would be taken in."""
-        return [self._masked(s) for s in extract(text, manner_of(path, text, self.settings))]
+        return [self._masked(s) for s in extract(text, rules_of(path, text, self.settings))]
 
     def items_on(self, path: str, text: str, lines: Collection[int]) -> dict[str, set[int]]:
         """Ids of the facts and relations that a file says on these lines, counted from 0."""
         known = self.mentions.of(path)
         found: dict[str, set[int]] = {"fact": set(), "relation": set()}
-        for saying in self.sayings(path, text):
-            said = known.get(mark_of(saying))
-            if said is not None and said.item and saying.line - 1 in lines:
+        for triple in self.triples(path, text):
+            said = known.get(triple.mark)
+            if said is not None and said.item and triple.line - 1 in lines:
                 found[said.kind].add(said.item)
         return found
 
@@ -132,27 +157,28 @@ class Ingest:
                 starts[number] = start_of(day.isoformat(), self.change.clock.now())
         return "\n".join(lines), starts
 
-    def _masked(self, saying: Saying) -> Saying:
-        """Masked before it gets its mark: a mark must not be a fingerprint of a credential."""
-        return replace(saying, c=self.change.intake.masked_fact(saying.a, saying.b, saying.c).text)
+    def _masked(self, triple: Triple) -> Triple:
+        """Mask before the mark is made: a mark must not be a fingerprint of a credential."""
+        kept = self.change.intake.masked_fact(triple.subject, triple.predicate, triple.object)
+        return replace(triple, object=kept.text)
 
     def _said(
-        self, path: str, mark: str, saying: Saying, origin: Origin, start: str, done: Ingested
+        self, path: str, mark: str, triple: Triple, origin: Origin, start: str, done: Ingested
     ) -> Ingested:
-        known = next(filter(None, map(self._known, saying.others)), "") or self._known(saying.a)
-        if saying.unsure and saying.kind == "fact" and not known:
+        known = next(filter(None, map(self._known, triple.others)), "") or self._known(triple.subject)
+        if triple.unsure and triple.kind == "fact" and not known:
             return done
-        saying = replace(saying, a=known or saying.a)
+        triple = replace(triple, subject=known or triple.subject)
         try:
-            if saying.kind == "alias":
-                self.change.alias(saying.a, saying.c, origin)
+            if triple.kind == "alias":
+                self.change.alias(triple.subject, triple.object, origin)
                 item, retired = 0, 0
             else:
-                told = self._tell(saying, origin, start)
+                told = self._tell(triple, origin, start)
                 item, retired = told.id, len(told.retired)
         except Refused:  # rejected before, or too long: a file must not stop at one bad line
             return replace(done, skipped=done.skipped + 1)
-        self.mentions.put(path, mark, saying.line, saying.kind, item)
+        self.mentions.put(path, mark, triple.line, triple.kind, item)
         return replace(done, added=done.added + 1, retired=done.retired + retired)
 
     def _known(self, name: str) -> str:
@@ -163,27 +189,29 @@ class Ingest:
         whole = self.change.names.beginning(folded + " ", 2)
         return self.change.names.labels(whole)[whole[0]] if len(whole) == 1 else ""
 
-    def _tell(self, saying: Saying, origin: Origin, start: str) -> Upserted:
-        if saying.kind == "relation":
-            return self.change.relate(saying.a, saying.b, saying.c, origin, valid_from=start)
+    def _tell(self, triple: Triple, origin: Origin, start: str) -> Upserted:
+        if triple.kind == "relation":
+            return self.change.relate(
+                triple.subject, triple.predicate, triple.object, origin, valid_from=start
+            )
         return self.change.upsert(
-            saying.a,
-            saying.b,
-            saying.c,
+            triple.subject,
+            triple.predicate,
+            triple.object,
             origin,
-            self.change.known_category(saying.category),
-            saying.importance,
-            saying.permanent,
-            saying.several,
+            self.change.known_category(triple.category),
+            triple.importance,
+            triple.permanent,
+            triple.several,
             start,
         )
 
-    def _moved(self, path: str, mark: str, line: int, saying: Saying, item: int) -> None:
-        if line == saying.line or not item:
+    def _moved(self, path: str, mark: str, line: int, triple: Triple, item: int) -> None:
+        if line == triple.line or not item:
             return
-        self.mentions.put(path, mark, saying.line, saying.kind, item)
-        table = self.change.facts if saying.kind == "fact" else self.change.relations
-        table.resource(item, f"{path}:{line}", f"{path}:{saying.line}")
+        self.mentions.put(path, mark, triple.line, triple.kind, item)
+        table = self.change.facts if triple.kind == "fact" else self.change.relations
+        table.resource(item, f"{path}:{line}", f"{path}:{triple.line}")
 
     def _gone(self, path: str, mark: str, said: MentionRow, done: Ingested) -> Ingested:
         """A line that is gone takes its fact along, unless another file or a person said it too."""
@@ -211,7 +239,5 @@ class Ingest:
         return replace(done, retired=done.retired + 1)
 
 
-def mark_of(saying: Saying) -> str:
-    """Identifies what is said, wherever it stands."""
-    said = "\n".join((saying.kind, fold(saying.a), slot_of(saying.b), one_line(saying.c).casefold()))
-    return fingerprint(said)[:24]
+def _is_seed(path: str) -> bool:
+    return any(fnmatch.fnmatchcase(path, pattern) for pattern in SEEDS)

@@ -46,7 +46,7 @@ def stemmed(phrase: str) -> str:
     return " ".join(stem(word) for word in key_words(phrase))
 
 
-class Mention(msgspec.Struct, frozen=True):
+class Phrase(msgspec.Struct, frozen=True):
     """A word or phrase of the question that may name a key or predicate, at a place in it."""
 
     phrase: str  # in stems
@@ -58,14 +58,14 @@ class Mention(msgspec.Struct, frozen=True):
 class Intent(msgspec.Struct, frozen=True, dict=True):
     """What a question asks for: phrases that name known concepts, and all its other telling words."""
 
-    mentions: tuple[Mention, ...]
-    plain: tuple[Mention, ...]
+    mentions: tuple[Phrase, ...]
+    plain: tuple[Phrase, ...]
 
     def __bool__(self) -> bool:
         return bool(self.mentions or self.plain)
 
     @property
-    def asks(self) -> tuple[Mention, ...]:
+    def asks(self) -> tuple[Phrase, ...]:
         """Everything that may name a key or predicate."""
         return self.mentions + self.plain
 
@@ -89,7 +89,7 @@ class Intent(msgspec.Struct, frozen=True, dict=True):
         numbers = {number for mention in self.mentions for number in known[mention.phrase]}
         return {phrase for number in numbers for phrase in lines[number]}
 
-    def only(self, *asks: Mention) -> Intent:
+    def only(self, *asks: Phrase) -> Intent:
         """The intent of some of its phrases."""
         return Intent(
             tuple(ask for ask in self.mentions if ask in asks),
@@ -127,7 +127,7 @@ def read(tokens: list[str], taken: set[int]) -> Intent:
     """The intent of a question's words, without those that name an entity (`taken`)."""
     stems = [stem(token) for token in tokens]
     table = concepts()
-    mentions: list[Mention] = []
+    mentions: list[Phrase] = []
     used = set(taken)
     for length in range(MAX_PHRASE, 0, -1):
         for start in range(len(stems) - length + 1):
@@ -135,10 +135,10 @@ def read(tokens: list[str], taken: set[int]) -> Intent:
             phrase = " ".join(stems[start : start + length])
             if phrase not in table or used.intersection(span) or (length == 1 and tokens[start] in _EMPTY):
                 continue
-            mentions.append(Mention(phrase, " ".join(tokens[start : start + length]), start, start + length))
+            mentions.append(Phrase(phrase, " ".join(tokens[start : start + length]), start, start + length))
             used.update(span)
     plain = [
-        Mention(stems[place], token, place, place + 1)
+        Phrase(stems[place], token, place, place + 1)
         for place, token in enumerate(tokens)
         if place not in used and token not in _EMPTY and not token.isdigit()
     ]

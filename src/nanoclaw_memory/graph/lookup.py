@@ -8,8 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.graph import hops, intents
-from nanoclaw_memory.graph.entities import Named, Question, Resolver
-from nanoclaw_memory.graph.scoring import Scoring
+from nanoclaw_memory.graph.entities import EntityMention, ParsedQuestion, Resolver
 from nanoclaw_memory.store.facts import MAX_OF_ENTITY, FactRow, FactTable, View
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.names import NameTable
@@ -25,9 +24,24 @@ ENTITY_INTENT, RELATION_INTENT = 95, 90
 ENTITY_FACT, ENTITY_RELATION = 70, 65
 KEYWORD_FACT, KEYWORD_RELATION = 50, 40
 LINKED = 30  # below every phase
+MATCHED_ENTITY = 100.0  # added to the score of what an entity match found, so that it always ranks first
 
 
-class Candidate(msgspec.Struct, frozen=True):
+class Scoring(msgspec.Struct, frozen=True):
+    """Weights of relevance and activation, and what counts as linked."""
+
+    relevance_weight: float = 0.7
+    activation_weight: float = 0.3
+    most_linked: int = 4
+    link_weight: float = 2.0
+
+    def combined(self, score: int, warmth: float) -> float:
+        """The score of a hit whose activation is `warmth` (0 to 1) of the hottest one's."""
+        boost = MATCHED_ENTITY if score >= ENTITY_RELATION else 0.0
+        return boost + self.relevance_weight * score / 100 + self.activation_weight * min(warmth, 1.0)
+
+
+class GraphCandidate(msgspec.Struct, frozen=True):
     """A hit in the making: its group in the answer, and how much of the question it covers."""
 
     row: FactRow | RelationRow
@@ -50,7 +64,7 @@ class Candidate(msgspec.Struct, frozen=True):
         return GraphHit(self.item, self.score, self.phase, self.why, combined, context=self.context)
 
 
-class Reading:
+class EntityReader:
     """What one search has read of entities, so that no phase reads it again."""
 
     def __init__(self, facts: FactTable, relations: RelationTable, view: View) -> None:
@@ -99,17 +113,17 @@ class Lookup:
         if named_only and not question.named:
             return GraphAnswer(())
         intent = intents.read([word.folded for word in question.words], question.taken)
-        reading = Reading(self.facts, self.relations, view)
-        found: dict[tuple[str, int], Candidate] = {}
+        reader = EntityReader(self.facts, self.relations, view)
+        found: dict[tuple[str, int], GraphCandidate] = {}
         if question.named:
-            _merge(found, self._of_entities(question, intent, reading))
+            _merge(found, self._of_entities(question, intent, reader))
         if len(found) < top_k and not any(candidate.phase == 1 for candidate in found.values()):
             _merge(found, self._by_keyword(text, top_k, view))
         if not found and question.named:
-            _merge(found, _known_of(question, reading))
+            _merge(found, _known_of(question, reader))
         hits = self._ranked(found, top_k)
         named = question.named if view.all else _seen(question.named, found.values())
-        entities = Question(question.words, named).entities
+        entities = ParsedQuestion(question.words, named).entities
         labels = self.names.labels(entities) if entities else {}
         return GraphAnswer(
             hits=tuple(hits + self._linked(hits, view)),
@@ -119,72 +133,76 @@ class Lookup:
 
     # ---- phases 1 and 2 ----
 
-    def _of_entities(self, question: Question, intent: intents.Intent, reading: Reading) -> list[Candidate]:
-        answers = self._answers(question, intent, reading)
-        answers += hops.over_relations(self.names, reading, question, intent)
+    def _of_entities(
+        self, question: ParsedQuestion, intent: intents.Intent, reader: EntityReader
+    ) -> list[GraphCandidate]:
+        answers = self._answers(question, intent, reader)
+        answers += hops.over_relations(self.names, reader, question, intent)
         best = min((candidate.group for candidate in answers), default=0)
         answers = [replace(c, context=True) if c.group > best else c for c in answers]
-        rest = _known_of(question, reading, context=bool(answers))
+        rest = _known_of(question, reader, context=bool(answers))
         only_self = all(name.how == "self" for name in question.named)
         if intent and only_self and not answers and not any(candidate.cover for candidate in rest):
             return []  # "my notes on GraphQL": not all about me, but what the keywords find
         return answers + rest
 
-    def _answers(self, question: Question, intent: intents.Intent, reading: Reading) -> list[Candidate]:
+    def _answers(
+        self, question: ParsedQuestion, intent: intents.Intent, reader: EntityReader
+    ) -> list[GraphCandidate]:
         """Phase 1: facts under the key that the question names, relations with the predicate it names."""
-        found: list[Candidate] = []
+        found: list[GraphCandidate] = []
         others = [name for name in question.named if name.how != "self"]
         for name in question.named:
             asked = _owned_by(name, question, intent)
             if not asked:
                 continue
             group = 2 if name.how == "self" and others else 1
-            rows = self._facts_of(name.entities, asked, reading)
+            rows = self._facts_of(name.entities, asked, reader)
             # "What is my dog called?" asks for the dog's name: it is a fact of the dog, and no name of mine.
             thing = asked.named_thing
             asked = thing if any(thing.fit(row.slot) == 1.0 for row in rows) else asked
             fits = [(asked.fit(row.slot), row) for row in rows]
             best = max((fit for fit, _ in fits), default=0.0)
             found += [
-                Candidate(
+                GraphCandidate(
                     row, ENTITY_INTENT, 1, f"{_said(name, row.fact.entity)} and intent {row.slot}", group
                 )
                 for fit, row in fits
                 if fit == best > 0
             ]
-            found += _related(name, asked, question, group, reading)
+            found += _related(name, asked, question, group, reader)
         return found
 
-    def _facts_of(self, names: tuple[str, ...], asked: intents.Intent, reading: Reading) -> list[FactRow]:
-        rows = reading.facts(names)
+    def _facts_of(self, names: tuple[str, ...], asked: intents.Intent, reader: EntityReader) -> list[FactRow]:
+        rows = reader.facts(names)
         if len(rows) < MAX_OF_ENTITY:
             return rows
         # So many facts that not all were read: those under the very key are looked up by it.
         seen = {row.fact.id for row in rows}
-        exact = self.facts.at(names, sorted(asked.slots), reading.view)
+        exact = self.facts.at(names, sorted(asked.slots), reader.view)
         return rows + [row for row in exact if row.fact.id not in seen]
 
     # ---- phases 3 and 4 ----
 
-    def _by_keyword(self, text: str, top_k: int, view: View) -> list[Candidate]:
+    def _by_keyword(self, text: str, top_k: int, view: View) -> list[GraphCandidate]:
         terms = terms_of(text)[:MAX_TERMS]
         asked = {stem(word) for word in content_words(text) or terms}
-        found: list[Candidate] = []
+        found: list[GraphCandidate] = []
         for row in self.facts.match(terms, view, top_k * 4 + POOL):
             why, cover = _shared(asked, row.fact.text)
-            found.append(Candidate(row, KEYWORD_FACT, 3, why, 4, cover))
+            found.append(GraphCandidate(row, KEYWORD_FACT, 3, why, 4, cover))
         if len(found) < top_k:
             for relation in self.relations.match(terms, view, top_k * 4 + POOL):
                 why, cover = _shared(asked, relation.relation.text)
-                found.append(Candidate(relation, KEYWORD_RELATION, 4, why, 4, cover))
+                found.append(GraphCandidate(relation, KEYWORD_RELATION, 4, why, 4, cover))
         return found
 
     # ---- the answer ----
 
-    def _ranked(self, found: dict[tuple[str, int], Candidate], top_k: int) -> list[GraphHit]:
+    def _ranked(self, found: dict[tuple[str, int], GraphCandidate], top_k: int) -> list[GraphHit]:
         hottest = max((candidate.item.activation for candidate in found.values()), default=0.0)
 
-        def combined(candidate: Candidate) -> float:
+        def combined(candidate: GraphCandidate) -> float:
             warmth = candidate.item.activation / hottest if hottest > 0 else 0.0
             return self.scoring.combined(candidate.score, warmth)
 
@@ -224,34 +242,36 @@ class Lookup:
 
 
 def _related(
-    name: Named, asked: intents.Intent, question: Question, group: int, reading: Reading
-) -> list[Candidate]:
-    matching = [row for row in reading.relations(name.entities) if asked.fit(row.slot) == 1.0]
+    name: EntityMention, asked: intents.Intent, question: ParsedQuestion, group: int, reader: EntityReader
+) -> list[GraphCandidate]:
+    matching = [row for row in reader.relations(name.entities) if asked.fit(row.slot) == 1.0]
     return [
-        Candidate(row, RELATION_INTENT, 1, f"{_said(name, _end(row, name))} and relation {row.slot}", group)
+        GraphCandidate(
+            row, RELATION_INTENT, 1, f"{_said(name, _end(row, name))} and relation {row.slot}", group
+        )
         for row in hops.in_direction(matching, name, question, asked)
     ]
 
 
-def _known_of(question: Question, reading: Reading, context: bool = False) -> list[Candidate]:
+def _known_of(question: ParsedQuestion, reader: EntityReader, context: bool = False) -> list[GraphCandidate]:
     """Phase 2: everything known of the entities."""
     taken = question.taken
     told = (word.folded for place, word in enumerate(question.words) if place not in taken)
     terms = {stem(word) for word in told if word not in STOP_WORDS}
-    found: list[Candidate] = []
+    found: list[GraphCandidate] = []
     for name in question.named:
-        for row in reading.facts(name.entities):
+        for row in reader.facts(name.entities):
             why = f"known of {_said(name, row.fact.entity)}"
             cover = _cover(terms, f"{row.fact.key} {row.fact.value}")
-            found.append(Candidate(row, ENTITY_FACT, 2, why, 3, cover, context))
-        for relation in reading.relations(name.entities):
+            found.append(GraphCandidate(row, ENTITY_FACT, 2, why, 3, cover, context))
+        for relation in reader.relations(name.entities):
             why = f"known of {_said(name, _end(relation, name))}"
             cover = _cover(terms, relation.relation.text)
-            found.append(Candidate(relation, ENTITY_RELATION, 2, why, 3, cover, context))
+            found.append(GraphCandidate(relation, ENTITY_RELATION, 2, why, 3, cover, context))
     return found
 
 
-def _seen(named: Iterable[Named], found: Iterable[Candidate]) -> tuple[Named, ...]:
+def _seen(named: Iterable[EntityMention], found: Iterable[GraphCandidate]) -> tuple[EntityMention, ...]:
     """The names as a shared scope may know them: only entities of which it sees something.
 
     Names are not marked as private or shared; without this, asking for Mama would tell who she is.
@@ -265,13 +285,13 @@ def _seen(named: Iterable[Named], found: Iterable[Candidate]) -> tuple[Named, ..
     )
 
 
-def _merge(found: dict[tuple[str, int], Candidate], more: Iterable[Candidate]) -> None:
+def _merge(found: dict[tuple[str, int], GraphCandidate], more: Iterable[GraphCandidate]) -> None:
     """The first reason that brought a fact stays."""
     for candidate in more:
         found.setdefault(candidate.key, candidate)
 
 
-def _owned_by(name: Named, question: Question, intent: intents.Intent) -> intents.Intent:
+def _owned_by(name: EntityMention, question: ParsedQuestion, intent: intents.Intent) -> intents.Intent:
     """The part of the intent that is asked of this entity: in "my wife's birthday" that is the wife."""
     gaps = [
         place
@@ -281,7 +301,7 @@ def _owned_by(name: Named, question: Question, intent: intents.Intent) -> intent
     return intent.until(gaps[0] + 1) if gaps else intent
 
 
-def _said(name: Named, entity: str) -> str:
+def _said(name: EntityMention, entity: str) -> str:
     if name.how == "self":
         return f"entity {entity}"
     notes = {
@@ -293,7 +313,7 @@ def _said(name: Named, entity: str) -> str:
     return f"entity {entity}{notes.get(name.how, '')}{ambiguous}"
 
 
-def _end(row: RelationRow, name: Named) -> str:
+def _end(row: RelationRow, name: EntityMention) -> str:
     return row.relation.subject if row.subject in name.entities else row.relation.object
 
 

@@ -30,7 +30,7 @@ _PAGES = ("USER.md", "IDENTITY.md", "MEMORY.md", "TOOLS.md")
 _KEY = "watched"
 
 
-class Watched(msgspec.Struct, frozen=True):
+class WatchedFile(msgspec.Struct, frozen=True):
     """A file that the graph reads, as `stat` sees it."""
 
     relative: str
@@ -44,11 +44,11 @@ class Watched(msgspec.Struct, frozen=True):
         return [self.size, self.mtime_ns]
 
 
-class Behind(msgspec.Struct, frozen=True):
+class PendingFiles(msgspec.Struct, frozen=True):
     """What the graph has not read yet: files that changed, and paths of files that are gone."""
 
-    files: list[Watched]  # all that there are
-    changed: tuple[Watched, ...]
+    files: list[WatchedFile]  # all that there are
+    changed: tuple[WatchedFile, ...]
     gone: tuple[str, ...]
 
     def __bool__(self) -> bool:
@@ -59,7 +59,7 @@ class Behind(msgspec.Struct, frozen=True):
         return len(self.changed) > MOST_FILES or sum(file.size for file in self.changed) > MOST_BYTES
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
         """In words, with the next step."""
         files = plural(len(self.changed) + len(self.gone), "file")
         return f"{files} changed and not yet read into the graph: nanoclaw-memory upkeep ingest"
@@ -76,16 +76,16 @@ class Refresh:
     def run(self) -> tuple[int, str]:
         """Read what changed; gives how many files were read, and what is still to be read and why, in words."""
         try:
-            behind = self.behind()
-            if not behind or behind.too_much:
-                return 0, behind.said if behind else ""
+            pending = self.pending()
+            if not pending or pending.too_much:
+                return 0, pending.message if pending else ""
             with self.graph.db.transaction(WAIT_MS):
-                self._take_in(behind)
+                self._take_in(pending)
         except (StoreError, OSError) as error:  # busy, read-only or damaged: what there is must do
             return 0, f"files that changed were not read into the graph: {error}"
-        return len(behind.changed) + len(behind.gone), ""
+        return len(pending.changed) + len(pending.gone), ""
 
-    def watched(self) -> list[Watched]:
+    def watched(self) -> list[WatchedFile]:
         """The files that are looked at: archives first, so that what moved there is known before it is missed."""
         today = self.graph.clock.now().date()
         days = [today - timedelta(days=back) for back in range(RECENT_DAYS, -1, -1)]
@@ -98,16 +98,16 @@ class Refresh:
         found += [_seen(self.home.shared, name, f"shared/{name}") for name in shared]
         return [file for file in found if file is not None]
 
-    def behind(self) -> Behind:
+    def pending(self) -> PendingFiles:
         """What changed since it was last read."""
         files = self.watched()
         known = self._known()
         here = {file.relative for file in files}
         gone = [path for path in known if path not in here and not self._real(path).exists()]
         changed = tuple(file for file in files if known.get(file.relative) != file.mark)
-        return Behind(files, changed, tuple(gone))
+        return PendingFiles(files, changed, tuple(gone))
 
-    def note(self, files: list[Watched]) -> None:
+    def note(self, files: list[WatchedFile]) -> None:
         """These were read as they are here; needs an open transaction."""
         marks = {file.relative: file.mark for file in files}
         self.graph.db.execute(
@@ -116,21 +116,21 @@ class Refresh:
             {"key": _KEY, "value": json.dumps({"version": VERSION, "files": marks})},
         )
 
-    def _take_in(self, behind: Behind) -> None:
+    def _take_in(self, pending: PendingFiles) -> None:
         from nanoclaw_memory.clock import stamp
         from nanoclaw_memory.workspace.files import read_text
         from nanoclaw_memory.workspace.paths import within
 
-        for file in behind.changed:
+        for file in pending.changed:
             try:
                 text = read_text(within(file.base / file.name, file.base))
             except (FileProblem, FileNotFoundError, PathRefused):
                 continue  # upkeep names it
             written = stamp(datetime.fromtimestamp(file.mtime_ns / 1e9, UTC))
             self.graph.ingest(file.relative, text, written)
-        for path in behind.gone:
+        for path in pending.gone:
             self.graph.ingest(path, "")
-        self.note(behind.files)  # as they were before reading: what changed meanwhile is read again
+        self.note(pending.files)  # as they were before reading: what changed meanwhile is read again
 
     def _known(self) -> dict[str, list[int]]:
         rows = self.graph.db.query("SELECT value FROM graph_state WHERE key = :key", {"key": _KEY})
@@ -150,9 +150,9 @@ def _names(folder: Path, beginnings: tuple[str, ...]) -> list[str]:
         return []
 
 
-def _seen(base: Path, name: str, relative: str) -> Watched | None:
+def _seen(base: Path, name: str, relative: str) -> WatchedFile | None:
     try:
         found = os.stat(f"{base}/{name}")  # noqa: PTH116 - half the time of Path.stat, and this runs at every question
     except OSError:
         return None
-    return Watched(relative, base, name, found.st_size, found.st_mtime_ns)
+    return WatchedFile(relative, base, name, found.st_size, found.st_mtime_ns)

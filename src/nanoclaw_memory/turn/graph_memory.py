@@ -7,7 +7,6 @@ from datetime import timedelta
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import StoreError
-from nanoclaw_memory.graph.scoring import TIER
 from nanoclaw_memory.store.facts import all_current, generation
 from nanoclaw_memory.store.turns import CachedAnswer
 from nanoclaw_memory.text import fingerprint
@@ -17,6 +16,7 @@ from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
 from nanoclaw_memory.types import GraphHit
 
 MAX_LINE = 400
+MATCHED = (1, 2)  # phases of the search that found a named entity
 
 
 class GraphMemory(Plugin):
@@ -65,7 +65,7 @@ class GraphMemory(Plugin):
 
     def _chosen(self, hits: Sequence[GraphHit]) -> list[GraphHit]:
         """At most maxResults hits and the facts linked to them; none when no entity was matched."""
-        if not any(hit.score >= TIER and not hit.linked for hit in hits):
+        if not any(hit.phase in MATCHED for hit in hits):
             return []
         direct = [hit for hit in hits if not hit.linked and hit.score >= self.own.min_score]
         linked = [hit for hit in hits if hit.linked]

@@ -66,8 +66,8 @@ def _facts(house: House) -> Iterator[Finding]:
     if not house.has("facts"):
         yield Finding("note", "the graph holds nothing yet", "nanoclaw-memory graph seed")
         return
-    if behind := Refresh(house.graph, house.home).behind():
-        yield Finding("note", behind.said.partition(":")[0], f"{_RUN} ingest")
+    if pending := Refresh(house.graph, house.home).pending():
+        yield Finding("note", pending.message.partition(":")[0], f"{_RUN} ingest")
     total, used, last = FactTable(house.graph.db).use()
     cooled = house.graph.activation.cooled_on()
     if not total:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from nanoclaw_memory.graph.extract import Manner, extract
+from nanoclaw_memory.graph.extract import FileRules, extract
 from nanoclaw_memory.intake.suspicion import suspicions
 from nanoclaw_memory.statements import (
     contradiction,
@@ -181,9 +181,9 @@ def _beside(text: str, new: str) -> tuple[str, str]:
 def _slots(text: str) -> dict[tuple[str, str], str]:
     """The facts that a line says plainly, by entity and key."""
     return {
-        (fold(saying.a), slot_of(saying.b)): saying.c
-        for saying in extract(f"- {without_date(text)}", Manner())
-        if saying.kind == "fact" and not saying.several
+        (fold(triple.subject), slot_of(triple.predicate)): triple.object
+        for triple in extract(f"- {without_date(text)}", FileRules())
+        if triple.kind == "fact" and not triple.several
     }
 
 

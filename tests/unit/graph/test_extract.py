@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from nanoclaw_memory.graph.extract import Manner, extract
-from nanoclaw_memory.graph.sentences import first_name
+from nanoclaw_memory.graph.extract import FileRules, extract
+from nanoclaw_memory.graph.sentence_patterns import first_name
 
-LOG = Manner()
-PROJECT = Manner("Keystone", "project", sections=True)
+LOG = FileRules()
+PROJECT = FileRules("Keystone", "project", sections=True)
 
 
-def said(text: str, manner: Manner = LOG) -> list[tuple[str, str, str]]:
-    return [(saying.a, saying.b, saying.c) for saying in extract(text, manner)]
+def said(text: str, rules: FileRules = LOG) -> list[tuple[str, str, str]]:
+    return [(triple.subject, triple.predicate, triple.object) for triple in extract(text, rules)]
 
 
 def test_pairs_of_every_style_are_facts_of_the_files_subject() -> None:
@@ -27,14 +27,14 @@ def test_pairs_of_every_style_are_facts_of_the_files_subject() -> None:
 
 
 def test_each_saying_names_its_line() -> None:
-    sayings = extract("# Keystone\n\n- port: 3000\n\n## Risks\n- the disk is nearly full\n", PROJECT)
-    assert [(saying.b, saying.line) for saying in sayings] == [("port", 3), ("risk", 6)]
+    triples = extract("# Keystone\n\n- port: 3000\n\n## Risks\n- the disk is nearly full\n", PROJECT)
+    assert [(triple.predicate, triple.line) for triple in triples] == [("port", 3), ("risk", 6)]
 
 
 def test_a_tables_rows_are_entities_and_its_header_names_keys() -> None:
     text = "## Family\n| Name | Relation | Birthday |\n|---|---|---|\n| Tilda | daughter | 21 June |\n"
     text += "| Otto | dog | |\n"
-    assert said(text, Manner("User")) == [
+    assert said(text, FileRules("User")) == [
         ("Tilda", "relation", "daughter"),
         ("Tilda", "daughter_of", "User"),
         ("Tilda", "birthday", "21 June"),
@@ -78,7 +78,7 @@ def test_a_roster_tells_its_people_apart() -> None:
 
 def test_tagged_lines_are_kept_under_their_tag_with_their_importance() -> None:
     (decision,) = extract("- [decision|i=0.9] Switched Keystone to PostgreSQL\n", LOG)
-    assert (decision.a, decision.b, decision.importance, decision.permanent) == (
+    assert (decision.subject, decision.predicate, decision.importance, decision.permanent) == (
         "Keystone",
         "decision",
         0.9,
@@ -96,11 +96,13 @@ def test_junk_is_left() -> None:
         "- todo: call\n- http://example.org/a: b\n- port: TBD\n- host: ?\n- note: x\n- at 10:30 lunch\n"
         "```\n- port: 9\n```\n> - port: 8\n- name:\n- a very long key that is no key at all really: value\n"
     )
-    assert said(text, Manner("Keystone")) == []
+    assert said(text, FileRules("Keystone")) == []
 
 
 def test_a_heading_that_is_a_name_is_the_subject_of_its_pairs() -> None:
-    assert said("## Alice Smith\n- phone: 1\n## Preferences\n- editor: Helix\n", Manner(user="Robert")) == [
+    assert said(
+        "## Alice Smith\n- phone: 1\n## Preferences\n- editor: Helix\n", FileRules(user="Robert")
+    ) == [
         ("Alice Smith", "phone", "1"),
         ("Robert", "editor", "Helix"),
     ]
@@ -119,5 +121,5 @@ def test_the_first_name_of_a_sentence_is_not_its_verb() -> None:
 
 def test_a_dates_year_stays_with_its_day():
     text = "## Family\n- Ida: birthday March 15, 2016, phone 555 0142\n"
-    found = {(saying.a, saying.b): saying.c for saying in extract(text, Manner())}
+    found = {(triple.subject, triple.predicate): triple.object for triple in extract(text, FileRules())}
     assert found["Ida", "birthday"] == "March 15, 2016"

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from nanoclaw_memory.text import STOP_WORDS
+from nanoclaw_memory.store.names import fold, slot_of
+from nanoclaw_memory.text import STOP_WORDS, fingerprint, one_line
 
 _N = r"[A-ZÀ-ÖØ-Þ\u0400-\u042f][\w.&'’-]*(?<!['’]s)"
 NAME = rf"(?:{_N})(?: {_N}){{0,3}}"
@@ -67,22 +68,26 @@ _PREDICATES = {"is married to": "married_to", "is part of": "part_of", "moved to
 _CAMEL = re.compile(r"(?P<name>[A-Z]\w*[a-z]\w*[A-Z]\w*)(?:['’]s)? (?![A-Z])")
 
 
-class Saying(msgspec.Struct, frozen=True):
-    """What a line says: a fact (entity, key, value), a relation, or an alias (a means c)."""
+class Triple(msgspec.Struct, frozen=True):
+    """What a line states: a fact (entity, key, value), a relation, or an alias (alias, empty, entity)."""
 
     kind: str
-    a: str
-    b: str
-    c: str
+    subject: str
+    predicate: str
+    object: str
     category: str = "fact"
     importance: float = 0.5
     permanent: bool = False
     several: bool = False
     unsure: bool = False
     line: int = 0
-    others: tuple[
-        str, ...
-    ] = ()  # further names in a sentence that is kept whole: one that is known is its entity
+    others: tuple[str, ...] = ()  # further names in a sentence stored whole: a known one is its entity
+
+    @property
+    def mark(self) -> str:
+        """A key that is equal for triples that state the same, in whatever line."""
+        parts = (self.kind, fold(self.subject), slot_of(self.predicate), one_line(self.object).casefold())
+        return fingerprint("\n".join(parts))[:24]
 
 
 def is_name(text: str) -> bool:
@@ -126,10 +131,10 @@ def without_denial(text: str) -> str:
     return _BARE_DENIAL.sub("", _DENIAL.sub("", text))
 
 
-def says_all(text: str, sayings: list[Saying]) -> bool:
+def says_all(text: str, triples: list[Triple]) -> bool:
     """Whether what was read out of a sentence is all that it says."""
     plain = without_denial(text).rstrip(" .!")
-    return any(saying.kind != "alias" and plain.endswith(saying.c.rstrip(" .!")) for saying in sayings)
+    return any(triple.kind != "alias" and plain.endswith(triple.object.rstrip(" .!")) for triple in triples)
 
 
 def begins_with(text: str) -> str:
@@ -138,50 +143,50 @@ def begins_with(text: str) -> str:
     return match["name"] if match and match["name"].casefold() not in _NO_NAMES else ""
 
 
-def read(text: str) -> Iterator[Saying]:
+def read(text: str) -> Iterator[Triple]:
     """What a sentence says."""
     text = without_denial(text)
     for pattern, key in _SAYS:
         if match := pattern.match(text):
-            yield Saying("fact", match["a"], key, match["c"].strip(), several=key == "allergy")
+            yield Triple("fact", match["a"], key, match["c"].strip(), several=key == "allergy")
             return
     if match := _IS_OF.match(text) or _THE_OF.match(text):
         predicate = f"{match['b'].strip().replace(' ', '_')}_of"
-        yield Saying("relation", match["a"], predicate, match["c"].rstrip("."))
+        yield Triple("relation", match["a"], predicate, match["c"].rstrip("."))
     elif match := _HAS.match(text):
-        yield Saying("fact", match["a"], match["b"].strip(), match["c"].strip())
+        yield Triple("fact", match["a"], match["b"].strip(), match["c"].strip())
     elif own := list(theirs(text)):
         yield from own
     elif match := _DOES.match(text):
         predicate = _PREDICATES.get(match["b"], match["b"].replace(" ", "_"))
-        yield Saying("relation", match["a"], predicate, match["c"].strip())
+        yield Triple("relation", match["a"], predicate, match["c"].strip())
     elif match := _SAME.match(text):
-        yield Saying("alias", match["a"], "", match["c"].rstrip("."), unsure=True)
+        yield Triple("alias", match["a"], "", match["c"].rstrip("."), unsure=True)
 
 
-def theirs(text: str) -> Iterator[Saying]:
+def theirs(text: str) -> Iterator[Triple]:
     """`Heidi's birthday: 14 March` is a fact of Heidi."""
     if match := _THEIRS.match(without_denial(text)):
-        yield Saying("fact", match["a"], _key(match["b"].strip()), match["c"].strip())
+        yield Triple("fact", match["a"], _key(match["b"].strip()), match["c"].strip())
 
 
-def portrait(name: str, text: str, category: str) -> Iterator[Saying]:
+def portrait(name: str, text: str, category: str) -> Iterator[Triple]:
     """What a roster's line says of the one it begins with: the whole, and the details it can tell apart."""
     match = re.match(r"^(?P<name>[^()]{1,60}?)\s*\((?P<other>[^()]{1,40})\)$", name)
     entity = match["name"] if match else name
-    yield Saying("fact", entity, "about", text, category)
+    yield Triple("fact", entity, "about", text, category)
     if match and is_name(match["other"]):
-        yield Saying("alias", match["other"], "", entity)
+        yield Triple("alias", match["other"], "", entity)
     if email := _EMAIL.search(text):
-        yield Saying("fact", entity, "email", email.group(), category)
+        yield Triple("fact", entity, "email", email.group(), category)
     elif phone := _PHONE.search(text):
-        yield Saying("fact", entity, "phone", phone.group().strip(), category)
+        yield Triple("fact", entity, "phone", phone.group().strip(), category)
     if based := _BASED.search(text):
-        yield Saying("fact", entity, "location", based["c"].strip(), category)
+        yield Triple("fact", entity, "location", based["c"].strip(), category)
     for part in re.split(r"[.;] |, (?!\d)", text):  # a date's year belongs to its day: March 15, 2016
         detail = _DETAIL.match(part.strip())
         if detail and detail["key"].casefold() in _DETAIL_KEYS:
-            yield Saying("fact", entity, detail["key"], detail["value"].strip(), category)
+            yield Triple("fact", entity, detail["key"], detail["value"].strip(), category)
 
 
 def _key(key: str) -> str:

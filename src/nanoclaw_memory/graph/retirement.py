@@ -1,0 +1,186 @@
+"""End the validity of older statements that a new value replaces, contradicts or makes wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from nanoclaw_memory.clock import Clock, stamp
+from nanoclaw_memory.graph import sentence_patterns
+from nanoclaw_memory.graph.intents import concepts, phrases_like, stemmed
+from nanoclaw_memory.statements import contradiction, features
+from nanoclaw_memory.store.facts import FactRow, FactTable, View, digest
+from nanoclaw_memory.store.keywords import terms_of
+from nanoclaw_memory.store.names import fold
+from nanoclaw_memory.store.relations import RelationTable
+from nanoclaw_memory.text import stem
+from nanoclaw_memory.types import Fact, Relation
+
+LEAST_WORDS = 3  # of a value that is a sentence
+MAX_TERMS = 8
+MAX_OTHERS = 40
+_PORTRAIT = "about"  # says many things of somebody at once, and is not outdated by one of its details
+# Under these keys a newer sentence may end an older one; what happened, or was learnt, stays.
+_REPLACEABLE = frozenset("decision fact preference correction convention rule".split())
+_GENERIC = frozenset(
+    "is are was of the a an in on at by to for with has have and number date name value".split()
+)
+# Keys and predicates with one current value between them: who works at Globex is no longer employed by Acme.
+_SYNONYMS = (
+    frozenset({"works at", "works for", "employer", "workplace", "arbeitgeber"}),
+    frozenset({"reports to", "manager", "boss", "supervisor"}),
+    frozenset({"married to", "spouse", "wife", "husband"}),
+)
+
+
+class Retirement:
+    """Retires statements as one speaker may: one who does not see private ones does not end them either.
+
+    Writing needs an open transaction.
+    """
+
+    def __init__(
+        self, facts: FactTable, relations: RelationTable, clock: Clock, sees_all: bool = True
+    ) -> None:
+        self.facts = facts
+        self.relations = relations
+        self.clock = clock
+        self.sees_all = sees_all
+
+    def seen_by(self, sees_all: bool) -> Retirement:
+        """The same for another speaker."""
+        return Retirement(self.facts, self.relations, self.clock, sees_all)
+
+    def end_synonyms(self, names: Sequence[str], slot: str, value: str, start: str, by: int | None) -> None:
+        """Retire other values under the key's synonyms."""
+        others = next((group - {slot} for group in _SYNONYMS if slot in group), frozenset())
+        if not others:
+            return
+        wanted = digest(value)
+        for fact in self.facts.at(names, sorted(others), self._now()):
+            if fact.fact.valid_from <= start and digest(fact.fact.value) != wanted:
+                self.facts.retire(fact.fact.id, start, by)
+        for row in self.relations.line(names, everything=self.sees_all):
+            current = row.slot in others and not row.relation.valid_to and row.relation.valid_from <= start
+            if current and digest(row.relation.object) != wanted:
+                self.relations.retire(row.relation.id, start, None)
+
+    def end_restatements(
+        self, names: Sequence[str], slot: str, old: Fact | Relation, new: str, start: str, by: int | None
+    ) -> None:
+        """Retire the sentences that state a value which was replaced."""
+        value = old.value if isinstance(old, Fact) else old.object
+        own = self.facts.of(names, self._now())
+        # A sentence that names several entities may be stored under another one.
+        terms = terms_of(f"{value} {' '.join(names)}")[:MAX_TERMS]
+        others = self.facts.said_on(old.source) + self.facts.match(terms, self._now(), MAX_OTHERS)
+        others = [
+            row for row in others if (self.sees_all or row.shared) and _names_any(row.fact.value, names)
+        ]
+        for row in {row.fact.id: row for row in own + others}.values():
+            older = row.slot != slot and row.fact.valid_from <= start
+            if older and _is_sentence(row) and _states(row.fact.value, slot, value, new):
+                self.facts.retire(row.fact.id, start, by)
+
+    def end_contradicted(self, names: Sequence[str], slot: str, text: str, start: str, by: int) -> None:
+        """Retire the older sentences that a new one contradicts."""
+        for row in self._replaceable(names, slot, text):
+            if row.fact.id != by and row.fact.valid_from <= start and _contradicts(row.fact.value, text):
+                self.facts.retire(row.fact.id, start, by)
+
+    def end_rejected(self, names: Sequence[str], slot: str, value: str) -> None:
+        """Retire the sentences that state a rejected value."""
+        now = self._now()
+        for row in self.facts.of(names, now):
+            if row.slot != slot and _is_sentence(row) and _states(row.fact.value, slot, value):
+                self.facts.retire(row.fact.id, now.at, None)
+
+    def known_end(
+        self, names: Sequence[str], slot: str, text: str, start: str
+    ) -> tuple[str | None, int | None]:
+        """When the validity of a sentence that is stored late ended, and the fact that ended it."""
+        if len(text.split()) < LEAST_WORDS:
+            return None, None
+        ends: list[tuple[str, int | None]] = [
+            (row.fact.valid_from, row.fact.id)
+            for row in self._replaceable(names, slot, text)
+            if row.fact.valid_from > start and _contradicts(text, row.fact.value)
+        ]
+        relations = self.relations.line(names, everything=self.sees_all)
+        for key, item, value in self._replaced(names, slot, start):
+            if item.valid_to <= start or not _states(text, key, value):
+                continue
+            current = [row.fact.value for row in self.facts.at(names, [key], self._now())]
+            current += [r.relation.object for r in relations if r.slot == key and not r.relation.valid_to]
+            if all(_states(text, key, value, other) for other in current):
+                ends.append((item.valid_to, item.superseded_by if isinstance(item, Fact) else None))
+        return min(ends, key=lambda end: end[0], default=(None, None))
+
+    def was_retired(self, names: Sequence[str], text: str) -> bool:
+        """Whether a sentence was stored for an entity and is valid no more."""
+        same = [row for row in self.facts.line(names) if digest(row.fact.value) == digest(text)]
+        return bool(same) and all(row.fact.valid_to for row in same)
+
+    def _replaced(
+        self, names: Sequence[str], slot: str, start: str
+    ) -> list[tuple[str, Fact | Relation, str]]:
+        """Values under other keys that another value replaced: key, item, value."""
+        found: list[tuple[str, Fact | Relation, str]] = [
+            (row.slot, row.fact, row.fact.value)
+            for row in self.facts.replaced(names, start)
+            if row.slot != slot and (self.sees_all or row.shared)
+        ]
+        lines = self.relations.line(names, everything=self.sees_all)
+        found += [(r.slot, r.relation, r.relation.object) for r in lines if r.relation.superseded_by]
+        return found
+
+    def _replaceable(self, names: Sequence[str], slot: str, text: str) -> list[FactRow]:
+        if slot not in _REPLACEABLE or len(text.split()) < LEAST_WORDS:
+            return []
+        every = list(dict.fromkeys([*names, *map(fold, sentence_patterns.names(text))]))
+        return [row for row in self.facts.at(every, [slot], self._now()) if _is_sentence(row)]
+
+    def _now(self) -> View:
+        return View(stamp(self.clock.now()), self.sees_all)
+
+
+def _is_sentence(row: FactRow) -> bool:
+    """Whether a fact is a sentence that was stored whole rather than a value of its key."""
+    return row.slot != _PORTRAIT and len(row.fact.value.split()) >= LEAST_WORDS
+
+
+def _states(text: str, slot: str, value: str, now: str = "") -> bool:
+    """Whether a sentence says that a key has a value; one that also names the value of `now` reports the change."""
+    folded = f" {_folded(text)} "
+    return _contains(folded, value) and not (now and _contains(folded, now)) and _names_key(folded, slot)
+
+
+def _contradicts(old: str, new: str) -> bool:
+    return bool(contradiction(features(old), features(new)))
+
+
+def _names_any(text: str, names: Iterable[str]) -> bool:
+    """Whether a text names an entity by one of its folded names."""
+    folded = f" {_folded(text)} "
+    return any(f" {name} " in folded or f" {name}'s " in folded for name in names)
+
+
+def _contains(folded: str, value: str) -> bool:
+    wanted = _folded(value)
+    return bool(wanted) and f" {wanted} " in folded
+
+
+@lru_cache(maxsize=4096)
+def _folded(text: str) -> str:
+    return fold(re.sub(r"[_/]", " ", text))
+
+
+def _names_key(folded: str, slot: str) -> bool:
+    """Whether a text contains a word of the key, or a phrase that means the same."""
+    stems = f" {' '.join(stem(word) for word in folded.split())} "
+    own = [part for part in map(stem, slot.split()) if part not in _GENERIC]
+    if not own or any(f" {part} " in stems for part in own):
+        return True
+    numbers = concepts().get(stemmed(slot), frozenset())
+    return any(f" {phrase} " in stems for phrase in phrases_like(numbers))
