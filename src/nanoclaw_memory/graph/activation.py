@@ -1,4 +1,4 @@
-"""Activation: what is retrieved gets warmer and is wired together; what is not cools day by day."""
+"""Activation: retrieval warms facts and links them; every day without use cools them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nanoclaw_memory.store.relations import RelationTable
 from nanoclaw_memory.types import GraphHit
 
 _COOLED_ON = "cooled_on"
-WAIT_MS = 200  # the answer is there already; nobody waits longer for its warmth
+WAIT_MS = 200  # the caller has its answer and should not wait longer
 
 
 class Activation:
@@ -25,9 +25,9 @@ class Activation:
         self.db = facts.db
 
     def reinforce(self, hits: Sequence[GraphHit], bump: float, linked_bump: float) -> str:
-        """Warm what was retrieved and wire the answers together; gives why it could not, or nothing.
+        """Warm the retrieved facts and link the answers; returns why it could not, or an empty text.
 
-        What came along (linked facts, the rest of an entity) is warmed less and not wired: use makes hot.
+        Linked facts and the rest of an entity are warmed less and not linked further.
         """
         moment = stamp(self.clock.now())
         facts: dict[int, float] = {}
@@ -44,12 +44,12 @@ class Activation:
                 self.relations.bump(relations, moment)
                 self.facts.wire(answers, moment)
         except StoreError as error:
-            # The answer is there already; a busy or read-only database must not take it away.
+            # A busy or read-only database must not cost the caller the answer.
             return f"activation not raised: {error.message}"
         return ""
 
     def cool(self, factor: float) -> tuple[int, int]:
-        """Cool by calendar day, catching up on days missed; gives facts changed and days made up."""
+        """Cool by calendar day, missed days included; returns the facts changed and the days applied."""
         now = self.clock.now()
         with self.db.transaction():
             last = self.cooled_on()
@@ -65,7 +65,7 @@ class Activation:
         return changed, days
 
     def _catch_up(self, factor: float, now: datetime, last: str) -> int:
-        """Each fact cools once for every day since the last cooling, or since the day it was learnt."""
+        """Cool each fact once for every day since the last cooling, or since it was stored."""
         today = now.date()
         since = date.fromisoformat(last) if last else self._first_day(today) - timedelta(days=1)
         if since >= today:

@@ -1,4 +1,4 @@
-"""Whom a question is about: known names in any case, possessives, self-reference, first names, typos."""
+"""Resolve the entities that a question names: known names, possessives, self-reference, first names, typos."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _YOURS = re.compile(
     r"\b(?:your|yours|who are you|what are you|how old are you|are you called|were you|"
     r"dein|deine|deiner|deinem|deinen|wer bist du|bist du)\b"
 )
-# Common verbs and adverbs of questions and requests; capitalised at the start they are no names.
+# Common words of questions and requests: no names, even if capitalised at the start.
 _PLAIN = frozenset(
     "tell show give find list know remember remind get got need want make look check say said does did "
     "wann wer wie wo was welche welcher welches wem wen hat ist sind die der das ein eine und".split()
@@ -45,7 +45,7 @@ class Word(msgspec.Struct, frozen=True):
 
 
 class EntityMention(msgspec.Struct, frozen=True):
-    """A name in the question and the entities (folded) it stands for."""
+    """A name in the question and the (folded) entities it may mean."""
 
     said: str
     entities: tuple[str, ...]
@@ -56,7 +56,7 @@ class EntityMention(msgspec.Struct, frozen=True):
 
 
 class ParsedQuestion(msgspec.Struct, frozen=True):
-    """A question's words, and whom it names."""
+    """The words of a question, and the entities it names."""
 
     words: tuple[Word, ...]
     named: tuple[EntityMention, ...] = msgspec.field(default=())
@@ -71,7 +71,7 @@ class ParsedQuestion(msgspec.Struct, frozen=True):
 
 
 def words_of(text: str) -> tuple[Word, ...]:
-    """The words of a text; of a very long one the first and the last."""
+    """Split a text into words; of a very long one only the first and the last are read."""
     plain = unicodedata.normalize("NFKC", text)
     matches = list(_TOKEN.finditer(plain))
     if len(matches) > MAX_WORDS:
@@ -90,7 +90,7 @@ def _word(text: str, match: re.Match[str]) -> Word:
 
 
 class Resolver:
-    """Finds the entities of a question by look-ups in the names' index: no list of names is ever loaded."""
+    """Finds the entities of a question by index look-ups; no list of names is loaded."""
 
     def __init__(self, names: NameTable, user: str, agent: str) -> None:
         self.names = names
@@ -98,7 +98,7 @@ class Resolver:
         self.agent = agent
 
     def read(self, text: str) -> ParsedQuestion:
-        """The question with its entities: exact names, else parts of names, else names with a typo."""
+        """Parse a question and resolve its entities: exact names, else parts of names, else names with a typo."""
         words = words_of(text)
         exact = self._exact(words)
         selves = self._selves(text, words, bool(exact))
@@ -142,7 +142,7 @@ class Resolver:
             (_YOURS, self.agent, ("your", "dein", "deine", "you")),
         ):
             match = pattern.search(plain)
-            # "my" beside another name owns something of it at most; "am I" beside one is small talk.
+            # Beside another name, "my" still marks an owner, but "am I" is small talk.
             if not match or (others and match.group() not in marks):
                 continue
             place = plain[: match.start()].count(" ")
@@ -194,7 +194,7 @@ class Resolver:
         """The one known name within one edit, or two for long names."""
         if len(said) < 4:
             return None
-        # One edit leaves one half of a name as it was: two range scans find all that can be near.
+        # One edit leaves one half of a name unchanged, so two range scans find every near name.
         half = max(2, (len(said) - 1) // 2)
         near = {*self.names.beginning(said[:half], NEAR), *self.names.ending(said[-half:], NEAR)}
         allowed = 1 if len(said) < 8 else 2
@@ -227,7 +227,7 @@ def _spans(words: tuple[Word, ...]) -> Iterator[tuple[tuple[int, int], list[str]
 
 
 def _inside(word: str, place: int) -> Iterator[tuple[tuple[int, int], list[str]]]:
-    """Names in a script without spaces stand anywhere in a run of characters; the longest first."""
+    """Substrings of a word in a script without spaces, longest first: a name may be anywhere in it."""
     forms = [
         run[first : first + length]
         for run in _UNSPACED.findall(word)
@@ -243,7 +243,7 @@ def _as_said(span: tuple[Word, ...]) -> str:
 
 
 def _asks_of_known(span: tuple[Word, ...], known: set[str]) -> bool:
-    """`Heidi's birthday` asks for Heidi's, even when something was once kept under the whole of it."""
+    """Whether a span is a known name and a key: `Heidi's birthday`, even if an entity has that whole name."""
     owners = [place for place, word in enumerate(span[:-1], 1) if word.possessive]
     return any(
         " ".join(word.folded for word in span[:place]) in known
@@ -253,7 +253,7 @@ def _asks_of_known(span: tuple[Word, ...], known: set[str]) -> bool:
 
 
 def _means_nothing(span: tuple[Word, ...]) -> bool:
-    """A single function word or number is a name only when it is written as one inside a sentence."""
+    """Whether a span is a function word or number: a name only if capitalised inside a sentence."""
     if len(span) > 1:
         return all(word.folded in STOP_WORDS and not word.capital for word in span)
     word = span[0]
@@ -264,7 +264,7 @@ def _means_nothing(span: tuple[Word, ...]) -> bool:
 def _without_intents(
     chosen: list[tuple[int, int, str]], words: tuple[Word, ...]
 ) -> list[tuple[int, int, str]]:
-    """`port` in "Keystone's port" is what is asked, even when something is called Port."""
+    """Drop names that are keys: `port` in "Keystone's port", even if an entity is called Port."""
     surer = [
         (start, end, name)
         for start, end, name in chosen

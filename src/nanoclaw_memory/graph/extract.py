@@ -1,4 +1,4 @@
-"""Text -> facts, relations and aliases, by rules: pairs, tables, arrows, tagged lines, sentences."""
+"""Extract facts, relations and aliases from text by rules: pairs, tables, arrows, tagged lines, sentences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nanoclaw_memory.text import one_line
 
 MAX_LINE = 2_000
 MAX_PER_LINE = 5
-LEAST_IMPORTANCE = 0.4  # routine context is no fact
+LEAST_IMPORTANCE = 0.4  # below: routine context, not stored
 PERMANENT_IMPORTANCE = 0.8
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(?P<text>.+)$")
 _HEADING = re.compile(r"^(?P<level>#{1,6})\s+(?P<title>.+?)\s*#*$")
@@ -56,17 +56,17 @@ _CATEGORIES = (
 
 
 class FileRules(msgspec.Struct, frozen=True):
-    """How a file is to be read: whom it is about, and whether its sections' sentences are facts too."""
+    """How to read a file: its subject and category, and whether the sentences of its sections are facts."""
 
     subject: str = ""
     category: str = "fact"
     user: str = "User"
-    sections: bool = False  # bullets that are no pairs become facts under their heading
+    sections: bool = False  # other bullets than pairs become facts under their heading
     names: bool = False  # `name: X` makes X an alias of the subject
 
 
 class _Cursor(msgspec.Struct):
-    """Where in the file we are."""
+    """The current position in the file: its title, heading and table header."""
 
     title: str = ""
     heading: str = ""
@@ -75,7 +75,7 @@ class _Cursor(msgspec.Struct):
 
 
 def extract(text: str, rules: FileRules) -> list[Triple]:
-    """Everything a file says by rule, with its lines, without repetition."""
+    """Return the triples of a file with their lines, each once."""
     found: dict[str, Triple] = {}
     for triple in _walk(text, rules):
         if _is_sound(triple):
@@ -137,7 +137,7 @@ def _line(line: str, cursor: _Cursor, rules: FileRules) -> Iterator[Triple]:
 
 
 def _tagged(label: re.Match[str], rules: FileRules) -> Iterator[Triple]:
-    """`[decision|i=0.9] text`: what it says, or else the whole of it under its tag, of whom it is about."""
+    """`[decision|i=0.9] text`: the triples it states, or else the whole text under its tag."""
     strength = _importance(label["i"])
     text = _plain(label["text"])
     if strength is not None and strength < LEAST_IMPORTANCE:
@@ -150,7 +150,7 @@ def _tagged(label: re.Match[str], rules: FileRules) -> Iterator[Triple]:
     if pair:
         spoken = [Triple("fact", pair["entity"], pair["key"], pair["value"])]
     yield from (replace(triple, importance=importance, permanent=permanent) for triple in spoken)
-    # A second copy of what was read would outlive it: a newer value retires the fact, and no sentence.
+    # Storing the sentence too would outlive the fact: a newer value retires facts, not sentences.
     if pair or sentence_patterns.says_all(text, spoken):
         return
     told = next((triple.subject for triple in spoken if triple.kind != "alias"), "")
@@ -158,7 +158,7 @@ def _tagged(label: re.Match[str], rules: FileRules) -> Iterator[Triple]:
 
 
 def _whole(text: str, about: str, key: str, like: Triple) -> Iterator[Triple]:
-    """A sentence as a fact of whom it is about; when that is not plain, of somebody known in it, or of none."""
+    """Yield a whole sentence as a fact of its subject, or unsurely of a name in it."""
     about = about or sentence_patterns.subject(text)
     others = () if about else sentence_patterns.names(text)
     guess = about or sentence_patterns.first_name(text)
@@ -259,7 +259,7 @@ def _row(line: str, number: int, cursor: _Cursor, rules: FileRules) -> Iterator[
             )
 
 
-# ---- what a line is about ----
+# ---- subject and key ----
 
 
 def _subject(cursor: _Cursor, rules: FileRules) -> str:
@@ -290,11 +290,11 @@ def _category(cursor: _Cursor, rules: FileRules) -> str:
     return next((name for pattern, name in _CATEGORIES if pattern.search(cursor.heading)), rules.category)
 
 
-# ---- what is worth keeping ----
+# ---- filters ----
 
 
 def _is_sound(triple: Triple) -> bool:
-    """No placeholders, no endless names, nothing without letters or digits."""
+    """Whether a triple has no placeholder, no overlong name and no part without letters or digits."""
     entity, key, value = triple.subject, triple.predicate, triple.object
     texts = {"alias": (entity, value), "relation": (entity, key, value)}.get(triple.kind, (entity, key))
     if not all(any(c.isalnum() for c in text) for text in texts):
@@ -305,7 +305,7 @@ def _is_sound(triple: Triple) -> bool:
 
 
 def _with_aliases(triples: list[Triple]) -> list[Triple]:
-    """`X is Y` makes X an alias only of a Y that the same file says something else about."""
+    """Keep `X is Y` as an alias only if the same file states something else about Y."""
     known = {fold(triple.subject) for triple in triples if triple.kind != "alias"}
     return [s for s in triples if s.kind != "alias" or not s.unsure or fold(s.object) in known]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MAX_BRIDGES = 20
 MAX_NAME = 80
-# Predicates whose subject is the one that something is done to; every `…_by` is one too.
+# Predicates whose subject is the patient of the action; so is every `…_by`.
 _INVERSE = frozenset(
     {"reports to", "report to", "belongs to", "belong to", "works at", "works for", "child of"}
 )
@@ -35,7 +35,7 @@ class Edge(msgspec.Struct, frozen=True):
 def over_relations(
     names: NameTable, reader: EntityReader, question: ParsedQuestion, intent: Intent
 ) -> list[GraphCandidate]:
-    """Answers one step beyond a neighbour of a named entity, when the words name both steps."""
+    """Find answers one step beyond a neighbour of a named entity, when the question names both steps."""
     asks = intent.asks
     if len(asks) < 2:
         return []
@@ -52,7 +52,7 @@ def over_relations(
 
 
 def edges_of(names: NameTable, reader: EntityReader, entities: tuple[str, ...]) -> list[Edge]:
-    """All steps from the entities to others."""
+    """Return every step from the entities to others."""
     own = set(entities)
     found = [
         Edge(row, row.slot, row.object if row.subject in own else row.subject)
@@ -101,7 +101,7 @@ def _other_end(row: RelationRow, entities: tuple[str, ...], name: EntityMention)
 def in_direction(
     rows: list[RelationRow], name: EntityMention, question: ParsedQuestion, asked: Intent
 ) -> list[RelationRow]:
-    """Those relations whose other end is asked for; all of them when the question does not say."""
+    """The relations whose other end the question asks for; all when it does not say which end."""
     wants_doer = _wants_doer(name, question, asked)
     if wants_doer is None:
         return rows

@@ -1,4 +1,4 @@
-"""A file -> the graph: what is new comes in, what is gone is retired; reading it twice changes nothing."""
+"""Read files into the graph: new triples are stored, missing ones retired; reading twice changes nothing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _PROMOTED = re.compile(r"\s*\((\d{4}-\d{2}-\d{2})\)\s*$")
 
 
 def rules_of(path: str, text: str, settings: Settings) -> FileRules:
-    """How a file of the workspace is to be read."""
+    """The rules for reading a file of the workspace."""
     name = PurePosixPath(path).name
     user, agent = settings.user.entity, settings.user.agent_entity
     if name == "USER.md":
@@ -64,7 +64,7 @@ def _title(text: str, otherwise: str) -> str:
 
 
 class Ingest:
-    """Brings files into one graph, and keeps it in step with them."""
+    """Reads files into one graph."""
 
     def __init__(self, change: Change, settings: Settings) -> None:
         self.change = change
@@ -75,9 +75,9 @@ class Ingest:
         """Read a file; `moment` is when it was written, for today's log and files without a date in their name."""
         day = day_in_path(path)
         now = self.change.clock.now()
-        # A file from the future (a wrong clock) holds now already.
+        # A modification time in the future (a wrong clock) counts as now.
         start = min(moment, stamp(now))
-        if day:  # of today's log we know more than the day: its new lines came after what was told before
+        if day:  # new lines of today's log are later than what was stored earlier today
             start = max(start_of(day.isoformat(), now), start if day == now.date() else "")
         text = self.change.intake.without_forgotten(text)
         starts = self._archived_starts(path, text)
@@ -120,11 +120,11 @@ class Ingest:
         return done
 
     def triples(self, path: str, text: str) -> list[Triple]:
-        """What a file says, as it would be taken in."""
+        """The triples of a file, masked as they would be stored."""
         return [self._masked(s) for s in extract(text, rules_of(path, text, self.settings))]
 
     def items_on(self, path: str, text: str, lines: Collection[int]) -> dict[str, set[int]]:
-        """Ids of the facts and relations that a file says on these lines, counted from 0."""
+        """Ids of the facts and relations that a file states on these lines, counted from 0."""
         known = self.mentions.of(path)
         found: dict[str, set[int]] = {"fact": set(), "relation": set()}
         for triple in self.triples(path, text):
@@ -134,7 +134,7 @@ class Ingest:
         return found
 
     def _archived_starts(self, path: str, text: str) -> dict[int, str]:
-        """For each line of an archive of logs the first moment of the day it stands under."""
+        """For each line of a log archive the first moment of the day above it."""
         if not path.startswith(f"{ARCHIVE}/"):
             return {}
         starts: dict[int, str] = {}
@@ -147,7 +147,7 @@ class Ingest:
         return starts
 
     def _promoted_starts(self, path: str, text: str) -> tuple[str, dict[int, str]]:
-        """MEMORY.md without the dates that promotion puts after its lines, and for each line its first moment."""
+        """MEMORY.md without the dates that promotion appends to its lines, and the first moment of each such line."""
         if PurePosixPath(path).name != "MEMORY.md":
             return text, {}
         lines, starts = text.split("\n"), {}
@@ -182,7 +182,7 @@ class Ingest:
         return replace(done, added=done.added + 1, retired=done.retired + retired)
 
     def _known(self, name: str) -> str:
-        """The entity of a name: itself, or the one full name that begins with it; else nothing."""
+        """The entity that a name means: itself, or the only full name that begins with it; else empty."""
         folded = fold(name)
         if self.change.names.known([folded]):
             return name
@@ -214,7 +214,7 @@ class Ingest:
         table.resource(item, f"{path}:{line}", f"{path}:{triple.line}")
 
     def _gone(self, path: str, mark: str, said: MentionRow, done: Ingested) -> Ingested:
-        """A line that is gone takes its fact along, unless another file or a person said it too."""
+        """Retire the fact of a missing line, unless another file or a person stated it too."""
         kind, item = said.kind, said.item
         self.mentions.drop(path, mark)
         if not item:

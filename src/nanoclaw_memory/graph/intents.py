@@ -1,4 +1,4 @@
-"""What a question asks for: its words, and the keys and predicates that mean the same."""
+"""The intent of a question: the keys and predicates it asks for, with synonyms."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Phrase(msgspec.Struct, frozen=True):
 
 
 class Intent(msgspec.Struct, frozen=True, dict=True):
-    """What a question asks for: phrases that name known concepts, and all its other telling words."""
+    """The phrases of a question that name known concepts, and its other content words."""
 
     mentions: tuple[Phrase, ...]
     plain: tuple[Phrase, ...]
@@ -75,12 +75,12 @@ class Intent(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def wanted(self) -> frozenset[str]:
-        """Every phrase (in stems) that means what is asked for."""
+        """Every stemmed phrase that names or means a wanted key."""
         return frozenset(map(stemmed, self._synonyms)) | {ask.phrase for ask in self.asks}
 
     @property
     def slots(self) -> frozenset[str]:
-        """The keys, unstemmed, that mean what is asked for."""
+        """The wanted keys, unstemmed."""
         return frozenset(map(slot_of, self._synonyms)) | {ask.said for ask in self.asks}
 
     @property
@@ -102,7 +102,7 @@ class Intent(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def named_thing(self) -> Intent:
-        """What the name of something is asked for: in "my dog's name" the dog; nothing where only a name is asked."""
+        """The thing whose name is asked for: the dog in "my dog's name"; empty if only a name is asked for."""
         return (
             self.only(*(ask for ask in self.asks if ask.phrase not in _NAMING))
             if self._naming
@@ -114,7 +114,7 @@ class Intent(msgspec.Struct, frozen=True, dict=True):
         return any(ask.phrase in _NAMING for ask in self.asks)
 
     def fit(self, slot: str) -> float:
-        """How well a key answers: 1 when the question names it, 0.5 when in part, 0 when not."""
+        """How well a key answers the question: 1 if it is named, 0.5 if named in part, else 0."""
         if stemmed(slot) in self.wanted:
             return 1.0
         telling = [part for part in map(stem, slot.split()) if part not in _GENERIC]
@@ -124,7 +124,7 @@ class Intent(msgspec.Struct, frozen=True, dict=True):
 
 
 def read(tokens: list[str], taken: set[int]) -> Intent:
-    """The intent of a question's words, without those that name an entity (`taken`)."""
+    """Parse the intent from a question's words, except those that name an entity (`taken`)."""
     stems = [stem(token) for token in tokens]
     table = concepts()
     mentions: list[Phrase] = []

@@ -42,7 +42,7 @@ class Scoring(msgspec.Struct, frozen=True):
 
 
 class GraphCandidate(msgspec.Struct, frozen=True):
-    """A hit in the making: its group in the answer, and how much of the question it covers."""
+    """A possible hit: its group in the answer, and how much of the question it covers."""
 
     row: FactRow | RelationRow
     score: int
@@ -65,7 +65,7 @@ class GraphCandidate(msgspec.Struct, frozen=True):
 
 
 class EntityReader:
-    """What one search has read of entities, so that no phase reads it again."""
+    """Rows of entities, read once per search."""
 
     def __init__(self, facts: FactTable, relations: RelationTable, view: View) -> None:
         self.view = view
@@ -104,9 +104,9 @@ class Lookup:
         self.scoring = scoring
 
     def search(self, query: str, top_k: int, view: View, named_only: bool = False) -> GraphAnswer:
-        """What the graph knows about a question: at most `top_k` hits, then facts linked to them.
+        """Return at most `top_k` hits for a question, then facts linked to them.
 
-        With `named_only` nothing when the question names no entity: for callers to whom keywords alone say nothing.
+        With `named_only` the answer is empty when the question names no entity; keywords are not tried.
         """
         text = _shortened(query)
         question = self.resolver.read(text)
@@ -143,7 +143,7 @@ class Lookup:
         rest = _known_of(question, reader, context=bool(answers))
         only_self = all(name.how == "self" for name in question.named)
         if intent and only_self and not answers and not any(candidate.cover for candidate in rest):
-            return []  # "my notes on GraphQL": not all about me, but what the keywords find
+            return []  # "my notes on GraphQL" asks for what the keywords find, not for everything about me
         return answers + rest
 
     def _answers(
@@ -177,7 +177,7 @@ class Lookup:
         rows = reader.facts(names)
         if len(rows) < MAX_OF_ENTITY:
             return rows
-        # So many facts that not all were read: those under the very key are looked up by it.
+        # Not all facts of such a large entity were read: look up those under the wanted keys.
         seen = {row.fact.id for row in rows}
         exact = self.facts.at(names, sorted(asked.slots), reader.view)
         return rows + [row for row in exact if row.fact.id not in seen]
@@ -254,7 +254,7 @@ def _related(
 
 
 def _known_of(question: ParsedQuestion, reader: EntityReader, context: bool = False) -> list[GraphCandidate]:
-    """Phase 2: everything known of the entities."""
+    """Phase 2: every fact and relation of the entities."""
     taken = question.taken
     told = (word.folded for place, word in enumerate(question.words) if place not in taken)
     terms = {stem(word) for word in told if word not in STOP_WORDS}
@@ -272,9 +272,9 @@ def _known_of(question: ParsedQuestion, reader: EntityReader, context: bool = Fa
 
 
 def _seen(named: Iterable[EntityMention], found: Iterable[GraphCandidate]) -> tuple[EntityMention, ...]:
-    """The names as a shared scope may know them: only entities of which it sees something.
+    """The names that a shared scope may know: only entities with a fact or relation that it sees.
 
-    Names are not marked as private or shared; without this, asking for Mama would tell who she is.
+    Names are not marked as private or shared; without this, a question about Mama would disclose who she is.
     """
     seen = {name for candidate in found for name in candidate.row.names}
     kept = ((name, tuple(entity for entity in name.entities if entity in seen)) for name in named)
@@ -286,13 +286,13 @@ def _seen(named: Iterable[EntityMention], found: Iterable[GraphCandidate]) -> tu
 
 
 def _merge(found: dict[tuple[str, int], GraphCandidate], more: Iterable[GraphCandidate]) -> None:
-    """The first reason that brought a fact stays."""
+    """Add candidates; the first reason found for a fact stays."""
     for candidate in more:
         found.setdefault(candidate.key, candidate)
 
 
 def _owned_by(name: EntityMention, question: ParsedQuestion, intent: intents.Intent) -> intents.Intent:
-    """The part of the intent that is asked of this entity: in "my wife's birthday" that is the wife."""
+    """The part of the intent that belongs to this entity: of "my" in "my wife's birthday" that is the wife."""
     gaps = [
         place
         for place, word in enumerate(question.words)
@@ -332,7 +332,7 @@ def _cover(terms: set[str], text: str) -> float:
 
 
 def _shared(terms: set[str], text: str) -> tuple[str, float]:
-    """The keywords that a text shares with the question, in words, and how much of the question they are."""
+    """The reason for a keyword hit, and the share of the question's stems that the text contains."""
     shared = terms & _stems(text)
     return f"keywords {', '.join(sorted(shared)) or 'in part'}", len(shared) / len(terms) if terms else 0.0
 

@@ -1,6 +1,6 @@
-"""Files that changed since the graph read them are read before it answers, when they are few and small.
+"""Read files that changed since the graph last read them, before it answers, if they are few and small.
 
-Looking costs a listing and some `stat` calls. What is too much at once waits for upkeep.
+The check costs a listing and some `stat` calls; many or large files wait for upkeep.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _KEY = "watched"
 
 
 class WatchedFile(msgspec.Struct, frozen=True):
-    """A file that the graph reads, as `stat` sees it."""
+    """A file that the graph reads, with its size and time from `stat`."""
 
     relative: str
     base: Path
@@ -45,9 +45,9 @@ class WatchedFile(msgspec.Struct, frozen=True):
 
 
 class PendingFiles(msgspec.Struct, frozen=True):
-    """What the graph has not read yet: files that changed, and paths of files that are gone."""
+    """What the graph has not read yet: changed files, and paths of deleted ones."""
 
-    files: list[WatchedFile]  # all that there are
+    files: list[WatchedFile]  # all of them
     changed: tuple[WatchedFile, ...]
     gone: tuple[str, ...]
 
@@ -60,13 +60,13 @@ class PendingFiles(msgspec.Struct, frozen=True):
 
     @property
     def message(self) -> str:
-        """In words, with the next step."""
+        """The state in one line, with the next step."""
         files = plural(len(self.changed) + len(self.gone), "file")
         return f"{files} changed and not yet read into the graph: nanoclaw-memory upkeep ingest"
 
 
 class Refresh:
-    """Keeps one group's graph in step with the files that change between two runs of upkeep."""
+    """Reads files that changed between two runs of upkeep into one group's graph."""
 
     def __init__(self, graph: KnowledgeGraph, home: Home) -> None:
         self.graph = graph
@@ -74,19 +74,19 @@ class Refresh:
         self.workspace = home.workspace(graph.scope.group)
 
     def run(self) -> tuple[int, str]:
-        """Read what changed; gives how many files were read, and what is still to be read and why, in words."""
+        """Read what changed; returns the number of files read, and a message about what is still pending."""
         try:
             pending = self.pending()
             if not pending or pending.too_much:
                 return 0, pending.message if pending else ""
             with self.graph.db.transaction(WAIT_MS):
                 self._take_in(pending)
-        except (StoreError, OSError) as error:  # busy, read-only or damaged: what there is must do
+        except (StoreError, OSError) as error:  # busy, read-only or damaged: answer from what is stored
             return 0, f"files that changed were not read into the graph: {error}"
         return len(pending.changed) + len(pending.gone), ""
 
     def watched(self) -> list[WatchedFile]:
-        """The files that are looked at: archives first, so that what moved there is known before it is missed."""
+        """The files to check: archives first, so that a moved line is found there before it is missed in its log."""
         today = self.graph.clock.now().date()
         days = [today - timedelta(days=back) for back in range(RECENT_DAYS, -1, -1)]
         own = [*dict.fromkeys(archive_path(day) for day in days), f"{ARCHIVE}/MEMORY.md"]
@@ -99,7 +99,7 @@ class Refresh:
         return [file for file in found if file is not None]
 
     def pending(self) -> PendingFiles:
-        """What changed since it was last read."""
+        """Compare the files with what was last read."""
         files = self.watched()
         known = self._known()
         here = {file.relative for file in files}
@@ -108,7 +108,7 @@ class Refresh:
         return PendingFiles(files, changed, tuple(gone))
 
     def note(self, files: list[WatchedFile]) -> None:
-        """These were read as they are here; needs an open transaction."""
+        """Record files as read; needs an open transaction."""
         marks = {file.relative: file.mark for file in files}
         self.graph.db.execute(
             "INSERT INTO graph_state (key, value) VALUES (:key, :value)"
@@ -125,12 +125,12 @@ class Refresh:
             try:
                 text = read_text(within(file.base / file.name, file.base))
             except (FileProblem, FileNotFoundError, PathRefused):
-                continue  # upkeep names it
+                continue  # upkeep reports it
             written = stamp(datetime.fromtimestamp(file.mtime_ns / 1e9, UTC))
             self.graph.ingest(file.relative, text, written)
         for path in pending.gone:
             self.graph.ingest(path, "")
-        self.note(pending.files)  # as they were before reading: what changed meanwhile is read again
+        self.note(pending.files)  # as listed before reading: a change since then is read again
 
     def _known(self) -> dict[str, list[int]]:
         rows = self.graph.db.query("SELECT value FROM graph_state WHERE key = :key", {"key": _KEY})

@@ -1,4 +1,4 @@
-"""Sentences that say a fact or relation plainly: "X is Y's Z", "Y's Z is V", "A manages B"."""
+"""Patterns of sentences that state a fact or relation: "X is Y's Z", "Y's Z is V", "A manages B"."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SAYS = (
     (re.compile(rf"^(?P<a>{NAME}) speaks (?P<c>[^.;]{{2,60}})"), "languages"),
     (re.compile(rf"^(?P<a>{NAME}) prefers (?P<c>[^.;]{{2,80}})"), "preference"),
 )
-# "15 March, not 14 March": what a value is not, is no part of it.
+# "15 March, not 14 March": the denied part does not belong to the value.
 _DENIAL = re.compile(
     r"(?<=\S)(?:\s*[,;—–]\s*|\s+-\s+|\s+\()(?:and |but )?(?:not|nicht|instead of|rather than|no longer)\s[^.;]{1,60}$"
 )
@@ -96,7 +96,7 @@ def is_name(text: str) -> bool:
 
 
 def subject(text: str) -> str:
-    """The name that a sentence is plainly about: it begins with it, and goes on with a verb; else nothing.
+    """The name that a sentence begins with and that a verb follows; empty if there is none.
 
     A word with a capital inside, such as PostgreSQL, is a name whatever follows.
     """
@@ -106,7 +106,7 @@ def subject(text: str) -> str:
 
 
 def first_name(text: str) -> str:
-    """The first name in a sentence; a plain word at its start is none, nor is the verb of a note."""
+    """The first name in a sentence; an ordinary word or a verb at its start is none."""
     for match in re.finditer(NAME, text):
         parts = match.group().rstrip(".,'’").split()
         if match.start() == 0 and (_VERB.fullmatch(parts[0]) or len(parts) == 1):
@@ -118,7 +118,7 @@ def first_name(text: str) -> str:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Everything in a sentence that may be a name, in its order; also a lone word at its start."""
+    """Everything in a sentence that may be a name, in order, including a single word at its start."""
     found: list[str] = []
     for match in re.finditer(NAME, text):
         parts = [part for part in match.group().rstrip(".,'’").split() if part.casefold() not in _NO_NAMES]
@@ -127,24 +127,24 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def without_denial(text: str) -> str:
-    """A statement without what it says is not so: `Rex, not Luna` is Rex; `not ready` stays."""
+    """Cut off a trailing denial: `Rex, not Luna` becomes `Rex`; `not ready` stays."""
     return _BARE_DENIAL.sub("", _DENIAL.sub("", text))
 
 
 def says_all(text: str, triples: list[Triple]) -> bool:
-    """Whether what was read out of a sentence is all that it says."""
+    """Whether the triples read from a sentence cover all of it."""
     plain = without_denial(text).rstrip(" .!")
     return any(triple.kind != "alias" and plain.endswith(triple.object.rstrip(" .!")) for triple in triples)
 
 
 def begins_with(text: str) -> str:
-    """The name that a line begins with: `Tilda's play moved` is about Tilda; none for a lone plain word."""
+    """The name that a line begins with: Tilda in `Tilda's play moved`; empty if there is none."""
     match = re.match(rf"(?P<name>{NAME})(?:['’]s)? ", text)
     return match["name"] if match and match["name"].casefold() not in _NO_NAMES else ""
 
 
 def read(text: str) -> Iterator[Triple]:
-    """What a sentence says."""
+    """Yield the triples that a sentence states."""
     text = without_denial(text)
     for pattern, key in _SAYS:
         if match := pattern.match(text):
@@ -165,13 +165,13 @@ def read(text: str) -> Iterator[Triple]:
 
 
 def theirs(text: str) -> Iterator[Triple]:
-    """`Heidi's birthday: 14 March` is a fact of Heidi."""
+    """Yield the fact in `Heidi's birthday: 14 March`."""
     if match := _THEIRS.match(without_denial(text)):
         yield Triple("fact", match["a"], _key(match["b"].strip()), match["c"].strip())
 
 
 def portrait(name: str, text: str, category: str) -> Iterator[Triple]:
-    """What a roster's line says of the one it begins with: the whole, and the details it can tell apart."""
+    """Yield triples for a roster line about the entity it begins with: the whole text, and known details."""
     match = re.match(r"^(?P<name>[^()]{1,60}?)\s*\((?P<other>[^()]{1,40})\)$", name)
     entity = match["name"] if match else name
     yield Triple("fact", entity, "about", text, category)

@@ -1,4 +1,4 @@
-"""Graph memory (order 5): facts about what the message names, before the model is asked."""
+"""Graph memory (order 5): inject facts about the entities that the message names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MATCHED = (1, 2)  # phases of the search that found a named entity
 
 
 class GraphMemory(Plugin):
-    """Looks up what a message names; injects only when an entity was really matched."""
+    """Looks up the entities of a message; injects only when one was matched."""
 
     name = "graph-memory"
 
@@ -77,7 +77,7 @@ class GraphMemory(Plugin):
         since = stamp(moment.now - timedelta(milliseconds=self.own.cache_ttl))
         try:
             return self.context.turns.cached_answer(question, moment.scope.private, seen, since)
-        except StoreError:  # the cache is in another database than the facts; they answer without it
+        except StoreError:  # the cache is in another database; the facts answer without it
             return None
 
     def _keep(self, question: str, seen: str, found: CachedAnswer, moment: Moment) -> None:
