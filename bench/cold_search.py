@@ -56,7 +56,7 @@ def main() -> None:
         memory = Memory.open(home)
         memory.init()
         write_notes(home, options.chunks)
-        memory.embedder = Chain((RandomEmbedder(options.models / "e5-small-v2"),))
+        memory.group.resources.embedder = Chain((RandomEmbedder(options.models / "e5-small-v2"),))
         done = memory.index()
         print(f"{done.files} files, {done.chunks:,} chunks\n")
         rows = [["bare Python", cpu_of([sys.executable, "-c", "pass"])]]

@@ -77,8 +77,8 @@ def feed(
     clock.moment += timedelta(days=30)
     memory = Memory.open(home, Scope(session_id="later"), clock=clock, overrides=overrides)
     if not cold:
-        memory.resident = True
-        while memory.embed_exchanges(256):
+        memory.group.resources.resident = True
+        while memory.conversations.embed(256):
             pass
     return memory, texts
 
@@ -113,7 +113,7 @@ def speakers(sample: dict[str, Any]) -> tuple[str, str]:
 
 def foreign_tokens(memory: Memory, own: dict[str, Any], other: dict[str, Any], limit: int) -> list[list[int]]:
     """Tokens injected for each question of another conversation: as it is, names known, names exchanged."""
-    exchanges = memory._lifecycle.context.exchanges
+    exchanges = memory.group.exchanges
     spread = exchanges.spread
     names = dict(zip(speakers(other), speakers(own), strict=True))
     found: list[list[int]] = [[], [], []]

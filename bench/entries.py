@@ -112,7 +112,7 @@ def filled(home: Path, size: int) -> None:
     chance = random.Random(7)
     with Memory.open(home) as memory:
         memory.init()
-        room = memory.entries.ledger
+        room = memory.group.entries.ledger
         with room.db.transaction():
             for number in range(size):
                 entry = made(chance, number)

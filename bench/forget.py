@@ -31,7 +31,7 @@ def forgotten(memory: Memory, count: int) -> None:
 
     made = random.Random(7)
     texts = [f"{' '.join(made.choices(WORDS, k=made.randint(2, 11)))} {number}" for number in range(count)]
-    memory.intake.forget(Phrases.asked(*texts), (), "bench", "2026-01-01T00:00:00.000Z")
+    memory.group.intake.forget(Phrases.asked(*texts), (), "bench", "2026-01-01T00:00:00.000Z")
 
 
 def row(name: str, prepare: Callable[[Memory], object], runs: int) -> list[object]:
@@ -39,14 +39,14 @@ def row(name: str, prepare: Callable[[Memory], object], runs: int) -> list[objec
     with tempfile.TemporaryDirectory() as folder, Memory.open(Path(folder), Scope(session_id="s")) as memory:
         memory.init()
         prepare(memory)
-        host = memory.host()
+        host = memory.host.state
         numbers = iter(range(10**9))
         calls: list[Callable[[], object]] = [
-            lambda: memory.forgets(SAID),
-            lambda: memory.intake.unforgotten(SAID, "bench"),
+            lambda: memory.group.intake.forgets(SAID),
+            lambda: memory.group.intake.unforgotten(SAID, "bench"),
             lambda: host.store_message(f"m{next(numbers)}", "c@g", SAID, "2026-01-01T00:00:00Z"),
-            lambda: memory.sdk_items.extend("s", [{"role": "user", "content": SAID}]),
-            lambda: memory.note("prompt", SAID),
+            lambda: memory.workspace.sdk_items.extend("s", [{"role": "user", "content": SAID}]),
+            lambda: memory.conversations.note("prompt", SAID),
             lambda: memory.write(f"{SAID} {next(numbers)}"),
         ]
         cells: list[object] = [name]
@@ -74,7 +74,7 @@ def of_exchanges(text: str) -> float:
     made = random.Random(7)
     with tempfile.TemporaryDirectory() as folder, Memory.open(Path(folder)) as memory:
         memory.init()
-        table = memory._lifecycle.context.exchanges
+        table = memory.group.exchanges
         with table.database.transaction():
             for number in range(20_000):
                 asked = f"Question {number}: {' '.join(made.choices(WORDS, k=40))}"
@@ -92,7 +92,7 @@ def main() -> None:
     head = ["tombstones", "asked", "masked", "host message", "SDK item", "spooled prompt", "log line"]
     rows = [
         row("no graph", lambda memory: None, runs),
-        row("none", lambda memory: memory.fact_upsert("Anna", "age", "7"), runs),
+        row("none", lambda memory: memory.graph.upsert("Anna", "age", "7"), runs),
         *(row(f"{count:,}", partial(forgotten, count=count), runs) for count in (1, 1_000)),
     ]
     table(head, rows)

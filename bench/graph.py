@@ -114,7 +114,7 @@ def _misspelt(name: str, dice: random.Random) -> str:
 
 def build(memory: Memory, world: World) -> None:
     """Fill the tables in bulk; the triggers index the texts."""
-    db = memory.database("facts")
+    db = memory.group.database("facts")
     known = {fold(name): name for name in world.entities}
     known |= {fold(alias): alias for alias, _ in world.aliases}
     moment = "2026-02-01T00:00:00.000Z"
@@ -242,7 +242,7 @@ start = time.process_time()
 from nanoclaw_memory.memory import Memory
 memory = Memory.open(sys.argv[1])
 loaded = time.process_time()
-answer = memory.graph_search(sys.argv[2])
+answer = memory.graph.search(sys.argv[2])
 print((loaded - start) * 1000, (time.process_time() - loaded) * 1000, len(answer.hits))
 """
 
@@ -286,12 +286,12 @@ def measure(facts: int) -> Iterator[list[object]]:
         start = time.process_time()
         naive = Naive(root / "naive.db", world)
         naive_built = time.process_time() - start
-        memory.graph_search("warm up")
+        memory.graph.search("warm up")
         for phase, questions in world.questions().items():
-            ours = spread(memory.graph_search, questions)
+            ours = spread(memory.graph.search, questions)
             theirs = spread(naive.search, questions[: QUESTIONS if facts <= 100_000 else 20])
             yield [f"{facts:,}", phase, ours, theirs]
-        hits = memory.graph_search(f"Tell me about {world.entities[0]}").hits
+        hits = memory.graph.search(f"Tell me about {world.entities[0]}").hits
         yield [f"{facts:,}", "reinforce", spread(lambda _: memory.graph.reinforce(hits), ["x"] * 50), "–"]
         start = time.process_time()
         memory.graph.cool()
@@ -304,7 +304,7 @@ def measure(facts: int) -> Iterator[list[object]]:
         ]
         yield [f"{facts:,}", "automaton over all names instead", automaton(world), "–"]
         yield [f"{facts:,}", "build, s", f"{built:.1f}", f"{naive_built:.1f}"]
-        memory.database("facts").query("PRAGMA wal_checkpoint(TRUNCATE)")
+        memory.group.database("facts").query("PRAGMA wal_checkpoint(TRUNCATE)")
         yield [f"{facts:,}", "disk", size_of(root / "home" / "data", "facts.db"), size_of(root, "naive.db")]
         memory.close()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -325,11 +325,11 @@ def histories(count: int = 200) -> list[list[object]]:
             days = []
             for value in values:
                 clock.moment += timedelta(hours=dice.randint(1, 60))
-                memory.fact_upsert(name, key, value)
+                memory.graph.upsert(name, key, value)
                 days.append(clock.moment.isoformat())
             told.append((name, key, values, days))
         for name, key, values, days in told:
-            answer = memory.graph_search(f"What is {name}'s {key}?")
+            answer = memory.graph.search(f"What is {name}'s {key}?")
             shown = [
                 getattr(hit.item, "value", "")
                 for hit in answer.hits
@@ -337,7 +337,7 @@ def histories(count: int = 200) -> list[list[object]]:
             ]
             right += bool(shown) and shown[0] == values[-1]
             stale += any(value in values[:-1] for value in shown)
-            before = memory.graph_search(f"What is {name}'s {key}?", as_of=days[0]).hits
+            before = memory.graph.search(f"What is {name}'s {key}?", as_of=days[0]).hits
             past += bool(before) and getattr(before[0].item, "value", "") == values[0]
     return [
         ["first answer is the current value", f"{100 * right / count:.1f} %"],

@@ -99,9 +99,9 @@ def archiving(home: Path, turns: int) -> dict[str, object]:
     with Memory.open(home) as memory:
         memory.init()
         reading = _cpu(lambda: read_transcript(transcript))
-        whole = _cpu(lambda: memory.archive(str(transcript)))
-        again = _cpu(lambda: memory.archive(str(transcript)))
-        parts = memory.archives()
+        whole = _cpu(lambda: memory.conversations.archive(str(transcript)))
+        again = _cpu(lambda: memory.conversations.archive(str(transcript)))
+        parts = memory.conversations.archives()
     assert sum(part.turns for part in parts) == turns
     return {
         "transcript MB": round(transcript.stat().st_size / 1e6),

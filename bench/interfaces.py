@@ -54,9 +54,9 @@ def fill(home: Path, chunks: int) -> None:
             ]
             (folder / f"{when}.md").write_text(f"# {when}\n\n" + "\n\n".join(lines) + "\n")
         for number, name in enumerate(NAMES):
-            memory.fact_upsert(name, "port", str(3000 + number), "project")
+            memory.graph.upsert(name, "port", str(3000 + number), "project")
         for number in range(2000):
-            memory.fact_upsert(f"Person{number}", "birthday", f"{number % 28 + 1} March", "person")
+            memory.graph.upsert(f"Person{number}", "birthday", f"{number % 28 + 1} March", "person")
         for number in range(20):
             memory.store(f"Prefers {TOPICS[number % 8]} notes of kind {number}", "preference")
         done = memory.index()

@@ -235,8 +235,8 @@ def _ablated(root: Path, conversations: list[Conversation]) -> dict[str, dict[st
 
 def _set_fields(root: Path, conversations: list[Conversation], weights: str) -> None:
     for conversation in conversations:
-        with Memory.open(root / conversation.name) as memory, memory.database("index").transaction():
-            memory.database("index").execute(
+        with Memory.open(root / conversation.name) as memory, memory.group.database("index").transaction():
+            memory.group.database("index").execute(
                 "INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('rank', :weights)", {"weights": weights}
             )
 

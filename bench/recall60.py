@@ -126,7 +126,7 @@ def run(without_boot: bool, show_misses: bool) -> tuple[int, dict[str, dict[str,
         memory.index()
 
         def graph(query: str) -> list[str]:
-            return [hit.text[:SNIPPET] for hit in memory.graph_search(query, TOP).hits]
+            return [hit.text[:SNIPPET] for hit in memory.graph.search(query, TOP).hits]
 
         def files_only(query: str) -> list[str]:
             return [hit.text[:SNIPPET] for hit in memory.search(query, TOP).hits]

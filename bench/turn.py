@@ -47,16 +47,16 @@ def build(home: Path, arguments: argparse.Namespace, overrides: dict[str, str]) 
     clock = FixedClock(start)
     with Memory.open(home, Scope(session_id="old"), clock=clock, overrides=overrides) as memory:
         memory.init()
-        with memory.database("facts").transaction():
+        with memory.group.database("facts").transaction():
             for number in range(arguments.facts):
                 name = f"{rng.choice(NAMES)} {number // 10}"
-                memory.fact_upsert(name, rng.choice(KEYS), f"{rng.choice(NOUNS)} {number}", "fact")
+                memory.graph.upsert(name, rng.choice(KEYS), f"{rng.choice(NOUNS)} {number}", "fact")
                 if number % 3 == 0:
-                    memory.relate(
+                    memory.graph.relate(
                         name, "works_with", f"{rng.choice(NAMES)} {rng.randrange(max(number // 10, 1))}"
                     )
-        context = memory._lifecycle.context
-        with memory.database("continuity").transaction():
+        context = memory.group
+        with memory.group.database("continuity").transaction():
             for number in range(arguments.exchanges):
                 at = start + timedelta(minutes=30 * number)
                 stamp = at.strftime("%Y-%m-%dT%H:%M:%S.000Z")
@@ -86,8 +86,8 @@ def resident(
     clock = FixedClock(datetime(2026, 3, 1, tzinfo=UTC))
     cpu, wall, embedding, blocks = [], [], [], 0
     with Memory.open(home, Scope(session_id="now"), clock=clock, overrides=overrides) as memory:
-        memory.resident = True
-        while memory.embed_exchanges(512):
+        memory.group.resources.resident = True
+        while memory.conversations.embed(512):
             pass
         asked = questions(turns + 10)
         for number, text in enumerate(asked):
@@ -99,7 +99,7 @@ def resident(
                 cpu.append(spent[0])
                 wall.append(spent[1])
                 blocks += bool(turn.blocks)
-        chain = memory.embedder
+        chain = memory.group.resources.embedder
         for text in asked[:50] if chain else ():
             began = time.process_time()
             chain.embed_query(text)  # type: ignore[union-attr]

@@ -199,7 +199,7 @@ def talk(memory: Memory, world: World, count: int, number: int) -> None:
 
 def night(memory: Memory) -> tuple[float, float]:
     wall, cpu = time.perf_counter(), time.process_time()
-    failed = [run for run in memory.upkeep() if run.error]
+    failed = [run for run in memory.upkeep.run() if run.error]
     assert not failed, failed
     return (time.perf_counter() - wall) * 1000, (time.process_time() - cpu) * 1000
 
@@ -208,9 +208,9 @@ def review(memory: Memory, truth: dict[str, bool]) -> list[bool]:
     """Accept everything; gives for each promotion whether the generator called its line important."""
     found = []
     labels = {line.partition("] ")[2] or line[2:]: important for line, important in truth.items()}
-    for proposal in memory.review():
+    for proposal in memory.upkeep.review():
         try:
-            memory.review_decide(proposal.id, True)
+            memory.upkeep.decide(proposal.id, True)
         except Refused as refused:  # no room: it waits
             print(refused.message, file=sys.stderr)
             continue
@@ -222,7 +222,7 @@ def review(memory: Memory, truth: dict[str, bool]) -> list[bool]:
 def sizes(memory: Memory, home: Path, day: int) -> tuple[object, ...]:
     def kilobytes(name: str) -> float:
         (pages,), (size,) = (
-            memory.database(name).query(f"PRAGMA {what}")[0] for what in ("page_count", "page_size")
+            memory.group.database(name).query(f"PRAGMA {what}")[0] for what in ("page_count", "page_size")
         )
         return int(pages) * int(size) / 1000
 

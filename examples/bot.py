@@ -49,7 +49,7 @@ def plain_agent(memory: Memory, batch: Batch) -> str:
         return "I will remember that."
     every = re.match(r"every (\S+) (.+)", question, re.DOTALL)
     if every:
-        task = memory.tasks.add(every[2], "interval", every[1], chat_jid=batch.group.jid)
+        task = memory.host.tasks.add(every[2], "interval", every[1], chat_jid=batch.group.jid)
         return f"I will, first at {task.next_run[11:19]} UTC."
     memory.index()
     hits = [hit for hit in memory.search(question, limit=3).hits if "[fact" in hit.text]
@@ -90,7 +90,7 @@ class Bot:
 
     def __init__(self, memory: Memory, agent: Agent, send: Send) -> None:
         self.memory = memory
-        self.host: Host = memory.host()
+        self.host: Host = memory.host.state
         self.agent = agent
         self.send = send
         for name in GROUPS:

@@ -67,7 +67,7 @@ def build_home() -> None:
         workspace = memory.home.workspace("main")
         shutil.copytree(HERE / "sample", workspace, ignore=shutil.ignore_patterns("logs.json"))
         memory.init()
-        today = memory.today()
+        today = memory.group.today
         for days, tag, importance, text in json.loads((HERE / "sample" / "logs.json").read_text()):
             day = today - timedelta(days=days)
             path = workspace / "memory" / f"{day.isoformat()}.md"

@@ -220,7 +220,7 @@ async def test_resources_read_files_and_withhold_private_ones_from_a_shared_scop
         contents = (await client.read_resource("memory://long-term")).contents[0]
         assert isinstance(contents, TextResourceContents)
         assert "Long-Term Memory" in contents.text
-        today = agent.today().isoformat()
+        today = agent.group.today.isoformat()
         assert (await client.read_resource(f"memory://log/{today}")).contents[0].text.startswith(f"# {today}")
     shared = open_memory(private=False)
     async with Client(build_server(shared)) as client:

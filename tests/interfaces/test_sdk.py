@@ -119,7 +119,7 @@ def test_notes_are_found_by_search_and_hold_no_credentials(tool, memory):
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_command_is_done_or_refused_in_words(memory, fields, command):
     try:
-        assert memory.notes.run({**fields, "command": command})
+        assert memory.workspace.notes.run({**fields, "command": command})
     except NotesError as error:
         assert error.message
     outside = [path for path in memory.home.root.rglob("*") if path.is_file() and "notes" not in path.parts]
@@ -135,7 +135,7 @@ def test_what_a_person_asked_to_forget_comes_back_neither_as_a_note_nor_as_a_pol
         tool, "create", path="/memories/a.md", file_text="plumblossom again\n"
     )
     with pytest.raises(Refused, match="asked to forget"):
-        memory.policy_add("Never say plumblossom", "talk", "ask first")
+        memory.workspace.add_policy("Never say plumblossom", "talk", "ask first")
 
 
 def test_an_agents_session_survives_a_restart_and_is_recalled_later(open_memory):
@@ -239,7 +239,7 @@ def test_the_agent_sdks_callbacks_inject_capture_and_never_block(memory, monkeyp
     from nanoclaw_memory.errors import StoreError
     from nanoclaw_memory.interfaces.sdk.claude_agent import hook_callbacks
 
-    memory.fact_upsert("Keystone", "port", "3000", "project")
+    memory.graph.upsert("Keystone", "port", "3000", "project")
     callbacks = hook_callbacks(memory)
     asked = {"prompt": "What port does Keystone run on?", "session_id": "s1"}
     first = asyncio.run(callbacks["UserPromptSubmit"](asked, None, {}))["hookSpecificOutput"]
@@ -248,7 +248,7 @@ def test_the_agent_sdks_callbacks_inject_capture_and_never_block(memory, monkeyp
     second = asyncio.run(callbacks["UserPromptSubmit"](asked, None, {}))
     assert "# Soul" not in json.dumps(second)
     assert asyncio.run(callbacks["Stop"]({"last_assistant_message": "3000"}, None, {})) == {}
-    assert memory.drain() == 1
+    assert memory.conversations.drain() == 1
 
     def broken(message):
         raise StoreError("gone")

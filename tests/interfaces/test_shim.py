@@ -28,12 +28,12 @@ def stock(home):
     """Something in every layer that hooks read, without a model."""
     with Memory.open(home) as memory:
         memory.init()
-        memory.fact_upsert("Keystone", "port", "3000", "project")
+        memory.graph.upsert("Keystone", "port", "3000", "project")
         memory.store("Prefers tea", "preference")
         memory.write("Chose SQLite", "decision", 0.9)
     with Memory.open(home, Scope("work")) as work:
         work.init()
-        work.fact_upsert("Vault", "opens_with", "plum blossom")
+        work.graph.upsert("Vault", "opens_with", "plum blossom")
     return home
 
 

@@ -49,7 +49,7 @@ def live(home: Path, until: int, seed: int, ready: int) -> None:
     """One life of the host: it goes on where the last one was killed."""
     chaos = random.Random(seed)
     with Memory.open(home, overrides={"embeddings.provider": "none"}) as memory:
-        host = memory.host()
+        host = memory.host.state
         host.remember()
         for jid, (folder, word) in CHATS.items():
             host.register_group(jid, folder, folder, "@Andy")

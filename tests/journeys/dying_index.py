@@ -19,7 +19,7 @@ from nanoclaw_memory.providers.embedder import Chain
 
 def opened(home: Path, model: str, chunk_size: str) -> Memory:
     memory = Memory.open(home, overrides={"memory.chunkSize": chunk_size, "memory.chunkOverlap": "10"})
-    memory.embedder = Chain((WordHashEmbedder(model=model),))
+    memory.group.resources.embedder = Chain((WordHashEmbedder(model=model),))
     return memory
 
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from dying_forget import TEXT, open_memory, traces
 from msgspec.structs import replace
 
-from nanoclaw_memory import Memory
+from nanoclaw_memory.memory.group import Group
+from nanoclaw_memory.upkeep.forget_stores import ForgetTargets
 from nanoclaw_memory.workspace.restore import restore
 
 CHECKPOINT = "old"
@@ -25,10 +26,9 @@ CHECKPOINT = "old"
 
 def restore_with(home: Path, step: Callable[[str], None]) -> None:
     """Restore; every step of it, and of the forgetting that ends it, is told to `step`."""
-    given = Memory._premises
-    Memory._premises = lambda self: replace(given(self), step=lambda name: step(f"forgetting: {name}"))
+    Group.forget_targets = lambda self: ForgetTargets(self, step=lambda name: step(f"forgetting: {name}"))
     with open_memory(home) as memory:
-        restore(replace(memory.checkpoints, step=step), CHECKPOINT)
+        restore(replace(memory.group.checkpoints, step=step), CHECKPOINT)
 
 
 def killed_at(home: Path, number: int) -> None:
@@ -51,17 +51,17 @@ def killed_at(home: Path, number: int) -> None:
 
 def main(full: Path, work: Path, stride: int) -> None:
     steps: list[str] = []
-    given = Memory._premises
+    given = Group.forget_targets
     restore_with(shutil.copytree(full, work / "first"), steps.append)
-    Memory._premises = given
+    Group.forget_targets = given
     lives: dict[str, object] = {}
     for number, name in list(enumerate(steps, 1))[::stride]:
         home = shutil.copytree(full, work / "home")
         killed_at(home, number)
         with open_memory(home, session="next") as memory:  # any command finishes it first
-            known = memory.forgets(TEXT) and memory.after_turn(TEXT, "again").id == 0
+            known = memory.admin.is_forgotten(TEXT) and memory.after_turn(TEXT, "again").id == 0
             pending = (home / "workspace/memory/checkpoints/.restore").exists()
-            sound = all(not check.problems for check in memory.db_check())
+            sound = all(not check.problems for check in memory.admin.check_databases())
         left = [one for one in traces(home) if not one.startswith("workspace/")]
         lives[f"{number} {name}"] = (
             [] if known and sound and not pending and not left else [known, sound, left]

@@ -33,10 +33,10 @@ def act(home: Path, what: str) -> None:
     """Run a job, or accept a proposal unless that was done."""
     with opened(home) as memory:
         if not what.startswith("prop-"):
-            (run,) = memory.upkeep(what)
+            (run,) = memory.upkeep.run(what)
             assert not run.error, run.error
-        elif memory.proposals.get(what).status == "open":
-            memory.review_decide(what, True)
+        elif memory.upkeep.proposal(what).status == "open":
+            memory.upkeep.decide(what, True)
 
 
 def die_at(step: int) -> None:
@@ -64,9 +64,9 @@ def state(home: Path) -> dict[str, Any]:
         proposals = [
             (one.kind, one.status, str(one.payload.get("text")))
             for status in ("open", "accepted", "rejected")
-            for one in memory.proposals.listed(status)
+            for one in memory.group.proposals.listed(status)
         ]
-        lessons = memory.database("facts").query("SELECT id, state FROM growth_vectors ORDER BY id")
+        lessons = memory.group.database("facts").query("SELECT id, state FROM growth_vectors ORDER BY id")
     return {"files": files, "proposals": sorted(proposals), "lessons": lessons}
 
 

@@ -39,8 +39,8 @@ from nanoclaw_memory.types import Scope
 from nanoclaw_memory.workspace.restore import finish, restore
 home, clock = Path(sys.argv[1]), FixedClock(datetime(2026, 2, 23, 12, tzinfo=UTC))
 def name_it(memory, name):
-    with memory.database("facts").transaction():
-        memory.database("facts").execute(
+    with memory.group.database("facts").transaction():
+        memory.group.database("facts").execute(
             "INSERT INTO names (name, label, mirror) VALUES (:n, :n, :n)", {"n": name})
 def killer(number):
     def step(name):
@@ -63,15 +63,15 @@ def process(home: Path, lines: str, *arguments: str) -> subprocess.Popen[str]:
 
 
 def name_it(memory: Memory, name: str) -> None:
-    with memory.database("facts").transaction():
-        memory.database("facts").execute(
+    with memory.group.database("facts").transaction():
+        memory.group.database("facts").execute(
             "INSERT INTO names (name, label, mirror) VALUES (:n, :n, :n)", {"n": name}
         )
 
 
 def say_it(memory: Memory, text: str) -> None:
-    with memory.database("continuity").transaction():
-        memory.database("continuity").execute(
+    with memory.group.database("continuity").transaction():
+        memory.group.database("continuity").execute(
             "INSERT INTO exchanges (user_message, agent_response, timestamp, fingerprint) "
             "VALUES (:text, '', '2026-02-23', :text)",
             {"text": text},
@@ -79,13 +79,15 @@ def say_it(memory: Memory, text: str) -> None:
 
 
 def names(memory: Memory) -> list[str]:
-    return [name for (name,) in memory.database("facts").query("SELECT name FROM names ORDER BY name")]
+    return [name for (name,) in memory.group.database("facts").query("SELECT name FROM names ORDER BY name")]
 
 
 def sayings(memory: Memory) -> list[str]:
     return [
         text
-        for (text,) in memory.database("continuity").query("SELECT user_message FROM exchanges ORDER BY id")
+        for (text,) in memory.group.database("continuity").query(
+            "SELECT user_message FROM exchanges ORDER BY id"
+        )
     ]
 
 
@@ -125,7 +127,7 @@ def small(open_memory: Callable[..., Memory], home: Path) -> Memory:
     memory = open_memory()
     name_it(memory, "then")
     say_it(memory, "said then")
-    memory.checkpoint("then", "before\na risk")
+    memory.workspace.checkpoint("then", "before\na risk")
     (workspace / "SOUL.md").write_text("soul now")
     (workspace / "memory" / "gone.md").unlink()
     (workspace / "memory" / "link.md").unlink()
@@ -147,16 +149,16 @@ THEN = {
 
 def test_a_restore_brings_everything_back_and_can_itself_be_undone(small: Memory, home: Path):
     now = state(home, small)
-    done = small.checkpoint_restore("then")
+    done = small.workspace.restore_checkpoint("then")
     assert state(home, small) == (THEN, ["then"], ["said then"])
     assert not (home / "workspace" / "memory" / "new").exists()
-    small.checkpoint_restore(done.before)
+    small.workspace.restore_checkpoint(done.before)
     assert state(home, small) == now
     assert leftovers(home) == []
 
 
 def test_a_checkpoint_says_what_it_holds(small: Memory, home: Path, ncm: Callable[..., Any]):
-    (found,) = small.checkpoints.all()
+    (found,) = small.workspace.checkpoints()
     assert (found.name, found.reason, found.files, found.databases) == (
         "then", "before a risk", 3, ("facts", "continuity")
     )  # fmt: skip
@@ -175,7 +177,7 @@ def test_a_checkpoint_says_what_it_holds(small: Memory, home: Path, ncm: Callabl
 
 
 def test_diff_names_every_change(small: Memory, ncm: Callable[..., Any]):
-    changes = {change.path: change for change in small.checkpoints.diff("then")}
+    changes = {change.path: change for change in small.workspace.compare_checkpoint("then")}
     assert {path: change.kind for path, change in changes.items()} == {
         "SOUL.md": "changed",
         "memory/gone.md": "removed",
@@ -186,29 +188,29 @@ def test_diff_names_every_change(small: Memory, ncm: Callable[..., Any]):
     }
     assert "-soul then\n+soul now" in changes["SOUL.md"].diff
     assert changes["data/facts.db"].diff == "names: 1 row added"
-    small.checkpoint_restore("then")
-    assert small.checkpoints.diff("then") == []
+    small.workspace.restore_checkpoint("then")
+    assert small.workspace.compare_checkpoint("then") == []
     assert "Nothing has changed" in ncm("checkpoint", "diff", "then").out
 
 
 def test_the_derived_index_is_neither_saved_nor_touched(small: Memory, home: Path):
-    small.database("index").query("SELECT 1 FROM sqlite_schema")
-    made = small.checkpoint("indexed")
+    small.group.database("index").query("SELECT 1 FROM sqlite_schema")
+    made = small.workspace.checkpoint("indexed")
     assert "index" not in made.databases
-    assert small.checkpoint_restore("indexed").databases == ("continuity", "facts")
+    assert small.workspace.restore_checkpoint("indexed").databases == ("continuity", "facts")
 
 
 def test_a_database_that_did_not_exist_then_is_empty_after_the_restore(memory: Memory):
-    memory.checkpoint("fresh")
+    memory.workspace.checkpoint("fresh")
     name_it(memory, "later")
-    memory.checkpoint_restore("fresh")
+    memory.workspace.restore_checkpoint("fresh")
     assert names(memory) == []
 
 
 def test_hidden_folders_such_as_git_are_left_alone(small: Memory, home: Path):
     (home / "workspace" / ".git").mkdir()
     (home / "workspace" / ".git" / "HEAD").write_text("ref: refs/heads/main")
-    small.checkpoint_restore("then")
+    small.workspace.restore_checkpoint("then")
     assert (home / "workspace" / ".git" / "HEAD").read_text() == "ref: refs/heads/main"
 
 
@@ -226,10 +228,10 @@ def test_a_checkpoint_that_was_tampered_with_is_refused_and_nothing_changes(smal
         shutil.copytree(folder / "then", folder / "copy", symlinks=True)
         (folder / "copy" / Path(path).relative_to("then")).write_bytes(raw)
         with pytest.raises(FileProblem, match="is damaged"):
-            small.checkpoint_restore("copy")
+            small.workspace.restore_checkpoint("copy")
         shutil.rmtree(folder / "copy")
     assert state(home, small) == now
-    assert [found.name for found in small.checkpoints.all()] == ["then"]
+    assert [found.name for found in small.workspace.checkpoints()] == ["then"]
 
 
 @pytest.mark.parametrize(
@@ -241,24 +243,27 @@ def test_a_manifest_that_names_a_path_outside_is_refused(small: Memory, home: Pa
     content["files"][0]["path"] = path
     manifest.write_text(json.dumps(content))
     with pytest.raises(FileProblem, match="is damaged"):
-        small.checkpoint_restore("then")
+        small.workspace.restore_checkpoint("then")
 
 
 def test_names_are_checked_and_never_used_twice(small: Memory):
     with pytest.raises(InvalidValue, match="already"):
-        small.checkpoint("then")
+        small.workspace.checkpoint("then")
     for name in ("../x", ".hidden", "", "a/b", "x" * 81):
         with pytest.raises(InvalidValue):
-            small.checkpoint(name)
+            small.workspace.checkpoint(name)
         with pytest.raises(NotFound):
-            small.checkpoint_restore(name)
+            small.workspace.restore_checkpoint(name)
     with pytest.raises(NotFound, match="no checkpoint 'never'"):
-        small.checkpoint_restore("never")
+        small.workspace.restore_checkpoint("never")
 
 
 def test_a_shared_scope_may_not_look_into_checkpoints(small: Memory, open_memory: Callable[..., Memory]):
     shared = open_memory(private=False)
-    for ask in (lambda: shared.checkpoint("x"), lambda: shared.checkpoint_restore("then")):
+    for ask in (
+        lambda: shared.workspace.checkpoint("x"),
+        lambda: shared.workspace.restore_checkpoint("then"),
+    ):
         with pytest.raises(PathRefused):
             ask()
 
@@ -266,8 +271,8 @@ def test_a_shared_scope_may_not_look_into_checkpoints(small: Memory, open_memory
 def test_a_group_saves_only_its_own_memory(small: Memory, home: Path, open_memory: Callable[..., Memory]):
     family = open_memory("family")
     family.init()
-    made = family.checkpoint("mine")
-    assert [found.name for found in family.checkpoints.all()] == ["mine"]
+    made = family.workspace.checkpoint("mine")
+    assert [found.name for found in family.workspace.checkpoints()] == ["mine"]
     assert made.databases == ()
     saved = [path.read_text() for path in Path(made.path).rglob("*.md")]
     assert saved and not any("soul now" in text or "soul then" in text for text in saved)
@@ -284,12 +289,12 @@ def test_links_are_kept_as_links_and_never_followed_out(memory: Memory, home: Pa
     (workspace / "memory" / "out").symlink_to(outside)
     (workspace / "out.md").symlink_to(outside / "secret.md")
     (workspace / "memory" / "loop").symlink_to("loop")
-    made = memory.checkpoint("linked")
+    made = memory.workspace.checkpoint("linked")
     saved = [path for path in (Path(made.path) / "workspace").rglob("*") if path.is_file()]
     assert saved and not any("secret" in path.read_text() for path in saved)
     for name in ("memory/out", "out.md", "memory/loop"):
         (workspace / name).unlink()
-    memory.checkpoint_restore("linked")
+    memory.workspace.restore_checkpoint("linked")
     assert os.readlink(workspace / "memory" / "out") == str(outside)
     assert (outside / "secret.md").read_text() == "secret"
 
@@ -302,7 +307,7 @@ def test_a_folder_that_became_a_link_is_made_a_folder_again_and_the_outside_is_u
     (outside / "kept.md").write_text("outside")
     shutil.rmtree(home / "workspace" / "memory" / "deep")
     (home / "workspace" / "memory" / "deep").symlink_to(outside)
-    small.checkpoint_restore("then")
+    small.workspace.restore_checkpoint("then")
     assert files(home) == THEN
     assert (outside / "kept.md").read_text() == "outside"
 
@@ -316,14 +321,14 @@ def test_a_damaged_database_is_restored_and_its_remains_are_kept(small: Memory, 
     path = home / "data" / "facts.db"
     raw = b"garbage" * 1000 if whole else path.read_bytes()[:4096] + b"\xa5" * (path.stat().st_size - 4096)
     path.write_bytes(raw)
-    done = small.checkpoint_restore("then")
+    done = small.workspace.restore_checkpoint("then")
     assert state(home, small) == (THEN, ["then"], ["said then"])
-    assert small.database("facts").check() == []
-    summary, _ = small.checkpoints.show(done.before)
+    assert small.group.database("facts").check() == []
+    summary, _ = small.workspace.show_checkpoint(done.before)
     assert summary.damaged == ("facts",)
     assert (Path(summary.path) / "data" / "facts.db").read_bytes() == raw
     with pytest.raises(CorruptDatabase, match="for rescue only"):
-        small.checkpoint_restore(done.before)
+        small.workspace.restore_checkpoint(done.before)
 
 
 # ---- other processes ----
@@ -334,19 +339,19 @@ def test_a_process_with_an_open_connection_sees_the_restored_rows(small: Memory,
         home,
         "memory = Memory.open(home, clock=clock)\n"
         "def show():\n"
-        "    rows = memory.database('facts').query('SELECT name FROM names ORDER BY 1')\n"
+        "    rows = memory.group.database('facts').query('SELECT name FROM names ORDER BY 1')\n"
         "    print([name for (name,) in rows], flush=True)\n"
         "show(); sys.stdin.readline(); show(); name_it(memory, 'written after'); show()\n",
     )
     assert other.stdout is not None and other.stdout.readline() == "['now', 'then']\n"
-    small.checkpoint_restore("then")
+    small.workspace.restore_checkpoint("then")
     assert other.communicate("go\n", timeout=60) == ("['then']\n['then', 'written after']\n", "")
     assert names(small) == ["then", "written after"]
-    assert small.database("facts").check() == []
+    assert small.group.database("facts").check() == []
 
 
 def test_no_acknowledged_line_or_row_is_lost_to_a_restore_that_runs_meanwhile(memory: Memory, home: Path):
-    memory.checkpoint("empty")
+    memory.workspace.checkpoint("empty")
     writer = process(
         home,
         "memory = Memory.open(home, clock=clock)\n"
@@ -358,7 +363,7 @@ def test_no_acknowledged_line_or_row_is_lost_to_a_restore_that_runs_meanwhile(me
     for _ in range(3):
         for _ in range(20):
             writer.stdout.readline()
-        befores.append(memory.checkpoint_restore("empty").before)
+        befores.append(memory.workspace.restore_checkpoint("empty").before)
     assert writer.communicate(timeout=60)[1] == ""
 
     folder = home / "workspace" / "memory" / "checkpoints"
@@ -366,7 +371,7 @@ def test_no_acknowledged_line_or_row_is_lost_to_a_restore_that_runs_meanwhile(me
     logs.append((home / "workspace" / "memory" / "2026-02-23.md").read_text())
     rows = [names(memory)]
     for name in befores:
-        memory.checkpoint_restore(name)
+        memory.workspace.restore_checkpoint(name)
         rows.append(names(memory))
     lines = "".join(logs).split("\n")
     for number in range(150):
@@ -389,21 +394,21 @@ def test_no_acknowledged_line_or_row_is_lost_to_a_restore_that_runs_meanwhile(me
 
 def restore_steps(memory: Memory, name: str) -> list[str]:
     steps: list[str] = []
-    restore(replace(memory.checkpoints, step=steps.append), name)
+    restore(replace(memory.group.checkpoints, step=steps.append), name)
     return steps
 
 
 RESTORE = """
 memory = Memory.open(home, clock=clock)
-restore(replace(memory.checkpoints, step=killer(int(sys.argv[2]))), "then")
+restore(replace(memory.group.checkpoints, step=killer(int(sys.argv[2]))), "then")
 """
 FINISH = """
 memory = Memory(home, Scope(), clock)  # not `open`, which would finish it unhindered
-finish(replace(memory.checkpoints, step=killer(int(sys.argv[2]))))
+finish(replace(memory.group.checkpoints, step=killer(int(sys.argv[2]))))
 """
 CREATE = """
 memory = Memory.open(home, clock=clock)
-replace(memory.checkpoints, step=killer(int(sys.argv[2]))).create("half")
+replace(memory.group.checkpoints, step=killer(int(sys.argv[2]))).create("half")
 """
 
 
@@ -433,12 +438,14 @@ def test_kill_9_at_any_step_leaves_the_old_state_or_the_next_command_finishes(
             assert again.returncode == -signal.SIGKILL, step
         after = open_memory()
         assert state(home, after) == (now if number < decided else (THEN, ["then"], ["said then"])), step
-        after.checkpoint("next")
+        after.workspace.checkpoint("next")
         assert leftovers(home) == [], step
-        saved = [found.name for found in after.checkpoints.all() if found.name.startswith("before-restore")]
+        saved = [
+            found.name for found in after.workspace.checkpoints() if found.name.startswith("before-restore")
+        ]
         assert len(saved) == (0 if number < steps.index("saved") else 1), step
         if saved:
-            after.checkpoint_restore(saved[0])
+            after.workspace.restore_checkpoint(saved[0])
             assert state(home, after) == now, step
         after.close()
 
@@ -448,8 +455,8 @@ def test_kill_9_while_saving_leaves_no_half_checkpoint(small: Memory, home: Path
         killed = process(home, CREATE, str(number))
         killed.communicate(timeout=60)
         assert killed.returncode == -signal.SIGKILL
-        assert [found.name for found in small.checkpoints.all() if found.name == "half"] == expected
-    small.checkpoint("next")
+        assert [found.name for found in small.workspace.checkpoints() if found.name == "half"] == expected
+    small.workspace.checkpoint("next")
     assert leftovers(home) == []
 
 
@@ -458,7 +465,7 @@ def test_a_command_waits_for_a_restore_that_is_still_running(small: Memory, home
         home,
         "def step(name):\n"
         "    if name == 'loaded continuity': print('half-way', flush=True); sys.stdin.readline()\n"
-        "memory = Memory.open(home, clock=clock)\nrestore(replace(memory.checkpoints, step=step), 'then')\n",
+        "memory = Memory.open(home, clock=clock)\nrestore(replace(memory.group.checkpoints, step=step), 'then')\n",
     )
     assert running.stdout is not None and running.stdout.readline() == "half-way\n"
     waiting = process(home, "print(Memory.open(home, clock=clock).get('SOUL.md').text, flush=True)")
@@ -473,7 +480,7 @@ def test_an_edit_made_between_the_kill_and_the_next_command_is_not_lost(small: M
     killed.communicate(timeout=60)
     assert killed.returncode == -signal.SIGKILL
     (home / "workspace" / "memory" / "by-hand.md").write_text("typed meanwhile")
-    assert finish(small.checkpoints) == "then"
+    assert finish(small.group.checkpoints) == "then"
     assert files(home) == {**THEN, "memory/by-hand.md": "644 typed meanwhile"}
 
 
@@ -492,13 +499,13 @@ def test_a_full_disk_while_saving_leaves_no_half_checkpoint(small: Memory, home:
     (home / "workspace" / "big.md").write_text("x" * 2_000_000)
     ran = process(home, FULL, "1000000", "full").communicate(timeout=60)
     assert ran[0].startswith("FileProblem big.md: ") or "no checkpoint was made" in ran[0], ran
-    assert [found.name for found in small.checkpoints.all()] == ["then"]
+    assert [found.name for found in small.workspace.checkpoints()] == ["then"]
     assert leftovers(home) == []
 
 
 def test_a_full_disk_while_staging_leaves_the_old_state(small: Memory, home: Path):
     (home / "workspace" / "big.md").write_text("x" * 2_000_000)
-    small.checkpoint("with-big")
+    small.workspace.checkpoint("with-big")
     (home / "workspace" / "big.md").unlink()
     now = state(home, small)
     ran = process(home, FULL, "1000000", "with-big").communicate(timeout=60)
@@ -508,14 +515,14 @@ def test_a_full_disk_while_staging_leaves_the_old_state(small: Memory, home: Pat
 
 
 def test_a_database_that_cannot_be_loaded_takes_the_others_back(small: Memory, home: Path):
-    with small.database("facts").transaction():
-        small.database("facts").execute_many(
+    with small.group.database("facts").transaction():
+        small.group.database("facts").execute_many(
             "INSERT INTO names (name, label, mirror) VALUES (:n, :n, :n)",
             ({"n": f"{number:05}" + "x" * 100} for number in range(4000)),
         )
-    small.checkpoint("with-many")
+    small.workspace.checkpoint("with-many")
     size = (home / "workspace/memory/checkpoints/with-many/data/facts.db").stat().st_size
-    small.checkpoint_restore("then")
+    small.workspace.restore_checkpoint("then")
     small.close()
     now = state(home, small)
     # Room for a copy of the database, but not for the same pages with their headers in the WAL.
@@ -523,7 +530,7 @@ def test_a_database_that_cannot_be_loaded_takes_the_others_back(small: Memory, h
     assert ran[0].startswith("StoreError facts.db cannot be used"), ran
     assert state(home, small) == now
     assert leftovers(home) == []
-    small.checkpoint_restore("with-many")
+    small.workspace.restore_checkpoint("with-many")
     assert len(names(small)) > 4000
 
 
@@ -537,11 +544,11 @@ def test_a_busy_database_is_not_waited_for_for_ever(
     holder = process(
         home,
         "memory = Memory.open(home, clock=clock)\n"
-        "with memory.database('facts').transaction(): print('held', flush=True); sys.stdin.readline()\n",
+        "with memory.group.database('facts').transaction(): print('held', flush=True); sys.stdin.readline()\n",
     )
     assert holder.stdout is not None and holder.stdout.readline() == "held\n"
     with pytest.raises(StoreError, match=r"facts\.db stayed busy"):
-        small.checkpoint_restore("then")
+        small.workspace.restore_checkpoint("then")
     holder.communicate("go\n", timeout=60)
     assert state(home, small) == now
 
@@ -579,7 +586,7 @@ def test_db_check_covers_the_host_for_the_main_group_only(
     home: Path, open_memory: Callable[..., Memory], ncm: Callable[..., Any]
 ):
     with open_memory() as memory:
-        memory.host()
+        assert memory.host.state
     open_memory("family").init()
     assert [one["path"] for one in ncm("db", "check", "--json").json["databases"]] == ["store/messages.db"]
     assert ncm("--group", "family", "db", "check", "--json").json["databases"] == []

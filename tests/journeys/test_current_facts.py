@@ -36,12 +36,12 @@ def log(home: Path) -> Write:
 
 
 def ingest(memory: Memory) -> None:
-    (run,) = memory.upkeep("ingest")
+    (run,) = memory.upkeep.run("ingest")
     assert not run.error
 
 
 def known(memory: Memory, question: str, **more: Any) -> list[str]:
-    return [hit.text for hit in memory.graph_search(question, 20, **more).hits]
+    return [hit.text for hit in memory.graph.search(question, 20, **more).hits]
 
 
 # ---- a sentence and what it says ----
@@ -69,7 +69,7 @@ def test_a_sentence_about_more_is_retired_with_the_value_it_states(memory: Memor
     log("2026-02-21", "[fact|i=0.7] Keystone's port is 3000")
     ingest(memory)
     assert any("8080" in text for text in known(memory, "Tell me about Keystone"))
-    memory.fact_upsert("Keystone", "port", "4000")
+    memory.graph.upsert("Keystone", "port", "4000")
     assert known(memory, "Tell me about Keystone") == ["Keystone.port = 4000"]
     assert any("8080" in text for text in known(memory, "Tell me about Keystone", as_of="2026-02-22"))
     memory.graph.reject("Keystone", "port", "4000")
@@ -89,7 +89,7 @@ def test_a_sentence_that_is_read_late_does_not_bring_a_retired_value_back(memory
 
 
 def test_a_sentence_is_kept_of_its_subject_or_of_somebody_known_in_it(memory: Memory, log: Write) -> None:
-    memory.fact_upsert("Björn", "phone", "555 0142")
+    memory.graph.upsert("Björn", "phone", "555 0142")
     log(
         "2026-02-21",
         "[fact|i=0.7] Heidi started at Acme in spring",
@@ -106,8 +106,8 @@ def test_a_sentence_is_kept_of_its_subject_or_of_somebody_known_in_it(memory: Me
 
 def test_a_home_of_the_last_release_loses_its_copies_of_sentences(memory: Memory, log: Write) -> None:
     path = log("2026-02-21", "[fact|i=0.7] Keystone's port is 3000")
-    memory.fact_upsert("Keystone", "port", "3000")
-    with memory.database("facts").transaction():
+    memory.graph.upsert("Keystone", "port", "3000")
+    with memory.group.database("facts").transaction():
         copy = memory.graph.change.upsert(
             "Facts", "fact", "Keystone's port is 3000", _of("memory/2026-02-21.md:1"), add=True
         )
@@ -141,7 +141,7 @@ def family(memory: Memory, home: Path) -> Memory:
 
 @pytest.mark.parametrize("question", ["heidis birthday", "When was Heidi born?", "When is Heidi's birthday?"])
 def test_a_possessive_in_a_list_is_a_fact_of_the_one_it_names(family: Memory, question: str) -> None:
-    assert family.graph_search(question, 1).hits[0].text == "Heidi.birthday = 14 March 1988"
+    assert family.graph.search(question, 1).hits[0].text == "Heidi.birthday = 14 March 1988"
     assert "Heidi.birthday = 14 March 1988" in family.before_turn(question).text
 
 
@@ -167,8 +167,8 @@ def test_a_value_that_is_a_denial_stays_whole(memory: Memory) -> None:
 
 @pytest.mark.parametrize("question", ["what's my dog called?", "What is the name of my dog?"])
 def test_what_something_of_mine_is_called_is_not_my_name(family: Memory, question: str) -> None:
-    assert family.graph_search(question).hits[0].text == "User.dog = Luna"
-    assert family.graph_search("What am I called?").hits[0].text == "User.name = Robert Lind"
+    assert family.graph.search(question).hits[0].text == "User.dog = Luna"
+    assert family.graph.search("What am I called?").hits[0].text == "User.name = Robert Lind"
 
 
 # ---- a changed file is known at once ----
@@ -201,7 +201,7 @@ def test_a_hook_without_a_server_sees_the_edit_too(home: Path, ncm: Any) -> None
 def test_the_next_question_knows_a_written_line_even_after_the_graph_was_told_otherwise_that_day(
     memory: Memory, clock: FixedClock
 ) -> None:
-    memory.fact_upsert("Keystone", "port", "3000")
+    memory.graph.upsert("Keystone", "port", "3000")
     clock.moment += timedelta(hours=1)
     memory.write("Keystone's port is 3055", "fact", 0.7)
     assert known(memory, "Keystone port") == ["Keystone.port = 3055"]
@@ -229,11 +229,11 @@ def test_a_line_that_moved_to_the_archive_keeps_its_fact(memory: Memory, home: P
 
 def test_too_much_at_once_waits_for_upkeep_and_is_said(memory: Memory, home: Path, log: Write) -> None:
     log("2026-02-22", "[fact|i=0.6] Keystone's port is 3000", *(f"line {n} {'x' * 200}" for n in range(1500)))
-    answer = memory.graph_search("Keystone port")
+    answer = memory.graph.search("Keystone port")
     assert answer.hits == () and "upkeep ingest" in answer.degraded[0]
     assert any("changed" in finding.message for finding in memory.doctor())
     ingest(memory)
-    assert memory.graph_search("Keystone port").degraded == ()
+    assert memory.graph.search("Keystone port").degraded == ()
     assert known(memory, "Keystone port") == ["Keystone.port = 3000"]
 
 
@@ -242,7 +242,7 @@ def test_a_busy_graph_answers_with_what_it_has(memory: Memory, home: Path) -> No
     known(memory, "my dog")
     dog(home, "Rex")
     with held(memory.home.data("main") / "facts.db-lock"):
-        answer = memory.graph_search("What is my dog called?")
+        answer = memory.graph.search("What is my dog called?")
     assert [hit.text for hit in answer.hits] == ["User.dog = Luna"]
     assert "changed" in answer.degraded[0]
     assert known(memory, "What is my dog called?") == ["User.dog = Rex"]
@@ -271,15 +271,15 @@ def test_a_decision_that_was_given_up_is_history(memory: Memory, log: Write, lat
     for day, line in reversed(days) if late else days:
         log(day, line)
         ingest(memory)
-        memory.fact_upsert("Keystone", "owner", "Heidi")  # from the second line on it is known
+        memory.graph.upsert("Keystone", "owner", "Heidi")  # from the second line on it is known
     ingest(memory)
     about = known(memory, "Tell me about Keystone")
     assert not any("chose" in text for text in (*about, *known(memory, "PostgreSQL")))
     assert any("SQLite" in text for text in (*about, *known(memory, "PostgreSQL")))
     assert late or any("June" in text for text in about)
     assert any("chose" in text for text in known(memory, "PostgreSQL", as_of="2026-02-21"))
-    memory.upkeep("promote")
-    assert not any("chose" in one.payload["text"] for one in memory.review())
+    memory.upkeep.run("promote")
+    assert not any("chose" in one.payload["text"] for one in memory.upkeep.review())
 
 
 def test_a_port_is_a_port_however_it_is_said(memory: Memory, log: Write) -> None:
@@ -298,7 +298,7 @@ def test_a_shared_scope_ends_no_private_sentence(
         "[decision|i=0.9] Picked port 3000 for Keystone because 8080 was taken",
     )
     ingest(memory)
-    open_memory(private=False, embeddings__provider="none").fact_upsert("Keystone", "port", "4000")
+    open_memory(private=False, embeddings__provider="none").graph.upsert("Keystone", "port", "4000")
     about = known(memory, "Tell me about Keystone")
     assert "Keystone.port = 3000" in about and any("8080" in text for text in about)
 

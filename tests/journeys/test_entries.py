@@ -112,7 +112,7 @@ def test_a_duplicate_is_merged_not_added(memory: Memory) -> None:
     assert entry.tags == ("ui", "editor")
     assert entry.priority == "high"
     assert memory.brief().entry_count == 1
-    assert memory.audit_trace(first.id).wordings[0]["content"] == "User prefers dark mode"
+    assert memory.entries.trace(first.id).wordings[0]["content"] == "User prefers dark mode"
 
 
 def test_the_same_words_under_another_type_are_another_entry(memory: Memory) -> None:
@@ -171,7 +171,7 @@ def test_what_cannot_be_superseded_is_refused_and_nothing_is_written(
     other = open_memory("other")
     other.init()
     foreign = other.store("Foreign fact", "fact")
-    before = memory.audit_verify().records
+    before = memory.entries.verify().records
     with pytest.raises(InvalidValue, match=r"supersedes: .* superseded already") as refused:
         memory.store("Port is 3", "fact", supersedes=old.id)
     assert new.id in refused.value.hint
@@ -180,7 +180,7 @@ def test_what_cannot_be_superseded_is_refused_and_nothing_is_written(
             memory.store("Port is 3", "fact", supersedes=unknown)
     with pytest.raises(NotFound, match="related_to: there is no entry"):
         memory.store("Port is 3", "fact", related_to=[foreign.id])
-    assert memory.audit_verify().records == before
+    assert memory.entries.verify().records == before
     assert memory.brief().entry_count == 1
 
 
@@ -318,10 +318,10 @@ def test_reinforcing_and_recalling_keep_an_entry_from_fading(memory: Memory, clo
     kept = memory.store("Anna likes rooibos tea", "person", priority="low")
     faded = memory.store("The lift was out of order", "fact", priority="low")
     clock.moment += timedelta(days=70)
-    assert memory.reinforce(kept.id).reinforcements == 1
+    assert memory.entries.reinforce(kept.id).reinforcements == 1
     fixed = memory.audit(fix=True)
     assert any(advice.action == "propose-archive" and advice.applied for advice in fixed.recommendations)
-    (proposal,) = memory.proposals.listed(kind="archive")
+    (proposal,) = memory.group.proposals.listed(kind="archive")
     assert proposal.payload == {"id": faded.id}
     assert memory.entries.get(faded.id).status == "active"  # offered, never silently dropped
 
@@ -348,7 +348,7 @@ def test_an_archived_proposal_is_carried_out_and_a_rejected_one_never_comes_back
     two = memory.store("The printer ran dry", "fact", priority="low")
     clock.moment += timedelta(days=70)
     assert care.propose_stale(memory.entries) == 2
-    first, second = memory.proposals.listed(kind="archive")
+    first, second = memory.group.proposals.listed(kind="archive")
     care.decide(memory.entries, first.id, accept=True)
     care.decide(memory.entries, second.id, accept=False)
     assert memory.entries.get(one.id).status == "archived"
@@ -387,14 +387,14 @@ def test_a_persons_edits_are_offered_not_overwritten(memory: Memory, home: Path)
     path.write_text(edited)
     stored = memory.store("Rome is far", "fact")
     assert path.read_text() == edited
-    assert any("edits by hand" in note for note in stored.notes)
-    offered = memory.proposals.listed(kind="domain-edit")
+    assert any("edits by hand" in note for note in stored.workspace.notes)
+    offered = memory.group.proposals.listed(kind="domain-edit")
     assert [proposal.why for proposal in offered] == ["edited by hand", "added by hand", "removed by hand"]
     assert "+ Port is 7" in offered[0].diff
     assert memory.entries.get(one.id).content == "Port is 1"
     memory.entries.render()
     assert path.read_text() == edited  # nor by rendering
-    assert len(memory.proposals.listed(kind="domain-edit")) == 3  # nor offered twice
+    assert len(memory.group.proposals.listed(kind="domain-edit")) == 3  # nor offered twice
 
 
 def test_decided_edits_reach_the_entries_and_the_file(memory: Memory, home: Path) -> None:
@@ -406,7 +406,7 @@ def test_decided_edits_reach_the_entries_and_the_file(memory: Memory, home: Path
     text = path.read_text().replace("Port is 1", "Port is 7") + "- Anna plays chess\n"
     path.write_text("".join(line for line in text.splitlines(keepends=True) if "Luna" not in line))
     memory.entries.render()
-    edit, added, removed = memory.proposals.listed(kind="domain-edit")
+    edit, added, removed = memory.group.proposals.listed(kind="domain-edit")
     care.decide(memory.entries, edit.id, accept=True)
     care.decide(memory.entries, added.id, accept=True)
     care.decide(memory.entries, removed.id, accept=False)
@@ -416,7 +416,7 @@ def test_decided_edits_reach_the_entries_and_the_file(memory: Memory, home: Path
     assert "Port is 7" in final and "Anna plays chess" in final and "Luna is a dog" in final
     memory.store("One more", "fact")
     assert "One more" in path.read_text()  # and the file lives on
-    assert memory.audit_verify().ok
+    assert memory.entries.verify().ok
 
 
 def test_a_lost_domain_file_is_written_anew(stored: Memory, home: Path) -> None:
@@ -435,7 +435,7 @@ def test_a_domain_folder_that_leads_out_of_the_workspace_is_not_written(
     outside.mkdir()
     (home / "workspace/memory/domains").symlink_to(outside)
     stored = memory.store("Port is 1", "fact")
-    assert any("not written" in note for note in stored.notes)
+    assert any("not written" in note for note in stored.workspace.notes)
     assert list(outside.iterdir()) == []
     assert memory.brief().brief_count == 1
 
@@ -464,7 +464,7 @@ def test_fix_does_only_the_low_risk_part_after_a_checkpoint(keyword_only: Memory
     fact = memory.store(line, "fact")
     memory.store(line, "decision")
     fixed = memory.audit(fix=True)
-    assert fixed.checkpoint in [checkpoint.name for checkpoint in memory.checkpoints.all()]
+    assert fixed.checkpoint in [checkpoint.name for checkpoint in memory.workspace.checkpoints()]
     assert {advice.risk for advice in fixed.recommendations if advice.applied} == {"low"}
     assert memory.entries.get(fact.id).status == "archived"  # the older of two equal entries
     assert line in (home / "workspace/MEMORY.md").read_text()  # a person's file is theirs
@@ -580,11 +580,11 @@ def test_a_lost_database_is_noticed_and_comes_back_from_the_domain_files(
     _, notes = again.entries.render()
     assert "Deploys happen on Friday" in page.read_text()
     assert any("entries migrate" in note for note in notes)
-    done = again.entries_migrate()
+    done = again.upkeep.migrate_files()
     assert (done.stored, done.known) == (2, 0)
-    (back,) = [one for one in again.entries.listed() if one.content == "Deploys happen on Friday"]
+    (back,) = [one for one in again.entries.all() if one.content == "Deploys happen on Friday"]
     assert (back.provenance.origin, back.priority) == ("import", "high")
     assert not any("no database knows" in one.message for one in again.doctor())
     again.entries.render()
     assert page.read_text().count("Deploys happen on Friday") == 1
-    assert again.entries_migrate().stored == 0
+    assert again.upkeep.migrate_files().stored == 0

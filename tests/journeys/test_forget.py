@@ -54,7 +54,7 @@ def test_the_scene_holds_the_text_in_every_store(full: tuple[Path, str]) -> None
 def test_afterwards_no_byte_of_the_text_is_left_in_the_home(full: tuple[Path, str], by: str) -> None:
     home, entry_id = full
     with open_memory(home, session="") as memory:
-        memory.checkpoint("before")
+        memory.workspace.checkpoint("before")
         done = memory.forget(**{by: TEXT if by == "text" else entry_id}, agreed=yes, checkpoints=True)
         assert done.unfinished == done.left == done.checkpoints == ()
         assert traces(home) == []  # while the process still has everything open, too
@@ -77,20 +77,20 @@ def test_what_has_nothing_to_do_with_it_stays(full: tuple[Path, str]) -> None:
         assert "keep me" in (home / "data/versions/MEMORY/old.md").read_text()
         assert "something harmless" in (home / "data/spool/spool.jsonl").read_text()
         assert [fact.value for fact in memory.graph.history("Diary", "colour")] == ["green"]
-        assert memory.database("continuity").query("SELECT user_message FROM exchanges") == [
+        assert memory.group.database("continuity").query("SELECT user_message FROM exchanges") == [
             ("Tell me about towers",)
         ]
-        assert [m.id for m in memory.host().new_messages_since(0)[0]] == ["m2"]
+        assert [m.id for m in memory.host.state.new_messages_since(0)[0]] == ["m2"]
         (archive,) = (home / "workspace/conversations").glob("*.md")
         assert "And the weather?" in archive.read_text()
         assert memory.search("other things", corpus="reports", fast=True).hits
-        assert all(not check.problems for check in memory.db_check())
+        assert all(not check.problems for check in memory.admin.check_databases())
 
 
 def test_a_dry_run_shows_what_would_go_and_changes_nothing(full: tuple[Path, str]) -> None:
     home, _ = full
     with open_memory(home, session="") as memory:
-        memory.checkpoint("before")
+        memory.workspace.checkpoint("before")
         before = traces(home)
         preview = memory.forget(text=TEXT, dry_run=True)
         assert traces(home) == before
@@ -112,7 +112,7 @@ def test_without_consent_pages_stay_and_are_named_but_nothing_finds_their_lines(
         assert {page.path for page in done.pages} >= {"MEMORY.md", "memory/2026-02-23.md"}
         assert not any(page.removed for page in done.pages)
         assert TEXT in (home / "workspace/memory/2026-02-23.md").read_text()
-        memory.upkeep("ingest")
+        memory.upkeep.run("ingest")
         memory.index()
         assert not [
             hit for hit in memory.search("Quastenflosser tower", fast=True).hits if "uasten" in hit.text
@@ -127,10 +127,10 @@ def test_a_session_goes_with_all_it_said_and_stored(full: tuple[Path, str]) -> N
         memory.after_turn("Which day is it in Reykjavik?", "Monday.")
         done = memory.forget(session=SESSION, agreed=yes)
         assert done.removed["exchanges"] == 3 and done.removed["spooled"] == 2
-        rows = memory.database("continuity").query("SELECT user_message FROM exchanges")
+        rows = memory.group.database("continuity").query("SELECT user_message FROM exchanges")
         assert rows == [("Which day is it in Reykjavik?",)]
-        assert memory.entries.listed(status="all") == []
-        assert memory.sdk_items.history(SESSION) == []
+        assert memory.entries.all(status="all") == []
+        assert memory.workspace.sdk_items.history(SESSION) == []
         assert not list((home / "workspace/conversations").glob("*.md"))
         assert not list((home / "data/sessions").rglob("*.jsonl"))
         assert memory.after_turn(TEXT, "again").id == 0
@@ -141,22 +141,22 @@ def test_an_entity_goes_with_its_aliases_its_section_and_whatever_names_it(home:
         memory.init()
         page = home / "workspace" / "MEMORY.md"
         page.write_text("# Memory\n\n## Zebulon Quist\n\n- Phone: 0171 5550199\n\n## Bert\n\n- likes tea\n")
-        memory.fact_upsert("Zebulon Quist", "phone", "0171 5550199")
-        memory.relate("Bert", "works with", "Zebulon Quist")
-        memory.relate("Bert", "works with", "Carla")
-        memory.alias("Zeb", "Zebulon Quist")
+        memory.graph.upsert("Zebulon Quist", "phone", "0171 5550199")
+        memory.graph.relate("Bert", "works with", "Zebulon Quist")
+        memory.graph.relate("Bert", "works with", "Carla")
+        memory.graph.alias("Zeb", "Zebulon Quist")
         memory.store("Zeb prefers mornings", "person")
         memory.after_turn("I met Zebulon Quist's sister", "How nice.")
         memory.after_turn("Bert called", "When?")
-        memory.upkeep("ingest")
+        memory.upkeep.run("ingest")
         memory.index()
         done = memory.forget(entity="zeb", agreed=yes)
         assert done.removed["aliases"] == 1 and done.removed["entries"] == 1
         assert page.read_text() == "# Memory\n\n## Bert\n\n- likes tea\n"
         assert [row.relation.object for row in memory.graph.relations.every(True)] == ["Carla"]
         with pytest.raises(Refused):
-            memory.fact_upsert("Zebulon Quist", "phone", "0171 5550199")
-        memory.fact_upsert("Zebulon Quist", "car", "a new one")  # only what was forgotten stays away
+            memory.graph.upsert("Zebulon Quist", "phone", "0171 5550199")
+        memory.graph.upsert("Zebulon Quist", "car", "a new one")  # only what was forgotten stays away
         memory.forget(entity="Zebulon Quist", agreed=yes)
     assert traces(home, ("zebulon", "quist", "5550199")) == []
 
@@ -171,11 +171,11 @@ def test_small_talk_of_what_was_forgotten_may_be_said_again(memory: Memory) -> N
 
 
 def test_a_rejected_value_does_not_tell_whose_it_was(memory: Memory, home: Path) -> None:
-    memory.fact_upsert("Zebulon Quist", "phone", "0171 5550199")
+    memory.graph.upsert("Zebulon Quist", "phone", "0171 5550199")
     memory.graph.reject("Zebulon Quist", "phone", "0171 5550199", "Zebulon said so")
     memory.forget(entity="Zebulon Quist")
     with pytest.raises(Refused):
-        memory.fact_upsert("Zebulon Quist", "phone", "0171 5550199")
+        memory.graph.upsert("Zebulon Quist", "phone", "0171 5550199")
     memory.close()
     assert traces(home, ("zebulon", "quist")) == []
 
@@ -187,8 +187,8 @@ def test_what_nobody_sees_in_a_word_does_not_bring_it_back(memory: Memory, hidde
     for tell in (lambda: memory.write(again), lambda: memory.store(again, "fact")):
         with pytest.raises(Refused, match="asked to forget"):
             tell()
-    assert memory.host().store_message("m", "c@g", again, "2026-02-23T11:00:00Z")
-    assert memory.host().history("c@g")[0].content == "[forgotten]"
+    assert memory.host.state.store_message("m", "c@g", again, "2026-02-23T11:00:00Z")
+    assert memory.host.state.history("c@g")[0].content == "[forgotten]"
 
 
 def test_a_source_that_tells_is_refused_and_forgotten(memory: Memory, home: Path, tmp_path: Path) -> None:
@@ -215,10 +215,10 @@ def test_files_that_only_their_owner_may_change_are_named(memory: Memory, home: 
 
 
 def test_a_registered_name_goes_with_it(memory: Memory, home: Path) -> None:
-    memory.host().register_group("x@chat", "Zebulon Quist", "family", "@Andy")
+    memory.host.state.register_group("x@chat", "Zebulon Quist", "family", "@Andy")
     with open_memory(home, group="family") as family:
         family.forget(text="Zebulon Quist", agreed=yes)
-    assert memory.host().groups["x@chat"].name == "family"
+    assert memory.host.state.groups["x@chat"].name == "family"
     memory.close()
     assert traces(home, ("zebulon", "quist")) == []
 
@@ -231,18 +231,18 @@ def test_no_way_in_brings_it_back(full: tuple[Path, str], tmp_path: Path) -> Non
             lambda: memory.store(f"By the way, {TEXT.lower()}!", "fact"),
             lambda: memory.store("Something else", "fact", reason=TEXT),
             lambda: memory.write(f"note: {TEXT}"),
-            lambda: memory.fact_upsert("Diary", "note", TEXT),
-            lambda: memory.relate("Diary", "says", TEXT),
-            lambda: memory.alias(TEXT, "Diary"),
+            lambda: memory.graph.upsert("Diary", "note", TEXT),
+            lambda: memory.graph.relate("Diary", "says", TEXT),
+            lambda: memory.graph.alias(TEXT, "Diary"),
         ):
             with pytest.raises(Refused, match="asked to forget"):
                 tell()
         said = memory.after_turn(f"I repeat: {TEXT}", "Yes.")
         assert (said.id, said.new) == (0, False) and "forget" in said.notes[0].reason
-        memory.note("prompt", TEXT)
-        memory.note("answer", "noted")
-        assert memory.drain() == 1
-        memory.archive(str(_transcript(tmp_path)))
+        memory.conversations.note("prompt", TEXT)
+        memory.conversations.note("answer", "noted")
+        assert memory.conversations.drain() == 1
+        memory.conversations.archive(str(_transcript(tmp_path)))
         _put_back_into_files(memory, home, tmp_path)
     left = {trace.split(":")[0] for trace in traces(home)}
     assert left <= {
@@ -271,12 +271,12 @@ def _put_back_into_files(memory: Memory, home: Path, folder: Path) -> None:
     assert memory.graph.import_file(rows).facts == 0
     export = folder / "mem0.json"
     export.write_text(json.dumps([{"id": "1", "memory": TEXT}]))
-    assert memory.import_export("mem0", export).stored == 0
-    assert memory.entries_migrate().stored >= 0
+    assert memory.upkeep.import_export("mem0", export).stored == 0
+    assert memory.upkeep.migrate_files().stored >= 0
     memory.entries.render()
-    runs = {run.name: run.error for run in memory.upkeep()}
+    runs = {run.name: run.error for run in memory.upkeep.run()}
     assert not any(runs.values())
-    memory.review()
+    memory.upkeep.review()
     memory.index()
     assert all("uastenflosser" not in hit.text for hit in memory.search("Quastenflosser", fast=True).hits)
 
@@ -286,7 +286,7 @@ def test_a_line_that_was_never_read_is_not_read_later(memory: Memory, home: Path
     (home / "workspace/memory/2026-02-22.md").write_text(
         "- [fact|i=0.9] Zebulon's phone number is 0171 5550199\n- Carla's phone number is 0172 1\n"
     )
-    memory.upkeep("ingest")
+    memory.upkeep.run("ingest")
     assert {fact.entity for fact in memory.graph.top()} == {"Carla"}
 
 
@@ -300,20 +300,20 @@ def test_a_damaged_graph_stops_neither_entries_nor_exchanges(memory: Memory, hom
 def test_what_was_forgotten_may_be_allowed_again(full: tuple[Path, str]) -> None:
     with open_memory(full[0], session="later") as memory:
         memory.forget(text=TEXT, agreed=yes)
-        assert memory.forget_allow(TEXT) == 1
-        assert memory.forget_allow(TEXT) == 0
+        assert memory.admin.allow_forgotten(TEXT) == 1
+        assert memory.admin.allow_forgotten(TEXT) == 0
         assert memory.store(TEXT, "fact").stored
 
 
 def test_forgetting_brings_no_older_wording_back(memory: Memory) -> None:
     first = memory.store("The office is in Oslo", "fact").id
     second = memory.store("The office is in Bergen, Kaigaten 7", "fact", supersedes=first).id
-    memory.fact_upsert("Office", "street", "Karl Johan")
-    memory.fact_upsert("Office", "street", "Kaigaten 7")
+    memory.graph.upsert("Office", "street", "Karl Johan")
+    memory.graph.upsert("Office", "street", "Kaigaten 7")
     memory.forget(text="Kaigaten 7")
-    assert memory.entries.listed() == []
+    assert memory.entries.all() == []
     assert memory.entries.get(first).status == "superseded"
-    assert not memory.graph_search("Which street is the office in?").hits
+    assert not memory.graph.search("Which street is the office in?").hits
     with pytest.raises(NotFound):
         memory.entries.get(second)
 
@@ -322,7 +322,7 @@ def test_an_id_takes_the_wordings_it_replaced_along(memory: Memory) -> None:
     first = memory.store("The office is in Oslo", "fact").id
     second = memory.store("The office is in Bergen", "fact", supersedes=first).id
     assert memory.forget(id=second).removed["entries"] == 2
-    assert memory.entries.listed(status="all") == []
+    assert memory.entries.all(status="all") == []
     with pytest.raises(NotFound):
         memory.forget(id=second)
 
@@ -333,7 +333,7 @@ def test_the_audit_log_stays_whole_records_it_and_never_held_the_text(full: tupl
     assert not any(word in log.read_text().lower() for word in WORDS)
     with open_memory(home, session="") as memory:
         memory.forget(text=TEXT, agreed=yes)
-        verdict = memory.audit_verify()
+        verdict = memory.entries.verify()
     assert verdict.ok, verdict.problems
     last = json.loads(log.read_text().splitlines()[-1])
     assert last["event"] == "forget" and last["by"] == "text" and last["removed"]["entries"] == 3
@@ -344,12 +344,12 @@ def test_checkpoints_are_named_and_kept_unless_asked_and_a_restore_cannot_revive
 ) -> None:
     home, _ = full
     with open_memory(home, session="") as memory:
-        memory.checkpoint("old")
+        memory.workspace.checkpoint("old")
         done = memory.forget(text=TEXT, agreed=yes)
         assert done.checkpoints == ("old",) and "checkpoints" not in done.removed
-        memory.checkpoint_restore("old")
-        assert memory.forgets(TEXT)
-        assert "uastenflosser" not in str(memory.entries.listed(status="all"))
+        memory.workspace.restore_checkpoint("old")
+        assert memory.admin.is_forgotten(TEXT)
+        assert "uastenflosser" not in str(memory.entries.all(status="all"))
         again = memory.forget(text=TEXT, agreed=yes, checkpoints=True)
         assert again.removed["entries"] == 0 and again.removed["checkpoints"] == 1
         assert {page.path for page in again.pages} >= {"MEMORY.md"}
@@ -365,8 +365,8 @@ def test_another_group_keeps_what_it_knows(full: tuple[Path, str]) -> None:
     with open_memory(home, session="") as memory:
         memory.forget(text=TEXT, agreed=yes)
     with open_memory(home, group="family") as other:
-        assert [entry.content for entry in other.entries.listed()] == [TEXT]
-        assert not other.forgets(TEXT)
+        assert [entry.content for entry in other.entries.all()] == [TEXT]
+        assert not other.admin.is_forgotten(TEXT)
         assert other.forget(text=TEXT, agreed=yes).removed["entries"] == 1
     assert traces(home) == []
 
@@ -409,12 +409,11 @@ def test_a_reader_that_holds_an_old_state_makes_it_say_so(
 
 
 def _forget_within(memory: Memory, wait_ms: int):
-    from msgspec.structs import replace
-
     from nanoclaw_memory.upkeep.forget import Asked, Forgetting
+    from nanoclaw_memory.upkeep.forget_stores import ForgetTargets
 
-    premises = replace(memory._premises(), wait_ms=wait_ms)
-    return Forgetting(premises, Asked(text=TEXT)).carry_out(yes, checkpoints=False)
+    targets = ForgetTargets(memory.group, wait_ms=wait_ms)
+    return Forgetting(targets, Asked(text=TEXT)).carry_out(yes, checkpoints=False)
 
 
 @pytest.mark.parametrize(("by", "stride"), [("text", 1), ("id", 4), ("session", 4), ("entity", 4)])
@@ -442,7 +441,7 @@ def test_a_restore_killed_at_any_step_revives_nothing_that_was_forgotten_since(
 ) -> None:
     home, _ = full
     with open_memory(home, session="") as memory:
-        memory.checkpoint("old")
+        memory.workspace.checkpoint("old")
         memory.forget(text=TEXT, agreed=yes)
     assert not [one for one in traces(home) if "/checkpoints/" not in one]
     script = Path(__file__).with_name("dying_restore.py")

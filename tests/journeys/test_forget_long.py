@@ -37,15 +37,15 @@ def furnish(memory: Memory, home: Path, documents: Path) -> None:
     memory.after_turn(f"No, that is wrong. You should never forget: {LONG}", f"I will not forget: {LONG}")
     memory.after_turn(LONG, "Noted.", [ToolCall("Write", LONG, LONG)])
     memory.report_tools([ToolCall("Write", LONG, LONG)] * 4)
-    memory.tasks.add("Tell a story", "once", "2026-02-23T11:59:59Z")
-    memory.tasks.run_due(lambda task, session: LONG)
+    memory.host.tasks.add("Tell a story", "once", "2026-02-23T11:59:59Z")
+    memory.host.tasks.run_due(lambda task, session: LONG)
     transcript = documents / "talk.jsonl"
     documents.mkdir(parents=True)
     turns = [("user", LONG), ("assistant", "I see."), ("user", "And the weather?"), ("assistant", "Fine.")]
     lines = [json.dumps({"role": role, "content": text, "session_id": SESSION}) for role, text in turns]
     transcript.write_text("\n".join(lines))
-    memory.archive(str(transcript))
-    memory.refresh_active_context()
+    memory.conversations.archive(str(transcript))
+    memory.workspace.refresh_active_context()
     memory.write(f"{LONG[:3_900]}", "decision", 0.9)
     (home / "workspace/memory/2026-02-22.md").write_text(
         f"- [decision|i=0.9] {LONG}\n- Bert lives in Bergen\n"
@@ -53,12 +53,12 @@ def furnish(memory: Memory, home: Path, documents: Path) -> None:
     (home / "workspace/memory/notes").mkdir()
     (home / "workspace/memory/notes/page.md").write_text(f"# Towers\n\n{LONG}\n\nAnd other things.\n")
     (documents / "report.md").write_text(f"# Report\n\nIt says: {LONG}\n\nAnd other things.\n")
-    memory.corpora.add("reports", [documents / "report.md"])
-    memory.telemetry.record("strange", error=LONG[:500])
-    memory.sdk_items.extend(SESSION, [{"role": "user", "content": f"{LONG[:700]}…"}])
-    memory.sdk_items.put(("titles",), "t", {"title": f"About: {LONG[:80]}"})
-    memory.upkeep()
-    memory.refresh_active_context()
+    memory.admin.corpora.add("reports", [documents / "report.md"])
+    memory.group.telemetry.record("strange", error=LONG[:500])
+    memory.workspace.sdk_items.extend(SESSION, [{"role": "user", "content": f"{LONG[:700]}…"}])
+    memory.workspace.sdk_items.put(("titles",), "t", {"title": f"About: {LONG[:80]}"})
+    memory.upkeep.run()
+    memory.workspace.refresh_active_context()
     memory.index()
 
 
@@ -74,12 +74,12 @@ def test_no_copy_that_was_cut_off_is_left(full: Path) -> None:
     held = {trace.split(":")[0].split("/")[-1] for trace in traces(full, WORDS)}
     assert {"facts.db", "continuity.db", "sdk.db", "messages.db", "reports.db", "index.db"} <= held
     with open_memory(full, session="later") as memory:
-        memory.checkpoint("before")
+        memory.workspace.checkpoint("before")
         done = memory.forget(text=LONG, agreed=yes, checkpoints=True)
         assert done.left == done.checkpoints == ()
         assert traces(full, WORDS) == []  # while everything is open, too
         assert "Bert lives in Bergen" in (full / "workspace/memory/2026-02-22.md").read_text()
-        assert memory.session(SESSION)[0].user_message == "Which way do they look?"
+        assert memory.conversations.session(SESSION)[0].user_message == "Which way do they look?"
     assert traces(full, WORDS) == []
 
 
@@ -94,15 +94,15 @@ def test_without_consent_no_chunk_of_it_is_found(full: Path) -> None:
 
 def test_a_restore_brings_no_cut_copy_back_into_the_tables(full: Path) -> None:
     with open_memory(full, session="later") as memory:
-        memory.checkpoint("old")
+        memory.workspace.checkpoint("old")
         memory.forget(text=LONG, agreed=yes)
-        memory.checkpoint_restore("old")
+        memory.workspace.restore_checkpoint("old")
         for name in ("facts", "entries", "continuity", "sdk"):
             assert not any(word in str(_everything(memory, name)).lower() for word in WORDS), name
 
 
 def _everything(memory: Memory, name: str) -> list[object]:
-    db = memory.database(name)
+    db = memory.group.database(name)
     tables = db.query("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE '%fts%'")
     return [db.query(f"SELECT * FROM {table}") for (table,) in tables]
 

@@ -99,7 +99,9 @@ def test_every_exchange_is_in_its_groups_memory_exactly_once(survivor: Path) -> 
         messages, _ = host.new_messages_since(0, limit=1_000_000)
     for folder, (jid, _) in GROUPS.items():
         with Memory.open(survivor, Scope(folder)) as memory:
-            rows = memory.database("continuity").query("SELECT agent_response FROM exchanges ORDER BY id")
+            rows = memory.group.database("continuity").query(
+                "SELECT agent_response FROM exchanges ORDER BY id"
+            )
         replies = [m.content for m in messages if m.is_bot_message and m.chat_jid == jid]
         assert [text for (text,) in rows] == replies
 

@@ -87,12 +87,12 @@ def digest(folder: Path) -> dict[str, str]:
 
 
 def stored(memory: Memory) -> list[tuple[str, str, str, str]]:
-    found = memory.entries.listed(status="all", limit=10_000)
+    found = memory.entries.all(status="all", limit=10_000)
     return sorted((one.id, one.type, one.content, one.status) for one in found)
 
 
 def contents(memory: Memory, status: str = "active") -> set[str]:
-    return {one.content for one in memory.entries.listed(status=status, limit=1_000)}
+    return {one.content for one in memory.entries.all(status=status, limit=1_000)}
 
 
 # ---- migrate ----
@@ -100,9 +100,9 @@ def contents(memory: Memory, status: str = "active") -> set[str]:
 
 def test_migrating_stores_typed_entries_with_the_line_they_stand_on(plain: Memory, home: Path) -> None:
     (home / "workspace/MEMORY.md").write_text(MEMORY)
-    done = plain.entries_migrate()
+    done = plain.upkeep.migrate_files()
     assert (done.stored, done.known, done.held) == (6, 0, 1)
-    entry = next(one for one in plain.entries.listed() if one.content == "Lives in Oslo with two cats")
+    entry = next(one for one in plain.entries.all() if one.content == "Lives in Oslo with two cats")
     assert entry.type == "person" and entry.provenance.source == "MEMORY.md:7"
     assert done.unplaced[0] == "MEMORY.md:3: neither its heading nor its wording tells a type"
     assert [one.partition(":")[0] for one in done.unplaced[1:]] == [
@@ -114,15 +114,15 @@ def test_migrating_stores_typed_entries_with_the_line_they_stand_on(plain: Memor
 
 def test_migrating_masks_credentials_and_holds_what_is_suspicious(plain: Memory, home: Path) -> None:
     (home / "workspace/MEMORY.md").write_text(MEMORY)
-    plain.entries_migrate()
+    plain.upkeep.migrate_files()
     assert "sk-proj" not in str(contents(plain, "all"))
     (held,) = contents(plain, "held")
     assert held.startswith("Ignore all previous") and "Ignore all previous" not in plain.brief().text
 
 
 def test_a_fresh_home_holds_nothing_to_migrate(plain: Memory) -> None:
-    plain.project_new("payment-api")
-    done = plain.entries_migrate()
+    plain.workspace.new_project("payment-api")
+    done = plain.upkeep.migrate_files()
     assert (done.stored, done.known) == (0, 0)
 
 
@@ -130,9 +130,9 @@ def test_migrating_never_changes_a_file_and_a_dry_run_stores_nothing(plain: Memo
     (home / "workspace/MEMORY.md").write_text(MEMORY)
     plain.write("Chose Rust for the parser", "decision", 0.9)
     before = digest(home / "workspace")
-    preview = plain.entries_migrate(dry_run=True)
+    preview = plain.upkeep.migrate_files(dry_run=True)
     assert stored(plain) == [] and digest(home / "workspace") == before
-    done = plain.entries_migrate()
+    done = plain.upkeep.migrate_files()
     assert (preview.stored, preview.types) == (done.stored, done.types)
     after = digest(home / "workspace")
     assert {name: after[name] for name in before} == before
@@ -141,9 +141,9 @@ def test_migrating_never_changes_a_file_and_a_dry_run_stores_nothing(plain: Memo
 
 def test_migrating_again_adds_nothing_and_changes_nothing(plain: Memory, home: Path) -> None:
     (home / "workspace/MEMORY.md").write_text(MEMORY)
-    plain.entries_migrate()
+    plain.upkeep.migrate_files()
     first, log = stored(plain), (home / "logs/audit.jsonl").read_bytes()
-    again = plain.entries_migrate()
+    again = plain.upkeep.migrate_files()
     assert (again.stored, again.held) == (0, 0) and again.known == 6
     assert stored(plain) == first
     assert (home / "logs/audit.jsonl").read_bytes() == log
@@ -161,31 +161,31 @@ def test_what_was_superseded_archived_deleted_or_purged_since_does_not_come_back
         "The ship is red",
     ]
     (home / "workspace/MEMORY.md").write_text("## Facts\n\n" + "".join(f"- {line}\n" for line in lines))
-    plain.entries_migrate()
-    ids = {one.content: one.id for one in plain.entries.listed()}
+    plain.upkeep.migrate_files()
+    ids = {one.content: one.id for one in plain.entries.all()}
     plain.store("The office is in Bergen", "fact", supersedes=ids[lines[0]])
     plain.store("The ship is green", "fact", supersedes=ids[lines[3]])
     plain.entries.archive(ids[lines[1]])
     plain.delete(ids[lines[2]])
     clock.moment += timedelta(days=200)
     assert care.purge(plain.entries) == 2
-    assert plain.entries_migrate().stored == 0
+    assert plain.upkeep.migrate_files().stored == 0
     assert contents(plain) == {"The office is in Bergen", "The ship is green"}
 
 
 def test_what_was_rejected_in_review_does_not_come_back(plain: Memory, home: Path) -> None:
     (home / "workspace/MEMORY.md").write_text(MEMORY)
-    plain.entries_migrate()
-    (proposal,) = plain.review()
-    plain.review_decide(proposal.id, accept=False)
-    again = plain.entries_migrate()
-    assert (again.stored, again.held) == (0, 0) and plain.review() == []
+    plain.upkeep.migrate_files()
+    (proposal,) = plain.upkeep.review()
+    plain.upkeep.decide(proposal.id, accept=False)
+    again = plain.upkeep.migrate_files()
+    assert (again.stored, again.held) == (0, 0) and plain.upkeep.review() == []
 
 
 def test_a_file_that_cannot_be_read_is_said_and_the_others_come_in(plain: Memory, home: Path) -> None:
     (home / "workspace/memory/bad.md").write_bytes(b"- caf\xe9 is here\n")
     (home / "workspace/MEMORY.md").write_text("## Facts\n\n- The office is in Oslo\n")
-    done = plain.entries_migrate()
+    done = plain.upkeep.migrate_files()
     assert done.stored == 1
     assert [one for one in done.unplaced if "bad.md" in one and "UTF-8" in one]
 
@@ -207,9 +207,9 @@ def test_migrating_twice_is_migrating_once(
         memory.init()
         page = "".join(f"- {line}\n" for line in lines)
         (home / "workspace/MEMORY.md").write_text(f"## Facts\n\n{page}")
-        memory.entries_migrate()
+        memory.upkeep.migrate_files()
         once = stored(memory)
-        assert memory.entries_migrate().stored == 0
+        assert memory.upkeep.migrate_files().stored == 0
         assert stored(memory) == once
 
 
@@ -217,8 +217,8 @@ def test_migrating_twice_is_migrating_once(
 
 
 def test_every_format_comes_in_with_origin_and_source(plain: Memory, exports: dict[str, Path]) -> None:
-    done = {kind: plain.import_export(kind, path) for kind, path in exports.items()}
-    entries = plain.entries.listed(limit=100)
+    done = {kind: plain.upkeep.import_export(kind, path) for kind, path in exports.items()}
+    entries = plain.entries.all(limit=100)
     assert {one.content: (one.type, one.provenance.source) for one in entries} == {
         "Answer in Norwegian when asked in Norwegian.": ("correction", "answers.md:4"),
         "Run make lint before every commit": ("instruction", "MEMORY.md:3"),
@@ -231,16 +231,19 @@ def test_every_format_comes_in_with_origin_and_source(plain: Memory, exports: di
 
 
 def test_conversations_land_in_the_archive_and_are_found(plain: Memory, exports: dict[str, Path]) -> None:
-    plain.import_export("claude", exports["claude"])
-    plain.import_export("chatgpt", exports["chatgpt"])
-    assert {one.session_id for one in plain.archives()} == {"import-claude-c-1", "import-chatgpt-g-1"}
+    plain.upkeep.import_export("claude", exports["claude"])
+    plain.upkeep.import_export("chatgpt", exports["chatgpt"])
+    assert {one.session_id for one in plain.conversations.archives()} == {
+        "import-claude-c-1",
+        "import-chatgpt-g-1",
+    }
     hit = plain.search("Zanzibar ferry", fast=True).hits[0]
     assert hit.path.startswith("conversations/2026-01-05-ferry") and "Zanzibar ferry" in hit.text
 
 
 def test_relations_land_in_the_graph_with_their_source(plain: Memory, exports: dict[str, Path]) -> None:
-    plain.import_export("basic-memory", exports["basic-memory"])
-    assert plain.graph_search("Where does the Ferry start?").hits
+    plain.upkeep.import_export("basic-memory", exports["basic-memory"])
+    assert plain.graph.search("Where does the Ferry start?").hits
     (row,) = plain.graph.relations.every(True)
     assert (row.subject, row.slot, row.object) == ("ferry", "starts in", "bergen")
     assert row.relation.source == "import Ferry.md:4"
@@ -251,9 +254,9 @@ def test_importing_twice_is_importing_once_and_touches_no_export(
     plain: Memory, exports: dict[str, Path], home: Path, kind: str
 ) -> None:
     before = digest(exports[kind])
-    preview = plain.import_export(kind, exports[kind], dry_run=True)
-    assert stored(plain) == [] and plain.archives() == []
-    first = plain.import_export(kind, exports[kind])
+    preview = plain.upkeep.import_export(kind, exports[kind], dry_run=True)
+    assert stored(plain) == [] and plain.conversations.archives() == []
+    first = plain.upkeep.import_export(kind, exports[kind])
     assert (preview.stored, preview.relations, preview.conversations) == (
         first.stored,
         first.relations,
@@ -262,20 +265,20 @@ def test_importing_twice_is_importing_once_and_touches_no_export(
     assert first.stored + first.relations + first.conversations > 0
     once, files = stored(plain), digest(home / "workspace")
     for dry_run in (True, False):
-        again = plain.import_export(kind, exports[kind], dry_run=dry_run)
+        again = plain.upkeep.import_export(kind, exports[kind], dry_run=dry_run)
         assert (again.stored, again.relations, again.conversations) == (0, 0, 0)
     assert stored(plain) == once and digest(home / "workspace") == files
     assert digest(exports[kind]) == before
 
 
 def test_a_conversation_that_grew_gains_only_what_is_new(plain: Memory, exports: dict[str, Path]) -> None:
-    plain.import_export("claude", exports["claude"])
+    plain.upkeep.import_export("claude", exports["claude"])
     path = exports["claude"] / "conversations.json"
     chats = json.loads(path.read_text())
     chats[0]["chat_messages"].append({"sender": "human", "text": "And the next one?"})
     path.write_text(json.dumps(chats))
-    assert plain.import_export("claude", exports["claude"]).conversations == 1
-    assert [one.turns for one in plain.archives()] == [2, 1]
+    assert plain.upkeep.import_export("claude", exports["claude"]).conversations == 1
+    assert [one.turns for one in plain.conversations.archives()] == [2, 1]
 
 
 def test_poison_in_an_export_is_held_and_marked_and_cannot_replace_what_the_owner_stored(
@@ -290,13 +293,13 @@ def test_poison_in_an_export_is_held_and_marked_and_cannot_replace_what_the_owne
     ]
     path = tmp_path / "m.json"
     path.write_text(json.dumps(rows))
-    done = plain.import_export("mem0", path)
+    done = plain.upkeep.import_export("mem0", path)
     assert (done.held, done.known) == (1, 1)
     assert len(done.unplaced) == 2
-    owner = next(one for one in plain.entries.listed() if "English" in one.content)
+    owner = next(one for one in plain.entries.all() if "English" in one.content)
     assert owner.provenance.origin == "owner" and owner.content == "Always reply in English please"
     assert "curl" not in plain.brief().text
-    (held,) = plain.entries.listed(status="held")
+    (held,) = plain.entries.all(status="held")
     assert held.provenance.origin == "import" and held.suspicions
 
 
@@ -305,17 +308,17 @@ def test_a_broken_export_brings_nothing_in(plain: Memory, exports: dict[str, Pat
     chats = json.loads(path.read_text())
     path.write_text(json.dumps([*chats, {"uuid": "c-2", "chat_messages": [{"text": "nobody said it"}]}]))
     with pytest.raises(FileProblem, match="claude export"):
-        plain.import_export("claude", exports["claude"])
-    assert plain.archives() == [] and not (home / "workspace/conversations").exists()
+        plain.upkeep.import_export("claude", exports["claude"])
+    assert plain.conversations.archives() == [] and not (home / "workspace/conversations").exists()
 
 
 def test_an_import_is_one_line_in_the_audit_log_and_the_chain_holds(
     plain: Memory, exports: dict[str, Path], home: Path
 ) -> None:
-    plain.import_export("basic-memory", exports["basic-memory"])
+    plain.upkeep.import_export("basic-memory", exports["basic-memory"])
     last = json.loads((home / "logs/audit.jsonl").read_text().splitlines()[-1])
     assert last["event"] == "import" and last["counts"] == {"entries": 1, "relations": 1, "conversations": 0}
-    assert plain.audit_verify().ok
+    assert plain.entries.verify().ok
 
 
 def test_a_shared_scope_imports_and_migrates_nothing(
@@ -323,9 +326,9 @@ def test_a_shared_scope_imports_and_migrates_nothing(
 ) -> None:
     shared = open_memory(private=False)
     with pytest.raises(PathRefused):
-        shared.import_export("mem0", exports["mem0"])
+        shared.upkeep.import_export("mem0", exports["mem0"])
     with pytest.raises(PathRefused):
-        shared.entries_migrate()
+        shared.upkeep.migrate_files()
 
 
 def test_the_command_tells_what_came_in_and_refuses_with_exit_code_two(

@@ -61,7 +61,7 @@ def notes(folder: Path, count: int = 150) -> None:
 @pytest.fixture
 def indexed(memory: Memory) -> Memory:
     """A memory too large to be embedded on the way to an answer, indexed by the old model."""
-    memory.embedder = Chain((OLD,))
+    memory.group.resources.embedder = Chain((OLD,))
     notes(memory.home.workspace("main"))
     memory.index()
     return memory
@@ -78,7 +78,7 @@ def by_meaning(memory: Memory) -> tuple[set[str], str]:
 
 def test_the_old_model_answers_until_the_new_one_is_complete_and_then_goes(indexed: Memory):
     new = Limited(WordHashEmbedder(32, "new"), left=64)
-    indexed.embedder = Chain((new,), former=lambda one: OLD if one == OLD.identity else None)
+    indexed.group.resources.embedder = Chain((new,), former=lambda one: OLD if one == OLD.identity else None)
     before, said = by_meaning(indexed)
     assert "memory/n077.md" in before
     assert "fake/new@32" in said and "fake/old@64 answers" in said
@@ -93,12 +93,12 @@ def test_the_old_model_answers_until_the_new_one_is_complete_and_then_goes(index
     assert "memory/n077.md" in by_meaning(indexed)[0]
     assert by_meaning(indexed)[1] == ""
     assert new.asked
-    assert list(indexed._search.index.chunks.identities()) == ["fake/new@32"]
+    assert list(indexed.group.retrieval.index.chunks.identities()) == ["fake/new@32"]
 
 
 def test_when_the_old_model_cannot_be_asked_any_more_words_answer_and_it_is_said(indexed: Memory):
     new = Limited(WordHashEmbedder(32, "new"), left=64)
-    indexed.embedder = Chain((new,))
+    indexed.group.resources.embedder = Chain((new,))
     indexed.index()
     found, said = by_meaning(indexed)
     assert found == set()  # half of the new vectors would hide the other half
@@ -152,7 +152,7 @@ def test_another_chunk_size_leaves_the_old_chunks_until_the_new_ones_have_vector
     before, chunks = by_meaning(indexed)[0], indexed.index().chunks
     other = open_memory(memory__chunkSize="40", memory__chunkOverlap="10")
     embedder = Limited(OLD, left=128)
-    other.embedder = Chain((embedder,))
+    other.group.resources.embedder = Chain((embedder,))
     assert "cut anew" in by_meaning(other)[1]
     interrupted = other.index()
     assert interrupted.chunks == chunks
@@ -244,7 +244,7 @@ def test_vectors_of_texts_that_are_gone_are_dropped_even_when_the_fallback_does_
     (memory.home.workspace("main") / "memory" / "n005.md").write_text("# Changed\n", encoding="utf-8")
     assert any("text-embedding-3-small" in line for line in memory.index().degraded)
     orphans = "SELECT count(*) FROM vectors WHERE fingerprint NOT IN (SELECT fingerprint FROM chunks)"
-    assert memory.database("index").query(orphans) == [(0,)]
+    assert memory.group.database("index").query(orphans) == [(0,)]
 
 
 def test_an_outage_while_model_and_chunk_size_change_wastes_nothing(
@@ -252,13 +252,13 @@ def test_an_outage_while_model_and_chunk_size_change_wastes_nothing(
 ):
     new = Limited(WordHashEmbedder(32, "new"), left=200)
     other = open_memory(memory__chunkSize="40", memory__chunkOverlap="10")
-    other.embedder = Chain((new,), former=lambda one: OLD)
+    other.group.resources.embedder = Chain((new,), former=lambda one: OLD)
     before = by_meaning(other)[0]
     first = other.index()
     assert by_meaning(other)[0] == before
     new.left = 10_000
     second = other.index()
-    made = other.database("index").query("SELECT count(*) FROM vectors")[0][0]
+    made = other.group.database("index").query("SELECT count(*) FROM vectors")[0][0]
     assert first.embedded + second.embedded == made  # each text of the new chunks once, no old one
     assert by_meaning(other)[1] == ""
 
@@ -284,7 +284,7 @@ def deaths(indexer: subprocess.Popen[str]) -> int:
 
 def content(memory: Memory) -> dict[str, object]:
     """Everything an index holds, without ids."""
-    database = memory.database("index")
+    database = memory.group.database("index")
     tables = {
         "chunks": "SELECT f.path, c.position, c.start_line, c.end_line, c.text, c.fingerprint, f.chunking"
         " FROM chunks c JOIN files f ON f.id = c.file_id ORDER BY 1, 2",
@@ -321,7 +321,7 @@ def test_an_indexer_killed_at_random_ends_with_what_an_undisturbed_one_has(homes
         with opened(disturbed, model, chunk_size) as memory:
             assert content(memory) == expected
             assert expected["ghosts"] == []
-            assert [problem for one in memory.db_check() for problem in one.problems] == []
+            assert [problem for one in memory.admin.check_databases() for problem in one.problems] == []
 
 
 def test_two_indexers_at_once_end_with_what_one_has(homes: tuple[Path, Path]):
@@ -333,6 +333,6 @@ def test_two_indexers_at_once_end_with_what_one_has(homes: tuple[Path, Path]):
         deaths(one)
     with opened(disturbed, "one", "400") as memory:
         assert content(memory) == expected
-        chunks, newest = memory.database("index").query("SELECT count(*), max(id) FROM chunks")[0]
+        chunks, newest = memory.group.database("index").query("SELECT count(*), max(id) FROM chunks")[0]
         assert newest == chunks  # nobody took a file that the other had taken
-        assert [problem for one in memory.db_check() for problem in one.problems] == []
+        assert [problem for one in memory.admin.check_databases() for problem in one.problems] == []

@@ -19,7 +19,7 @@ from nanoclaw_memory.providers.embedder import Chain, Identity
 @pytest.fixture
 def notes(memory: Memory) -> Memory:
     """A memory with some notes and a deterministic embedder."""
-    memory.embedder = Chain((WordHashEmbedder(),))
+    memory.group.resources.embedder = Chain((WordHashEmbedder(),))
     write(
         memory,
         "MEMORY.md",
@@ -101,7 +101,7 @@ def test_a_speakers_name_does_not_drown_what_is_asked_and_a_service_is_asked_onc
     notes: Memory, provider: str, times: int
 ):
     embedder = Asked(provider=provider)
-    notes.embedder = Chain((embedder,))
+    notes.group.resources.embedder = Chain((embedder,))
     talk = "".join(f"**Ada**: Ada and Ada again, said Ada {number}\n" for number in range(30))
     write(notes, "conversations/2026-01-05-talk.md", f"# Talk\n\n{talk}**Bob**: We bake sourdough bread\n")
     notes.index()
@@ -211,8 +211,8 @@ def test_explain_shows_every_component(notes: Memory):
 def test_other_names_of_an_entity_are_looked_for(notes: Memory):
     write(notes, "memory/project-db.md", "# Storage\n\nThe Blackbird cluster is upgraded on Fridays.\n")
     assert notes.search("Nightjar?", fast=True).hits == ()
-    notes.fact_upsert("Nightjar", "kind", "database cluster")
-    notes.alias("Blackbird", "Nightjar")
+    notes.graph.upsert("Nightjar", "kind", "database cluster")
+    notes.graph.alias("Blackbird", "Nightjar")
     assert paths(notes.search("Nightjar?", fast=True)) == ["memory/project-db.md"]
 
 
@@ -266,7 +266,7 @@ def test_deleted_and_renamed_files_leave_no_ghosts(notes: Memory):
     assert [hit.path for hit in found] == ["memory/tools-y.md"]
     (workspace / "memory/tools-y.md").unlink()
     assert not any("quokka" in hit.text for hit in notes.search("quokka").hits)
-    assert not notes.database("index").query("SELECT 1 FROM chunks_fts WHERE chunks_fts MATCH 'quokka'")
+    assert not notes.group.database("index").query("SELECT 1 FROM chunks_fts WHERE chunks_fts MATCH 'quokka'")
 
 
 def test_identical_text_is_embedded_once_and_survives_a_rebuild(notes: Memory):
@@ -286,26 +286,26 @@ def test_an_unchanged_file_is_not_read_again(notes: Memory):
 
 def test_a_touched_file_with_the_same_content_keeps_its_chunks(notes: Memory):
     notes.index()
-    before = notes.database("index").query("SELECT max(id) FROM chunks")
+    before = notes.group.database("index").query("SELECT max(id) FROM chunks")
     os.utime(notes.home.workspace("main") / "MEMORY.md", (1, 1))
     notes.index()
-    assert notes.database("index").query("SELECT max(id) FROM chunks") == before
+    assert notes.group.database("index").query("SELECT max(id) FROM chunks") == before
 
 
 def test_another_chunk_size_cuts_all_files_anew(notes: Memory, open_memory: Callable[..., Memory]):
     write(notes, "memory/long.md", "# Long\n\n" + "\n".join(f"line {n} of a long file" for n in range(200)))
     before = notes.index().chunks
     other = open_memory(memory__chunkSize="100", memory__chunkOverlap="20")
-    other.embedder = Chain((WordHashEmbedder(),))
+    other.group.resources.embedder = Chain((WordHashEmbedder(),))
     assert other.index().chunks > before
 
 
 def test_another_model_embeds_anew_and_never_mixes(notes: Memory):
     notes.index()
-    notes.embedder = Chain((WordHashEmbedder(dimensions=32, model="other"),))
+    notes.group.resources.embedder = Chain((WordHashEmbedder(dimensions=32, model="other"),))
     done = notes.index()
     assert done.embedded == done.chunks
-    assert list(notes._search.index.chunks.identities()) == ["fake/other@32"]
+    assert list(notes.group.retrieval.index.chunks.identities()) == ["fake/other@32"]
 
 
 def test_vectors_of_another_model_are_not_used_and_it_is_said(notes: Memory):
@@ -314,7 +314,7 @@ def test_vectors_of_another_model_are_not_used_and_it_is_said(notes: Memory):
             notes, f"memory/n{number}.md", f"# N{number}\n\nA note about subject {number} and nothing else.\n"
         )
     notes.index()
-    notes.embedder = Chain((WordHashEmbedder(dimensions=32, model="other"),))
+    notes.group.resources.embedder = Chain((WordHashEmbedder(dimensions=32, model="other"),))
     found = notes.search("Keystone port")
     assert found.hits[0].path == "MEMORY.md"
     assert any("nanoclaw-memory index" in line for line in found.degraded)
@@ -368,7 +368,7 @@ def test_a_shared_scope_finds_only_shared_files(notes: Memory, open_memory: Call
         write(notes, f"memory/private-{number}.md", "# P\n\nKeystone port port port Keystone secret\n")
     notes.index()
     shared = open_memory(private=False)
-    shared.embedder = notes.embedder
+    shared.group.resources.embedder = notes.group.resources.embedder
     found = shared.search("Keystone port migration PostgreSQL", 50)
     assert "memory/project-keystone.md" in paths(found)
     assert "secret" not in "".join(hit.text for hit in found.hits)
@@ -378,7 +378,7 @@ def test_a_shared_scope_finds_only_shared_files(notes: Memory, open_memory: Call
 def test_a_group_never_finds_another_groups_files(notes: Memory, open_memory: Callable[..., Memory]):
     family = open_memory("family")
     family.init()
-    family.embedder = notes.embedder
+    family.group.resources.embedder = notes.group.resources.embedder
     assert not any("3055" in hit.text for hit in family.search("Keystone port").hits)
 
 
@@ -410,7 +410,7 @@ def test_a_directory_loop_and_a_link_that_leaves_are_survived(notes: Memory, tmp
 
 def test_a_file_that_vanishes_while_it_is_read_leaves_nothing(notes: Memory):
     doomed = write(notes, "memory/doomed.md", "# D\n\nA narwhal.\n")
-    index = notes._search.index
+    index = notes.group.retrieval.index
     reader = index.read
 
     def vanishing(path: Path) -> str:
@@ -427,7 +427,7 @@ def test_a_file_that_vanishes_while_it_is_read_leaves_nothing(notes: Memory):
 def test_a_killed_run_goes_on_where_it_stopped(notes: Memory):
     for number in range(10):
         write(notes, f"memory/k{number}.md", f"# K{number}\n\nNote number {number} about kelp.\n")
-    index = notes._search.index
+    index = notes.group.retrieval.index
     reader = index.read
 
     class Killed(BaseException):
@@ -485,7 +485,7 @@ def test_a_corpus_is_searched_by_name_or_together_and_removed(notes: Memory, tmp
         "<h1>Knots</h1><p>The bowline makes a loop.</p><script>var bowline</script>"
     )
     (books / "c.txt").write_text("A halyard raises the mainsail.")
-    done = notes.corpora.add("sailing", [books])
+    done = notes.admin.corpora.add("sailing", [books])
     assert (done.files, done.skipped) == (3, ())
     hit = notes.search("which rope trims a sail", corpus="sailing").hits[0]
     assert (hit.corpus, hit.path) == ("sailing", str(books / "a.md"))
@@ -494,8 +494,8 @@ def test_a_corpus_is_searched_by_name_or_together_and_removed(notes: Memory, tmp
     assert {"sailing", ""} == {
         hit.corpus for hit in notes.search("rope sail Keystone port", corpus="all").hits
     }
-    notes.corpora.remove("sailing")
-    assert notes.corpora.all() == ()
+    notes.admin.corpora.remove("sailing")
+    assert notes.admin.corpora.all() == ()
     with pytest.raises(NotFound):
         notes.search("bowline", corpus="sailing")
 
@@ -504,7 +504,7 @@ def test_a_pdf_is_found_by_page_and_a_broken_one_is_skipped_aloud(notes: Memory,
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/a.pdf").write_bytes(pdf("The heron nests in reeds"))
     (tmp_path / "docs/b.pdf").write_bytes(b"%PDF-1.4 broken")
-    done = notes.corpora.add("birds", [tmp_path / "docs"])
+    done = notes.admin.corpora.add("birds", [tmp_path / "docs"])
     assert [Path(skipped.path).name for skipped in done.skipped] == ["b.pdf"]
     hit = notes.search("where does the heron nest", corpus="birds").hits[0]
     assert hit.heading == "page 1"
@@ -512,7 +512,7 @@ def test_a_pdf_is_found_by_page_and_a_broken_one_is_skipped_aloud(notes: Memory,
 
 def test_a_corpus_stays_hidden_from_a_shared_scope(notes: Memory, open_memory, tmp_path: Path):
     (tmp_path / "x.md").write_text("# X\n\nprivate papers\n")
-    notes.corpora.add("papers", [tmp_path / "x.md"])
+    notes.admin.corpora.add("papers", [tmp_path / "x.md"])
     shared = open_memory(private=False)
     with pytest.raises(NotFound):
         shared.search("papers", corpus="papers", fast=True)
@@ -522,11 +522,11 @@ def test_a_changed_document_is_taken_in_and_a_deleted_one_leaves(notes: Memory, 
     folder = tmp_path / "d"
     folder.mkdir()
     (folder / "a.md").write_text("# A\n\nold lorikeet\n")
-    notes.corpora.add("d", [folder])
+    notes.admin.corpora.add("d", [folder])
     (folder / "a.md").write_text("# A\n\nnew kookaburra\n")
     assert notes.search("kookaburra", corpus="d").hits[0].text == "# A\n\nnew kookaburra"
     shutil.rmtree(folder)
-    assert notes.corpora.reindex("d").removed == 1
+    assert notes.admin.corpora.reindex("d").removed == 1
 
 
 def pdf(text: str) -> bytes:

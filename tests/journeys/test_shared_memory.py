@@ -24,21 +24,21 @@ def research(memory: Memory, open_memory: Callable[..., Memory]) -> Memory:
 def published(memory: Memory) -> str:
     entry_id = memory.store("The staging gateway listens on port 8080", "fact", tags=["ops"]).id
     memory.store("The gateway key is under the mat", "fact")
-    memory.entries.shared.publish(entry_id)
+    memory.entries.publish(entry_id)
     return entry_id
 
 
 def test_without_a_grant_nothing_is_read(published: str, research: Memory) -> None:
-    assert research.shared_recall("gateway").entries == ()
-    assert research.entries.shared.shares() == []
+    assert research.entries.shared_recall("gateway").entries == ()
+    assert research.entries.shares() == []
     assert research.recall("gateway", fast=True, types=["fact"]).entries == ()
 
 
 def test_with_a_grant_only_the_published_entry_is_read_and_its_group_is_named(
     memory: Memory, published: str, research: Memory
 ) -> None:
-    memory.entries.shared.grant("research")
-    found = research.shared_recall("gateway")
+    memory.entries.grant("research")
+    found = research.entries.shared_recall("gateway")
     assert [entry.id for entry in found.entries] == [published]
     assert found.entries[0].group == "main"
     assert "owner of group main" in found.text and "mat" not in found.text
@@ -48,49 +48,51 @@ def test_with_a_grant_only_the_published_entry_is_read_and_its_group_is_named(
 
 
 def test_a_revoked_grant_ends_at_once(memory: Memory, published: str, research: Memory) -> None:
-    memory.entries.shared.grant("research")
-    assert research.shared_recall("gateway").entries
-    memory.entries.shared.revoke("research")
-    assert research.shared_recall("gateway").entries == ()
+    memory.entries.grant("research")
+    assert research.entries.shared_recall("gateway").entries
+    memory.entries.revoke("research")
+    assert research.entries.shared_recall("gateway").entries == ()
     with pytest.raises(NotFound, match="no grant"):
-        memory.entries.shared.revoke("research")
+        memory.entries.revoke("research")
 
 
 def test_a_third_group_stays_outside(
     memory: Memory, published: str, research: Memory, open_memory: Callable[..., Memory]
 ) -> None:
-    memory.entries.shared.grant("research")
+    memory.entries.grant("research")
     third = open_memory("third")
     third.init()
-    assert third.shared_recall("gateway").entries == ()
+    assert third.entries.shared_recall("gateway").entries == ()
 
 
 def test_a_published_copy_changes_and_goes_with_its_entry(
     memory: Memory, published: str, research: Memory
 ) -> None:
-    memory.entries.shared.grant("research")
+    memory.entries.grant("research")
     memory.store("The staging gateway listens on port 8080!", "fact", tags=["new"])
-    assert "new" in research.shared_recall("gateway").entries[0].tags
+    assert "new" in research.entries.shared_recall("gateway").entries[0].tags
     memory.store("The staging gateway listens on port 9090", "fact", supersedes=published)
-    assert research.shared_recall("gateway").entries == ()  # the old is gone, the new was not published
+    assert (
+        research.entries.shared_recall("gateway").entries == ()
+    )  # the old is gone, the new was not published
 
 
 def test_a_deleted_entry_is_gone_from_the_shared_file_too(
     memory: Memory, published: str, research: Memory
 ) -> None:
-    memory.entries.shared.grant("research")
+    memory.entries.grant("research")
     memory.delete(published)
-    assert research.shared_recall("gateway").entries == ()
-    assert memory.entries.shared.shares()[0].entries == ()
+    assert research.entries.shared_recall("gateway").entries == ()
+    assert memory.entries.shares()[0].entries == ()
 
 
 def test_taking_an_entry_back(memory: Memory, published: str, research: Memory) -> None:
-    memory.entries.shared.grant("research")
-    memory.entries.shared.unpublish(published)
-    assert research.shared_recall("gateway").entries == ()
+    memory.entries.grant("research")
+    memory.entries.unpublish(published)
+    assert research.entries.shared_recall("gateway").entries == ()
     assert memory.entries.get(published).status == "active"
     with pytest.raises(NotFound, match="not published"):
-        memory.entries.shared.unpublish(published)
+        memory.entries.unpublish(published)
 
 
 def test_only_a_person_publishes_and_grants(
@@ -99,10 +101,10 @@ def test_only_a_person_publishes_and_grants(
     agent = Memory.open(home, Scope("main", "s1", origin="agent"), clock=clock)
     secret = agent.store("The vault is in the cellar", "fact").id
     for act in (
-        lambda: agent.entries.shared.publish(secret),
-        lambda: agent.entries.shared.unpublish(published),
-        lambda: agent.entries.shared.grant("research"),
-        lambda: agent.entries.shared.revoke("research"),
+        lambda: agent.entries.publish(secret),
+        lambda: agent.entries.unpublish(published),
+        lambda: agent.entries.grant("research"),
+        lambda: agent.entries.revoke("research"),
     ):
         with pytest.raises(Refused, match="only a person"):
             act()
@@ -111,22 +113,22 @@ def test_only_a_person_publishes_and_grants(
 
 def test_what_makes_no_sense_is_refused(memory: Memory, published: str, research: Memory) -> None:
     with pytest.raises(PathRefused):
-        memory.entries.shared.grant("../research")
+        memory.entries.grant("../research")
     with pytest.raises(NotFound, match="no group"):
-        memory.entries.shared.grant("nobody")
+        memory.entries.grant("nobody")
     with pytest.raises(InvalidValue):
-        memory.entries.shared.grant("main")
+        memory.entries.grant("main")
     with pytest.raises(NotFound):
-        research.entries.shared.publish(published)  # somebody else's entry
+        research.entries.publish(published)  # somebody else's entry
     old = memory.store("Port is 1", "fact").id
     memory.store("Port is 2", "fact", supersedes=old)
     with pytest.raises(InvalidValue, match="superseded"):
-        memory.entries.shared.publish(old)
+        memory.entries.publish(old)
 
 
 def test_sharing_is_in_the_audit_log(memory: Memory, published: str, research: Memory) -> None:
-    memory.entries.shared.grant("research")
-    memory.entries.shared.revoke("research")
-    events = [record["event"] for record in memory.entries.ledger.audit_log.records()]
+    memory.entries.grant("research")
+    memory.entries.revoke("research")
+    events = [record["event"] for record in memory.group.entries.ledger.audit_log.records()]
     assert events == ["store", "store", "publish", "grant", "revoke"]
-    assert memory.audit_verify().ok
+    assert memory.entries.verify().ok

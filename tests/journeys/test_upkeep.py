@@ -55,7 +55,11 @@ def workspace_of(home: Path) -> dict[str, str]:
 
 def rows(memory: Memory) -> dict[str, list[tuple[Any, ...]]]:
     """What upkeep may change in the databases."""
-    facts, entries, index = memory.database("facts"), memory.database("entries"), memory.database("index")
+    facts, entries, index = (
+        memory.group.database("facts"),
+        memory.group.database("entries"),
+        memory.group.database("index"),
+    )
     return {
         "facts": facts.query(
             "SELECT entity, key, value, source, valid_from, valid_to, activation FROM facts ORDER BY id"
@@ -70,7 +74,7 @@ def rows(memory: Memory) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def failed(memory: Memory, job: str = "") -> list[str]:
-    return [f"{run.name}: {run.error}" for run in memory.upkeep(job) if run.error]
+    return [f"{run.name}: {run.error}" for run in memory.upkeep.run(job) if run.error]
 
 
 # ---- the whole way up ----
@@ -86,18 +90,18 @@ def test_a_log_line_climbs_to_memory_facts_a_lesson_and_soul(upkept: Memory, hom
 
     now.moment += timedelta(days=1)
     assert failed(upkept) == []
-    (proposal,) = upkept.review()
+    (proposal,) = upkept.upkeep.review()
     assert (proposal.kind, proposal.source) == ("promotion", "memory/2026-05-01.md:3")
     assert "Keystone" not in upkept.get("MEMORY.md").text  # nothing changes by itself
-    upkept.review_decide(proposal.id, True)
+    upkept.upkeep.decide(proposal.id, True)
     assert "- Keystone's port is 3055 (2026-05-01)\n" in upkept.get("MEMORY.md").text
 
     assert failed(upkept) == []
-    answer = upkept.graph_search("What port does Keystone run on?").hits[0]
+    answer = upkept.graph.search("What port does Keystone run on?").hits[0]
     assert (answer.item.value, answer.item.valid_from[:10]) == ("3055", "2026-05-01")
     assert len(upkept.graph.history("Keystone", "port")) == 1  # log and MEMORY.md say one and the same fact
 
-    lessons = Lessons(upkept.database("facts"))
+    lessons = Lessons(upkept.group.database("facts"))
     number = lessons.add(
         NewLesson(
             "long answer",
@@ -111,12 +115,12 @@ def test_a_log_line_climbs_to_memory_facts_a_lesson_and_soul(upkept: Memory, hom
     )
     lessons.update(number, effectiveness_score=0.95, injection_count=6)
     now.moment += timedelta(days=20)
-    assert failed(upkept) == [] and upkept.review() == []  # not ripe yet
+    assert failed(upkept) == [] and upkept.upkeep.review() == []  # not ripe yet
     now.moment += timedelta(days=15)
     assert failed(upkept) == []
-    (ripe,) = upkept.review()
+    (ripe,) = upkept.upkeep.review()
     assert ripe.kind == "lesson" and "effective in 95%" in ripe.why
-    upkept.review_decide(ripe.id, True)
+    upkept.upkeep.decide(ripe.id, True)
     soul = upkept.get("SOUL.md").text
     principles = soul[soul.index("## Core Principles") :]
     assert "- directness: Answer in three sentences unless asked for more\n" in principles
@@ -184,7 +188,7 @@ def test_running_twice_is_running_once(tmp_path: Path, logs: dict[date, list[str
             "retain",
             "index",
         ):
-            (run,) = memory.upkeep(job)
+            (run,) = memory.upkeep.run(job)
             assert (run.error, run.changed) == ("", 0), job
         assert (workspace_of(home), rows(memory)) == once
 
@@ -233,10 +237,10 @@ def test_a_month_missed_ends_as_if_upkeep_had_run_every_day(tmp_path: Path):
                 if day in days:
                     assert failed(memory) == []
             assert failed(memory, "ingest") == []
-            found = memory.database("facts").query(
+            found = memory.group.database("facts").query(
                 "SELECT entity, key, value, source, valid_from, valid_to FROM facts ORDER BY entity, key, value"
             )
-            warm = dict(memory.database("facts").query("SELECT value, activation FROM facts"))
+            warm = dict(memory.group.database("facts").query("SELECT value, activation FROM facts"))
             return workspace_of(home), found, warm
 
     daily = lived(tmp_path / "daily", set(range(45)))
@@ -269,7 +273,7 @@ def prepared(home: Path) -> None:
             f"- The rule number {number} about {'x' * 60} stays (2025-01-01)\n" for number in range(75)
         )
         page.write_text(page.read_text().replace("## Preferences\n", f"## Preferences\n{own}"))
-        lessons = Lessons(memory.database("facts"))
+        lessons = Lessons(memory.group.database("facts"))
         number = lessons.add(
             NewLesson("t", "Say the reason first", "directness", "active", True, False),
             "2026-01-01T00:00:00.000Z",
@@ -297,10 +301,10 @@ def test_killed_at_any_step_everything_is_whole_and_the_next_run_ends_the_same(q
         if what in ("promotion", "demotion", "lesson"):
             assert failed(memory, "promote") == [] and failed(memory, "metabolize") == []
         if what == "promotion":
-            for proposal in memory.review():
+            for proposal in memory.upkeep.review():
                 if proposal.kind == "demotion":
-                    memory.review_decide(proposal.id, True)
-        act = next((one.id for one in memory.review() if one.kind == what), what)
+                    memory.upkeep.decide(proposal.id, True)
+        act = next((one.id for one in memory.upkeep.review() if one.kind == what), what)
     ran = subprocess.run(
         [sys.executable, str(HERE / "dying_upkeep.py"), str(home), act],
         capture_output=True,
@@ -324,9 +328,9 @@ import signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 memory = Memory.open(Path(sys.argv[1]), clock=FixedClock(datetime(2026, 5, 1, 12, tzinfo=UTC)),
                      overrides={"embeddings.provider": "none"})
-memory.upkeep("ingest")
+memory.upkeep.run("ingest")
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-for run in memory.upkeep("retain"):
+for run in memory.upkeep.run("retain"):
     print(run.changed, run.error, *run.notes)
 """
 
@@ -348,7 +352,7 @@ def test_a_log_that_is_no_text_is_named_and_the_others_go_on(upkept: Memory, hom
     bad = put_log(home, "2026-03-01")
     bad.write_bytes(b"- \xff\xfe broken")
     put_log(home, "2026-03-02", "- [context|i=0.1] old and small")
-    (ingest,), (retain,) = upkept.upkeep("ingest"), upkept.upkeep("retain")
+    (ingest,), (retain,) = upkept.upkeep.run("ingest"), upkept.upkeep.run("retain")
     assert "not UTF-8" in " ".join(ingest.notes) and "not UTF-8" in " ".join(retain.notes)
     assert retain.changed == 1 and bad.read_bytes() == b"- \xff\xfe broken"
 
@@ -366,7 +370,7 @@ def test_a_log_that_is_edited_while_retention_works_keeps_the_edit(
         return original(*arguments)
 
     monkeypatch.setattr(retain, "with_archived", while_somebody_types)
-    (run,) = upkept.upkeep("retain")
+    (run,) = upkept.upkeep.run("retain")
     assert "waits for the next run" in " ".join(run.notes)
     assert "typed just now" in log.read_text() and "old and small" in log.read_text()
     monkeypatch.undo()
@@ -419,9 +423,9 @@ def test_a_rejected_fact_does_not_come_back_from_its_log(upkept: Memory, home: P
 
 def test_a_restored_graph_reads_the_logs_that_it_does_not_know(upkept: Memory, home: Path):
     put_log(home, "2026-04-28", "- Keystone's port is 3055")
-    upkept.checkpoint("before")
+    upkept.workspace.checkpoint("before")
     assert failed(upkept, "ingest") == []
-    upkept.checkpoint_restore("before")
+    upkept.workspace.restore_checkpoint("before")
     put_log(home, "2026-04-28", "- Keystone's port is 3055")
     assert failed(upkept, "ingest") == []
     assert [fact.value for fact in upkept.graph.history("Keystone", "port")] == ["3055"]
@@ -435,8 +439,8 @@ def test_two_runners_never_work_at_once(upkept: Memory, home: Path):
 
     with alone(home / "data") as mine:
         assert mine
-        assert {run.skipped for run in upkept.upkeep()} == {"another process is at it"}
-    assert {run.skipped for run in upkept.upkeep()} == {""}
+        assert {run.skipped for run in upkept.upkeep.run()} == {"another process is at it"}
+    assert {run.skipped for run in upkept.upkeep.run()} == {""}
 
 
 def test_upkeep_of_one_group_touches_no_other(open_memory: Callable[..., Memory], upkept: Memory, home: Path):
@@ -461,10 +465,10 @@ def test_links_to_another_groups_memory_are_not_followed(
     (mine / "memory/2026-03-01.md").write_text("# 2026-03-01\n\n- [context|i=0.1] old and small\n")
     other = open_memory("alpha", embeddings__provider="none")
     before = workspace_of(home)
-    runs = {run.name: run for run in other.upkeep()}
-    other.refresh_active_context()
+    runs = {run.name: run for run in other.upkeep.run()}
+    other.workspace.refresh_active_context()
     assert "leaves the workspace" in " ".join(runs["retain"].notes)
-    assert other.review() == [] and other.graph.search("CANARY").hits == ()
+    assert other.upkeep.review() == [] and other.graph.search("CANARY").hits == ()
     assert "CANARY" not in (mine / "memory/active-context.md").read_text()
     assert workspace_of(home) == before
 
@@ -481,7 +485,7 @@ def test_an_agent_cannot_accept_a_proposal(upkept: Memory, home: Path, now: Fixe
 
     put_log(home, "2026-04-28", "- [decision|i=0.9] Keystone chose SQLite for the store")
     assert failed(upkept, "promote") == []
-    (proposal,) = upkept.review()
+    (proposal,) = upkept.upkeep.review()
     with Memory.open(home, Scope(origin="agent"), clock=now, overrides=NONE) as agent, pytest.raises(Refused):
-        agent.review_decide(proposal.id, True)
-    assert upkept.review() == [proposal]
+        agent.upkeep.decide(proposal.id, True)
+    assert upkept.upkeep.review() == [proposal]

@@ -53,8 +53,8 @@ def scene(open_memory: Callable[..., Memory], home: Path, tmp_path: Path) -> Sce
     memory.init()
     memory.store(TEXT, "fact")
     memory.store("Something to reword", "fact")
-    memory.host().register_group("me@chat", "main", "main", "@Andy")
-    memory.checkpoint("old")
+    memory.host.state.register_group("me@chat", "main", "main", "@Andy")
+    memory.workspace.checkpoint("old")
     memory.forget(text=TEXT, agreed=lambda pages: True)
     memory.forget(text=TAG)
     assert not [one for one in traces(home, WORDS) if "/checkpoints/" not in one]
@@ -63,7 +63,7 @@ def scene(open_memory: Callable[..., Memory], home: Path, tmp_path: Path) -> Sce
 
 def anew(memory: Memory) -> Any:
     """The entry that is there to be changed."""
-    return memory.entries.listed()[0]
+    return memory.entries.all()[0]
 
 
 # ---- who asks can act ----
@@ -74,39 +74,41 @@ REFUSED: dict[str, Callable[[Scene], object]] = {
     "store: reason": lambda s: s.memory.store("Something else", "fact", reason=TEXT),
     "store: tags": lambda s: s.memory.store("Something else", "fact", tags=[TAG]),
     "store: supersedes": lambda s: s.memory.store(TEXT, "fact", supersedes=anew(s.memory).id),
-    "fact_upsert": lambda s: s.memory.fact_upsert("Diary", "note", TEXT),
-    "relate": lambda s: s.memory.relate("Diary", "says", TEXT),
-    "alias": lambda s: s.memory.alias(TEXT, "Diary"),
+    "fact_upsert": lambda s: s.memory.graph.upsert("Diary", "note", TEXT),
+    "relate": lambda s: s.memory.graph.relate("Diary", "says", TEXT),
+    "alias": lambda s: s.memory.graph.alias(TEXT, "Diary"),
     "lessons.add": lambda s: s.memory.lessons.add(TEXT),
     "lessons.add: trigger": lambda s: s.memory.lessons.add("Say less", trigger=TEXT),
-    "policy_add": lambda s: s.memory.policy_add("Towers", "naming a tower", "ask first", reason=TEXT),
-    "project_new": lambda s: s.memory.project_new("tower", TEXT),
-    "checkpoint": lambda s: s.memory.checkpoint("fine", TEXT),
-    "config_set": lambda s: s.memory.config_set("user.entity", TEXT),
-    "notes: create": lambda s: s.memory.notes.create("/memories/a.md", f"one\n{TEXT}\n"),
-    "notes: create, by its name": lambda s: s.memory.notes.create(f"/memories/{TEXT}.md", "one\n"),
+    "policy_add": lambda s: s.memory.workspace.add_policy(
+        "Towers", "naming a tower", "ask first", reason=TEXT
+    ),
+    "project_new": lambda s: s.memory.workspace.new_project("tower", TEXT),
+    "checkpoint": lambda s: s.memory.workspace.checkpoint("fine", TEXT),
+    "config_set": lambda s: s.memory.admin.config_set("user.entity", TEXT),
+    "notes: create": lambda s: s.memory.workspace.notes.create("/memories/a.md", f"one\n{TEXT}\n"),
+    "notes: create, by its name": lambda s: s.memory.workspace.notes.create(f"/memories/{TEXT}.md", "one\n"),
     "notes: insert": lambda s: (
-        s.memory.notes.create("/memories/b.md", "one\n"),
-        s.memory.notes.insert("/memories/b.md", 1, TEXT),
+        s.memory.workspace.notes.create("/memories/b.md", "one\n"),
+        s.memory.workspace.notes.insert("/memories/b.md", 1, TEXT),
     ),
     "notes: str_replace": lambda s: (
-        s.memory.notes.create("/memories/c.md", "one\n"),
-        s.memory.notes.str_replace("/memories/c.md", "one", TEXT),
+        s.memory.workspace.notes.create("/memories/c.md", "one\n"),
+        s.memory.workspace.notes.str_replace("/memories/c.md", "one", TEXT),
     ),
     "notes: rename": lambda s: (
-        s.memory.notes.create("/memories/d.md", "one\n"),
-        s.memory.notes.rename("/memories/d.md", f"/memories/{TEXT}.md"),
+        s.memory.workspace.notes.create("/memories/d.md", "one\n"),
+        s.memory.workspace.notes.rename("/memories/d.md", f"/memories/{TEXT}.md"),
     ),
-    "review_decide: text": lambda s: s.memory.review_decide(_promotion(s), True, TEXT),
-    "tasks.add": lambda s: s.memory.tasks.add(f"Remember that {TEXT}", "once", "2026-03-01T10:00:00Z"),
-    "host.register_group": lambda s: s.memory.host().register_group("me@chat", TEXT, "main", "@Andy"),
+    "review_decide: text": lambda s: s.memory.upkeep.decide(_promotion(s), True, TEXT),
+    "tasks.add": lambda s: s.memory.host.tasks.add(f"Remember that {TEXT}", "once", "2026-03-01T10:00:00Z"),
+    "host.register_group": lambda s: s.memory.host.state.register_group("me@chat", TEXT, "main", "@Andy"),
 }
 
 
 def _promotion(scene: Scene) -> str:
     scene.page("memory/2026-02-20.md", "- [decision|i=0.9] The office moves to Oslo in March\n")
-    scene.memory.upkeep("promote")
-    return scene.memory.review()[0].id
+    scene.memory.upkeep.run("promote")
+    return scene.memory.upkeep.review()[0].id
 
 
 @pytest.mark.parametrize("way", REFUSED)
@@ -147,14 +149,14 @@ def _adapters() -> dict[str, Callable[[Scene], object]]:
 
 
 def _message(scene: Scene, **more: Any) -> Any:
-    host = scene.memory.host()
+    host = scene.memory.host.state
     said = f"@Andy I repeat: {TEXT}, all right?"
     assert host.store_message("m1", "me@chat", said, "2026-02-23T11:00:00Z", **more)
     return host.history("me@chat")[0].content
 
 
 def _answer(scene: Scene) -> Any:
-    host = scene.memory.host()
+    host = scene.memory.host.state
     host.store_message("m1", "me@chat", "@Andy where is it?", "2026-02-23T11:00:00Z")
     batch = host.batch(host.poll()[0])
     assert batch is not None
@@ -162,7 +164,7 @@ def _answer(scene: Scene) -> Any:
 
 
 def _task(scene: Scene) -> Any:
-    tasks = scene.memory.tasks
+    tasks = scene.memory.host.tasks
     made = tasks.add("Tell a story", "once", "2026-02-23T11:59:59Z")
     tasks.run_due(lambda task, session: f"I repeat: {TEXT}")
     return [tasks.get(made.id).last_result, tasks.logs(made.id)]
@@ -172,26 +174,26 @@ def _failing_task(scene: Scene) -> Any:
     def fail(task: Any, session: str) -> str:
         raise ValueError(f"I repeat: {TEXT}")
 
-    tasks = scene.memory.tasks
+    tasks = scene.memory.host.tasks
     made = tasks.add("Tell a story", "once", "2026-02-23T11:59:59Z")
     tasks.run_due(fail)
     return [tasks.get(made.id).last_result, tasks.logs(made.id)]
 
 
 def _chat_name(scene: Scene) -> Any:
-    scene.memory.host().store_chat_metadata("me@chat", "2026-02-23T11:00:00Z", name=f"I repeat: {TEXT}")
-    return scene.memory.host().chats()
+    scene.memory.host.state.store_chat_metadata("me@chat", "2026-02-23T11:00:00Z", name=f"I repeat: {TEXT}")
+    return scene.memory.host.state.chats()
 
 
 def _sender(scene: Scene) -> Any:
-    scene.memory.host().store_message(
+    scene.memory.host.state.store_message(
         "m1", "me@chat", "hello", "2026-02-23T11:00:00Z", sender_name=f"I repeat: {TEXT}"
     )
-    return scene.memory.host().history("me@chat")
+    return scene.memory.host.state.history("me@chat")
 
 
 def _ipc(scene: Scene) -> Any:
-    host = scene.memory.host()
+    host = scene.memory.host.state
     folder = host.place("main").ipc / "messages"
     (folder / "1.json").write_text(json.dumps({"type": "message", "text": f"I repeat: {TEXT}"}))
     assert host.drain_ipc() == []
@@ -200,38 +202,38 @@ def _ipc(scene: Scene) -> Any:
 
 def _turn(scene: Scene) -> Any:
     """What a prompt leaves behind: the outcome of a lesson's injection, the cache of the graph's answers."""
-    scene.memory.fact_upsert("Diary", "colour", "green")
+    scene.memory.graph.upsert("Diary", "colour", "green")
     scene.memory.lessons.add("Always name the tower with its number", trigger="where is the tower")
     scene.memory.before_turn(f"I repeat: {TEXT}; which colour has Diary, and where is the tower?")
-    rows = scene.memory.database("continuity").query("SELECT question FROM graph_answers")
-    outcomes = scene.memory.database("facts").query("SELECT query_text FROM vector_outcomes")
+    rows = scene.memory.group.database("continuity").query("SELECT question FROM graph_answers")
+    outcomes = scene.memory.group.database("facts").query("SELECT query_text FROM vector_outcomes")
     assert rows and outcomes
     return [rows, outcomes]
 
 
 def _tools(scene: Scene) -> Any:
     scene.memory.report_tools([ToolCall("Bash", f"echo I repeat: {TEXT}", "")])
-    return scene.memory.database("continuity").query("SELECT target FROM tool_calls")
+    return scene.memory.group.database("continuity").query("SELECT target FROM tool_calls")
 
 
 def _note(scene: Scene) -> Any:
-    scene.memory.note("prompt", f"I repeat: {TEXT}")
-    scene.memory.note("answer", "Noted.")
-    assert scene.memory.drain() == 1
-    return [one.user_message for one in scene.memory.session(LATER)]
+    scene.memory.conversations.note("prompt", f"I repeat: {TEXT}")
+    scene.memory.conversations.note("answer", "Noted.")
+    assert scene.memory.conversations.drain() == 1
+    return [one.user_message for one in scene.memory.conversations.session(LATER)]
 
 
 def _late_note(scene: Scene) -> str:
     turns = [("user", "Where is it?"), ("assistant", f"I repeat: {TEXT}")]
     lines = [json.dumps({"role": role, "content": text}) for role, text in turns]
-    scene.memory.note("prompt", "Where is it?")
-    assert scene.memory.note_answer_from(str(scene.file("late.jsonl", "\n".join(lines))))
-    scene.memory.drain()
-    return scene.memory.session(LATER)[-1].agent_response
+    scene.memory.conversations.note("prompt", "Where is it?")
+    assert scene.memory.conversations.note_answer_from(str(scene.file("late.jsonl", "\n".join(lines))))
+    scene.memory.conversations.drain()
+    return scene.memory.conversations.session(LATER)[-1].agent_response
 
 
 def _history(scene: Scene) -> Any:
-    items = scene.memory.sdk_items
+    items = scene.memory.workspace.sdk_items
     items.extend(LATER, [{"type": "function_call", "arguments": json.dumps({"a": f"I repeat: {TEXT}"})}])
     (kept,) = items.history(LATER)
     assert json.loads(kept["arguments"]) == {"a": "I repeat: [forgotten]"}
@@ -268,13 +270,13 @@ def test_talk_goes_on_without_it_and_the_telemetry_says_so(scene: Scene, way: st
 
 def test_a_masked_message_still_calls_its_agent(scene: Scene) -> None:
     assert _message(scene) == "@Andy I repeat: [forgotten] all right?"
-    host = scene.memory.host()
+    host = scene.memory.host.state
     assert [group.folder for group in host.poll()] == ["main"]
 
 
 def test_what_an_older_release_forgot_is_kept_out_of_chats_after_the_next_upkeep(scene: Scene) -> None:
     (scene.home / "data" / "forgotten").unlink()  # the mark that hooks and the host look for
-    scene.memory.upkeep("ingest")
+    scene.memory.upkeep.run("ingest")
     assert _message(scene) == "@Andy I repeat: [forgotten] all right?"
 
 
@@ -289,7 +291,7 @@ def _exchange(scene: Scene) -> None:
 def _transcript(scene: Scene) -> None:
     turns = [("user", TEXT), ("assistant", "I see."), ("user", "And the weather?"), ("assistant", "Fine.")]
     lines = "\n".join(json.dumps({"role": role, "content": text}) for role, text in turns)
-    assert scene.memory.archive(str(scene.file("talk.jsonl", lines)))
+    assert scene.memory.conversations.archive(str(scene.file("talk.jsonl", lines)))
     assert scene.memory.before_compaction(str(scene.file("talk.jsonl", lines))) is None
 
 
@@ -303,7 +305,7 @@ def _export(kind: str, name: str, content: Any, stored: int = 0) -> Callable[[Sc
     def bring(scene: Scene) -> None:
         path = scene.file(name, content)
         folder = kind in ("claude-code", "codex", "basic-memory")
-        done = scene.memory.import_export(kind, path.parent if folder else path)
+        done = scene.memory.upkeep.import_export(kind, path.parent if folder else path)
         assert done.stored == stored
 
     return bring
@@ -315,12 +317,12 @@ def _pages(scene: Scene) -> None:
     scene.page("memory/2026-02-21.md", f"- [decision|i=0.9] {TEXT}\n")
     domain = scene.home / "workspace/memory/domains/fact.md"
     domain.write_text(f"{domain.read_text()}- {TEXT}\n")
-    assert scene.memory.entries_migrate().stored == 0
+    assert scene.memory.upkeep.migrate_files().stored == 0
     scene.memory.entries.render()
-    assert not any(run.error for run in scene.memory.upkeep())
-    scene.memory.refresh_active_context()
+    assert not any(run.error for run in scene.memory.upkeep.run())
+    scene.memory.workspace.refresh_active_context()
     scene.memory.session_end()
-    scene.memory.review()
+    scene.memory.upkeep.review()
     scene.memory.graph.seed(scene.memory.home)
     scene.memory.index()
     assert not scene.memory.search("Quastenflosser", fast=True).hits
@@ -328,12 +330,12 @@ def _pages(scene: Scene) -> None:
 
 def _corpus(scene: Scene) -> None:
     scene.file("documents/report.md", f"# Report\n\nIt says that {TEXT}.\n\nAnd other things.\n")
-    scene.memory.corpora.add("reports", [scene.outside / "documents"])
+    scene.memory.admin.corpora.add("reports", [scene.outside / "documents"])
     assert scene.memory.search("other things", corpus="reports", fast=True).hits
 
 
 def _task_by_ipc(scene: Scene) -> None:
-    host = scene.memory.host()
+    host = scene.memory.host.state
     request = {
         "type": "schedule_task",
         "prompt": TEXT,
@@ -346,13 +348,13 @@ def _task_by_ipc(scene: Scene) -> None:
 
 
 def _named_item(scene: Scene) -> None:
-    scene.memory.sdk_items.put(("people",), TEXT, {"note": "x"})
-    assert scene.memory.sdk_items.search((), "") == []
+    scene.memory.workspace.sdk_items.put(("people",), TEXT, {"note": "x"})
+    assert scene.memory.workspace.sdk_items.search((), "") == []
 
 
 def _import_named_after_it(scene: Scene) -> None:
     path = scene.file(f"{TEXT}.json", [{"id": "1", "memory": "Likes tea with milk"}])
-    assert scene.memory.import_export("mem0", path).stored == 0
+    assert scene.memory.upkeep.import_export("mem0", path).stored == 0
 
 
 LEFT_OUT: dict[str, Callable[[Scene], object]] = {
@@ -396,7 +398,7 @@ LEFT_OUT: dict[str, Callable[[Scene], object]] = {
 @pytest.mark.parametrize("way", LEFT_OUT)
 def test_what_is_read_whole_is_read_without_it(scene: Scene, way: str) -> None:
     LEFT_OUT[way](scene)
-    scene.memory.upkeep()
+    scene.memory.upkeep.run()
     scene.memory.close()
     assert _left(scene) == set()
 
@@ -412,7 +414,7 @@ def test_a_persons_own_pages_may_hold_it_and_nothing_else_takes_it_from_there(sc
 
 
 def test_a_restored_checkpoint_brings_no_row_back(scene: Scene) -> None:
-    scene.memory.checkpoint_restore("old")
+    scene.memory.workspace.restore_checkpoint("old")
     scene.memory.close()
     assert _left(scene) == set()
 

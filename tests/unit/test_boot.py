@@ -43,7 +43,7 @@ def test_an_empty_home_boots_with_markers_only(open_memory: Callable[..., Memory
 
 
 def test_a_project_agent_reads_the_project_first_and_no_personal_memory(memory: Memory, home: Path):
-    memory.project_new("pay", "Payments")
+    memory.workspace.new_project("pay", "Payments")
     (home / "workspace" / "memory" / "project-pay.md").write_text("own notes")
     boot = memory.boot("pay")
     assert paths(boot) == [

@@ -201,12 +201,12 @@ def test_a_number_given_by_hand_counts_too(tmp_path: Path):
 
 
 def test_a_restored_checkpoint_does_not_turn_the_count_back(memory: Memory):
-    memory.policy_add("one", "t", "g")
-    memory.checkpoint("one-policy")
-    memory.policy_add("two", "t", "g")
-    memory.checkpoint_restore("one-policy")
-    assert [policy.id for policy in memory.policies()] == ["GP-001"]
-    assert memory.policy_add("three", "t", "g").id == "GP-003"
+    memory.workspace.add_policy("one", "t", "g")
+    memory.workspace.checkpoint("one-policy")
+    memory.workspace.add_policy("two", "t", "g")
+    memory.workspace.restore_checkpoint("one-policy")
+    assert [policy.id for policy in memory.workspace.policies()] == ["GP-001"]
+    assert memory.workspace.add_policy("three", "t", "g").id == "GP-003"
 
 
 def test_two_processes_adding_at_once_get_different_numbers(tmp_path: Path):

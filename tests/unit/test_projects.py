@@ -15,11 +15,11 @@ from nanoclaw_memory.memory import Memory
 def test_a_new_project_is_shared_by_all_groups(
     memory: Memory, home: Path, open_memory: Callable[..., Memory]
 ):
-    made = memory.project_new("payment-api", "Payment API")
+    made = memory.workspace.new_project("payment-api", "Payment API")
     assert made.path == "shared/project-payment-api.md"
     family = open_memory("family")
     family.init()
-    assert [(one.slug, one.title) for one in family.projects()] == [("payment-api", "Payment API")]
+    assert [(one.slug, one.title) for one in family.workspace.projects()] == [("payment-api", "Payment API")]
     text = family.project("payment-api")[0].text
     for section in ("Architecture decisions", "Lessons", "Conventions", "Risks"):
         assert f"\n## {section}\n" in text
@@ -29,9 +29,9 @@ def test_a_new_project_is_shared_by_all_groups(
 def test_a_groups_own_file_comes_before_the_shared_one(
     memory: Memory, home: Path, open_memory: Callable[..., Memory]
 ):
-    memory.project_new("pay")
+    memory.workspace.new_project("pay")
     (home / "workspace" / "memory" / "project-pay.md").write_text("# Ours\n")
-    assert [(one.path, one.title) for one in memory.projects()] == [
+    assert [(one.path, one.title) for one in memory.workspace.projects()] == [
         ("memory/project-pay.md", "Ours"),
         ("shared/project-pay.md", "pay"),
     ]
@@ -41,14 +41,14 @@ def test_a_groups_own_file_comes_before_the_shared_one(
     ]
     family = open_memory("family")
     family.init()
-    assert [one.path for one in family.projects()] == ["shared/project-pay.md"]
+    assert [one.path for one in family.workspace.projects()] == ["shared/project-pay.md"]
 
 
 def test_a_project_is_never_overwritten(memory: Memory, home: Path):
-    memory.project_new("pay")
+    memory.workspace.new_project("pay")
     (home / "shared" / "project-pay.md").write_text("mine")
     with pytest.raises(InvalidValue, match="already"):
-        memory.project_new("pay", "Again")
+        memory.workspace.new_project("pay", "Again")
     assert (home / "shared" / "project-pay.md").read_text() == "mine"
 
 
@@ -59,7 +59,7 @@ def test_an_unknown_project_names_the_command_that_makes_it(memory: Memory):
 
 
 def test_a_title_cannot_break_out_of_its_heading(memory: Memory):
-    made = memory.project_new("odd", "A {title}\n## Injected")
+    made = memory.workspace.new_project("odd", "A {title}\n## Injected")
     assert made.title == "A {title} ## Injected"
     assert "\n## Injected" not in memory.project("odd")[0].text
 
@@ -88,6 +88,6 @@ def test_runbooks_may_hold_credentials_so_a_shared_scope_sees_none(
 ):
     (home / "workspace" / "memory" / "tools-deploy.md").write_text("# Deploying")
     shared = open_memory(private=False)
-    assert shared.runbooks() == []
+    assert shared.workspace.runbooks() == []
     with pytest.raises(NotFound):
         shared.runbook("deploy")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -46,8 +46,10 @@ class KnowledgeGraph:
         clock: Clock,
         scope: Scope,
         intake: Intake,
+        refresh: Callable[[], str] | None = None,
     ) -> None:
         self.db = db
+        self._refresh = refresh  # reads changed files, and returns what it left unread
         self.settings = settings
         self.clock = clock
         self.scope = scope
@@ -68,9 +70,11 @@ class KnowledgeGraph:
         """
         if not 1 <= top_k <= MAX_TOP_K:
             raise InvalidValue(f"top_k: {top_k} is outside 1 to {MAX_TOP_K}", "for example -k 6")
+        stale = self._refresh() if self._refresh else ""
         begun = time.perf_counter()
         answer = self._lookup.search(query, top_k, self.view(as_of), named_only)
-        return replace(answer, took_ms=(time.perf_counter() - begun) * 1000)
+        took_ms = (time.perf_counter() - begun) * 1000
+        return replace(answer, took_ms=took_ms, degraded=(stale,) if stale else ())
 
     def reinforce(self, hits: Sequence[GraphHit]) -> str:
         """Warm and wire what a search gave; gives why it could not, or nothing. Never fails the caller."""

@@ -102,7 +102,7 @@ def answer(
         try:
             return _answer_json(event, _HANDLERS[event.kind](memory, event)).encode("utf-8", "replace")
         except (NanoClawError, OSError) as error:
-            memory.telemetry.record(
+            memory.group.telemetry.record(
                 "hook failed", hook=event.kind, client=event.client, error=str(error)[:500]
             )
             return b""
@@ -163,7 +163,7 @@ def _flush(memory: Memory, event: Event) -> str:
     if not own.enabled or not own.transcript_bytes or size < own.transcript_bytes:
         return ""
     try:
-        return memory.flush_needed(0, size).prompt
+        return memory.conversations.flush_needed(0, size).prompt
     except (NanoClawError, OSError):  # it could not be noted that it was asked: then it must not be asked
         return ""
 
@@ -197,25 +197,25 @@ def _stop(memory: Memory, event: Event) -> str:
 def _note(memory: Memory, kind: str, text: str) -> None:
     """Spool what was said; where nothing can be written, what is known still reaches the agent."""
     try:
-        memory.note(kind, text)
+        memory.conversations.note(kind, text)
     except (NanoClawError, OSError) as error:
-        memory.telemetry.record("note failed", error=str(error)[:500])
+        memory.group.telemetry.record("note failed", error=str(error)[:500])
 
 
 def _drain(memory: Memory, limit: int = 5) -> None:
     """Archive what was spooled; what cannot be archived now stays there and costs no block."""
     try:
-        memory.drain(limit)
+        memory.conversations.drain(limit)
     except (NanoClawError, OSError) as error:
-        memory.telemetry.record("drain failed", error=str(error)[:500])
+        memory.group.telemetry.record("drain failed", error=str(error)[:500])
 
 
 def _catch_up(memory: Memory, event: Event) -> None:
     """The answer to an open question from the transcript: a client gave none, or its hook never came."""
     try:
-        memory.note_answer_from(event.text("transcript_path"))
+        memory.conversations.note_answer_from(event.text("transcript_path"))
     except (NanoClawError, OSError) as error:
-        memory.telemetry.record("no answer in the transcript", error=str(error)[:500])
+        memory.group.telemetry.record("no answer in the transcript", error=str(error)[:500])
 
 
 def _end(memory: Memory, event: Event) -> str:
@@ -223,7 +223,7 @@ def _end(memory: Memory, event: Event) -> str:
     _catch_up(memory, event)
     _drain(memory)
     if memory.scope.private:
-        memory.refresh_active_context()
+        memory.workspace.refresh_active_context()
     return ""
 
 

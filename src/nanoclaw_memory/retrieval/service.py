@@ -78,6 +78,11 @@ class SearchFront(msgspec.Struct, dict=True):
             self._start_anew()
             return self.index.run(rebuild, progress)
 
+    def stale(self) -> int:
+        """How many files changed or went since the index saw them."""
+        found = self.index.scan()
+        return len(found.changed) + len(found.removed)
+
     @cached_property
     def index(self) -> Index:
         """The index of the group's Markdown."""

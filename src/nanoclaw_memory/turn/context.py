@@ -1,94 +1,107 @@
-"""PluginContext: what a plugin may reach, opened on first use."""
+"""What a turn plugin may use: scope, settings, stores, graph, and the message's vector."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cached_property
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from nanoclaw_memory.clock import Clock
-from nanoclaw_memory.intake.intake import Intake
-from nanoclaw_memory.settings import Settings
-from nanoclaw_memory.store.database import Database
-from nanoclaw_memory.types import Scope
-from nanoclaw_memory.workspace.paths import Home
-
 if TYPE_CHECKING:
+    from nanoclaw_memory.clock import Clock
     from nanoclaw_memory.graph.graph import KnowledgeGraph
+    from nanoclaw_memory.intake.intake import Intake
+    from nanoclaw_memory.memory.group import Group
     from nanoclaw_memory.providers.embedder import Chain, Embedded
+    from nanoclaw_memory.settings import Settings
+    from nanoclaw_memory.store.database import Database
     from nanoclaw_memory.store.exchanges import Exchanges
     from nanoclaw_memory.store.lessons import Lessons
     from nanoclaw_memory.store.turns import TurnTable
-
+    from nanoclaw_memory.types import Scope
+    from nanoclaw_memory.workspace.paths import Home
 
 E5_UNRELATED = 0.744  # of the local model, measured by bench/lessons.py
 
 
-class PluginContext(msgspec.Struct, frozen=True, dict=True):
-    """The scope, the settings and the stores of one memory."""
+class PluginContext:
+    """One group as plugins see it; everything is opened on first use."""
 
-    home: Home
-    scope: Scope
-    clock: Clock
-    settings: Settings
-    intake: Intake
-    database: Callable[[str], Database]
-    open_graph: Callable[[], KnowledgeGraph]
-    open_embedder: Callable[[], Chain | None]
-    is_resident: Callable[[], bool]
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        self._embedded: dict[str, Embedded] = {}
 
-    @cached_property
+    @property
+    def home(self) -> Home:
+        return self._group.home
+
+    @property
+    def scope(self) -> Scope:
+        return self._group.scope
+
+    @property
+    def clock(self) -> Clock:
+        return self._group.clock
+
+    @property
+    def settings(self) -> Settings:
+        return self._group.settings
+
+    @property
+    def intake(self) -> Intake:
+        return self._group.intake
+
+    @property
     def exchanges(self) -> Exchanges:
-        from nanoclaw_memory.store.exchanges import Exchanges
+        return self._group.exchanges
 
-        return Exchanges(self.database("continuity"))
-
-    @cached_property
+    @property
     def turns(self) -> TurnTable:
-        from nanoclaw_memory.store.turns import TurnTable
+        return self._group.turns
 
-        return TurnTable(self.database("continuity"))
-
-    @cached_property
+    @property
     def lessons(self) -> Lessons:
-        from nanoclaw_memory.store.lessons import Lessons
+        return self._group.lessons
 
-        return Lessons(self.database("facts"))
-
-    @cached_property
+    @property
     def graph(self) -> KnowledgeGraph:
-        return self.open_graph()
+        return self._group.graph
+
+    def database(self, name: str) -> Database:
+        """One of the group's databases."""
+        return self._group.database(name)
+
+    def settings_of(self, plugin: str) -> Mapping[str, Any]:
+        """The settings of a third-party plugin."""
+        return self.settings.plugins.third_party.get(plugin, {})
+
+    # ---- vectors ----
 
     @property
     def embedder(self) -> Chain | None:
         """The embedder, where it costs nothing to start: a cold process does not load the local model."""
-        if self.settings.embeddings.provider == "local" and not self.is_resident():
+        if self.settings.embeddings.provider == "local" and not self._group.resources.resident:
             return None
-        return self.open_embedder()
+        return self._group.resources.embedder
 
-    def asked(self, message: str, deadline: float) -> Embedded | None:
-        """The message's vector, made once a turn; None where vectors take no part. May be a ProviderError."""
+    @property
+    def any_embedder(self) -> Chain | None:
+        """The embedder, also where it must be loaded first."""
+        return self._group.resources.embedder
+
+    def query_embedding(self, message: str, deadline: float) -> Embedded | None:
+        """The message's vector, made once a turn; None where vectors take no part. May raise a ProviderError."""
         chain = self.embedder
         if chain is None:
             return None
-        if message not in self._asked:
-            made = chain.embed_query(message, deadline=deadline)
-            self._asked.clear()
-            self._asked[message] = made
-        return self._asked[message]
+        if message not in self._embedded:
+            self._embedded = {message: chain.embed_query(message, deadline=deadline)}
+        return self._embedded[message]
 
-    def unrelated(self, asked: Embedded) -> float | None:
-        """The cosine that texts have with a message whatever they are about; None while it cannot be told."""
-        identity = asked.identity.key
+    def unrelated(self, query: Embedded) -> float | None:
+        """The cosine that texts have with a message whatever they are about; None while it is unknown."""
+        identity = query.identity.key
         if identity.startswith("local/e5-"):
             return E5_UNRELATED
-        return self.exchanges.unrelated(identity, asked.vector)
-
-    @cached_property
-    def _asked(self) -> dict[str, Embedded]:
-        return {}
+        return self.exchanges.unrelated(identity, query.vector)
 
     @property
     def without_embedder(self) -> str:
@@ -96,7 +109,3 @@ class PluginContext(msgspec.Struct, frozen=True, dict=True):
         if self.settings.embeddings.provider == "none":
             return "vectors are off (embeddings.provider is none): answered from words"
         return "a cold process does not load the embedding model: answered from words"
-
-    def settings_of(self, plugin: str) -> Mapping[str, Any]:
-        """The settings of a third-party plugin."""
-        return self.settings.plugins.third_party.get(plugin, {})

@@ -64,7 +64,7 @@ class Growth(Plugin):
     def _cosines(self, message: str, moment: Moment) -> tuple[Mapping[int, float], Reach, str]:
         """How near each lesson is, what counts as near, and why not where vectors take no part."""
         try:
-            asked = self.context.asked(message, moment.deadline)
+            asked = self.context.query_embedding(message, moment.deadline)
         except ProviderError as error:
             return {}, Reach(UNMEASURED), f"vectors: {error.message}"
         if asked is None:

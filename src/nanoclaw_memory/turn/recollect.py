@@ -125,7 +125,7 @@ class Recollector:
     def _by_vector(self, message: str, sight: Sight, deadline: float) -> tuple[dict[int, float], float, str]:
         """Cosines of the nearest exchanges, the cosine from which one is near, and why there are none."""
         try:
-            asked = self.context.asked(message, deadline)
+            asked = self.context.query_embedding(message, deadline)
         except ProviderError as error:
             return {}, 1.0, f"vectors: {error.message}"
         if asked is None:

@@ -91,3 +91,10 @@ class Status(msgspec.Struct, frozen=True):
     databases: dict[str, int]  # name -> bytes
     embedder: str
     usage: tuple[dict[str, float | str], ...] = ()
+
+
+class Done(msgspec.Struct, frozen=True):
+    """What a job changed, or would change, and what is worth reporting about it."""
+
+    changed: int = 0
+    notes: tuple[str, ...] = ()

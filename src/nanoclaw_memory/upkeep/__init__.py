@@ -1,1 +1,1 @@
-"""LOG -> MEMORY.md -> FACTS -> LESSONS -> SOUL.md, and the check-up of the whole house."""
+"""LOG -> MEMORY.md -> FACTS -> LESSONS -> SOUL.md, and the check-up of the whole group."""

@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
+from typing import TYPE_CHECKING
 
 from nanoclaw_memory.errors import FileProblem
 from nanoclaw_memory.statements import Features, contained, contradiction, features, restates
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import LogLine, Refreshed
 from nanoclaw_memory.upkeep import journal, page, versions
-from nanoclaw_memory.upkeep.context import House
 from nanoclaw_memory.upkeep.logbook import logs
 from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.boot import ACTIVE_CONTEXT
 from nanoclaw_memory.workspace.files import locked, read_text, replace_text
 from nanoclaw_memory.workspace.paths import within
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory.group import Group
 
 FOCUS, DECIDED, OPEN = "Current Focus", "Recent Decisions", "Open Questions"
 EMPTY = f"# Active Context\n\n## {FOCUS}\n\n## {DECIDED}\n\n## {OPEN}\n"
@@ -30,27 +33,27 @@ _BOX = re.compile(r"\s*[-*+]\s+\[ \]\s+\S")
 _NOTE = "active_context"
 
 
-def refresh(house: House) -> Refreshed:
+def refresh(group: Group) -> Refreshed:
     """Write the page anew: lines that somebody else wrote stay, ours of the last time give way to new ones."""
-    path = within(house.workspace / ACTIVE_CONTEXT, house.workspace)
+    path = within(group.workspace / ACTIVE_CONTEXT, group.workspace)
     with locked(path.parent):
         try:
             before = read_text(path)
         except FileNotFoundError:
             before = ""
-        ours = journal.read(house.data).notes.get(_NOTE, [])
-        text, lines = _written(house, before, [str(line) for line in ours])
-        journal.note(house.data, _NOTE, lines)
+        ours = journal.read(group.data).notes.get(_NOTE, [])
+        text, lines = _written(group, before, [str(line) for line in ours])
+        journal.note(group.data, _NOTE, lines)
         if text == before:
             return Refreshed(ACTIVE_CONTEXT, False, len(before.encode()))
-        kept = versions.keep(house.data, ACTIVE_CONTEXT, before, house.moment()) if before else None
+        kept = versions.keep(group.data, ACTIVE_CONTEXT, before, group.moment()) if before else None
         replace_text(path, text)
     return Refreshed(ACTIVE_CONTEXT, True, len(text.encode()), str(kept or ""))
 
 
-def _written(house: House, before: str, ours: list[str]) -> tuple[str, list[str]]:
+def _written(group: Group, before: str, ours: list[str]) -> tuple[str, list[str]]:
     """The new page, and which of its lines are ours; nothing new to say leaves it as it is."""
-    fresh = {FOCUS: _focus(house), DECIDED: list(_decisions(house)), OPEN: list(_questions(house))}
+    fresh = {FOCUS: _focus(group), DECIDED: list(_decisions(group)), OPEN: list(_questions(group))}
     if not any(fresh.values()):
         return before, ours
     text = before or EMPTY
@@ -58,7 +61,7 @@ def _written(house: House, before: str, ours: list[str]) -> tuple[str, list[str]
         text = page.removed(text, line)
     theirs = [features(page.says(item)) for item in page.items(text)]
     lines: list[str] = []
-    limit = house.settings.upkeep.active_context_bytes
+    limit = group.settings.upkeep.active_context_bytes
     for section, said in fresh.items():
         kept = [line for line in said if not any(restates(other, features(line)) for other in theirs)]
         for line in kept[: MOST[section]]:
@@ -69,44 +72,44 @@ def _written(house: House, before: str, ours: list[str]) -> tuple[str, list[str]
     return text, lines
 
 
-def _focus(house: House) -> list[str]:
+def _focus(group: Group) -> list[str]:
     """What the session was about, the latest first; its last question when it had no topic."""
-    if not house.has("continuity"):
+    if not group.has("continuity"):
         return []
-    said = house.exchanges.of_session(house.scope.session_id, limit=20)
+    said = group.exchanges.of_session(group.scope.session_id, limit=20)
     topics = [one.topic for one in reversed(said) if len(one.topic.split()) > 1]
     asked = [one.user_message.split("\n")[0] for one in reversed(said[-1:])]
-    return list(_clean(house, dict.fromkeys(topics or asked)))
+    return list(_clean(group, dict.fromkeys(topics or asked)))
 
 
-def _decisions(house: House) -> Iterator[str]:
+def _decisions(group: Group) -> Iterator[str]:
     """What was decided in the last days and still stands, the latest first."""
     newer: list[Features] = []
-    for day, _, entry in _lately(house, DECISION_DAYS):
+    for day, _, entry in _lately(group, DECISION_DAYS):
         own = features(entry.text)
         given_up = any(contradiction(own, later) for later in newer)
-        if entry.tag.lower() == _DECISION and not given_up and not house.outdated(entry.text, day):
-            yield from _clean(house, [entry.text])
+        if entry.tag.lower() == _DECISION and not given_up and not group.outdated(entry.text, day):
+            yield from _clean(group, [entry.text])
         newer.append(own)
 
 
-def _questions(house: House) -> Iterator[str]:
+def _questions(group: Group) -> Iterator[str]:
     """Questions and to-dos of the last weeks that no later decision takes up."""
     settled: list[Features] = []
-    for _, raw, entry in _lately(house, QUESTION_DAYS):
+    for _, raw, entry in _lately(group, QUESTION_DAYS):
         if entry.tag.lower() in _ASKS or entry.text.endswith("?") or _BOX.match(raw):
             own = features(entry.text)
             if not any(contained(own, other) >= 0.5 for other in settled):
-                yield from _clean(house, [entry.text])
+                yield from _clean(group, [entry.text])
         else:
             settled.append(features(entry.text))
 
 
-def _lately(house: House, days: int) -> Iterator[tuple[date, str, LogLine]]:
+def _lately(group: Group, days: int) -> Iterator[tuple[date, str, LogLine]]:
     """The log lines of the last days, the latest first."""
-    since = house.today - timedelta(days=days)
-    for day, _, path in reversed(logs(house.workspace)):
-        if not since <= day <= house.today:
+    since = group.today - timedelta(days=days)
+    for day, _, path in reversed(logs(group.workspace)):
+        if not since <= day <= group.today:
             continue
         try:
             text = read_text(path)
@@ -117,13 +120,13 @@ def _lately(house: House, days: int) -> Iterator[tuple[date, str, LogLine]]:
             yield day, raw[entry.line - 1], entry
 
 
-def _clean(house: House, texts: Iterable[str]) -> Iterator[str]:
+def _clean(group: Group, texts: Iterable[str]) -> Iterator[str]:
     """Lines fit for a page that every session reads: short, no credentials, no instructions in disguise.
 
     A line that a person keeps in a log though it was forgotten is not copied.
     """
     for text in texts:
-        admitted = house.intake.admit_or_none(one_line(text))
+        admitted = group.intake.admit_or_none(one_line(text))
         if admitted is None or not admitted.text or admitted.suspicions:
             continue
         line = admitted.text

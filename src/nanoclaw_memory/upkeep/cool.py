@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from nanoclaw_memory.text import plural
-from nanoclaw_memory.upkeep.context import Done, House
+from nanoclaw_memory.types import Done
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory.group import Group
 
 
-def cool(house: House, dry_run: bool = False) -> Done:
+def cool(group: Group, dry_run: bool = False) -> Done:
     """Cool every fact once for each day since the last time; a second run on a day changes nothing."""
-    if not house.has("facts"):
+    if not group.has("facts"):
         return Done()
     if dry_run:
-        last = house.graph.activation.cooled_on()
-        due = not last or last < house.today.isoformat()
+        last = group.graph.activation.cooled_on()
+        due = not last or last < group.today.isoformat()
         return Done(int(due), (f"last cooled on {last or 'no day yet'}",))
-    changed, days = house.graph.cool()
+    changed, days = group.graph.cool()
     return Done(changed, (f"made up for {plural(days, 'day')}",) if days > 1 else ())

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from nanoclaw_memory.statements import source_date
 from nanoclaw_memory.store.mentions import MentionTable
 from nanoclaw_memory.types import Proposal
 from nanoclaw_memory.upkeep import page
-from nanoclaw_memory.upkeep.context import House
 from nanoclaw_memory.upkeep.logbook import LogBlock
 from nanoclaw_memory.workspace.boot import MEMORY_MAX_LINES, SIZE_TARGETS
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory.group import Group
 
 MAX_BYTES = SIZE_TARGETS["MEMORY.md"]
 MAX_LINES = MEMORY_MAX_LINES
@@ -36,30 +40,30 @@ def size_of(text: str) -> Size:
     return Size(len(text.encode("utf-8", "surrogatepass")), text.count("\n"))
 
 
-def demote(house: House, text: str) -> int:
+def demote(group: Group, text: str) -> int:
     """Propose as many demotions as the open promotions need room; gives how many are new."""
-    if not house.has("entries"):
+    if not group.has("entries"):
         return 0
-    waiting = house.proposals.listed("open", "promotion")
-    leaving = {str(one.payload["text"]) for one in house.proposals.listed("open", "demotion")}
+    waiting = group.proposals.listed("open", "promotion")
+    leaving = {str(one.payload["text"]) for one in group.proposals.listed("open", "demotion")}
     replaced = {
         str(one.payload.get("replaces", "")) for one in waiting
     }  # gone already when they are accepted
     items = page.items(text)
     after = _after(text, waiting, [item for item in items if page.says(item) in leaving])
     offered = 0
-    for item, value in _cheapest(house, items):
+    for item, value in _cheapest(group, items):
         if after.fits:
             break
         said = page.says(item)
-        if said in leaving or said in replaced or house.intake.forgets(said):
+        if said in leaving or said in replaced or group.intake.forgets(said):
             continue  # on its way already, or kept on the page by a person and nowhere else
-        made = house.proposals.propose(
+        made = group.proposals.propose(
             "demotion",
             {"file": "MEMORY.md", "text": said},
             why=f"MEMORY.md would have {after.bytes:,} bytes and {after.lines} lines; this counts least ({value:.2f})",
             key=said,
-            moment=house.moment(),
+            moment=group.moment(),
             source="MEMORY.md",
             diff=f"- {said}",
         )
@@ -84,18 +88,18 @@ def _bytes(item: LogBlock) -> int:
     return len("".join(item.lines).encode("utf-8", "surrogatepass"))
 
 
-def _cheapest(house: House, items: list[LogBlock]) -> list[tuple[LogBlock, float]]:
+def _cheapest(group: Group, items: list[LogBlock]) -> list[tuple[LogBlock, float]]:
     """The items with what they are worth: importance, age, use; least first."""
-    accepted = house.proposals.listed("accepted", "promotion")
+    accepted = group.proposals.listed("accepted", "promotion")
     importance = {str(one.payload["text"]): float(one.payload["importance"]) for one in accepted}
-    uses = MentionTable(house.graph.db).uses() if house.has("facts") else {}
+    uses = MentionTable(group.graph.db).uses() if group.has("facts") else {}
     weighed = []
     for item in items:
         said = page.says(item)
         dated = source_date(said)
         asked = sum(uses.get(("MEMORY.md", item.start + 1 + n), 0) for n in range(len(item.lines)))
         value = importance.get(said, A_PERSONS) + A_USE * min(asked, 4)
-        age = max((house.today - dated).days, 0) if dated else 0
+        age = max((group.today - dated).days, 0) if dated else 0
         value += FRESHNESS * 2.0 ** (-age / HALF_LIFE)
         weighed.append((item, value))
     return sorted(weighed, key=lambda pair: (pair[1], pair[0].start))

@@ -7,53 +7,53 @@ import shutil
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import msgspec
-
-from nanoclaw_memory.errors import NanoClawError, StoreError
+from nanoclaw_memory.clock import zone
+from nanoclaw_memory.entries.domains import lines_held
+from nanoclaw_memory.entries.rules import TYPES
+from nanoclaw_memory.errors import NanoClawError, SettingsError, StoreError
 from nanoclaw_memory.intake.intake import Intake
-from nanoclaw_memory.settings import Configuration
-from nanoclaw_memory.store.integrity import engine, remedy
+from nanoclaw_memory.store.integrity import engine, of_all_groups, remedy
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.text import plural
-from nanoclaw_memory.types import Finding, Scope
+from nanoclaw_memory.types import MAIN_GROUP, Finding
+from nanoclaw_memory.upkeep.loops import findings
 from nanoclaw_memory.workspace.boot import MEMORY_MAX_LINES, SIZE_TARGETS, memory_mode
 from nanoclaw_memory.workspace.files import HALF, read_text
-from nanoclaw_memory.workspace.paths import Home, memory_files
+from nanoclaw_memory.workspace.paths import memory_files
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory.group import Group
 
 PENDING_FORGET = "forget.pending"  # there while a forget has more to do
 LOW_DISK = 200_000_000
 LEFT_FOR = 3_600  # seconds after which no living writer has a temporary file
 
 
-class Patient(msgspec.Struct, frozen=True):
-    """What is examined."""
-
-    home: Home
-    scope: Scope
-    configuration: Configuration
-    databases: tuple[SqliteDatabase, ...]
-
-    @property
-    def workspace(self) -> Path:
-        return self.home.workspace(self.scope.group)
-
-
-def examine(patient: Patient, more: Iterable[Finding] = ()) -> list[Finding]:
-    """All findings, with `more` that others made; problems first, what is well last."""
-    if not patient.workspace.is_dir():
-        where = "" if patient.scope.group == "main" else f" --group {patient.scope.group}"
-        missing = f"there is no memory at {patient.workspace}"
-        return [Finding("problem", missing, f"nanoclaw-memory init{where}")]
-    checks = (check_home, check_settings, check_files, check_sizes, check_boot, check_databases, check_model)
-    found = [*(finding for check in checks for finding in check(patient)), *more]
+def examine(group: Group, fix: bool = False) -> list[Finding]:
+    """All findings, problems first; `fix` removes what killed writers left."""
+    try:
+        zone(group.settings.user.timezone)
+    except SettingsError as error:  # nothing else can be examined without settings
+        return [Finding("problem", error.message, error.hint)]
+    forgotten = list(check_forgotten(group.intake, fix))
+    removed = sweep(group, group.clock.now()) if fix else []
+    if not group.workspace.is_dir():
+        where = "" if group.scope.group == "main" else f" --group {group.scope.group}"
+        missing = f"there is no memory at {group.workspace}"
+        return [*removed, Finding("problem", missing, f"nanoclaw-memory init{where}")]
+    checks = [check_home, check_settings, check_files, check_sizes, check_boot, check_databases, check_model]
+    if group.scope.private:
+        checks += [findings, check_lost_entries]
     order = {"problem": 0, "warning": 1, "note": 2, "ok": 3}
-    return sorted(found, key=lambda finding: order[finding.level])
+    found = [*forgotten, *(finding for check in checks for finding in check(group))]
+    return [*removed, *sorted(found, key=lambda finding: order[finding.level])]
 
 
-def check_home(patient: Patient) -> Iterator[Finding]:
+def check_home(group: Group) -> Iterator[Finding]:
     """Permissions and space."""
-    root = patient.home.root
+    root = group.home.root
     if not os.access(root, os.W_OK):
         yield Finding("problem", f"{root} is read-only: nothing can be remembered", f"chmod u+w {root}")
     if root.stat().st_mode & 0o077:
@@ -61,15 +61,15 @@ def check_home(patient: Patient) -> Iterator[Finding]:
     free = shutil.disk_usage(root).free
     if free < LOW_DISK:
         yield Finding("problem", f"only {free // 1_000_000} MB of disk are free", f"df -h {root}")
-    leftovers = list(_leftovers(patient))
-    if leftovers and patient.scope.private:
+    leftovers = list(_leftovers(group))
+    if leftovers and group.scope.private:
         names = " ".join(path.name for path in leftovers[:3])
         left = f"{plural(len(leftovers), 'temporary file')} of a killed writer: {names}"
         yield Finding("note", left, "those over an hour old go with: nanoclaw-memory doctor --fix")
-    if (patient.home.data(patient.scope.group) / PENDING_FORGET).exists():
+    if (group.home.data(group.scope.group) / PENDING_FORGET).exists():
         unfinished = "a forget was killed, or kept from finishing by another process: traces may be left"
         yield Finding("problem", unfinished, "run the same nanoclaw-memory forget again")
-    yield Finding("ok", f"home {root}, group {patient.scope.group}", "nanoclaw-memory status")
+    yield Finding("ok", f"home {root}, group {group.scope.group}", "nanoclaw-memory status")
 
 
 def check_forgotten(intake: Intake, fix: bool) -> Iterator[Finding]:
@@ -89,11 +89,11 @@ def check_forgotten(intake: Intake, fix: bool) -> Iterator[Finding]:
         yield Finding("problem", error.message, error.hint)
 
 
-def sweep(patient: Patient, now: datetime) -> list[Finding]:
+def sweep(group: Group, now: datetime) -> list[Finding]:
     """Remove the temporary files of killed writers; one that is not old may belong to a living one."""
-    if not patient.scope.private or not patient.workspace.is_dir():
+    if not group.scope.private or not group.workspace.is_dir():
         return []
-    old = [path for path in _leftovers(patient) if now.timestamp() - path.stat().st_mtime > LEFT_FOR]
+    old = [path for path in _leftovers(group) if now.timestamp() - path.stat().st_mtime > LEFT_FOR]
     for path in old:
         path.unlink(missing_ok=True)
     if not old:
@@ -103,28 +103,28 @@ def sweep(patient: Patient, now: datetime) -> list[Finding]:
     ]
 
 
-def _leftovers(patient: Patient) -> Iterator[Path]:
-    for folder in (patient.workspace, patient.home.data(patient.scope.group)):
+def _leftovers(group: Group) -> Iterator[Path]:
+    for folder in (group.workspace, group.home.data(group.scope.group)):
         for path in folder.rglob(".*.tmp"):
             if path.is_file() and not path.is_symlink():
                 yield path
 
 
-def check_settings(patient: Patient) -> Iterator[Finding]:
+def check_settings(group: Group) -> Iterator[Finding]:
     """What was said while the settings were read."""
-    for problem in patient.configuration.problems:
+    for problem in group.configuration.problems:
         yield Finding("warning", problem, "nanoclaw-memory config show")
-    changed = sum(origin != "default" for origin in patient.configuration.origins.values())
+    changed = sum(origin != "default" for origin in group.configuration.origins.values())
     yield Finding(
         "ok", f"settings are valid, {changed} changed from the default", "nanoclaw-memory config show"
     )
 
 
-def check_files(patient: Patient) -> Iterator[Finding]:
+def check_files(group: Group) -> Iterator[Finding]:
     """Files that cannot be read as memory, and links that lead out."""
     count = 0
-    shared = patient.configuration.settings.privacy.shared_files
-    for relative, path in memory_files(patient.home, patient.scope, shared):
+    shared = group.configuration.settings.privacy.shared_files
+    for relative, path in memory_files(group.home, group.scope, shared):
         count += 1
         try:
             text = read_text(path)
@@ -139,8 +139,8 @@ def check_files(patient: Patient) -> Iterator[Finding]:
             yield Finding("note", torn, 'the next line mends it: nanoclaw-memory write "…"')
         if "\x00" in text:
             yield Finding("warning", f"{relative} is a binary file", f"mv {path} somewhere else")
-    base = patient.workspace.resolve()
-    for path in _links(patient.workspace) if patient.scope.private else ():
+    base = group.workspace.resolve()
+    for path in _links(group.workspace) if group.scope.private else ():
         if not path.resolve().is_relative_to(base):
             yield Finding(
                 "warning", f"{path.name} is a link that leaves the workspace; it is ignored", f"ls -l {path}"
@@ -148,25 +148,25 @@ def check_files(patient: Patient) -> Iterator[Finding]:
     yield Finding("ok", f"{count:,} memory files", "nanoclaw-memory get MEMORY.md")
 
 
-def check_sizes(patient: Patient) -> Iterator[Finding]:
+def check_sizes(group: Group) -> Iterator[Finding]:
     """Always-loaded files over their target cost tokens in every session."""
     for relative, target in SIZE_TARGETS.items():
-        path = patient.workspace / relative
+        path = group.workspace / relative
         size = path.stat().st_size if path.is_file() else 0
         if size > target:
             message = f"{relative} has {size:,} bytes, the target is {target:,}"
             yield Finding("warning", message, "nanoclaw-memory boot --json")
-    memory = patient.workspace / "MEMORY.md"
+    memory = group.workspace / "MEMORY.md"
     lines = memory.read_bytes().count(b"\n") if memory.is_file() and memory.stat().st_size < 10_000_000 else 0
     if lines > MEMORY_MAX_LINES:
         message = f"MEMORY.md has {lines:,} lines, the target is {MEMORY_MAX_LINES}"
         yield Finding("warning", message, "nanoclaw-memory get MEMORY.md")
 
 
-def check_boot(patient: Patient) -> Iterator[Finding]:
+def check_boot(group: Group) -> Iterator[Finding]:
     """How MEMORY.md reaches the agent, and why."""
-    mode = memory_mode(patient.home, patient.scope, patient.configuration.settings)
-    setting = patient.configuration.settings.memory.boot
+    mode = memory_mode(group.home, group.scope, group.configuration.settings)
+    setting = group.configuration.settings.memory.boot
     small = f"MEMORY.md is {'under' if mode == 'full' else 'over'} {MEMORY_MAX_LINES} lines and 8 KB"
     why = f"memory.boot is {setting}" + (f", and {small}" if setting == "auto" else "")
     shape = {
@@ -177,9 +177,9 @@ def check_boot(patient: Patient) -> Iterator[Finding]:
     yield Finding("ok", f"boot mode {mode}: {shape} ({why})", "nanoclaw-memory boot")
 
 
-def check_databases(patient: Patient) -> Iterator[Finding]:
+def check_databases(group: Group) -> Iterator[Finding]:
     """Integrity of the databases that exist, and what the engine offers."""
-    for database in patient.databases:
+    for database in _databases(group):
         try:
             broken = database.check()
         except NanoClawError as error:
@@ -195,11 +195,11 @@ def check_databases(patient: Patient) -> Iterator[Finding]:
     yield from _engine()
 
 
-def check_model(patient: Patient) -> Iterator[Finding]:
+def check_model(group: Group) -> Iterator[Finding]:
     """Who embeds, and in which languages that helps."""
     from nanoclaw_memory.providers import models
 
-    embeddings = patient.configuration.settings.embeddings
+    embeddings = group.configuration.settings.embeddings
     if embeddings.provider == "none":
         yield Finding(
             "note",
@@ -208,7 +208,7 @@ def check_model(patient: Patient) -> Iterator[Finding]:
         )
     if embeddings.provider != "local":
         return
-    folder = models.directory(models.EMBEDDER, patient.home.models, embeddings.model_path)
+    folder = models.directory(models.EMBEDDER, group.home.models, embeddings.model_path)
     if models.installed(models.EMBEDDER, folder):
         english = (
             "the local embedder knows English; other languages are found by keyword or a configured endpoint"
@@ -229,3 +229,23 @@ def _engine() -> Iterator[Finding]:
 
 def _links(folder: Path) -> Iterable[Path]:
     return (path for path in folder.rglob("*") if path.is_symlink())
+
+
+def _databases(group: Group) -> tuple[SqliteDatabase, ...]:
+    own = group.resources.existing_databases()
+    administers = group.scope.private and group.scope.group == MAIN_GROUP
+    return (*own, *of_all_groups(group.home.root)) if administers else own
+
+
+def check_lost_entries(group: Group) -> Iterator[Finding]:
+    """Entries that only the domain files know: their database was lost or replaced."""
+    try:
+        if group.has("entries"):
+            lost = sum(len(group.entries.ledger.domains.lost(kind)) for kind in TYPES)
+        else:
+            lost = lines_held(group.workspace)
+    except StoreError:
+        return  # the check of the databases reports it
+    if lost:
+        message = f"the domain files hold {plural(lost, 'line')} of entries that no database knows"
+        yield Finding("problem", message, "nanoclaw-memory entries migrate")

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import FileProblem, InvalidValue
 from nanoclaw_memory.types import Flush
-from nanoclaw_memory.upkeep.context import House
 from nanoclaw_memory.workspace.files import locked, read_text, replace_text
 from nanoclaw_memory.workspace.paths import log_path
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory.group import Group
 
 NO_REPLY = "NO_REPLY"
 FILE = "sessions.json"
@@ -24,9 +26,9 @@ for each to {log} with memory_write; change nothing that stands there. The perso
 If there is nothing to keep, answer exactly {silent}."""
 
 
-def flush_needed(house: House, context_tokens: int, transcript_bytes: int = 0) -> Flush:
+def flush_needed(group: Group, context_tokens: int, transcript_bytes: int = 0) -> Flush:
     """Whether the agent is to be asked now. Saying yes counts: it is said once per compaction cycle."""
-    own = house.settings.flush
+    own = group.settings.flush
     if context_tokens < 0 or transcript_bytes < 0:
         raise InvalidValue("a window cannot hold less than nothing", "give the tokens that the session uses")
     threshold = max(own.context_window - own.reserve_tokens_floor - own.soft_threshold_tokens, 1)
@@ -36,16 +38,16 @@ def flush_needed(house: House, context_tokens: int, transcript_bytes: int = 0) -
         return Flush(False, "flush.enabled is false", threshold)
     if not full and not long:
         return Flush(False, f"{context_tokens:,} of {threshold:,} tokens", threshold)
-    if not _writable(house.workspace / "memory"):
+    if not _writable(group.workspace / "memory"):
         return Flush(False, "the workspace is read-only", threshold)
-    if not _claim(house, context_tokens, transcript_bytes):
+    if not _claim(group, context_tokens, transcript_bytes):
         return Flush(False, "asked already since the last compaction", threshold)
     why = (
         f"{context_tokens:,} tokens reach {threshold:,}"
         if full
         else f"the transcript has {transcript_bytes:,} bytes"
     )
-    prompt = _PROMPT.format(log=log_path(house.today), silent=NO_REPLY)
+    prompt = _PROMPT.format(log=log_path(group.today), silent=NO_REPLY)
     return Flush(True, why, threshold, prompt)
 
 
@@ -64,17 +66,17 @@ def is_silent(reply: str) -> bool:
     return reply.strip().strip("`\"'.") == NO_REPLY
 
 
-def _claim(house: House, tokens: int, size: int) -> bool:
+def _claim(group: Group, tokens: int, size: int) -> bool:
     """Take this cycle's one flush; False when it was taken."""
-    session = house.scope.session_id
-    with locked(house.data):
-        known = _read(house.data)
+    session = group.scope.session_id
+    with locked(group.data):
+        known = _read(group.data)
         before = known.get(session)
         if before is not None and not _smaller(before, tokens, size):
             return False
         known.pop(session, None)
-        known[session] = {"flushed_at": stamp(house.clock.now()), "tokens": tokens, "bytes": size}
-        _write(house.data, known)
+        known[session] = {"flushed_at": stamp(group.clock.now()), "tokens": tokens, "bytes": size}
+        _write(group.data, known)
     return True
 
 

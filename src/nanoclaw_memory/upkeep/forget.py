@@ -23,7 +23,7 @@ from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Entry, Forgotten, ForgottenPage
 from nanoclaw_memory.upkeep.doctor import PENDING_FORGET
 from nanoclaw_memory.upkeep.forget_files import PageChange
-from nanoclaw_memory.upkeep.forget_stores import Premises, Stores
+from nanoclaw_memory.upkeep.forget_stores import ForgetTargets, Stores
 from nanoclaw_memory.workspace.files import replace_text
 
 MAX_TEXT = 20_000
@@ -60,13 +60,13 @@ class Asked(msgspec.Struct, frozen=True):
 class Forgetting:
     """One request to forget."""
 
-    def __init__(self, premises: Premises, asked: Asked) -> None:
-        self.at = premises
+    def __init__(self, targets: ForgetTargets, asked: Asked) -> None:
+        self.at = targets
         self.asked = asked
-        self.house = premises.house
-        self.pending = self.house.data / PENDING_FORGET
+        self.group = targets.group
+        self.pending = self.group.data / PENDING_FORGET
         self.by = asked.by
-        self.stores = Stores(premises)
+        self.stores = Stores(targets)
         self.stores.wanted, self.kept = self._resolved()
         self.stores.wanted = replace(self.stores.wanted, topics=self.stores.topics())
 
@@ -121,11 +121,11 @@ class Forgetting:
         return Wanted(self._forgotten_before()), Phrases()
 
     def _forgotten_before(self) -> Marks:
-        kept = self.house.intake.tombstones()
+        kept = self.group.intake.tombstones()
         return kept.marks() if kept is not None else Marks(frozenset())
 
     def _by_id(self) -> tuple[Wanted, Phrases]:
-        texts = self._texts_of_entry() if self.house.has("entries") else []
+        texts = self._texts_of_entry() if self.group.has("entries") else []
         if not texts and not self.pending.exists():
             raise NotFound(f"there is no entry {self.asked.id[:80]!r}", "see: ncm entries list --status all")
         phrases = Phrases.met(texts, longest=10_000)
@@ -136,7 +136,7 @@ class Forgetting:
         if not name or not Phrases.asked(self.asked.entity):
             raise InvalidValue("the entity is empty", 'name it: ncm forget --entity "Anna Kowalski"')
         names, labels = {name}, {self.asked.entity}
-        if self.house.has("facts"):
+        if self.group.has("facts"):
             table = NameTable(self.at.database("facts"))
             meaning = table.meanings([name])[name]
             if not meaning.ambiguous:
@@ -155,20 +155,20 @@ class Forgetting:
 
     def _chain(self) -> list[Entry]:
         """The entry and every wording that it replaced."""
-        if not self.house.has("entries"):
+        if not self.group.has("entries"):
             return []
-        entry = self.house.entries.ledger.table.get(self.asked.id)
-        return self.house.entries.chain(entry, depth=1_000) if entry else []
+        entry = self.group.entries.ledger.table.get(self.asked.id)
+        return self.group.entries.chain(entry, depth=1_000) if entry else []
 
     def _texts_of_entry(self) -> list[str]:
-        table = self.house.entries.ledger.table
+        table = self.group.entries.ledger.table
         chain = self._chain()
         merged = [str(one["content"]) for entry in chain for one in table.merges_of(entry.id)]
         return [*(entry.content for entry in chain), *merged]
 
     def _chain_numbers(self) -> frozenset[int]:
         ids = json.dumps([entry.id for entry in self._chain()])
-        if not self.house.has("entries"):
+        if not self.group.has("entries"):
             return frozenset()
         rows = self.at.database("entries").query(
             "SELECT number FROM entries WHERE id IN (SELECT value FROM json_each(:ids))", {"ids": ids}
@@ -189,10 +189,10 @@ class Forgetting:
     def _changes(self) -> list[PageChange]:
         """What leaves pages; the facts that those lines say are marked to go with them."""
         changes = self.at.files.page_changes(self.stores.wanted)
-        if self.house.has("facts"):
+        if self.group.has("facts"):
             keys = {name: set(found) for name, found in self.stores.wanted.keys.items()}
             for change in changes:
-                said = self.house.graph.said_on(change.relative, change.before, change.gone)
+                said = self.group.graph.said_on(change.relative, change.before, change.gone)
                 keys.setdefault("facts", set()).update(said["fact"])
                 keys.setdefault("relations", set()).update(said["relation"])
             self.stores.wanted = replace(
@@ -209,8 +209,8 @@ class Forgetting:
             *(line for line in lines if is_cut(self.stores.wanted.matcher, line)),
         ]
         kept = self.kept | Phrases.whole_only(cut)
-        self.house.intake.forget(
-            kept, self.stores.graph_values(), f"forgotten by {self.by}", self.house.moment()
+        self.group.intake.forget(
+            kept, self.stores.graph_values(), f"forgotten by {self.by}", self.group.moment()
         )
 
     def _erase(self, changes: Sequence[PageChange]) -> None:
@@ -232,17 +232,17 @@ class Forgetting:
 
     def _domains(self) -> None:
         """Domain files are written anew; one that a person is editing has been offered as a page."""
-        if not self.house.has("entries"):
+        if not self.group.has("entries"):
             return
-        domains = self.house.entries.ledger.domains
-        for kind in self.house.entries.ledger.visible_types():
+        domains = self.group.entries.ledger.domains
+        for kind in self.group.entries.ledger.visible_types():
             page = domains.read(kind)
             if page is not None and not page.edited:
                 domains.discard_edits(kind)
 
     def _audit(self, counts: Mapping[str, int]) -> None:
         """The log says that something was forgotten and how much, never what."""
-        ledger = self.house.entries.ledger
+        ledger = self.group.entries.ledger
         about = {"text": fingerprint(self.asked.value)} if self.by == "text" else {}
         with ledger.db.transaction():
             ledger.audit(
@@ -257,7 +257,7 @@ class Forgetting:
         """Write every database anew; gives those that another process keeps from it."""
         found: dict[Path, SqliteDatabase] = {}
         for name in ("forgotten", "facts", "entries", "continuity", "sdk"):
-            if self.house.has(name):
+            if self.group.has(name):
                 found[self.at.database(name).path] = self.at.database(name)
         for db in (self.at.messages, self.at.published, *(db for _, db in self.stores.indexes())):
             if db is not None:
@@ -265,7 +265,7 @@ class Forgetting:
         unfinished = []
         for path, db in found.items():
             if not db.scrub(self.at.wait_ms):
-                unfinished.append(path.relative_to(self.house.home.root).as_posix())
+                unfinished.append(path.relative_to(self.group.home.root).as_posix())
             self.at.step(f"scrub {path.name}")
         if not unfinished:
             self.pending.unlink(missing_ok=True)

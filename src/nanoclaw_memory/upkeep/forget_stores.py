@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.store import erasure
@@ -14,29 +16,55 @@ from nanoclaw_memory.store.erasure import Place, Row, Wanted
 from nanoclaw_memory.store.phrases import Words, holds, is_cut
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.types import MAIN_GROUP
-from nanoclaw_memory.upkeep.context import House
 from nanoclaw_memory.upkeep.forget_files import Files
 
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory.group import Group
 
-class Premises(msgspec.Struct, frozen=True):
-    """All of one group that can hold a text."""
 
-    house: House
-    files: Files
-    database: Callable[[str], SqliteDatabase]
-    messages: SqliteDatabase | None = None
-    published: SqliteDatabase | None = None
-    corpora: Mapping[str, SqliteDatabase] | None = None
-    step: Callable[[str], None] = lambda name: None  # told the name of every step, so that tests can stop
-    wait_ms: int = 5_000
+class ForgetTargets:
+    """Every store and file of one group that can contain a text."""
+
+    def __init__(
+        self, group: Group, step: Callable[[str], None] = lambda name: None, wait_ms: int = 5_000
+    ) -> None:
+        self.group = group
+        self.step = step  # receives the name of every step, so that tests can stop at any
+        self.wait_ms = wait_ms
+        self.database = group.database
+        self.files = Files(group.home, group.scope.group, group.entries.ledger.domains)
+
+    @cached_property
+    def messages(self) -> SqliteDatabase | None:
+        """The host's database, where there is one."""
+        return self.group.host.database if (self._store / "messages.db").exists() else None
+
+    @cached_property
+    def published(self) -> SqliteDatabase | None:
+        """What the group has published, where it has."""
+        name = self.group.scope.group
+        there = (self._store / "published" / f"{name}.db").exists()
+        return self.group.resources.published(name) if there else None
+
+    @cached_property
+    def corpora(self) -> Mapping[str, SqliteDatabase]:
+        """The databases of the group's domain documents."""
+        corpora = self.group.retrieval.corpora
+        for name in corpora.names():
+            corpora.index(name)
+        return corpora.opened
+
+    @property
+    def _store(self) -> Path:
+        return self.group.home.root / "store"
 
 
 class Stores:
     """Finds and removes; `wanted` may grow while pages are looked at."""
 
-    def __init__(self, premises: Premises) -> None:
-        self.at = premises
-        self.house = premises.house
+    def __init__(self, targets: ForgetTargets) -> None:
+        self.at = targets
+        self.group = targets.group
         self.wanted = Wanted()
         self._spoken: list[Row] | None = None  # the exchanges that go, as long as they may be known
 
@@ -58,7 +86,7 @@ class Stores:
     def found(
         self, database: str, places: Sequence[Place], wanted: Wanted | None = None
     ) -> Iterator[tuple[Place, Row]]:
-        if not self.house.has(database):
+        if not self.group.has(database):
             return
         for place in places:
             for row in erasure.rows_of(self.at.database(database), place, wanted or self.wanted):
@@ -94,9 +122,9 @@ class Stores:
         return erasure.topics_of(self.at.database("continuity"), exchanges) if exchanges else frozenset()
 
     def graph(self) -> dict[str, list[Row]]:
-        if not self.house.has("facts"):
+        if not self.group.has("facts"):
             return {}
-        kept = self.house.intake.tombstones()
+        kept = self.group.intake.tombstones()
         values = kept.forgotten_values() if kept is not None else set()
         return erasure.graph_rows(self.at.database("facts"), self.wanted, values)
 
@@ -106,7 +134,7 @@ class Stores:
         return list(erasure.graph_marks(self.at.database("facts"), found)) if found else []
 
     def _lessons(self) -> dict[str, list[Row]]:
-        if not self.house.has("facts"):
+        if not self.group.has("facts"):
             return {}
         db, exchanges = self.at.database("facts"), self._exchanges()
         found = {
@@ -121,7 +149,7 @@ class Stores:
         return {table: list(rows.values()) for table, rows in found.items()}
 
     def _chats(self) -> dict[str, object]:
-        group = self.house.scope.group
+        group = self.group.scope.group
         if self.at.messages is None:
             return {}
         chats = erasure.chats_of(self.at.messages, group, group == MAIN_GROUP)
@@ -139,9 +167,9 @@ class Stores:
         ]
 
     def indexes(self) -> Iterator[tuple[str, SqliteDatabase]]:
-        if self.house.has("index"):
+        if self.group.has("index"):
             yield "index", self.at.database("index")
-        yield from (self.at.corpora or {}).items()
+        yield from self.at.corpora.items()
 
     def counted(self) -> dict[str, int]:
         """How much is found in each store."""
@@ -214,7 +242,7 @@ class Stores:
                 erasure.remove_rows(self.at.messages, place, rows)
 
     def _erase_plain(self, database: str, places: Sequence[Place]) -> None:
-        if not self.house.has(database):
+        if not self.group.has(database):
             return
         db = self.at.database(database)
         with _erasing(db).transaction():
@@ -222,7 +250,7 @@ class Stores:
                 erasure.remove_rows(db, place, erasure.rows_of(db, place, self.wanted))
 
     def _erase_lessons(self) -> None:
-        if self.house.has("facts"):
+        if self.group.has("facts"):
             db = self.at.database("facts")
             with _erasing(db).transaction():
                 found = self._lessons()
@@ -231,24 +259,24 @@ class Stores:
 
     def _erase_continuity(self) -> None:
         self._erase_plain("continuity", erasure.CONTINUITY)
-        if self.house.has("continuity"):
+        if self.group.has("continuity"):
             db = self.at.database("continuity")
             with db.transaction():
                 db.execute("DELETE FROM graph_answers")  # a cache of one minute
 
     def _erase_graph(self) -> None:
-        if self.house.has("facts"):
+        if self.group.has("facts"):
             db = self.at.database("facts")
             with _erasing(db).transaction():
                 erasure.remove_graph(db, self.graph())
                 erasure.clear_sources(db, self.wanted)
-        self.house.intake.veil(self._tells)
+        self.group.intake.veil(self._tells)
 
     def _tells(self, name: str, texts: Sequence[str]) -> bool:
         return name in self.wanted.names or any(holds(self.wanted.matcher, text) for text in texts if text)
 
     def _erase_entries(self) -> None:
-        if not self.house.has("entries"):
+        if not self.group.has("entries"):
             return
         db = self.at.database("entries")
         with _erasing(db).transaction():

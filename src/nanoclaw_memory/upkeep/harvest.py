@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,10 +14,12 @@ from nanoclaw_memory.errors import FileProblem
 from nanoclaw_memory.statements import features, same_statement
 from nanoclaw_memory.store.mentions import MentionTable
 from nanoclaw_memory.text import content_words, fingerprint, one_line
-from nanoclaw_memory.upkeep.context import House
 from nanoclaw_memory.upkeep.logbook import UNTAGGED, archives, dated_blocks, logs
 from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.files import read_text
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory.group import Group
 
 WINDOW = 90  # days back that are looked at
 LEAST = 0.45  # importance below which nothing makes a line worth keeping
@@ -67,23 +70,23 @@ class Candidate(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys(f"{line.path}:{line.number}" for line in self.lines))
 
 
-def harvest(house: House) -> list[Candidate]:
+def harvest(group: Group) -> list[Candidate]:
     """What the last months' logs hold that is worth keeping, best first; today has not settled yet."""
-    lines = list(_lines(house))
-    uses = MentionTable(house.graph.db).uses() if house.has("facts") else {}
+    lines = list(_lines(group))
+    uses = MentionTable(group.graph.db).uses() if group.has("facts") else {}
     routine = _routine(lines)
     worth = [line for line in lines if line.importance >= LEAST and _sound(line, routine)]
     found = [_weighed(group, uses) for group in _groups(worth)]
-    chosen = [one for one in found if one.score >= house.settings.upkeep.promote_score]
+    chosen = [one for one in found if one.score >= group.settings.upkeep.promote_score]
     return sorted(chosen, key=lambda one: (-one.score, one.best.day, one.best.number))
 
 
-def _lines(house: House) -> Iterator[Line]:
-    oldest = house.today - timedelta(days=WINDOW)
+def _lines(group: Group) -> Iterator[Line]:
+    oldest = group.today - timedelta(days=WINDOW)
     months = {f"{oldest + timedelta(days=step):%Y-%m}" for step in range(0, WINDOW + 31, 28)}
-    files = [(None, path, file) for path, file in archives(house.workspace) if file.stem in months]
-    for day, path, file in [*logs(house.workspace), *files]:
-        if day is not None and not oldest <= day < house.today:
+    files = [(None, path, file) for path, file in archives(group.workspace) if file.stem in months]
+    for day, path, file in [*logs(group.workspace), *files]:
+        if day is not None and not oldest <= day < group.today:
             continue
         try:
             text = read_text(file)
@@ -91,7 +94,7 @@ def _lines(house: House) -> Iterator[Line]:
             continue  # ingest has named it
         for own, block in dated_blocks(text, day):
             entry = log.parse_line(block.lines[0].rstrip("\r\n"), block.start + 1)
-            if entry is not None and oldest <= own < house.today:
+            if entry is not None and oldest <= own < group.today:
                 importance = UNTAGGED if entry.importance is None else entry.importance
                 yield Line(own, path, entry.line, one_line(entry.text), entry.tag.lower(), importance)
 

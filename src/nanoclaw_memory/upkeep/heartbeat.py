@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,11 +14,13 @@ from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import HeartbeatItem
 from nanoclaw_memory.upkeep import journal
-from nanoclaw_memory.upkeep.context import House
 from nanoclaw_memory.upkeep.demote import MAX_BYTES, MAX_LINES, size_of
 from nanoclaw_memory.upkeep.jobs import JOBS
 from nanoclaw_memory.upkeep.review import open_proposals
 from nanoclaw_memory.workspace.boot import ACTIVE_CONTEXT
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory.group import Group
 
 _ITEM = re.compile(r"^\s*[-*+]\s+(?:\[(?P<box>[ xX])\]\s+)?(?P<text>\S.*?)\s*$")
 STALE_DAYS = 7
@@ -29,14 +32,14 @@ class _State(msgspec.Struct, frozen=True):
     next: str = ""
 
 
-def heartbeat(house: House) -> list[HeartbeatItem]:
+def heartbeat(group: Group) -> list[HeartbeatItem]:
     """The items in the file's order; what we cannot know says so."""
     found = []
-    for line in house.page("HEARTBEAT.md").split("\n"):
+    for line in group.page("HEARTBEAT.md").split("\n"):
         match = _ITEM.match(line.rstrip("\r"))
         if match is None:
             continue
-        state = _known(house, match["text"])
+        state = _known(group, match["text"])
         ticked = (match["box"] or " ") in "xX"
         if state is None:
             found.append(HeartbeatItem(match["text"], ticked, None, "only you can tell"))
@@ -45,72 +48,72 @@ def heartbeat(house: House) -> list[HeartbeatItem]:
     return found
 
 
-def _known(house: House, text: str) -> _State | None:
+def _known(group: Group, text: str) -> _State | None:
     for pattern, look in _LOOKS:
         if re.search(pattern, text, re.IGNORECASE):
-            return look(house)
+            return look(group)
     return None
 
 
-def _proposals(house: House) -> _State:
-    count = len(open_proposals(house))
+def _proposals(group: Group) -> _State:
+    count = len(open_proposals(group))
     return _State(not count, f"{plural(count, 'proposal')} open", "nanoclaw-memory review" if count else "")
 
 
-def _memory(house: House) -> _State:
-    size = size_of(house.page("MEMORY.md"))
+def _memory(group: Group) -> _State:
+    size = size_of(group.page("MEMORY.md"))
     says = f"{size.lines} of {MAX_LINES} lines, {size.bytes:,} of {MAX_BYTES:,} bytes"
     return _State(size.fits, says, "" if size.fits else "nanoclaw-memory upkeep promote")
 
 
-def _active_context(house: House) -> _State:
-    return _aged(house, house.workspace / ACTIVE_CONTEXT, "refreshed")
+def _active_context(group: Group) -> _State:
+    return _aged(group, group.workspace / ACTIVE_CONTEXT, "refreshed")
 
 
-def _log(house: House) -> _State:
-    path = house.workspace / f"memory/{house.today.isoformat()}.md"
+def _log(group: Group) -> _State:
+    path = group.workspace / f"memory/{group.today.isoformat()}.md"
     return _State(path.is_file(), "there is one for today" if path.is_file() else "none for today yet")
 
 
-def _upkeep(house: House) -> _State:
-    ran = journal.read(house.data).jobs
+def _upkeep(group: Group) -> _State:
+    ran = journal.read(group.data).jobs
     if not ran:
         return _State(False, "never ran", "nanoclaw-memory upkeep")
     failed = [name for name, one in ran.items() if one.error]
     last = max(one.at for one in ran.values())
-    days = (house.clock.now() - moment_of(last)).days
+    days = (group.clock.now() - moment_of(last)).days
     says = f"last run {last[:10]}, {len(ran)} of {len(JOBS)} jobs" + (
         f"; failed: {', '.join(failed)}" if failed else ""
     )
     return _State(not failed and days < 2, says, "" if not failed and days < 2 else "nanoclaw-memory upkeep")
 
 
-def _index(house: House) -> _State:
-    count = house.stale_files()
+def _index(group: Group) -> _State:
+    count = group.retrieval.stale()
     return _State(not count, f"{plural(count, 'file')} to index", "nanoclaw-memory index" if count else "")
 
 
-def _checkpoint(house: House) -> _State:
-    folder = house.workspace / "memory" / "checkpoints"
+def _checkpoint(group: Group) -> _State:
+    folder = group.workspace / "memory" / "checkpoints"
     saved = [path for path in folder.glob("[!.]*") if path.is_dir()] if folder.is_dir() else []
     if not saved:
         return _State(False, "none yet", "nanoclaw-memory checkpoint create NAME")
-    return _aged(house, max(saved, key=lambda path: path.stat().st_mtime), "newest")
+    return _aged(group, max(saved, key=lambda path: path.stat().st_mtime), "newest")
 
 
-def _lessons(house: House) -> _State:
-    count = len(house.lessons.all(("active",))) if house.has("facts") else 0
+def _lessons(group: Group) -> _State:
+    count = len(group.lessons.all(("active",))) if group.has("facts") else 0
     return _State(True, f"{plural(count, 'lesson')} in use")
 
 
-def _aged(house: House, path: Path, verb: str) -> _State:
+def _aged(group: Group, path: Path, verb: str) -> _State:
     if not path.exists():
         return _State(False, "missing", "nanoclaw-memory init")
-    days = max((house.clock.now() - datetime.fromtimestamp(path.stat().st_mtime, UTC)).days, 0)
+    days = max((group.clock.now() - datetime.fromtimestamp(path.stat().st_mtime, UTC)).days, 0)
     return _State(days < STALE_DAYS, f"{verb} {plural(days, 'day')} ago" if days else f"{verb} today")
 
 
-_LOOKS: tuple[tuple[str, Callable[[House], _State]], ...] = (
+_LOOKS: tuple[tuple[str, Callable[[Group], _State]], ...] = (
     (r"\bproposals?\b|\breview\b", _proposals),
     (r"active.?context", _active_context),
     (r"MEMORY\.md|\bprune\b", _memory),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from nanoclaw_memory import statements
-from nanoclaw_memory.clock import Clock
 from nanoclaw_memory.conversations.archive import archive, archives, unarchived
 from nanoclaw_memory.entries import migrate, rules
 from nanoclaw_memory.entries.domains import domain_path
@@ -17,13 +17,14 @@ from nanoclaw_memory.entries.importers import ImportedEntry, ImportedRelation, b
 from nanoclaw_memory.errors import NanoClawError, Refused
 from nanoclaw_memory.graph.change import Origin
 from nanoclaw_memory.graph.graph import KnowledgeGraph
-from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.store.phrases import FORGOTTEN
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Archived, BroughtIn, Transcript
 from nanoclaw_memory.workspace.files import read_text
-from nanoclaw_memory.workspace.paths import Home
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory.group import Group
 
 FINAL = ("delete", "purge")  # what left by these must not come back by itself
 
@@ -158,28 +159,19 @@ def _is_memory(relative: str) -> bool:
     )
 
 
-def import_export(
-    kind: str,
-    path: Path,
-    entries: Entries,
-    graph: KnowledgeGraph,
-    home: Home,
-    group: str,
-    clock: Clock,
-    dry_run: bool,
-) -> BroughtIn:
+def import_export(group: Group, kind: str, path: Path, dry_run: bool) -> BroughtIn:
     """An export of another memory; everything carries the origin `import` and its source."""
     found = bring(kind, path)  # read whole: a file that breaks off half-way brings nothing in
-    done = EntryImport(entries, dry_run, unplaced=list(found.unplaced))
+    done = EntryImport(group.entries, dry_run, unplaced=list(found.unplaced))
     for one in found.entries:
         done.admit(one)
-    relations = sum(_relate(graph, one, done) for one in found.relations)
-    conversations = _archive_all(found.conversations, home, group, clock, dry_run, entries.ledger.intake)
+    relations = sum(_relate(group.graph, one, done) for one in found.relations)
+    conversations = _archive_all(group, found.conversations, dry_run)
     return done.report(f"{kind}: {path.name}", relations, conversations)
 
 
 def _relate(graph: KnowledgeGraph, one: ImportedRelation, done: EntryImport) -> bool:
-    """Say a relation; gives whether it is new."""
+    """Add a relation; returns whether it is new."""
     if done.dry_run:
         known = graph.relations.line([fold(one.subject)], slot_of(one.predicate))
         return not any(row.object == fold(one.object) and not row.relation.valid_to for row in known)
@@ -191,16 +183,10 @@ def _relate(graph: KnowledgeGraph, one: ImportedRelation, done: EntryImport) -> 
         return False
 
 
-def _archive_all(
-    conversations: Iterable[Transcript],
-    home: Home,
-    group: str,
-    clock: Clock,
-    dry_run: bool,
-    intake: Intake,
-) -> int:
+def _archive_all(group: Group, conversations: Iterable[Transcript], dry_run: bool) -> int:
+    home, name = group.home, group.scope.group
     known: dict[str, list[Archived]] = {}
-    for part in archives(home, group):  # looked for once: an export may hold thousands
+    for part in archives(home, name):  # looked for once: an export may contain thousands
         known.setdefault(part.session_id, []).append(part)
     act = unarchived if dry_run else archive
-    return sum(bool(act(home, group, one, clock, intake, known)) for one in conversations)
+    return sum(bool(act(home, name, one, group.clock, group.intake, known)) for one in conversations)

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import FileProblem
 from nanoclaw_memory.graph.refresh import VERSION, Refresh
 from nanoclaw_memory.store.mentions import MentionTable
 from nanoclaw_memory.text import fingerprint
-from nanoclaw_memory.upkeep.context import Done, House
+from nanoclaw_memory.types import Done
 from nanoclaw_memory.upkeep.logbook import archives, logs
 from nanoclaw_memory.workspace.files import read_text
 from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path
 
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory.group import Group
 
-def ingest(house: House, dry_run: bool = False) -> Done:
+
+def ingest(group: Group, dry_run: bool = False) -> Done:
     """Read what changed since the last time; files that are gone take along what only they said.
 
     Archives come first: a line that moved there must be known there before its log no longer has it.
     """
-    graph = house.graph
+    graph = group.graph
     mentions = MentionTable(graph.db)
-    refresh = Refresh(graph, house.home)
+    refresh = Refresh(graph, group.home)
     files_now = refresh.watched()  # before reading: what changes meanwhile is read again
     known = mentions.read_files()
     seen, notes, changed = set(), [], 0
-    files = [*archives(house.workspace), *((path, file) for _, path, file in logs(house.workspace))]
+    files = [*archives(group.workspace), *((path, file) for _, path, file in logs(group.workspace))]
     for path, file in files:
         seen.add(path)
         try:
@@ -56,7 +60,7 @@ def ingest(house: House, dry_run: bool = False) -> Done:
         with graph.db.transaction():
             changed += graph.ingest(path, "").retired
             mentions.mark_read(path, "")
-    changed += sum(done.added + done.retired for done in graph.seed(house.home))
+    changed += sum(done.added + done.retired for done in graph.seed(group.home))
     with graph.db.transaction():
         refresh.note(files_now)
     return Done(changed, tuple(notes))

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.settings import Settings
-from nanoclaw_memory.upkeep.context import Done, House
+from nanoclaw_memory.types import Done
 from nanoclaw_memory.upkeep.cool import cool
 from nanoclaw_memory.upkeep.ingest import ingest
 from nanoclaw_memory.upkeep.metabolize import metabolize
 from nanoclaw_memory.upkeep.promote import promote
 from nanoclaw_memory.upkeep.retain import retain
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory.group import Group
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -22,55 +26,55 @@ class Job(msgspec.Struct, frozen=True):
     name: str
     about: str
     schedule: str  # the setting below `cron` that says when
-    run: Callable[[House, bool], Done]
+    run: Callable[[Group, bool], Done]
 
     def cron(self, settings: Settings) -> str:
         """Its cron expression; empty when it never runs by itself."""
         return str(getattr(settings.cron, self.schedule))
 
 
-def _drain(house: House, dry_run: bool) -> Done:
-    return Done() if dry_run else Done(house.drain())
+def _drain(group: Group, dry_run: bool) -> Done:
+    return Done() if dry_run else Done(sum(iter(lambda: group.drain_spool(200), 0)))
 
 
-def _index(house: House, dry_run: bool) -> Done:
+def _index(group: Group, dry_run: bool) -> Done:
     if dry_run:
-        return Done(house.stale_files())
-    done = house.index()
+        return Done(group.retrieval.stale())
+    done = group.index()
     return Done(done.added + done.removed + done.embedded, done.degraded)
 
 
-def _reindex(house: House, dry_run: bool) -> Done:
+def _reindex(group: Group, dry_run: bool) -> Done:
     if dry_run:
         return Done()
-    done = house.reindex()
+    done = group.retrieval.corpora.reindex()
     return Done(done.added + done.removed + done.embedded, done.degraded)
 
 
-def _expire(house: House, dry_run: bool) -> Done:
+def _expire(group: Group, dry_run: bool) -> Done:
     from nanoclaw_memory.entries import lifecycle as care
 
-    if not house.has("entries"):
+    if not group.has("entries"):
         return Done()
     if dry_run:
-        return Done(len(house.entries.ledger.table.expired_by(house.moment())))
-    return Done(care.expire(house.entries))
+        return Done(len(group.entries.ledger.table.expired_by(group.moment())))
+    return Done(care.expire(group.entries))
 
 
-def _purge(house: House, dry_run: bool) -> Done:
+def _purge(group: Group, dry_run: bool) -> Done:
     from nanoclaw_memory.entries import lifecycle as care
 
-    if not house.has("entries"):
+    if not group.has("entries"):
         return Done()
-    return Done(len(care.purgeable(house.entries)) if dry_run else care.purge(house.entries))
+    return Done(len(care.purgeable(group.entries)) if dry_run else care.purge(group.entries))
 
 
-def _archive(house: House, dry_run: bool) -> Done:
+def _archive(group: Group, dry_run: bool) -> Done:
     from nanoclaw_memory.entries import lifecycle as care
 
-    if not house.has("entries"):
+    if not group.has("entries"):
         return Done()
-    return Done(len(care.stale(house.entries)) if dry_run else care.propose_stale(house.entries))
+    return Done(len(care.stale(group.entries)) if dry_run else care.propose_stale(group.entries))
 
 
 # In the order of a run: what was said comes in, then it is weighed, then what is over moves away.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.errors import StoreError
@@ -11,27 +12,29 @@ from nanoclaw_memory.store.facts import FactTable
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Finding
 from nanoclaw_memory.upkeep import journal
-from nanoclaw_memory.upkeep.context import House
 from nanoclaw_memory.upkeep.jobs import JOBS, Job
 from nanoclaw_memory.upkeep.journal import Ran
 from nanoclaw_memory.upkeep.scheduler import not_due
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory.group import Group
 
 OVERDUE_HOURS = 48
 _RUN = "nanoclaw-memory upkeep"
 
 
-def findings(house: House) -> Iterator[Finding]:
+def findings(group: Group) -> Iterator[Finding]:
     """The state of upkeep and of each loop; of one whose database cannot serve, the check of databases tells."""
     for loop in (_jobs, _facts, _proposals, _lessons, _exchanges):
         try:
-            yield from loop(house)
+            yield from loop(group)
         except StoreError:
             continue
 
 
-def _jobs(house: House) -> Iterator[Finding]:
+def _jobs(group: Group) -> Iterator[Finding]:
     """Runs that failed or are overdue."""
-    ran = journal.read(house.data).jobs
+    ran = journal.read(group.data).jobs
     if not ran:
         yield Finding(
             "warning",
@@ -42,7 +45,7 @@ def _jobs(house: House) -> Iterator[Finding]:
     for name, own in ran.items():
         if own.error:
             yield Finding("warning", f"{name} failed on {own.at[:10]}: {own.error}", f"{_RUN} {name}")
-    if late := [job.name for job in JOBS if _overdue(house, job, ran.get(job.name))]:
+    if late := [job.name for job in JOBS if _overdue(group, job, ran.get(job.name))]:
         yield Finding("warning", f"overdue: {', '.join(late)}", f"{_RUN}; nanoclaw-memory install-cron")
     last = max(own.at for own in ran.values())
     changed = [
@@ -52,24 +55,24 @@ def _jobs(house: House) -> Iterator[Finding]:
     yield Finding("ok", f"upkeep last ran on {last[:16].replace('T', ' ')}{what}", f"{_RUN} status")
 
 
-def _overdue(house: House, job: Job, ran: Ran | None) -> bool:
+def _overdue(group: Group, job: Job, ran: Ran | None) -> bool:
     """Whether a job should have run well two days ago and did not."""
-    if not job.cron(house.settings).strip() or not_due(job, house):
+    if not job.cron(group.settings).strip() or not_due(job, group):
         return False
     if ran is None or not ran.well_at:
         return True
-    return (house.clock.now() - moment_of(ran.well_at)).total_seconds() > OVERDUE_HOURS * 3600
+    return (group.clock.now() - moment_of(ran.well_at)).total_seconds() > OVERDUE_HOURS * 3600
 
 
-def _facts(house: House) -> Iterator[Finding]:
+def _facts(group: Group) -> Iterator[Finding]:
     """Ingestion, activation and cooling."""
-    if not house.has("facts"):
+    if not group.has("facts"):
         yield Finding("note", "the graph holds nothing yet", "nanoclaw-memory graph seed")
         return
-    if pending := Refresh(house.graph, house.home).pending():
+    if pending := Refresh(group.graph, group.home).pending():
         yield Finding("note", pending.message.partition(":")[0], f"{_RUN} ingest")
-    total, used, last = FactTable(house.graph.db).use()
-    cooled = house.graph.activation.cooled_on()
+    total, used, last = FactTable(group.graph.db).use()
+    cooled = group.graph.activation.cooled_on()
     if not total:
         yield Finding("note", "no fact was read from any file yet", f"{_RUN} ingest")
     elif not used:
@@ -89,10 +92,10 @@ def _facts(house: House) -> Iterator[Finding]:
         yield Finding(level, f"facts last cooled {when}", f"{_RUN} cool")
 
 
-def _proposals(house: House) -> Iterator[Finding]:
+def _proposals(group: Group) -> Iterator[Finding]:
     """What upkeep proposed, and what became of it."""
     found = {
-        status: house.proposals.listed(status) if house.has("entries") else []
+        status: group.proposals.listed(status) if group.has("entries") else []
         for status in ("open", "accepted", "rejected")
     }
     every = [one for rows in found.values() for one in rows]
@@ -107,13 +110,13 @@ def _proposals(house: House) -> Iterator[Finding]:
     yield Finding(level, f"proposals: {counts}; last made on {last[:10]}{when}", "nanoclaw-memory review")
 
 
-def _lessons(house: House) -> Iterator[Finding]:
+def _lessons(group: Group) -> Iterator[Finding]:
     """Corrections that became lessons, and whether outcomes come back."""
-    lessons = house.lessons.all() if house.has("facts") else []
+    lessons = group.lessons.all() if group.has("facts") else []
     if not lessons:
         yield Finding("note", "no lesson was learnt yet", "nanoclaw-memory exchange add")
         return
-    last = house.lessons.last_outcome()
+    last = group.lessons.last_outcome()
     injected = sum(lesson.injections for lesson in lessons)
     if injected and not last:
         message = f"lessons were injected {injected} times and no outcome ever came back"
@@ -123,11 +126,11 @@ def _lessons(house: House) -> Iterator[Finding]:
     yield Finding("ok", f"{plural(len(lessons), 'lesson')}, {when}", f"{_RUN} metabolize")
 
 
-def _exchanges(house: House) -> Iterator[Finding]:
+def _exchanges(group: Group) -> Iterator[Finding]:
     """What was said, and whether it is still being archived."""
-    last = house.exchanges.recent(limit=1) if house.has("continuity") else []
+    last = group.exchanges.recent(limit=1) if group.has("continuity") else []
     if last:
-        count = plural(house.exchanges.count(), "exchange")
+        count = plural(group.exchanges.count(), "exchange")
         yield Finding(
             "ok", f"{count} archived, the last on {last[0].timestamp[:10]}", "nanoclaw-memory status"
         )

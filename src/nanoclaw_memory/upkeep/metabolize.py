@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from nanoclaw_memory.intake.suspicion import suspicions
 from nanoclaw_memory.lessons.maturity import days, ripe
 from nanoclaw_memory.statements import features, restates
 from nanoclaw_memory.text import one_line
-from nanoclaw_memory.types import Lesson
+from nanoclaw_memory.types import Done, Lesson
 from nanoclaw_memory.upkeep import page
-from nanoclaw_memory.upkeep.context import Done, House
 from nanoclaw_memory.workspace.boot import SIZE_TARGETS
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory.group import Group
 
 PAGE = "SOUL.md"
 SECTION = "Core Principles"
 
 
-def metabolize(house: House, dry_run: bool = False) -> Done:
+def metabolize(group: Group, dry_run: bool = False) -> Done:
     """Propose every ripe lesson once; one that SOUL.md says already is left out, one that was learnt badly is named."""
-    if not house.has("facts"):
+    if not group.has("facts"):
         return Done()
-    found = ripe(house.lessons.all(("active",)), house.clock.now())
-    soul = house.page(PAGE)
+    found = ripe(group.lessons.all(("active",)), group.clock.now())
+    soul = group.page(PAGE)
     known = [features(page.says(item)) for item in page.items(soul)]
     proposed, notes = 0, []
     for lesson in found:
@@ -30,9 +34,9 @@ def metabolize(house: House, dry_run: bool = False) -> Done:
         elif any(restates(other, features(said)) for other in known):
             notes.append(f"lesson {lesson.id} is not proposed: {PAGE} says it already")
         elif dry_run:
-            proposed += house.proposals.find("lesson", _key(lesson)) is None
+            proposed += group.proposals.find("lesson", _key(lesson)) is None
         else:
-            proposed += _propose(house, lesson, said, len(soul.encode()))
+            proposed += _propose(group, lesson, said, len(soul.encode()))
     return Done(proposed, tuple(notes))
 
 
@@ -46,21 +50,21 @@ def _key(lesson: Lesson) -> str:
     return f"{lesson.id}\n{lesson.lesson.casefold()}"
 
 
-def _propose(house: House, lesson: Lesson, said: str, size: int) -> bool:
+def _propose(group: Group, lesson: Lesson, said: str, size: int) -> bool:
     why = (
-        f"learnt {days(lesson, house.clock.now())} days ago, injected {lesson.injections} times, "
+        f"learnt {days(lesson, group.clock.now())} days ago, injected {lesson.injections} times, "
         f"effective in {lesson.effectiveness:.0%}"
     )
     if lesson.private:
         why += "; it was learnt in private, and SOUL.md is read in shared chats too"
     if (after := size + len(said.encode()) + 3) > SIZE_TARGETS[PAGE]:
         why += f"; {PAGE} would have {after:,} bytes, over its target of {SIZE_TARGETS[PAGE]:,}"
-    made = house.proposals.propose(
+    made = group.proposals.propose(
         "lesson",
         {"file": PAGE, "section": SECTION, "text": said, "lesson": lesson.id},
         why=why,
         key=_key(lesson),
-        moment=house.moment(),
+        moment=group.moment(),
         source=f"lesson {lesson.id}",
         diff=f"## {SECTION}\n+ {said}",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -19,12 +19,14 @@ from nanoclaw_memory.statements import (
 )
 from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.text import plural
-from nanoclaw_memory.types import Proposal
+from nanoclaw_memory.types import Done, Proposal
 from nanoclaw_memory.upkeep import page
-from nanoclaw_memory.upkeep.context import Done, House
 from nanoclaw_memory.upkeep.demote import demote
 from nanoclaw_memory.upkeep.harvest import Candidate, harvest
 from nanoclaw_memory.upkeep.wording import phrased
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory.group import Group
 
 PAGE = "MEMORY.md"
 SECTIONS = {
@@ -49,34 +51,34 @@ class Draft(msgspec.Struct, frozen=True):
         return self.candidates[0]
 
 
-def promote(house: House, dry_run: bool = False) -> Done:
+def promote(group: Group, dry_run: bool = False) -> Done:
     """Propose lines for MEMORY.md, and what to demote when it would grow too large."""
-    text = house.page(PAGE)
-    past = _past(house)
-    fresh, notes = _fresh(house, text, harvest(house), past)
-    room = house.settings.upkeep.max_proposals - sum(one.status == "open" for one in past)
+    text = group.page(PAGE)
+    past = _past(group)
+    fresh, notes = _fresh(group, text, harvest(group), past)
+    room = group.settings.upkeep.max_proposals - sum(one.status == "open" for one in past)
     if dry_run:
         return Done(len(fresh), tuple(f"would propose: {one.text[:100]} ({one.why})" for one in fresh[:50]))
-    withdrawn = _withdraw_settled(house, text, past)
+    withdrawn = _withdraw_settled(group, text, past)
     chosen = fresh[: max(room + withdrawn, 0)]
     if len(fresh) > len(chosen):
         notes.append(f"{plural(len(fresh) - len(chosen), 'more line')} wait until others are reviewed")
-    drafts, said = _drafts(house, chosen)
-    proposed = sum(_propose(house, text, draft) for draft in drafts)
-    offered = demote(house, text)
+    drafts, said = _drafts(group, chosen)
+    proposed = sum(_propose(group, text, draft) for draft in drafts)
+    offered = demote(group, text)
     return Done(proposed + offered, (*notes, *said))
 
 
-def _past(house: House) -> list[Proposal]:
+def _past(group: Group) -> list[Proposal]:
     """Every promotion ever proposed."""
-    if not house.has("entries"):
+    if not group.has("entries"):
         return []
     kinds = ("open", "accepted", "rejected")
-    return [one for status in kinds for one in house.proposals.listed(status, "promotion")]
+    return [one for status in kinds for one in group.proposals.listed(status, "promotion")]
 
 
 def _fresh(
-    house: House, text: str, candidates: list[Candidate], past: list[Proposal]
+    group: Group, text: str, candidates: list[Candidate], past: list[Proposal]
 ) -> tuple[list[Candidate], list[str]]:
     """Candidates that are new: not in MEMORY.md, not proposed before, not given up since, not suspicious."""
     known = [features(page.says(item)) for item in page.items(text)]
@@ -89,7 +91,7 @@ def _fresh(
         own = features(one.text)
         if one.text.casefold() in exact or any(restates(other, own) for other in known):
             continue
-        if any(same_statement(other, own) for other in offered) or _forgotten(house, one):
+        if any(same_statement(other, own) for other in offered) or _forgotten(group, one):
             continue
         if reasons := suspicions(one.text):
             notes.append(f"{one.sources[0]} is not proposed: {', '.join(reasons)}")
@@ -97,7 +99,7 @@ def _fresh(
         if later := _given_up(one, candidates):
             notes.append(f"{one.sources[0]} is not proposed: {later.sources[0]} is newer and disagrees")
             continue
-        if house.outdated(one.text, one.best.day):
+        if group.outdated(one.text, one.best.day):
             notes.append(f"{one.sources[0]} is not proposed: the graph has a newer value, or it was rejected")
             continue
         fresh.append(one)
@@ -112,14 +114,14 @@ def _given_up(one: Candidate, others: list[Candidate]) -> Candidate | None:
     return None
 
 
-def _forgotten(house: House, one: Candidate) -> bool:
-    return any(house.intake.forgets(line.text) for line in one.lines)
+def _forgotten(group: Group, one: Candidate) -> bool:
+    return any(group.intake.forgets(line.text) for line in one.lines)
 
 
-def _drafts(house: House, chosen: list[Candidate]) -> tuple[list[Draft], list[str]]:
+def _drafts(group: Group, chosen: list[Candidate]) -> tuple[list[Draft], list[str]]:
     """The candidates in their own words, or in the writer's where it lost nothing."""
-    masked = [house.intake.masked(one.text).text for one in chosen]
-    writer = house.open_writer() if chosen else None
+    masked = [group.intake.masked(one.text).text for one in chosen]
+    writer = group.resources.writer if chosen else None
     if writer is None:
         return [Draft(text, (one,)) for text, one in zip(masked, chosen, strict=True)], []
     wordings, said = phrased(writer, masked)
@@ -129,7 +131,7 @@ def _drafts(house: House, chosen: list[Candidate]) -> tuple[list[Draft], list[st
     return [*drafts, *rest], said
 
 
-def _propose(house: House, text: str, draft: Draft) -> bool:
+def _propose(group: Group, text: str, draft: Draft) -> bool:
     candidates = draft.candidates
     section = SECTIONS.get(draft.first.best.tag, OTHERWISE)
     day = max(line.day for one in candidates for line in one.lines)
@@ -149,12 +151,12 @@ def _propose(house: House, text: str, draft: Draft) -> bool:
         "score": max(one.score for one in candidates),
         "importance": max(line.importance for one in candidates for line in one.lines),
     }
-    made = house.proposals.propose(
+    made = group.proposals.propose(
         "promotion",
         payload,
         why=why,
         key="\n".join(sorted(one.text.casefold() for one in candidates)),
-        moment=house.moment(),
+        moment=group.moment(),
         source=", ".join(sources[:10]),
         diff=(f"- {old}\n" if old else f"## {section}\n") + f"+ {said}",
     )
@@ -187,7 +189,7 @@ def _slots(text: str) -> dict[tuple[str, str], str]:
     }
 
 
-def _withdraw_settled(house: House, text: str, past: list[Proposal]) -> int:
+def _withdraw_settled(group: Group, text: str, past: list[Proposal]) -> int:
     """Close open promotions that MEMORY.md says by now, and take back those whose lines are gone everywhere."""
     known = [features(page.says(item)) for item in page.items(text)]
     gone = 0
@@ -196,28 +198,28 @@ def _withdraw_settled(house: House, text: str, past: list[Proposal]) -> int:
             continue
         own = features(str(one.payload["text"]))
         if any(restates(other, own) for other in known):
-            house.proposals.decide(one.id, True, house.moment())
+            group.proposals.decide(one.id, True, group.moment())
             gone += 1
-        elif not _still_logged(house, one) or _outdated(house, one):
-            gone += house.proposals.take_back(one.id)
+        elif not _still_logged(group, one) or _outdated(group, one):
+            gone += group.proposals.take_back(one.id)
     return gone
 
 
-def _outdated(house: House, proposal: Proposal) -> bool:
+def _outdated(group: Group, proposal: Proposal) -> bool:
     """Whether the graph has a newer value than any line of a proposal."""
     day = source_date(str(proposal.payload["text"]))
     notes = [str(note) for note in proposal.payload.get("notes", ())]
-    return day is not None and any(house.outdated(note, day) for note in notes)
+    return day is not None and any(group.outdated(note, day) for note in notes)
 
 
-def _still_logged(house: House, proposal: Proposal) -> bool:
+def _still_logged(group: Group, proposal: Proposal) -> bool:
     """Whether any line that a proposal was made from still stands in a log or its archive."""
     notes = [str(note) for note in proposal.payload.get("notes", ())]
     for source in proposal.payload.get("sources", ()):
         path = str(source).rpartition(":")[0]
         month = f"memory/archive/{path.rpartition('/')[2][:7]}.md"
         for relative in (path, month):
-            text = house.page(relative)
+            text = group.page(relative)
             if any(note in text for note in notes):
                 return True
     return False

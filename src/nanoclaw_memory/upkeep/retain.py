@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from nanoclaw_memory.errors import FileProblem, PathRefused
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.text import plural
-from nanoclaw_memory.upkeep.context import Done, House
+from nanoclaw_memory.types import Done
 from nanoclaw_memory.upkeep.logbook import LogBlock, blocks, headings, logs
 from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.files import locked, newline_of, read_text, replace_text, split_lines
 from nanoclaw_memory.workspace.log import archived_day
 from nanoclaw_memory.workspace.paths import archive_path, within
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory.group import Group
 
 KEPT_FOR_EVER = 0.8
 OBSERVATION = 0.4
@@ -31,15 +35,15 @@ class _Move(msgspec.Struct, frozen=True):
     gone: tuple[LogBlock, ...]
 
 
-def retain(house: House, dry_run: bool = False) -> Done:
+def retain(group: Group, dry_run: bool = False) -> Done:
     """Move expired lines of every log; a log that cannot be read or is being edited waits, and is named."""
     moved, notes = 0, []
-    for day, relative, path in logs(house.workspace):
+    for day, relative, path in logs(group.workspace):
         try:
-            move = expired(day, path, house.today, house.settings)
+            move = expired(day, path, group.today, group.settings)
             if move is None:
                 continue
-            if not dry_run and not _carry_out(house.workspace, move):
+            if not dry_run and not _carry_out(group.workspace, move):
                 notes.append(f"{relative} was changed meanwhile; it waits for the next run")
                 continue
         except FileNotFoundError:  # removed since it was listed

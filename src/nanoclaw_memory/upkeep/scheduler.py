@@ -8,16 +8,19 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nanoclaw_memory import private
 from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NanoClawError, StoreBusy
-from nanoclaw_memory.types import JobRun, JobState
+from nanoclaw_memory.types import Done, JobRun, JobState
 from nanoclaw_memory.upkeep import journal
-from nanoclaw_memory.upkeep.context import Done, House
 from nanoclaw_memory.upkeep.jobs import JOBS, Job
 from nanoclaw_memory.upkeep.journal import Ran
 from nanoclaw_memory.upkeep.review import write_page
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory.group import Group
 
 LOCK = "upkeep.lock"
 BUSY = "another process is at it"
@@ -25,27 +28,27 @@ PATIENCE = 10.0  # seconds that a person's decision waits for a running job
 
 
 def run(
-    house: House, jobs: Iterable[Job] = JOBS, dry_run: bool = False, due_only: bool = False
+    group: Group, jobs: Iterable[Job] = JOBS, dry_run: bool = False, due_only: bool = False
 ) -> list[JobRun]:
     """Run jobs in order; one that fails says why and does not keep the others from running."""
-    reads = dry_run and not os.access(house.data, os.W_OK)  # who cannot write needs to keep nobody away
-    with nullcontext(True) if reads else alone(house.data) as mine:
+    reads = dry_run and not os.access(group.data, os.W_OK)  # who cannot write needs to keep nobody away
+    with nullcontext(True) if reads else alone(group.data) as mine:
         if not mine:
             return [JobRun(job.name, 0, 0.0, BUSY) for job in jobs]
         runs = []
         for job in jobs:
-            why_not = not_due(job, house) if due_only else ""
-            runs.append(JobRun(job.name, 0, 0.0, why_not) if why_not else _run(house, job, dry_run))
+            why_not = not_due(job, group) if due_only else ""
+            runs.append(JobRun(job.name, 0, 0.0, why_not) if why_not else _run(group, job, dry_run))
         if not dry_run and not any(one.error for one in runs):
-            write_page(house)
+            write_page(group)
         return runs
 
 
-def _run(house: House, job: Job, dry_run: bool) -> JobRun:
+def _run(group: Group, job: Job, dry_run: bool) -> JobRun:
     began = time.perf_counter()
     done, error, hint = Done(), "", ""
     try:
-        done = job.run(house, dry_run)
+        done = job.run(group, dry_run)
     except NanoClawError as problem:
         error, hint = problem.message, problem.hint
     except OSError as problem:
@@ -54,20 +57,20 @@ def _run(house: House, job: Job, dry_run: bool) -> JobRun:
     if not dry_run:
         try:
             journal.note_run(
-                house.data, job.name, Ran(house.moment(), done.changed, took, error, done.notes[:20])
+                group.data, job.name, Ran(group.moment(), done.changed, took, error, done.notes[:20])
             )
         except FileProblem as problem:  # the disk that stopped the job stops this too
             error, hint = error or problem.message, hint or problem.hint
     return JobRun(job.name, done.changed, took, "", error, hint, done.notes)
 
 
-def not_due(job: Job, house: House) -> str:
+def not_due(job: Job, group: Group) -> str:
     """Why a job need not run now; empty when it is due."""
-    expression = job.cron(house.settings)
+    expression = job.cron(group.settings)
     if not expression.strip():
         return "it never runs by itself"
-    ran = journal.read(house.data).jobs.get(job.name)
-    now = house.clock.now()
+    ran = journal.read(group.data).jobs.get(job.name)
+    now = group.clock.now()
     if ran is None or not ran.at:
         return ""
     last = moment_of(ran.at)
@@ -96,13 +99,13 @@ def next_time(expression: str, after: datetime) -> datetime:
     return found
 
 
-def states(house: House) -> list[JobState]:
+def states(group: Group) -> list[JobState]:
     """Every job with its last run and the next one."""
-    now = house.clock.now()
-    past = journal.read(house.data).jobs
+    now = group.clock.now()
+    past = journal.read(group.data).jobs
     found = []
     for job in JOBS:
-        expression = job.cron(house.settings)
+        expression = job.cron(group.settings)
         ran = past.get(job.name, Ran())
         following = next_time(expression, now) if expression.strip() else None
         found.append(
@@ -116,7 +119,7 @@ def states(house: House) -> list[JobState]:
                 ran.changed_at,
                 ran.last_change,
                 stamp(following) if following else "",
-                not not_due(job, house),
+                not not_due(job, group),
             )
         )
     return found

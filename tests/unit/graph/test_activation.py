@@ -19,10 +19,10 @@ from nanoclaw_memory.types import Fact, GraphHit
 
 @pytest.fixture
 def known(memory: Memory) -> Memory:
-    memory.fact_upsert("Alice", "birthday", "May 1")
-    memory.fact_upsert("Alice", "phone", "1")
-    memory.fact_upsert("Bob", "birthday", "June 2")
-    memory.fact_upsert("Bob", "city", "Oslo")
+    memory.graph.upsert("Alice", "birthday", "May 1")
+    memory.graph.upsert("Alice", "phone", "1")
+    memory.graph.upsert("Bob", "birthday", "June 2")
+    memory.graph.upsert("Bob", "city", "Oslo")
     return memory
 
 
@@ -35,7 +35,7 @@ def activation(memory: Memory, entity: str, key: str) -> float:
 
 def test_searching_changes_nothing_and_the_caller_reinforces(known: Memory) -> None:
     before = list(known.graph.export())
-    hits = known.graph_search("Alice's birthday").hits
+    hits = known.graph.search("Alice's birthday").hits
     assert list(known.graph.export()) == before
     assert activation(known, "Alice", "birthday") == 1.0
     assert known.graph.reinforce(hits) == ""
@@ -44,21 +44,21 @@ def test_searching_changes_nothing_and_the_caller_reinforces(known: Memory) -> N
 
 
 def test_what_merely_came_along_is_warmed_less(known: Memory) -> None:
-    known.graph.reinforce(known.graph_search("Alice's birthday").hits)
+    known.graph.reinforce(known.graph.search("Alice's birthday").hits)
     assert activation(known, "Alice", "phone") == pytest.approx(1.15)
 
 
 def test_used_facts_become_hot_and_top_shows_them(known: Memory) -> None:
     for _ in range(3):
-        known.graph.reinforce(known.graph_search("Alice's birthday").hits)
+        known.graph.reinforce(known.graph.search("Alice's birthday").hits)
     assert [fact.text for fact in known.graph.top("hot")] == ["Alice.birthday = May 1"]
     assert "Bob.city = Oslo" in [fact.text for fact in known.graph.top("warm")]
 
 
 def test_facts_retrieved_together_twice_are_linked(known: Memory) -> None:
     for _ in range(2):
-        known.graph.reinforce(known.graph_search("birthday of Alice and Bob").hits)
-    linked = [hit for hit in known.graph_search("Alice's birthday").hits if hit.linked]
+        known.graph.reinforce(known.graph.search("birthday of Alice and Bob").hits)
+    linked = [hit for hit in known.graph.search("Alice's birthday").hits if hit.linked]
     assert [hit.text for hit in linked] == ["Bob.birthday = June 2"]
     assert "Alice.birthday 2 times" in linked[0].why
     known.graph.reinforce(linked)
@@ -67,24 +67,24 @@ def test_facts_retrieved_together_twice_are_linked(known: Memory) -> None:
 
 def test_at_most_four_linked_facts_come_along_strongest_first(memory: Memory) -> None:
     for number in range(8):
-        memory.fact_upsert(f"Node{number}", "state", "up")
-    everything = memory.graph_search("state up", 8).hits
+        memory.graph.upsert(f"Node{number}", "state", "up")
+    everything = memory.graph.search("state up", 8).hits
     for _ in range(2):
         memory.graph.reinforce(everything)
     strong = [
         hit for hit in everything if isinstance(hit.item, Fact) and hit.item.entity in ("Node0", "Node5")
     ]
     memory.graph.reinforce(strong)
-    linked = [hit for hit in memory.graph_search("Node0 state").hits if hit.linked]
+    linked = [hit for hit in memory.graph.search("Node0 state").hits if hit.linked]
     assert len(linked) == 4
     assert linked[0].text == "Node5.state = up"
 
 
 def test_a_retired_fact_is_never_pulled_in_as_linked(known: Memory) -> None:
     for _ in range(2):
-        known.graph.reinforce(known.graph_search("birthday of Alice and Bob").hits)
+        known.graph.reinforce(known.graph.search("birthday of Alice and Bob").hits)
     known.graph.remove("Bob", "birthday")
-    assert not any(hit.linked for hit in known.graph_search("Alice's birthday").hits)
+    assert not any(hit.linked for hit in known.graph.search("Alice's birthday").hits)
 
 
 def test_cooling_is_once_a_day_and_catches_up(known: Memory, clock: FixedClock) -> None:
@@ -92,7 +92,7 @@ def test_cooling_is_once_a_day_and_catches_up(known: Memory, clock: FixedClock) 
     assert activation(known, "Alice", "phone") == pytest.approx(0.95)
     assert known.graph.cool() == (0, 0)
     clock.moment += timedelta(days=3)
-    known.fact_upsert("Carol", "city", "Rome")
+    known.graph.upsert("Carol", "city", "Rome")
     assert known.graph.cool()[1] == 3
     assert activation(known, "Alice", "phone") == pytest.approx(0.95**4)
     assert activation(known, "Carol", "city") == pytest.approx(0.95)
@@ -101,8 +101,8 @@ def test_cooling_is_once_a_day_and_catches_up(known: Memory, clock: FixedClock) 
 def test_permanent_facts_never_cool_and_nothing_cools_below_the_floor(
     memory: Memory, clock: FixedClock
 ) -> None:
-    memory.fact_upsert("Alice", "birthday", "May 1", permanent=True)
-    memory.fact_upsert("Alice", "lunch", "soup")
+    memory.graph.upsert("Alice", "birthday", "May 1", permanent=True)
+    memory.graph.upsert("Alice", "lunch", "soup")
     memory.graph.cool()
     clock.moment += timedelta(days=4000)
     memory.graph.cool()
@@ -119,7 +119,7 @@ def test_cooling_in_steps_is_cooling_at_once(
     for days in (steps, [sum(steps)]):
         clock = FixedClock(NOON)
         memory = Memory.open(tmp_path_factory.mktemp("cooling"), clock=clock)
-        memory.fact_upsert("Alice", "phone", "1")
+        memory.graph.upsert("Alice", "phone", "1")
         memory.graph.cool()
         for step in days:
             clock.moment += timedelta(days=step)
@@ -132,10 +132,10 @@ def test_cooling_in_steps_is_cooling_at_once(
 
 def test_two_identical_searches_give_the_same_hits_apart_from_order_by_warmth(known: Memory) -> None:
     for question in ("birthday", "Alice's birthday", "Tell me about Bob", "Oslo"):
-        one = known.graph_search(question).hits
-        assert known.graph_search(question).hits == one
+        one = known.graph.search(question).hits
+        assert known.graph.search(question).hits == one
         known.graph.reinforce(one)
-        two = known.graph_search(question).hits
+        two = known.graph.search(question).hits
         assert {hit.item.id for hit in one} == {hit.item.id for hit in two if not hit.linked}
         assert [hit.score for hit in one] == sorted(
             (hit.score for hit in two if not hit.linked), reverse=True
@@ -160,14 +160,14 @@ def test_using_an_answer_changes_only_warmth_and_the_order_within_a_tier(
 ) -> None:
     with Memory.open(tmp_path_factory.mktemp("twice")) as memory:
         for fact in told:
-            memory.fact_upsert(*fact, add=True)
+            memory.graph.upsert(*fact, add=True)
         for subject, predicate, other in related:
             if subject != other:
-                memory.relate(subject, predicate, other)
-        one = memory.graph_search(asked, 100).hits
-        assert memory.graph_search(asked, 100).hits == one
-        memory.graph_reinforce(one)
-        two = [hit for hit in memory.graph_search(asked, 100).hits if not hit.linked]
+                memory.graph.relate(subject, predicate, other)
+        one = memory.graph.search(asked, 100).hits
+        assert memory.graph.search(asked, 100).hits == one
+        memory.graph.reinforce(one)
+        two = [hit for hit in memory.graph.search(asked, 100).hits if not hit.linked]
 
     def answers(hits: Iterable[GraphHit]) -> set[tuple[str, int, int, int, str]]:
         return {(hit.kind, hit.item.id, hit.score, hit.phase, hit.why) for hit in hits}
@@ -177,16 +177,16 @@ def test_using_an_answer_changes_only_warmth_and_the_order_within_a_tier(
 
 
 def test_a_database_that_cannot_be_written_loses_no_answer(known: Memory) -> None:
-    hits = known.graph_search("Alice's birthday").hits
-    known.database("facts").query("PRAGMA query_only = ON")
+    hits = known.graph.search("Alice's birthday").hits
+    known.group.database("facts").query("PRAGMA query_only = ON")
     assert known.graph.reinforce(hits).startswith("activation not raised")
-    assert known.graph_search("Alice's birthday").hits == hits
+    assert known.graph.search("Alice's birthday").hits == hits
 
 
 def test_while_another_process_writes_the_bump_is_left_out_and_said(
     known: Memory, open_memory: Callable[..., Memory]
 ) -> None:
-    hits = known.graph_search("Alice's birthday").hits
+    hits = known.graph.search("Alice's birthday").hits
     with open_memory().database("facts").transaction():
         assert "being written" in known.graph.reinforce(hits)
     assert known.graph.reinforce(hits) == ""
@@ -194,7 +194,7 @@ def test_while_another_process_writes_the_bump_is_left_out_and_said(
 
 def _bump(home: str, times: int) -> None:
     with Memory.open(home) as memory:
-        hits = memory.graph_search("Alice's birthday").hits
+        hits = memory.graph.search("Alice's birthday").hits
         for _ in range(times):
             while memory.graph.reinforce(hits):
                 pass  # a busy machine: left out and said, so say it again

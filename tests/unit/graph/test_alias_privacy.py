@@ -18,20 +18,20 @@ from nanoclaw_memory.store.migrate import steps_of
 def shared(memory: Memory, open_memory: Callable[..., Memory]) -> Memory:
     """The shared side of a memory in which everybody may know of Zebulon, but not that Zeb is him."""
     other = open_memory(private=False)
-    other.fact_upsert("Zebulon Quist", "colour", "green")
-    memory.alias("Zeb", "Zebulon Quist")
+    other.graph.upsert("Zebulon Quist", "colour", "green")
+    memory.graph.alias("Zeb", "Zebulon Quist")
     return other
 
 
 def known_of(memory: Memory, name: str) -> set[str]:
     """The values known of whoever is called so; no word of the question but the name can find any."""
-    return {str(hit.item.value) for hit in memory.graph_search(f"Who is {name}?").hits}
+    return {str(hit.item.value) for hit in memory.graph.search(f"Who is {name}?").hits}
 
 
 def test_a_private_alias_answers_in_private_and_nowhere_else(memory: Memory, shared: Memory) -> None:
     assert known_of(memory, "Zeb") == known_of(memory, "Zebulon Quist") == {"green"}
     assert known_of(shared, "Zebulon Quist") == {"green"}
-    assert known_of(shared, "Zeb") == set() and shared.graph_search("Who is Zeb?").entities == ()
+    assert known_of(shared, "Zeb") == set() and shared.graph.search("Who is Zeb?").entities == ()
     assert shared.graph.history("Zeb") == []
     with pytest.raises(NotFound):
         shared.graph.show("Zeb")
@@ -43,7 +43,7 @@ def test_a_private_alias_answers_in_private_and_nowhere_else(memory: Memory, sha
 def test_what_is_told_in_the_open_under_a_private_name_does_not_join_the_two(
     memory: Memory, shared: Memory
 ) -> None:
-    shared.fact_upsert("Zeb", "car", "a Volvo")
+    shared.graph.upsert("Zeb", "car", "a Volvo")
     memory.graph.ingest("SOUL.md", "# Soul\n\n## Zeb\n\n- Desk: by the window\n")
     assert known_of(shared, "Zebulon Quist") == {"green"}
     assert known_of(shared, "Zeb") == {"a Volvo", "by the window"}
@@ -51,10 +51,10 @@ def test_what_is_told_in_the_open_under_a_private_name_does_not_join_the_two(
 
 
 def test_an_alias_said_in_the_open_answers_there(memory: Memory, shared: Memory) -> None:
-    assert shared.alias("Zeb", "Zebulon Quist")  # as if it were new: that it was known tells something
+    assert shared.graph.alias("Zeb", "Zebulon Quist")  # as if it were new: that it was known tells something
     assert known_of(shared, "Zeb") == {"green"}
-    assert not shared.alias("Zeb", "Zebulon Quist")
-    assert not memory.alias("Zeb", "Zebulon Quist")
+    assert not shared.graph.alias("Zeb", "Zebulon Quist")
+    assert not memory.graph.alias("Zeb", "Zebulon Quist")
     assert known_of(shared, "Zeb") == {"green"}
 
 
@@ -75,7 +75,7 @@ def test_a_files_aliases_are_as_open_as_the_file(
     closed = open_memory(privacy__sharedFiles="[]")
     closed.graph.ingest("IDENTITY.md", text)
     assert known_of(memory, "Fjordline") and not known_of(shared, "Fjordline")
-    assert memory.database("facts").query("SELECT DISTINCT shared FROM aliases") == [(0,)]
+    assert memory.group.database("facts").query("SELECT DISTINCT shared FROM aliases") == [(0,)]
 
 
 def test_old_aliases_become_private_unless_their_file_is_shared(home: Path, memory: Memory) -> None:
@@ -102,5 +102,5 @@ def test_old_aliases_become_private_unless_their_file_is_shared(home: Path, memo
     )
     old.execute("PRAGMA user_version = 2")
     old.close()
-    rows = memory.database("facts").query("SELECT alias, shared FROM aliases ORDER BY alias")
+    rows = memory.group.database("facts").query("SELECT alias, shared FROM aliases ORDER BY alias")
     assert rows == [("Al", 0), ("Fjord", 1), ("Zeb", 0)]

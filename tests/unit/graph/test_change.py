@@ -16,13 +16,13 @@ from nanoclaw_memory.types import Fact
 
 
 def values(memory: Memory, question: str, as_of: str | None = None) -> list[str]:
-    return [h.item.value for h in memory.graph_search(question, as_of=as_of).hits if isinstance(h.item, Fact)]
+    return [h.item.value for h in memory.graph.search(question, as_of=as_of).hits if isinstance(h.item, Fact)]
 
 
 def test_a_new_value_retires_the_old_one_and_history_keeps_both(memory: Memory, clock: FixedClock) -> None:
-    old = memory.fact_upsert("Alice", "employer", "Acme")
+    old = memory.graph.upsert("Alice", "employer", "Acme")
     clock.moment += timedelta(days=10)
-    new = memory.fact_upsert("Alice", "employer", "Globex")
+    new = memory.graph.upsert("Alice", "employer", "Globex")
     assert new.retired == (old.id,)
     assert values(memory, "Where does Alice work?") == ["Globex"]
     assert [
@@ -34,9 +34,9 @@ def test_a_new_value_retires_the_old_one_and_history_keeps_both(memory: Memory, 
 
 
 def test_the_past_can_be_asked(memory: Memory, clock: FixedClock) -> None:
-    memory.fact_upsert("Alice", "employer", "Acme")
+    memory.graph.upsert("Alice", "employer", "Acme")
     clock.moment += timedelta(days=40)
-    memory.fact_upsert("Alice", "employer", "Globex")
+    memory.graph.upsert("Alice", "employer", "Globex")
     assert values(memory, "Alice's employer", "2026-03-01") == ["Acme"]
     assert values(memory, "Alice's employer", "2026-02") == ["Acme"]
     assert values(memory, "Alice's employer", "2026-04-04") == ["Globex"]
@@ -44,64 +44,64 @@ def test_the_past_can_be_asked(memory: Memory, clock: FixedClock) -> None:
 
 
 def test_the_same_value_again_is_no_change(memory: Memory) -> None:
-    one = memory.fact_upsert("Alice", "employer", "Acme")
-    two = memory.fact_upsert("alice", "Employer", " ACME ", importance=0.9)
+    one = memory.graph.upsert("Alice", "employer", "Acme")
+    two = memory.graph.upsert("alice", "Employer", " ACME ", importance=0.9)
     assert (two.id, two.created, two.retired) == (one.id, False, ())
     (fact,) = memory.graph.history("Alice")
     assert fact.importance == 0.9
 
 
 def test_an_earlier_value_learnt_late_goes_into_the_past(memory: Memory) -> None:
-    memory.fact_upsert("Alice", "employer", "Globex", valid_from="2026-01-01")
-    late = memory.fact_upsert("Alice", "employer", "Acme", valid_from="2024-01-01")
+    memory.graph.upsert("Alice", "employer", "Globex", valid_from="2026-01-01")
+    late = memory.graph.upsert("Alice", "employer", "Acme", valid_from="2024-01-01")
     assert late.retired == ()
     assert values(memory, "Alice's employer") == ["Globex"]
     assert values(memory, "Alice's employer", "2025-06-01") == ["Acme"]
 
 
 def test_a_value_that_will_hold_later_is_not_yet_current(memory: Memory, clock: FixedClock) -> None:
-    memory.fact_upsert("Alice", "city", "Berlin")
-    memory.fact_upsert("Alice", "city", "Lisbon", valid_from="2026-06-01")
+    memory.graph.upsert("Alice", "city", "Berlin")
+    memory.graph.upsert("Alice", "city", "Lisbon", valid_from="2026-06-01")
     assert values(memory, "Alice's city") == ["Berlin"]
     clock.moment += timedelta(days=120)
     assert values(memory, "Alice's city") == ["Lisbon"]
 
 
 def test_keys_with_several_values_keep_them(memory: Memory) -> None:
-    memory.fact_upsert("Alice", "hobby", "chess")
-    memory.fact_upsert("Alice", "hobby", "cello")
-    memory.fact_upsert("Alice", "phone", "1")
-    memory.fact_upsert("Alice", "phone", "2", add=True)
+    memory.graph.upsert("Alice", "hobby", "chess")
+    memory.graph.upsert("Alice", "hobby", "cello")
+    memory.graph.upsert("Alice", "phone", "1")
+    memory.graph.upsert("Alice", "phone", "2", add=True)
     assert set(values(memory, "Alice's hobbies")[:2]) == {"chess", "cello"}
     assert set(values(memory, "Alice's phone")[:2]) == {"1", "2"}
 
 
 def test_a_single_valued_predicate_retires_and_others_add(memory: Memory) -> None:
-    memory.relate("Alice", "lives_in", "Berlin")
-    assert memory.relate("Alice", "lives_in", "Lisbon").retired
-    memory.relate("Alice", "owns", "Keystone")
-    assert memory.relate("Alice", "owns", "Gridlock").retired == ()
-    assert memory.relate("Alice", "owns", "Only", replace=True).retired
-    texts = [hit.text for hit in memory.graph_search("Tell me about Alice", 20).hits]
+    memory.graph.relate("Alice", "lives_in", "Berlin")
+    assert memory.graph.relate("Alice", "lives_in", "Lisbon").retired
+    memory.graph.relate("Alice", "owns", "Keystone")
+    assert memory.graph.relate("Alice", "owns", "Gridlock").retired == ()
+    assert memory.graph.relate("Alice", "owns", "Only", replace=True).retired
+    texts = [hit.text for hit in memory.graph.search("Tell me about Alice", 20).hits]
     assert sorted(texts) == ["Alice → lives_in → Lisbon", "Alice → owns → Only"]
 
 
 def test_a_rejected_value_is_gone_restores_the_one_before_and_stays_away(memory: Memory) -> None:
-    memory.fact_upsert("Keystone", "port", "3000")
-    memory.fact_upsert("Keystone", "port", "3001")
+    memory.graph.upsert("Keystone", "port", "3000")
+    memory.graph.upsert("Keystone", "port", "3001")
     memory.graph.reject("Keystone", "port", "3001", "typo")
     assert values(memory, "Keystone port") == ["3000"]
     with pytest.raises(Refused, match="rejected before"):
-        memory.fact_upsert("Keystone", "port", "3001")
+        memory.graph.upsert("Keystone", "port", "3001")
     done = memory.graph.ingest("memory/project-keystone.md", "# Keystone\n\n- port: 3001\n- host: maren\n")
     assert (done.added, done.skipped) == (1, 1)
     assert values(memory, "Keystone port")[0] == "3000"
     assert memory.graph.unreject("Keystone", "port", "3001")
-    assert memory.fact_upsert("Keystone", "port", "3001").created
+    assert memory.graph.upsert("Keystone", "port", "3001").created
 
 
 def test_removed_facts_are_history_and_purged_ones_are_gone(memory: Memory) -> None:
-    memory.fact_upsert("Keystone", "port", "3000")
+    memory.graph.upsert("Keystone", "port", "3000")
     memory.graph.remove("Keystone", "port")
     assert values(memory, "Keystone port") == []
     assert len(memory.graph.history("Keystone")) == 1
@@ -112,13 +112,13 @@ def test_removed_facts_are_history_and_purged_ones_are_gone(memory: Memory) -> N
 
 
 def test_a_changed_fact_is_as_warm_and_as_linked_as_before(memory: Memory) -> None:
-    memory.fact_upsert("Alice", "phone", "1")
-    memory.fact_upsert("Bob", "phone", "2")
-    both = memory.graph_search("phone").hits
+    memory.graph.upsert("Alice", "phone", "1")
+    memory.graph.upsert("Bob", "phone", "2")
+    both = memory.graph.search("phone").hits
     for _ in range(4):
         memory.graph.reinforce(both)
-    memory.fact_upsert("Alice", "phone", "3")
-    hits = memory.graph_search("Alice's phone").hits
+    memory.graph.upsert("Alice", "phone", "3")
+    hits = memory.graph.search("Alice's phone").hits
     assert hits[0].tier == "Hot"
     assert [hit.text for hit in hits if hit.linked] == ["Bob.phone = 2"]
 
@@ -138,27 +138,27 @@ def test_a_changed_fact_is_as_warm_and_as_linked_as_before(memory: Memory) -> No
 )
 def test_bad_facts_are_refused_and_change_nothing(memory: Memory, given: dict[str, str]) -> None:
     with pytest.raises(InvalidValue) as refused:
-        memory.fact_upsert(**given)  # type: ignore[arg-type]
+        memory.graph.upsert(**given)  # type: ignore[arg-type]
     assert refused.value.hint
     assert list(memory.graph.export()) == []
 
 
 def test_categories_can_be_opened_by_a_setting(open_memory) -> None:  # type: ignore[no-untyped-def]
     memory = open_memory(graph__categories='["fact", "spaceship"]')
-    assert memory.fact_upsert("Nostromo", "crew", "7", "spaceship").created
+    assert memory.graph.upsert("Nostromo", "crew", "7", "spaceship").created
     with pytest.raises(InvalidValue, match="person"):
-        memory.fact_upsert("Ripley", "rank", "warrant officer", "person")
+        memory.graph.upsert("Ripley", "rank", "warrant officer", "person")
 
 
 def test_a_credential_in_a_value_is_masked(memory: Memory) -> None:
-    done = memory.fact_upsert("CI", "token", "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8")
+    done = memory.graph.upsert("CI", "token", "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8")
     assert done.redacted == 1
     assert "ghp_a1B2" not in memory.graph.history("CI")[0].value
 
 
 def test_an_alias_of_itself_is_refused(memory: Memory) -> None:
     with pytest.raises(InvalidValue):
-        memory.alias("Heidi", "heidi")
+        memory.graph.alias("Heidi", "heidi")
 
 
 spells = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=6)
@@ -193,5 +193,5 @@ def test_at_every_moment_at_most_one_value_of_a_key_holds(starts: list[int], ask
 @given(st.lists(st.sampled_from(["red", "green", "blue", "grey"]), min_size=1, max_size=8))
 def test_only_the_last_value_is_ever_current(memory: Memory, said: list[str]) -> None:
     for value in said:
-        memory.fact_upsert("Door", "colour", value)
+        memory.graph.upsert("Door", "colour", value)
     assert values(memory, "What colour is the Door?") == [said[-1]]

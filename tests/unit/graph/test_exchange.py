@@ -15,10 +15,10 @@ from nanoclaw_memory.memory import Memory
 
 @pytest.fixture
 def known(memory: Memory) -> Memory:
-    memory.fact_upsert("Alice", "employer", "Acme", valid_from="2025-01-01")
-    memory.fact_upsert("Alice", "employer", 'Globex, "the" one\nnew line', valid_from="2026-01-01")
-    memory.relate("Alice", "owns", "Keystone")
-    memory.alias("Al", "Alice")
+    memory.graph.upsert("Alice", "employer", "Acme", valid_from="2025-01-01")
+    memory.graph.upsert("Alice", "employer", 'Globex, "the" one\nnew line', valid_from="2026-01-01")
+    memory.graph.relate("Alice", "owns", "Keystone")
+    memory.graph.alias("Al", "Alice")
     return memory
 
 
@@ -32,8 +32,8 @@ def test_what_goes_out_comes_in_with_its_history(
     other.init()
     done = other.graph.import_file(path)
     assert (done.facts, done.relations, done.aliases, done.skipped) == (2, 1, 1, 0)
-    assert other.graph_search("al's employer").hits[0].item.value.startswith("Globex")  # type: ignore[union-attr]
-    assert other.graph_search("al's employer", as_of="2025-06-01").hits[0].item.value == "Acme"  # type: ignore[union-attr]
+    assert other.graph.search("al's employer").hits[0].item.value.startswith("Globex")  # type: ignore[union-attr]
+    assert other.graph.search("al's employer", as_of="2025-06-01").hits[0].item.value == "Acme"  # type: ignore[union-attr]
     assert list(other.graph.export()) == list(known.graph.export())
     again = other.graph.import_file(path)
     assert (again.facts, again.relations, again.aliases) == (0, 0, 0)
@@ -53,7 +53,7 @@ def test_the_official_memory_servers_file_comes_in_and_goes_out(memory: Memory, 
     path.write_text("\n".join(map(json.dumps, rows)))
     done = memory.graph.import_file(path)
     assert (done.facts, done.relations) == (2, 1)
-    assert memory.graph_search("Alice's phone").hits[0].text == "Alice.phone = 1"
+    assert memory.graph.search("Alice's phone").hits[0].text == "Alice.phone = 1"
     out = [json.loads(line) for line in memory.graph.export("mcp")]
     assert out[0]["observations"] == ["observation: Likes tea", "phone: 1"]
     assert out[-1] == rows[1]
@@ -135,22 +135,22 @@ def test_a_facts_db_of_the_older_systems_opens_with_everything_in_it(
 ) -> None:
     path = memory.home.data("main") / "facts.db"
     old_file(path, script)
-    hits = memory.graph_search("When is Partner's birthday?").hits
+    hits = memory.graph.search("When is Partner's birthday?").hits
     assert hits[0].text == "Partner Boyd.birthday = July 7, 1976"
     assert hits[0].item.access_count == count
     assert hits[0].item.activation == 2.5
     assert [hit.text for hit in hits if hit.linked] == ["Keystone.port = 3000"]
-    assert memory.graph_search("Who owns Keystone?").hits[0].score == 90
-    assert memory.database("facts").check() == []
+    assert memory.graph.search("Who owns Keystone?").hits[0].score == 90
+    assert memory.group.database("facts").check() == []
     for table in ("facts", "relations"):
-        with memory.database("facts").transaction():
+        with memory.group.database("facts").transaction():
             sql = f"INSERT INTO {table}_fts({table}_fts, rank) VALUES ('integrity-check', 1)"
-            memory.database("facts").execute(sql)
+            memory.group.database("facts").execute(sql)
 
 
 def test_columns_and_tables_that_we_do_not_know_are_kept(memory: Memory) -> None:
     old_file(memory.home.data("main") / "facts.db", OLD_000)
-    db = memory.database("facts")
+    db = memory.group.database("facts")
     assert db.query("SELECT mood FROM before_nanoclaw_facts WHERE id = 1") == [("sunny",)]
     tables = {row[0] for row in db.query("SELECT name FROM sqlite_schema WHERE name LIKE '%growth_vectors'")}
     assert len(tables & {"growth_vectors", "before_nanoclaw_growth_vectors"}) >= 1
@@ -167,4 +167,4 @@ def test_another_facts_db_can_be_imported_and_stays_as_it_is(memory: Memory, tmp
     done = memory.graph.import_file(path)
     assert (done.facts, done.relations, done.aliases) == (2, 1, 1)
     assert path.read_bytes() == before
-    assert memory.graph_search("When is Partner's birthday?").hits[0].score == 95
+    assert memory.graph.search("When is Partner's birthday?").hits[0].score == 95

@@ -13,7 +13,7 @@ TEXT = "# Keystone\n\n- port: 3000\n- host: maren\n- Alice → owns → Keystone
 
 
 def current(memory: Memory, question: str = "Tell me about Keystone") -> set[str]:
-    return {hit.text for hit in memory.graph_search(question, 20).hits}
+    return {hit.text for hit in memory.graph.search(question, 20).hits}
 
 
 def test_reading_a_file_twice_changes_nothing(memory: Memory) -> None:
@@ -47,7 +47,7 @@ def test_a_fact_that_two_files_say_stays_until_both_are_silent(memory: Memory) -
 
 
 def test_what_a_person_said_outlives_the_line(memory: Memory) -> None:
-    memory.fact_upsert("Keystone", "port", "3000")
+    memory.graph.upsert("Keystone", "port", "3000")
     memory.graph.ingest(PROJECT, TEXT)
     memory.graph.ingest(PROJECT, "# Keystone\n")
     assert "Keystone.port = 3000" in current(memory)
@@ -61,7 +61,7 @@ def test_an_older_log_read_late_does_not_overrule_a_newer_one(memory: Memory) ->
 
 
 def test_a_logs_plain_line_is_kept_only_of_an_entity_that_is_known(memory: Memory) -> None:
-    memory.fact_upsert("Tilda Berg", "birthday", "21 June")
+    memory.graph.upsert("Tilda Berg", "birthday", "21 June")
     text = "- Tilda's school play moved to 27 March\n- Somebody rang about the boiler\n"
     assert memory.graph.ingest("memory/2026-02-20.md", text).added == 1
     assert memory.graph.history("Tilda Berg", "note")[0].value == "Tilda's school play moved to 27 March"
@@ -73,9 +73,9 @@ def test_seed_reads_the_workspace_and_makes_the_users_name_an_alias(memory: Memo
     (workspace / "IDENTITY.md").write_text("- name: Brigg\n- emoji: 🧭\n", "utf-8")
     (workspace / PROJECT).write_text(TEXT, "utf-8")
     memory.graph.seed(memory.home)
-    assert memory.graph_search("When is Marta's birthday?").hits[0].text == "User.birthday = 12 April"
-    assert memory.graph_search("What is your name?").hits[0].text == "Agent.name = Brigg"
-    assert memory.graph_search("your emoji").hits[0].text == "Agent.emoji = 🧭"
+    assert memory.graph.search("When is Marta's birthday?").hits[0].text == "User.birthday = 12 April"
+    assert memory.graph.search("What is your name?").hits[0].text == "Agent.name = Brigg"
+    assert memory.graph.search("your emoji").hits[0].text == "Agent.emoji = 🧭"
     assert all(file.added == 0 for file in memory.graph.seed(memory.home))
     (workspace / PROJECT).unlink()
     memory.graph.seed(memory.home)
@@ -86,7 +86,7 @@ def test_a_fact_told_after_the_file_was_written_is_not_overruled_by_it(memory: M
     path = memory.home.workspace("main") / PROJECT
     path.write_text(TEXT, "utf-8")
     os.utime(path, (1_760_000_000, 1_760_000_000))
-    memory.fact_upsert("Keystone", "port", "4000")
+    memory.graph.upsert("Keystone", "port", "4000")
     memory.graph.seed(memory.home)
     assert "Keystone.port = 4000" in current(memory)
     assert "Keystone.port = 3000" not in current(memory)

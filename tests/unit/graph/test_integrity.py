@@ -32,7 +32,7 @@ class Graph(RuleBasedStateMachine):
     def say(self, entity: str, key: str, value: str, add: bool, day: int) -> None:
         start = (datetime(2025, 1, 1) + timedelta(days=day)).date().isoformat() if day < 300 else ""
         try:
-            self.memory.fact_upsert(entity, key, value, add=add, valid_from=start)
+            self.memory.graph.upsert(entity, key, value, add=add, valid_from=start)
         except Refused as error:
             assert "rejected" in error.message
 
@@ -41,14 +41,14 @@ class Graph(RuleBasedStateMachine):
     )
     def relate(self, subject: str, predicate: str, object: str, one: bool) -> None:
         try:
-            self.memory.relate(subject, predicate, object, replace=one)
+            self.memory.graph.relate(subject, predicate, object, replace=one)
         except Refused as error:
             assert "rejected" in error.message
 
     @rule(alias=entities, entity=entities)
     def alias(self, alias: str, entity: str) -> None:
         if alias != entity:
-            self.memory.alias(alias, entity)
+            self.memory.graph.alias(alias, entity)
 
     @rule(entity=entities, key=keys, purge=st.booleans())
     def remove(self, entity: str, key: str, purge: bool) -> None:
@@ -58,13 +58,13 @@ class Graph(RuleBasedStateMachine):
     @rule(entity=entities, key=keys, value=values)
     def reject(self, entity: str, key: str, value: str) -> None:
         self.memory.graph.reject(entity, key, value)
-        shown = self.memory.graph_search(f"{entity} {key}", 50).hits
+        shown = self.memory.graph.search(f"{entity} {key}", 50).hits
         assert not any(h.text == f"{entity}.{key} = {value}" for h in shown)
 
     @rule(question=words)
     def ask(self, question: str) -> None:
-        hits = self.memory.graph_search(question).hits
-        assert self.memory.graph_search(question).hits == hits
+        hits = self.memory.graph.search(question).hits
+        assert self.memory.graph.search(question).hits == hits
         assert all(not hit.item.valid_to or hit.item.valid_to > "2026-02-23" for hit in hits)
         self.memory.graph.reinforce(hits)
 
@@ -75,7 +75,7 @@ class Graph(RuleBasedStateMachine):
 
     @invariant()
     def is_sound(self) -> None:
-        db = self.memory.database("facts")
+        db = self.memory.group.database("facts")
         assert db.check() == []
         with db.transaction():
             for table in ("facts_fts", "relations_fts"):

@@ -15,26 +15,26 @@ from nanoclaw_memory.types import Fact
 @pytest.fixture
 def known(memory: Memory) -> Memory:
     """A small family and two projects."""
-    memory.fact_upsert("Partner Boyd", "birthday", "July 7, 1976", "person")
-    memory.fact_upsert("Partner Boyd", "full_name", "Partner Boyd", "person")
-    memory.alias("Partner", "Partner Boyd")
-    memory.relate("Partner Boyd", "partner_of", "User")
-    memory.fact_upsert("User", "name", "Robert", "user")
-    memory.fact_upsert("User", "timezone", "America/Chicago", "user")
-    memory.fact_upsert("User", "birthday", "May 1, 1975", "user")
-    memory.fact_upsert("Agent", "name", "Pip", "agent")
-    memory.fact_upsert("Heidi", "phone", "+1-555-0100", "person")
-    memory.alias("Mama", "Heidi")
-    memory.fact_upsert("Keystone", "port", "3000", "project")
-    memory.fact_upsert("Keystone", "stack", "Next.js and PostgreSQL", "project")
-    memory.relate("User", "owns", "Keystone")
-    memory.relate("User", "owns", "Payment API")
-    memory.relate("Dana", "manages", "User")
+    memory.graph.upsert("Partner Boyd", "birthday", "July 7, 1976", "person")
+    memory.graph.upsert("Partner Boyd", "full_name", "Partner Boyd", "person")
+    memory.graph.alias("Partner", "Partner Boyd")
+    memory.graph.relate("Partner Boyd", "partner_of", "User")
+    memory.graph.upsert("User", "name", "Robert", "user")
+    memory.graph.upsert("User", "timezone", "America/Chicago", "user")
+    memory.graph.upsert("User", "birthday", "May 1, 1975", "user")
+    memory.graph.upsert("Agent", "name", "Pip", "agent")
+    memory.graph.upsert("Heidi", "phone", "+1-555-0100", "person")
+    memory.graph.alias("Mama", "Heidi")
+    memory.graph.upsert("Keystone", "port", "3000", "project")
+    memory.graph.upsert("Keystone", "stack", "Next.js and PostgreSQL", "project")
+    memory.graph.relate("User", "owns", "Keystone")
+    memory.graph.relate("User", "owns", "Payment API")
+    memory.graph.relate("Dana", "manages", "User")
     return memory
 
 
 def first(memory: Memory, question: str, **more: Any) -> tuple[str, int]:
-    hits = memory.graph_search(question, **more).hits
+    hits = memory.graph.search(question, **more).hits
     return (hits[0].text, hits[0].score) if hits else ("", 0)
 
 
@@ -62,45 +62,45 @@ def test_a_question_is_answered_by_entity_and_intent(
 
 
 def test_all_relations_with_the_predicate_that_is_asked_come_first(known: Memory) -> None:
-    hits = known.graph_search("What projects does User own?").hits
+    hits = known.graph.search("What projects does User own?").hits
     assert [hit.text for hit in hits[:2]] == ["User → owns → Keystone", "User → owns → Payment API"]
     assert [hit.score for hit in hits[:2]] == [90, 90]
 
 
 def test_without_an_intent_everything_known_of_the_entity_comes(known: Memory) -> None:
-    hits = known.graph_search("Tell me about Keystone").hits
+    hits = known.graph.search("Tell me about Keystone").hits
     assert {(hit.score, hit.phase) for hit in hits} == {(70, 2), (65, 2)}
     assert {hit.text for hit in hits} >= {"Keystone.port = 3000", "User → owns → Keystone"}
 
 
 def test_who_am_i_gives_the_users_own_facts(known: Memory) -> None:
-    texts = [hit.text for hit in known.graph_search("who am i").hits]
+    texts = [hit.text for hit in known.graph.search("who am i").hits]
     assert "User.name = Robert" in texts
 
 
 def test_my_partners_birthday_is_not_mine(known: Memory) -> None:
-    known.graph.reinforce(known.graph_search("When is my birthday?").hits)
-    hits = known.graph_search("When is my partner's birthday?").hits
+    known.graph.reinforce(known.graph.search("When is my birthday?").hits)
+    hits = known.graph.search("When is my partner's birthday?").hits
     assert hits[0].text == "Partner Boyd.birthday = July 7, 1976"
 
 
 def test_a_relative_without_a_name_is_reached_over_the_relation(memory: Memory) -> None:
-    memory.fact_upsert("User", "birthday", "May 1, 1975")
-    memory.fact_upsert("Anna", "birthday", "June 2, 1977")
-    memory.relate("Anna", "wife_of", "User")
+    memory.graph.upsert("User", "birthday", "May 1, 1975")
+    memory.graph.upsert("Anna", "birthday", "June 2, 1977")
+    memory.graph.relate("Anna", "wife_of", "User")
     assert first(memory, "When is my wife's birthday?") == ("Anna.birthday = June 2, 1977", 95)
 
 
 def test_of_an_unknown_relative_the_users_own_birthday_is_no_answer(memory: Memory) -> None:
-    memory.fact_upsert("User", "birthday", "May 1, 1975")
-    hits = memory.graph_search("When is my wife's birthday?").hits
+    memory.graph.upsert("User", "birthday", "May 1, 1975")
+    hits = memory.graph.search("When is my wife's birthday?").hits
     assert all(hit.score < 95 for hit in hits)
 
 
 def test_keywords_find_facts_and_relations_when_no_entity_is_named(known: Memory) -> None:
-    hits = known.graph_search("anything with PostgreSQL?").hits
+    hits = known.graph.search("anything with PostgreSQL?").hits
     assert (hits[0].text, hits[0].score, hits[0].phase) == ("Keystone.stack = Next.js and PostgreSQL", 50, 3)
-    relation = known.graph_search("who is managing things").hits[0]
+    relation = known.graph.search("who is managing things").hits[0]
     assert (relation.text, relation.score, relation.phase) == ("Dana → manages → User", 40, 4)
 
 
@@ -112,49 +112,49 @@ def test_a_search_for_named_entities_only_gives_the_same_or_nothing(known: Memor
 
 
 def test_a_question_over_two_relations(known: Memory) -> None:
-    hit = known.graph_search("Who manages the owner of Keystone?").hits[0]
+    hit = known.graph.search("Who manages the owner of Keystone?").hits[0]
     assert hit.text == "Dana → manages → User"
     assert "two steps from Keystone" in hit.why
 
 
 def test_a_question_over_a_fact_whose_value_is_a_name(memory: Memory) -> None:
-    memory.fact_upsert("Keystone", "owner", "Alice Smith")
-    memory.fact_upsert("Alice Smith", "email", "alice@example.org")
+    memory.graph.upsert("Keystone", "owner", "Alice Smith")
+    memory.graph.upsert("Alice Smith", "email", "alice@example.org")
     assert first(memory, "What is the email of the owner of Keystone?")[0] == (
         "Alice Smith.email = alice@example.org"
     )
 
 
 def test_the_direction_of_a_relation_is_heard(memory: Memory) -> None:
-    memory.relate("Bob", "manages", "Alice")
-    memory.relate("Alice", "manages", "Carol")
+    memory.graph.relate("Bob", "manages", "Alice")
+    memory.graph.relate("Alice", "manages", "Carol")
     assert first(memory, "Who manages Alice?")[0] == "Bob → manages → Alice"
     assert first(memory, "Whom does Alice manage?")[0] == "Alice → manages → Carol"
 
 
 def test_a_typo_is_read_only_when_nothing_exact_matched_and_says_so(known: Memory) -> None:
-    hit = known.graph_search("What port does Keystoen run on?").hits[0]
+    hit = known.graph.search("What port does Keystoen run on?").hits[0]
     assert hit.text == "Keystone.port = 3000"
     assert "read Keystoen as this name" in hit.why
-    exact = known.graph_search("Keystoen, no: what port does Keystone use?").hits[0]
+    exact = known.graph.search("Keystoen, no: what port does Keystone use?").hits[0]
     assert "read" not in exact.why
 
 
 def test_a_first_name_stands_for_the_one_who_has_it_and_for_two_it_is_ambiguous(memory: Memory) -> None:
-    memory.fact_upsert("Alice Smith", "phone", "1")
+    memory.graph.upsert("Alice Smith", "phone", "1")
     assert first(memory, "Alice's phone?") == ("Alice Smith.phone = 1", 95)
-    memory.fact_upsert("Alice Jones", "phone", "2")
-    answer = memory.graph_search("Alice's phone?")
+    memory.graph.upsert("Alice Jones", "phone", "2")
+    answer = memory.graph.search("Alice's phone?")
     assert answer.ambiguous == ("Alice",)
     assert {hit.item.value for hit in answer.hits if isinstance(hit.item, Fact)} == {"1", "2"}
 
 
 def test_an_alias_of_several_is_reported_as_ambiguous(memory: Memory) -> None:
-    memory.fact_upsert("Alex Smith", "phone", "1")
-    memory.fact_upsert("Alex Jones", "phone", "2")
-    memory.alias("Lex", "Alex Smith")
-    memory.alias("lex", "Alex Jones")
-    answer = memory.graph_search("lex's phone")
+    memory.graph.upsert("Alex Smith", "phone", "1")
+    memory.graph.upsert("Alex Jones", "phone", "2")
+    memory.graph.alias("Lex", "Alex Smith")
+    memory.graph.alias("lex", "Alex Jones")
+    answer = memory.graph.search("lex's phone")
     assert answer.ambiguous == ("lex",)
     assert {hit.text for hit in answer.hits if hit.score == 95} == {
         "Alex Smith.phone = 1",
@@ -163,66 +163,66 @@ def test_an_alias_of_several_is_reported_as_ambiguous(memory: Memory) -> None:
 
 
 def test_alias_chains_are_followed_and_circles_end(memory: Memory) -> None:
-    memory.fact_upsert("Kubernetes", "version", "1.31")
-    memory.alias("K8s", "Kube")
-    memory.alias("Kube", "Kubernetes")
+    memory.graph.upsert("Kubernetes", "version", "1.31")
+    memory.graph.alias("K8s", "Kube")
+    memory.graph.alias("Kube", "Kubernetes")
     assert first(memory, "which version is k8s?") == ("Kubernetes.version = 1.31", 95)
-    memory.alias("Kubernetes", "K8s")
+    memory.graph.alias("Kubernetes", "K8s")
     assert first(memory, "which version is k8s?")[0] == "Kubernetes.version = 1.31"
 
 
 def test_what_is_said_of_an_alias_belongs_to_the_entity(known: Memory) -> None:
-    done = known.fact_upsert("mama", "phone", "+1-555-0199")
+    done = known.graph.upsert("mama", "phone", "+1-555-0199")
     assert len(done.retired) == 1
     assert first(known, "Heidi's phone") == ("Heidi.phone = +1-555-0199", 95)
 
 
 def test_what_was_said_of_a_name_before_it_became_an_alias_is_found_and_replaced(memory: Memory) -> None:
-    memory.fact_upsert("Mama", "phone", "1")
-    memory.alias("Mama", "Heidi")
+    memory.graph.upsert("Mama", "phone", "1")
+    memory.graph.alias("Mama", "Heidi")
     assert first(memory, "Heidi's phone") == ("Mama.phone = 1", 95)
-    memory.fact_upsert("Heidi", "phone", "2")
-    assert [hit.text for hit in memory.graph_search("Mama's phone").hits] == ["Heidi.phone = 2"]
+    memory.graph.upsert("Heidi", "phone", "2")
+    assert [hit.text for hit in memory.graph.search("Mama's phone").hits] == ["Heidi.phone = 2"]
 
 
 @pytest.mark.parametrize("name", ["Ümit", "李雷", "Ольга", "O'Brien", "Jean-Luc", "C++", "node.js", "🚀"])
 def test_names_in_any_script_are_found(memory: Memory, name: str) -> None:
-    memory.fact_upsert(name, "birthday", "May 4")
+    memory.graph.upsert(name, "birthday", "May 4")
     assert first(memory, f"When is {name}'s birthday?")[0] == f"{name}.birthday = May 4"
 
 
 def test_a_name_inside_a_sentence_without_spaces_is_found(memory: Memory) -> None:
-    memory.fact_upsert("李雷", "生日", "五月四日")
+    memory.graph.upsert("李雷", "生日", "五月四日")
     assert first(memory, "李雷的生日是什么时候")[0] == "李雷.生日 = 五月四日"
 
 
 def test_german_nouns_are_not_all_taken_for_entities(memory: Memory) -> None:
-    memory.fact_upsert("Heidi", "birthday", "3 May")
-    memory.fact_upsert("Tisch Katalog", "price", "12 Euro")
-    answer = memory.graph_search("Wann hat Heidi Geburtstag und welcher Kuchen kommt auf den Tisch?")
+    memory.graph.upsert("Heidi", "birthday", "3 May")
+    memory.graph.upsert("Tisch Katalog", "price", "12 Euro")
+    answer = memory.graph.search("Wann hat Heidi Geburtstag und welcher Kuchen kommt auf den Tisch?")
     assert answer.entities == ("Heidi",)
     assert answer.hits[0].text == "Heidi.birthday = 3 May"
 
 
 def test_a_thing_called_like_a_key_does_not_take_the_question(memory: Memory) -> None:
-    memory.fact_upsert("Port", "meaning", "a harbour")
-    memory.fact_upsert("Keystone", "port", "3000")
+    memory.graph.upsert("Port", "meaning", "a harbour")
+    memory.graph.upsert("Keystone", "port", "3000")
     assert first(memory, "What port does Keystone run on?")[0] == "Keystone.port = 3000"
 
 
 def test_will_is_a_name_only_when_it_is_written_as_one(memory: Memory) -> None:
-    memory.fact_upsert("Will", "phone", "1")
-    assert memory.graph_search("will it rain").entities == ()
+    memory.graph.upsert("Will", "phone", "1")
+    assert memory.graph.search("will it rain").entities == ()
     assert first(memory, "Do you have the phone of Will?") == ("Will.phone = 1", 95)
 
 
 def test_entity_matches_stand_above_hot_keyword_matches(memory: Memory) -> None:
-    memory.fact_upsert("Keystone", "port", "3000")
-    memory.fact_upsert("Harbour", "note", "the keystone port is closed")
-    loud = memory.graph_search("harbour").hits
+    memory.graph.upsert("Keystone", "port", "3000")
+    memory.graph.upsert("Harbour", "note", "the keystone port is closed")
+    loud = memory.graph.search("harbour").hits
     for _ in range(30):
         memory.graph.reinforce(loud)
-    hits = memory.graph_search("what about keystone").hits
+    hits = memory.graph.search("what about keystone").hits
     assert [hit.text for hit in hits] == [
         "Keystone.port = 3000",
         "Harbour.note = the keystone port is closed",
@@ -231,7 +231,7 @@ def test_entity_matches_stand_above_hot_keyword_matches(memory: Memory) -> None:
 
 
 def test_every_hit_says_all_it_must(known: Memory) -> None:
-    for hit in known.graph_search("Partner birthday").hits:
+    for hit in known.graph.search("Partner birthday").hits:
         assert hit.tier in ("Hot", "Warm", "Cool")
         assert hit.why
         assert hit.phase in (1, 2, 3, 4)
@@ -248,40 +248,40 @@ NASTY = [
 
 @pytest.mark.parametrize("query", NASTY)
 def test_no_query_fails_or_reaches_another_table(known: Memory, query: str) -> None:
-    answer = known.graph_search(query)
+    answer = known.graph.search(query)
     assert len(answer.hits) <= 6
-    assert known.graph_search("Mama's phone").hits[0].text == "Heidi.phone = +1-555-0100"
+    assert known.graph.search("Mama's phone").hits[0].text == "Heidi.phone = +1-555-0100"
 
 
 def test_what_is_told_in_private_stays_hidden_in_a_shared_scope(
     known: Memory, open_memory: Callable[..., Memory]
 ) -> None:
     shared = open_memory(private=False)
-    assert shared.graph_search("When is Partner's birthday?").hits == ()
-    assert shared.graph_search("PostgreSQL").hits == ()
+    assert shared.graph.search("When is Partner's birthday?").hits == ()
+    assert shared.graph.search("PostgreSQL").hits == ()
     assert shared.graph.history("Heidi") == []
     assert list(shared.graph.export()) == []
-    shared.fact_upsert("Lunch", "place", "canteen")
-    assert shared.graph_search("Lunch place").hits[0].text == "Lunch.place = canteen"
+    shared.graph.upsert("Lunch", "place", "canteen")
+    assert shared.graph.search("Lunch place").hits[0].text == "Lunch.place = canteen"
 
 
 def test_a_shared_scope_does_not_learn_who_is_known(
     known: Memory, open_memory: Callable[..., Memory]
 ) -> None:
-    known.alias("Mama", "Partner Boyd")
+    known.graph.alias("Mama", "Partner Boyd")
     shared = open_memory(private=False)
     for query in ("mama", "Partner", "Boyd", "Heidy", "who am I"):
-        answer = shared.graph_search(query)
+        answer = shared.graph.search(query)
         assert (answer.entities, answer.ambiguous) == ((), ())
     for name in ("Mama", "Heidi", "Dana"):
         with pytest.raises(NotFound):
             shared.graph.show(name)
-    shared.fact_upsert("Keystone", "status", "live")
-    assert shared.graph_search("Keystone").entities == ("Keystone",)
+    shared.graph.upsert("Keystone", "status", "live")
+    assert shared.graph.search("Keystone").entities == ("Keystone",)
     assert shared.graph.drawn("Keystone")["text"] == "Keystone\n└─ status = live"
 
 
 def test_another_group_sees_nothing(known: Memory, open_memory: Callable[..., Memory]) -> None:
     other = open_memory(group="family")
     other.init()
-    assert other.graph_search("When is Partner's birthday?").hits == ()
+    assert other.graph.search("When is Partner's birthday?").hits == ()

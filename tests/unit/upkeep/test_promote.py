@@ -17,15 +17,15 @@ Log = Callable[..., Path]
 
 
 def proposed(memory: Memory, kind: str = "promotion") -> list[str]:
-    (run,) = memory.upkeep("promote")
+    (run,) = memory.upkeep.run("promote")
     assert not run.error
-    return sorted(str(one.payload["text"]) for one in memory.review() if one.kind == kind)
+    return sorted(str(one.payload["text"]) for one in memory.upkeep.review() if one.kind == kind)
 
 
 def the_one(memory: Memory) -> Proposal:
-    (run,) = memory.upkeep("promote")
+    (run,) = memory.upkeep.run("promote")
     assert not run.error
-    (one,) = memory.review()
+    (one,) = memory.upkeep.review()
     return one
 
 
@@ -76,12 +76,12 @@ def test_lines_about_different_things_are_no_repetition_of_each_other(memory: Me
 
 def test_what_answered_questions_is_worth_more(memory: Memory, log: Log):
     log("2026-04-01", "- [lesson|i=0.65] Keystone's port is 3055")
-    memory.upkeep("ingest")
+    memory.upkeep.run("ingest")
     assert proposed(memory) == []
     for _ in range(4):
-        memory.graph.reinforce(memory.graph_search("What is the port of Keystone?").hits)
+        memory.graph.reinforce(memory.graph.search("What is the port of Keystone?").hits)
     assert proposed(memory) == ["Keystone's port is 3055 (2026-04-01)"]
-    assert "answered 4 questions" in memory.review()[0].why
+    assert "answered 4 questions" in memory.upkeep.review()[0].why
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_what_disagrees_with_memory_is_shown_side_by_side_and_replaces_it(
     one = the_one(memory)
     assert old in one.why and reason in one.why
     assert one.diff == f"- {old}\n+ {new} (2026-04-30)"
-    memory.review_decide(one.id, True)
+    memory.upkeep.decide(one.id, True)
     text = memory.get("MEMORY.md").text
     assert (
         f"- {new} (2026-04-30)\n" in text and f"- {old}\n" not in text and "- Anna owns the budget\n" in text
@@ -163,7 +163,7 @@ def test_of_two_lines_that_disagree_only_the_newer_is_proposed(memory: Memory, l
 
 def test_a_rejected_line_does_not_come_back_even_in_other_words(memory: Memory, log: Log):
     log("2026-04-20", "- [decision|i=0.9] Redis serves the message queue of Keystone")
-    memory.review_decide(the_one(memory).id, False)
+    memory.upkeep.decide(the_one(memory).id, False)
     assert proposed(memory) == []
     log("2026-04-25", "- [decision|i=0.95] The message queue of Keystone: Redis serves it")
     assert proposed(memory) == []
@@ -175,7 +175,7 @@ def test_an_edited_proposal_is_written_in_the_persons_words_and_the_page_before_
 ):
     before = memory.get("MEMORY.md").text
     log("2026-04-20", "- [decision|i=0.9] Redis serves the message queue of Keystone")
-    decided = memory.review_decide(the_one(memory).id, True, "Keystone queues in Redis")
+    decided = memory.upkeep.decide(the_one(memory).id, True, "Keystone queues in Redis")
     assert decided.status == "accepted"
     assert "- Keystone queues in Redis\n" in memory.get("MEMORY.md").text
     (kept,) = (home / "data" / "versions" / "MEMORY").glob("*.md")
@@ -186,18 +186,18 @@ def test_an_edited_proposal_is_written_in_the_persons_words_and_the_page_before_
 def test_a_decision_is_made_once(memory: Memory, log: Log):
     log("2026-04-20", "- [decision|i=0.9] Redis serves the message queue of Keystone")
     one = the_one(memory)
-    memory.review_decide(one.id, True)
+    memory.upkeep.decide(one.id, True)
     with pytest.raises(InvalidValue, match="accepted already"):
-        memory.review_decide(one.id, False)
+        memory.upkeep.decide(one.id, False)
     with pytest.raises(NotFound):
-        memory.review_decide("prop-nothing", True)
+        memory.upkeep.decide("prop-nothing", True)
 
 
 def test_a_proposal_whose_line_was_taken_out_of_the_log_is_taken_back(memory: Memory, log: Log):
     path = log("2026-04-20", "- [decision|i=0.9] Redis serves the message queue of Keystone")
     the_one(memory)
     path.unlink()
-    assert proposed(memory) == [] and memory.review() == []
+    assert proposed(memory) == [] and memory.upkeep.review() == []
 
 
 def test_a_line_that_a_person_wrote_into_memory_meanwhile_closes_its_proposal(
@@ -206,7 +206,7 @@ def test_a_line_that_a_person_wrote_into_memory_meanwhile_closes_its_proposal(
     log("2026-04-20", "- [decision|i=0.9] Redis serves the message queue of Keystone")
     the_one(memory)
     page("Active projects", "Redis serves the message queue of Keystone")
-    assert proposed(memory) == [] and memory.review() == []
+    assert proposed(memory) == [] and memory.upkeep.review() == []
 
 
 def test_only_so_many_proposals_wait_at_a_time(open_memory: Callable[..., Memory], log: Log):
@@ -215,8 +215,8 @@ def test_only_so_many_proposals_wait_at_a_time(open_memory: Callable[..., Memory
     names = ("Harbor", "Lantern", "Orchid", "Falcon", "Meadow")
     log("2026-04-20", *(f"- [decision|i=0.9] The storage of {name} is SQLite" for name in names))
     assert len(proposed(memory)) == 3
-    assert "2 more lines wait" in memory.upkeep("promote")[0].notes[0]
-    memory.review_decide(memory.review()[0].id, False)
+    assert "2 more lines wait" in memory.upkeep.run("promote")[0].notes[0]
+    memory.upkeep.decide(memory.upkeep.review()[0].id, False)
     assert len(proposed(memory)) == 3
 
 
@@ -238,14 +238,14 @@ def test_a_full_page_gets_demotions_proposed_and_refuses_a_promotion_before_them
 ):
     log("2026-04-20", "- [decision|i=0.9] Redis serves the message queue of Keystone")
     assert proposed(memory) == ["Redis serves the message queue of Keystone (2026-04-20)"]
-    by_kind = {one.kind: one for one in memory.review()}
+    by_kind = {one.kind: one for one in memory.upkeep.review()}
     with pytest.raises(Refused, match="would have"):
-        memory.review_decide(by_kind["promotion"].id, True)
-    for one in memory.review():
+        memory.upkeep.decide(by_kind["promotion"].id, True)
+    for one in memory.upkeep.review():
         if one.kind == "demotion":
             assert "of my own" not in str(one.payload["text"])
-            memory.review_decide(one.id, True)
-    memory.review_decide(by_kind["promotion"].id, True)
+            memory.upkeep.decide(one.id, True)
+    memory.upkeep.decide(by_kind["promotion"].id, True)
     text = memory.get("MEMORY.md").text
     assert len(text.encode()) < 8_000 and "Redis serves" in text and "of my own" in text
     left = (home / "workspace/memory/archive/MEMORY.md").read_text()
@@ -256,17 +256,17 @@ def test_a_full_page_gets_demotions_proposed_and_refuses_a_promotion_before_them
 def test_what_was_demoted_is_not_proposed_again(memory: Memory, log: Log, full: list[str]):
     log("2026-04-20", "- [decision|i=0.9] Redis serves the message queue of Keystone")
     proposed(memory)
-    for one in memory.review():
-        memory.review_decide(one.id, True)
-    assert proposed(memory) == [] and memory.review() == []
+    for one in memory.upkeep.review():
+        memory.upkeep.decide(one.id, True)
+    assert proposed(memory) == [] and memory.upkeep.review() == []
 
 
 def test_a_rejected_demotion_chooses_another_line(memory: Memory, log: Log, full: list[str]):
     log("2026-04-20", "- [decision|i=0.9] Redis serves the message queue of Keystone")
     first = proposed(memory, "demotion")
-    for one in memory.review():
+    for one in memory.upkeep.review():
         if one.kind == "demotion":
-            memory.review_decide(one.id, False)
+            memory.upkeep.decide(one.id, False)
     second = proposed(memory, "demotion")
     assert second and not set(first) & set(second)
 
@@ -279,15 +279,15 @@ def test_a_value_that_the_graph_has_retired_or_rejected_is_not_proposed(memory: 
         "- [decision|i=0.9] Picked port 7000 for Lighthouse because 8080 was taken",
         "- [fact|i=0.9] Keystone's port is 3055",
     )
-    memory.upkeep("ingest")
-    memory.fact_upsert("Lighthouse", "port", "7100")
+    memory.upkeep.run("ingest")
+    memory.graph.upsert("Lighthouse", "port", "7100")
     memory.graph.reject("Harbor", "region", "north of the river")
     assert proposed(memory) == ["Keystone's port is 3055 (2026-04-20)"]
 
 
 def test_an_open_proposal_whose_value_was_retired_since_is_taken_back(memory: Memory, log: Log):
     log("2026-04-20", "- [fact|i=0.9] Lighthouse's port is 7000")
-    memory.upkeep("ingest")
+    memory.upkeep.run("ingest")
     assert len(proposed(memory)) == 1
-    memory.fact_upsert("Lighthouse", "port", "7100")
+    memory.graph.upsert("Lighthouse", "port", "7100")
     assert proposed(memory) == []

@@ -33,10 +33,10 @@ def test_a_line_stays_as_long_as_its_importance_says(
 ):
     path = log("2026-05-01", f"- {label}what happened", "- [decision|i=0.9] stays")
     clock.moment += timedelta(days=days if days is not None else 3000)
-    memory.upkeep("retain")
+    memory.upkeep.run("retain")
     assert "what happened" in path.read_text()
     clock.moment += timedelta(days=1)
-    memory.upkeep("retain")
+    memory.upkeep.run("retain")
     assert ("what happened" in path.read_text()) == (days is None)
 
 
@@ -57,7 +57,7 @@ def test_what_hangs_on_a_line_goes_with_it_and_an_important_child_keeps_its_pare
         "- [decision|i=0.9] only code",
         "```",
     )
-    memory.upkeep("retain")
+    memory.upkeep.run("retain")
     assert path.read_text() == (
         "# 2026-03-01\n\n\n- [context|i=0.2] second meeting\n  - [decision|i=0.9] decided there\n## Afternoon\n"
     )
@@ -73,7 +73,7 @@ def test_a_log_with_nothing_left_is_removed_and_its_lines_are_found_in_the_archi
 ):
     path = log("2026-03-01", "- [note|i=0.5] the harbour crane was painted green")
     other = log("2026-04-20", "- [note|i=0.5] the harbour crane was painted blue")
-    memory.upkeep()
+    memory.upkeep.run()
     assert not path.exists() and other.exists()
     hits = memory.search("harbour crane painted", 5, fast=True, explain=True).hits
     assert [hit.path for hit in hits] == ["memory/2026-04-20.md", "memory/archive/2026-03.md"]
@@ -85,10 +85,10 @@ def test_line_ends_of_windows_stay_and_days_are_in_order(
 ):
     late = log("2026-03-09")
     late.write_bytes(b"# 2026-03-09\r\n\r\n- [decision|i=0.9] stays\r\n- [context|i=0.1] late\r\n")
-    memory.upkeep("retain")
+    memory.upkeep.run("retain")
     assert late.read_bytes() == b"# 2026-03-09\r\n\r\n- [decision|i=0.9] stays\r\n"
     log("2026-03-02", "- [context|i=0.1] early")
-    memory.upkeep("retain")
+    memory.upkeep.run("retain")
     text = (home / "workspace/memory/archive/2026-03.md").read_text()
     assert (
         text.index("## 2026-03-02") < text.index("early") < text.index("## 2026-03-09") < text.index("late")

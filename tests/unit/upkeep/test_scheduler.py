@@ -18,7 +18,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 
 def ran(memory: Memory, job: str = "retain") -> bool:
-    (run,) = memory.upkeep(job, due=True)
+    (run,) = memory.upkeep.run(job, due=True)
     assert not run.error
     return not run.skipped
 
@@ -69,13 +69,13 @@ def test_a_clock_that_was_ahead_does_not_stop_upkeep_for_ever(memory: Memory, cl
 
 
 def test_a_clock_that_jumps_back_and_forth_cools_no_day_twice(memory: Memory, clock: FixedClock):
-    memory.fact_upsert("Keystone", "port", "3055")
+    memory.graph.upsert("Keystone", "port", "3055")
     clock.moment += timedelta(days=3)
-    memory.upkeep("cool")
+    memory.upkeep.run("cool")
     (warm,) = memory.graph.top()
     for days in (-2, 2):
         clock.moment += timedelta(days=days)
-        memory.upkeep("cool")
+        memory.upkeep.run("cool")
     assert memory.graph.top() == [warm]
 
 
@@ -83,7 +83,7 @@ def test_an_empty_expression_means_never_by_itself(open_memory: Callable[..., Me
     memory = open_memory(embeddings__provider="none", cron__nightly="")
     memory.init()
     assert not ran(memory)
-    assert [run.skipped for run in memory.upkeep("retain")] == [""]
+    assert [run.skipped for run in memory.upkeep.run("retain")] == [""]
 
 
 def test_an_expression_that_never_comes_due_is_refused_with_the_setting():
@@ -96,7 +96,7 @@ def test_a_damaged_journal_lets_every_job_run_again(memory: Memory, home: Path):
     assert ran(memory)
     (home / "data" / "upkeep.json").write_text('{"jobs": {"retain": 7')
     assert ran(memory)
-    assert {state.name: state.last_run != "" for state in memory.upkeep_status()}["retain"]
+    assert {state.name: state.last_run != "" for state in memory.upkeep.status()}["retain"]
 
 
 def test_a_job_that_fails_says_why_and_does_not_stop_the_others(
@@ -105,11 +105,11 @@ def test_a_job_that_fails_says_why_and_does_not_stop_the_others(
     log("2026-03-01", "- [context|i=0.1] old and small")
     (home / "workspace" / "memory" / "archive").write_text("a file where a folder should be")
     (home / "data" / "facts.db").mkdir()
-    runs = {run.name: run for run in memory.upkeep()}
+    runs = {run.name: run for run in memory.upkeep.run()}
     assert "facts.db" in runs["ingest"].error and runs["ingest"].hint
     assert "stays as it is" in runs["retain"].notes[0]
     assert runs["corpus-reindex"].error == ""
-    state = {one.name: one for one in memory.upkeep_status()}["ingest"]
+    state = {one.name: one for one in memory.upkeep.status()}["ingest"]
     assert state.error == runs["ingest"].error
 
 
@@ -123,21 +123,21 @@ def test_a_dry_run_changes_nothing_and_says_what_it_would(
     )
     log("2026-04-30", "- [decision|i=0.9] Keystone chose Caddy for the proxy")
     before = {path: path.read_bytes() for path in (home / "workspace").rglob("*.md")}
-    runs = {run.name: run for run in memory.upkeep(dry_run=True)}
+    runs = {run.name: run for run in memory.upkeep.run(dry_run=True)}
     assert runs["retain"].changed == 1 and runs["ingest"].changed == 3  # with today's
     assert "Caddy" in " ".join(runs["promote"].notes)
     assert {path: path.read_bytes() for path in (home / "workspace").rglob("*.md")} == before
-    assert memory.review() == [] and all(not state.last_run for state in memory.upkeep_status())
+    assert memory.upkeep.review() == [] and all(not state.last_run for state in memory.upkeep.status())
 
 
 def test_doctor_names_a_loop_that_never_fired_and_upkeep_that_is_overdue(memory: Memory, clock: FixedClock):
     said = " ".join(finding.message for finding in memory.doctor())
     assert "upkeep never ran" in said and "no lesson was learnt yet" in said
-    memory.upkeep()
-    memory.fact_upsert("Keystone", "port", "3055")
+    memory.upkeep.run()
+    memory.graph.upsert("Keystone", "port", "3055")
     said = " ".join(finding.message for finding in memory.doctor())
     assert "activation never fired" in said and "overdue" not in said
-    memory.graph.reinforce(memory.graph_search("Keystone port").hits)
+    memory.graph.reinforce(memory.graph.search("Keystone port").hits)
     clock.moment += timedelta(days=4)
     said = " ".join(finding.message for finding in memory.doctor())
     assert "activation last fired on 2026-05-01" in said and "overdue: drain, ingest, cool" in said

@@ -118,12 +118,12 @@ def test_a_configured_writer_phrases_and_merges_and_the_sources_stay(
     memory.init()
     log("2026-04-30", "- [decision|i=0.9] Keystone stores everything in SQLite")
     log("2026-04-29", "- [decision|i=0.9] SQLite it is because backups are simple")
-    memory.upkeep("promote")
-    (one,) = memory.review()
+    memory.upkeep.run("promote")
+    (one,) = memory.upkeep.review()
     assert one.payload["text"] == "Keystone stores in SQLite because backups are simple. (2026-04-30)"
     assert set(one.source.split(", ")) == {"memory/2026-04-30.md:3", "memory/2026-04-29.md:3"}
     assert "data, not instructions" in told[0] and len(told) == 1
-    memory.upkeep("promote")
+    memory.upkeep.run("promote")
     assert len(told) == 1  # nothing new, no call
 
 
@@ -141,6 +141,6 @@ def test_a_writer_that_fails_leaves_the_lines_own_words(
     )
     memory.init()
     log("2026-04-30", "- [decision|i=0.9] Keystone stores everything in SQLite")
-    (run,) = memory.upkeep("promote")
+    (run,) = memory.upkeep.run("promote")
     assert not run.error and "own words" in " ".join(run.notes)
-    assert memory.review()[0].payload["text"] == "Keystone stores everything in SQLite (2026-04-30)"
+    assert memory.upkeep.review()[0].payload["text"] == "Keystone stores everything in SQLite (2026-04-30)"

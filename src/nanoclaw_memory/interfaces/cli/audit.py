@@ -52,7 +52,7 @@ def verify(caller: Caller) -> None:
     ncm audit verify
     """
     with caller.memory() as memory:
-        verdict = memory.audit_verify()
+        verdict = memory.entries.verify()
     text = f"{verdict.records:,} records, unbroken" if verdict.ok else "\n".join(verdict.problems)
     caller.show({"verified": verdict.ok, "records": verdict.records, "problems": verdict.problems}, text)
     if not verdict.ok:
@@ -69,7 +69,7 @@ def trace(caller: Caller, entry_id: str) -> None:
     ncm audit trace mem-…
     """
     with caller.memory() as memory:
-        life = memory.audit_trace(entry_id)
+        life = memory.entries.trace(entry_id)
     lines = [
         f"{record['at']}  {record['event']:<10} {record['id']}  by {record['origin']}, "
         f"session {record['session'] or 'none'}"
@@ -101,7 +101,7 @@ def publish(caller: Caller, entry_id: str) -> None:
     ncm share publish mem-…
     """
     with caller.memory() as memory:
-        entry = memory.entries.shared.publish(entry_id)
+        entry = memory.entries.publish(entry_id)
     caller.show({"id": entry.id, "published": True}, f"published {entry.id}")
 
 
@@ -115,7 +115,7 @@ def unpublish(caller: Caller, entry_id: str) -> None:
     ncm share unpublish mem-…
     """
     with caller.memory() as memory:
-        memory.entries.shared.unpublish(entry_id)
+        memory.entries.unpublish(entry_id)
     caller.show({"id": entry_id, "published": False}, f"took back {entry_id}")
 
 
@@ -129,7 +129,7 @@ def grant(caller: Caller, reader: str) -> None:
     ncm share grant research
     """
     with caller.memory() as memory:
-        memory.entries.shared.grant(reader)
+        memory.entries.grant(reader)
     caller.show({"publisher": caller.group, "reader": reader, "granted": True}, f"{reader} may read")
 
 
@@ -143,7 +143,7 @@ def revoke(caller: Caller, reader: str) -> None:
     ncm share revoke research
     """
     with caller.memory() as memory:
-        memory.entries.shared.revoke(reader)
+        memory.entries.revoke(reader)
     result = {"publisher": caller.group, "reader": reader, "granted": False}
     caller.show(result, f"{reader} may no longer read")
 
@@ -157,7 +157,7 @@ def list_(caller: Caller) -> None:
     ncm share list
     """
     with caller.memory() as memory:
-        shares = memory.entries.shared.shares()
+        shares = memory.entries.shares()
     lines = [
         f"{one.publisher}: {len(one.entries)} published, read by {', '.join(one.readers) or 'nobody'}"
         for one in shares
@@ -177,5 +177,5 @@ def recall(caller: Caller, query: str, budget: int | None, kinds: tuple[str, ...
     ncm share recall "staging port" --group research
     """
     with caller.memory() as memory:
-        result = memory.shared_recall(query, types=kinds or None, token_budget=budget)
+        result = memory.entries.shared_recall(query, types=kinds or None, token_budget=budget)
     caller.show(result, result.text or "Nothing was recalled.")

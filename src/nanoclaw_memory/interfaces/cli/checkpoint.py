@@ -27,7 +27,7 @@ def create(caller: Caller, name: str, reason: str) -> None:
     ncm checkpoint create before-migration --reason "moving to the new schema"
     """
     with caller.memory() as memory:
-        made = memory.checkpoint(name, reason)
+        made = memory.workspace.checkpoint(name, reason)
     caller.show(made, f"{_line(made)}\n{made.path}")
 
 
@@ -40,7 +40,7 @@ def list_(caller: Caller) -> None:
     ncm checkpoint list
     """
     with caller.memory() as memory:
-        found = memory.checkpoints.all()
+        found = memory.workspace.checkpoints()
     caller.show({"checkpoints": found}, "\n".join(_line(one) for one in found) or "No checkpoints yet.")
 
 
@@ -54,7 +54,7 @@ def show(caller: Caller, name: str) -> None:
     ncm checkpoint show before-migration
     """
     with caller.memory() as memory:
-        summary, manifest = memory.checkpoints.show(name)
+        summary, manifest = memory.workspace.show_checkpoint(name)
     lines = [f"  {saved.path} ({saved.bytes:,} bytes)" for saved in manifest.files]
     lines += [f"  {path} -> {target}" for path, target in manifest.links.items()]
     lines += [f"  data/{saved.path}.db ({saved.bytes:,} bytes)" for saved in manifest.databases]
@@ -71,7 +71,7 @@ def restore(caller: Caller, name: str) -> None:
     ncm checkpoint restore before-migration
     """
     with caller.memory() as memory:
-        done = memory.checkpoint_restore(name)
+        done = memory.workspace.restore_checkpoint(name)
     caller.show(
         done,
         f"restored {done.name}: {plural(done.replaced, 'file')}, {plural(done.removed, 'file')} removed, "
@@ -89,7 +89,7 @@ def diff(caller: Caller, name: str) -> None:
     ncm checkpoint diff before-migration
     """
     with caller.memory() as memory:
-        changes = memory.checkpoints.diff(name)
+        changes = memory.workspace.compare_checkpoint(name)
     shown = [f"{MARKS[one.kind]} {one.path}" + (f"\n{one.diff}" if one.diff else "") for one in changes]
     caller.show({"changes": changes}, "\n".join(shown) or f"Nothing has changed since {name}.")
 

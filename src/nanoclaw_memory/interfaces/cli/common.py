@@ -38,7 +38,7 @@ class Caller(msgspec.Struct):
 
         memory = self.memory_as(Scope(self.group, self.session, not self.shared, self.origin))
         if not new:
-            memory.require_home()
+            memory.admin.require_home()
         return memory
 
     def memory_as(self, scope: Scope) -> Memory:

@@ -26,8 +26,8 @@ def show(caller: Caller, prefix: str) -> None:
     ncm config show embeddings
     """
     with caller.memory(new=True) as memory:
-        rows = memory.config_rows(prefix)
-        problems = memory.configuration.problems
+        rows = memory.admin.config_rows(prefix)
+        problems = memory.group.configuration.problems
     shown = [
         f"{row['key']:<48} {json.dumps(row['value'], ensure_ascii=False):<28} {row['from']}" for row in rows
     ]
@@ -47,7 +47,7 @@ def get(caller: Caller, key: str) -> None:
     ncm config get memory.chunkSize
     """
     with caller.memory(new=True) as memory:
-        value, origin = memory.config_get(key)
+        value, origin = memory.admin.config_get(key)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     caller.show({"key": key, "value": value, "from": origin}, text)
 
@@ -64,5 +64,5 @@ def set_(caller: Caller, key: str, value: str) -> None:
     ncm config set embeddings.provider azure-openai
     """
     with caller.memory(new=True) as memory:
-        stored: Any = memory.config_set(key, value)
+        stored: Any = memory.admin.config_set(key, value)
     caller.show({"key": key, "value": stored}, f"{key} = {json.dumps(stored, ensure_ascii=False)}")

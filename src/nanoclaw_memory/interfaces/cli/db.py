@@ -23,7 +23,7 @@ def check(caller: Caller, all_groups: bool) -> None:
     ncm db check --all --json
     """
     with caller.memory() as memory:
-        checks = memory.db_check(all_groups)
+        checks = memory.admin.check_databases(all_groups)
     sound = not any(one.problems for one in checks)
     lines = []
     for one in checks:

@@ -66,7 +66,7 @@ def list_(caller: Caller, kinds: tuple[str, ...], tags: tuple[str, ...], status:
     ncm entries list --type fact --tag ops --status all
     """
     with caller.memory() as memory:
-        found = memory.entries.listed(kinds or None, tags, status, limit)
+        found = memory.entries.all(kinds or None, tags, status, limit)
     caller.show({"entries": found}, "\n".join(_row(entry) for entry in found) or "No entries.")
 
 
@@ -80,8 +80,7 @@ def show(caller: Caller, entry_id: str) -> None:
     ncm entries show mem-…
     """
     with caller.memory() as memory:
-        entry = memory.entries.get(entry_id)
-        replaced = memory.entries.chain(entry)[1:]
+        entry, *replaced = memory.entries.history(entry_id)
     came = entry.provenance
     lines = [
         _row(entry),
@@ -121,7 +120,7 @@ def reinforce(caller: Caller, entry_id: str) -> None:
     ncm entries reinforce mem-…
     """
     with caller.memory() as memory:
-        entry = memory.reinforce(entry_id)
+        entry = memory.entries.reinforce(entry_id)
     caller.show({"entry": entry}, f"reinforced {entry.id} ({entry.reinforcements} times)")
 
 
@@ -170,7 +169,7 @@ def migrate(caller: Caller, dry_run: bool) -> None:
     from nanoclaw_memory.interfaces.cli.importing import told
 
     with caller.memory() as memory:
-        done = memory.entries_migrate(dry_run)
+        done = memory.upkeep.migrate_files(dry_run)
     caller.show(done, told(done))
 
 

@@ -89,7 +89,7 @@ def _allow(caller: Caller, text: str) -> None:
     if not text:
         raise click.UsageError("--allow needs --text")
     with caller.memory() as memory:
-        lifted = memory.forget_allow(text)
+        lifted = memory.admin.allow_forgotten(text)
     caller.show({"lifted": lifted}, "it may come back in" if lifted else "it was not kept away")
 
 

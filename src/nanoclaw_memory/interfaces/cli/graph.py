@@ -34,7 +34,7 @@ def search(caller: Caller, query: str, top_k: int, as_of: str | None, no_bump: b
     ncm graph search "Where does Alice work?" --as-of 2026-03
     """
     with caller.memory() as memory:
-        answer = memory.graph_search(query, top_k, as_of)
+        answer = memory.graph.search(query, top_k, as_of)
         note = "" if no_bump else memory.graph.reinforce(answer.hits)
     result = {
         "hits": [_hit(hit) for hit in answer.hits],
@@ -112,7 +112,7 @@ def add(
     ncm graph add Alice hobby chess --add
     """
     with caller.memory(new=True) as memory:
-        done = memory.fact_upsert(
+        done = memory.graph.upsert(
             entity, key, value, category, importance, permanent=permanent, add=several, valid_from=valid_from
         )
     kept = f" = {one_line(done.value)}" if done.redacted else ""
@@ -133,7 +133,7 @@ def relate(caller: Caller, subject: str, predicate: str, object: str, replace: b
     ncm graph relate Alice owns Keystone
     """
     with caller.memory(new=True) as memory:
-        done = memory.relate(subject, predicate, object, replace=replace, valid_from=valid_from)
+        done = memory.graph.relate(subject, predicate, object, replace=replace, valid_from=valid_from)
     caller.show(done, f"{subject} → {predicate} → {one_line(done.value)} {_done(done)}")
 
 
@@ -157,7 +157,7 @@ def alias(caller: Caller, alias: str, entity: str) -> None:
     ncm graph alias Mama Heidi
     """
     with caller.memory(new=True) as memory:
-        created = memory.alias(alias, entity)
+        created = memory.graph.alias(alias, entity)
     result = {"id": f"{alias} → {entity}", "alias": alias, "entity": entity, "created": created}
     caller.show(result, f"{alias} means {entity}{'' if created else ' (was known)'}")
 

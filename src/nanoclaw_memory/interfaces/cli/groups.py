@@ -26,7 +26,7 @@ def add(caller: Caller, folder: str, chat: str, name: str, trigger: str, always:
     ncm groups add family --chat 1203630@g.us --name "The family" --trigger @Andy
     """
     with caller.memory(new=True) as memory:
-        made = memory.host().register_group(chat, name or folder, folder, trigger, not always)
+        made = memory.host.state.register_group(chat, name or folder, folder, trigger, not always)
     caller.show(made, f"{made.folder}: {made.name} ({made.jid}), called by {made.trigger_pattern}")
 
 
@@ -39,7 +39,7 @@ def list_(caller: Caller) -> None:
     ncm groups list
     """
     with caller.memory() as memory:
-        host = memory.host()
+        host = memory.host.state
         found, sessions, problems = list(host.groups.values()), host.all_sessions(), host.problems
     rows = [
         {
@@ -71,6 +71,6 @@ def remove(caller: Caller, folder: str) -> None:
     ncm groups remove family
     """
     with caller.memory() as memory:
-        host = memory.host()
+        host = memory.host.state
         host.unregister_group(host.group(folder).jid)
     caller.show({"folder": folder, "removed": True}, f"{folder} has no agent any more; its files stay")

@@ -28,7 +28,7 @@ def import_(caller: Caller, kind: str, path: Path, dry_run: bool) -> None:
     ncm import claude-code ~/.claude/projects/my-project/memory
     """
     with caller.memory(new=True) as memory:
-        done = memory.import_export(kind, path, dry_run)
+        done = memory.upkeep.import_export(kind, path, dry_run)
     caller.show(done, told(done))
 
 

@@ -25,7 +25,7 @@ def install(caller: Caller, names: tuple[str, ...], every: bool, force: bool) ->
     ncm models install --all
     """
     with caller.memory(new=True) as memory:
-        found = memory.models_install(names, every, force, lambda line: click.echo(line, err=True))
+        found = memory.admin.install_models(names, every, force, lambda line: click.echo(line, err=True))
     _show(caller, found)
 
 
@@ -38,7 +38,7 @@ def list_(caller: Caller) -> None:
     ncm models list
     """
     with caller.memory(new=True) as memory:
-        _show(caller, memory.models())
+        _show(caller, memory.admin.models())
 
 
 @models.command("verify")
@@ -51,7 +51,7 @@ def verify(caller: Caller, context: click.Context) -> None:
     ncm models verify
     """
     with caller.memory(new=True) as memory:
-        found = memory.models(check=True)
+        found = memory.admin.models(check=True)
     _show(caller, found)
     if any(model["state"] in ("tampered", "incomplete") for model in found):
         context.exit(1)

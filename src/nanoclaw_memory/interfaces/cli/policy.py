@@ -28,7 +28,7 @@ def add(caller: Caller, title: str, trigger: str, gate: str, reason: str, source
       --gate "Wait for an explicit yes" --reason "A silent restart lost a session"
     """
     with caller.memory(new=True) as memory:
-        added = memory.policy_add(title, trigger, gate, reason, source)
+        added = memory.workspace.add_policy(title, trigger, gate, reason, source)
     caller.show(added, f"{added.id} at memory/gating-policies.md:{added.line}")
 
 
@@ -41,7 +41,7 @@ def list_(caller: Caller) -> None:
     ncm policy list
     """
     with caller.memory() as memory:
-        found = memory.policies()
+        found = memory.workspace.policies()
     caller.show({"policies": found}, "\n\n".join(_shown(one) for one in found) or "No policies yet.")
 
 
@@ -55,7 +55,7 @@ def check(caller: Caller, action: str) -> None:
     ncm policy check "restart the gateway to load the new config"
     """
     with caller.memory() as memory:
-        hits = memory.policy_check(action)
+        hits = memory.workspace.check_policies(action)
     shown = [f"{_shown(hit.policy)}\n  matched: {', '.join(hit.matched)} ({hit.score:g})" for hit in hits]
     result = [
         {"id": hit.policy.id, "title": hit.policy.title, "gate": hit.policy.gate, "reason": hit.policy.reason,

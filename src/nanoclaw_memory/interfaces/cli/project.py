@@ -22,7 +22,7 @@ def list_(caller: Caller) -> None:
     ncm project list
     """
     with caller.memory() as memory:
-        found = memory.projects()
+        found = memory.workspace.projects()
     lines = [f"{one.slug:<24} {one.path:<40} {one.title} ({plural(one.chars, 'character')})" for one in found]
     caller.show({"projects": found}, "\n".join(lines) or "No projects yet: ncm project new SLUG")
 
@@ -38,7 +38,7 @@ def new(caller: Caller, slug: str, title: str) -> None:
     ncm project new payment-api --title "Payment API"
     """
     with caller.memory(new=True) as memory:
-        made = memory.project_new(slug, title)
+        made = memory.workspace.new_project(slug, title)
     caller.show(made, f"created {made.path}")
 
 
@@ -52,6 +52,6 @@ def show(caller: Caller, slug: str) -> None:
     ncm project show payment-api
     """
     with caller.memory() as memory:
-        found = memory.project(slug)
+        found = memory.workspace.project(slug)
     files = [{"path": lines.path, "text": lines.text} for lines in found]
     caller.show({"slug": slug, "files": files}, "\n".join(lines.text for lines in found))

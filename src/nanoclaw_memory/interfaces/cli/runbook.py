@@ -22,7 +22,7 @@ def list_(caller: Caller) -> None:
     ncm runbook list
     """
     with caller.memory() as memory:
-        found = memory.runbooks()
+        found = memory.workspace.runbooks()
     lines = [f"{one.name:<24} {one.title} ({plural(one.chars, 'character')})" for one in found]
     caller.show({"runbooks": found}, "\n".join(lines) or "No runbooks yet: write memory/tools-NAME.md")
 
@@ -37,5 +37,5 @@ def show(caller: Caller, name: str) -> None:
     ncm runbook show deploy
     """
     with caller.memory() as memory:
-        lines = memory.runbook(name)
+        lines = memory.workspace.runbook(name)
     caller.show({"path": lines.path, "text": lines.text}, lines.text)

@@ -72,7 +72,7 @@ def watch(caller: Caller) -> None:
     told: set[str] = set()  # what is missing is missing every time
     with caller.memory() as memory:
         try:
-            for done in memory.watch(stop):
+            for done in memory.admin.watch(stop):
                 if done.added or done.removed or done.embedded:
                     caller.show(done, f"{done.added} read, {done.removed} removed, {done.embedded} embedded")
                 _aloud(caller, tuple(line for line in done.degraded if line not in told))
@@ -102,7 +102,7 @@ def corpus_add(caller: Caller, name: str, paths: tuple[Path, ...]) -> None:
     ncm corpus add books ~/Documents/books
     """
     with caller.memory(new=True) as memory:
-        done = memory.corpora.add(name, paths, lambda stage, at, of: bar(at, of, stage))
+        done = memory.admin.corpora.add(name, paths, lambda stage, at, of: bar(at, of, stage))
     _show_run(caller, done)
 
 
@@ -115,7 +115,7 @@ def corpus_list(caller: Caller) -> None:
     ncm corpus list
     """
     with caller.memory() as memory:
-        found = memory.corpora.all()
+        found = memory.admin.corpora.all()
     lines = [
         f"{one.name}  {plural(one.files, 'file')}, {plural(one.chunks, 'chunk')}  {', '.join(one.sources)}"
         for one in found
@@ -134,7 +134,7 @@ def corpus_reindex(caller: Caller, name: str, rebuild: bool) -> None:
     ncm corpus reindex books
     """
     with caller.memory() as memory:
-        done = memory.corpora.reindex(name, rebuild, lambda stage, at, of: bar(at, of, stage))
+        done = memory.admin.corpora.reindex(name, rebuild, lambda stage, at, of: bar(at, of, stage))
     _show_run(caller, done)
 
 
@@ -148,7 +148,7 @@ def corpus_remove(caller: Caller, name: str) -> None:
     ncm corpus remove books
     """
     with caller.memory() as memory:
-        memory.corpora.remove(name)
+        memory.admin.corpora.remove(name)
     caller.show({"removed": name}, f"removed {name}; its documents are untouched")
 
 
@@ -168,7 +168,7 @@ def bench_embed(caller: Caller, texts: int) -> None:
     ncm bench embed --set embeddings.provider=openai --set embeddings.model=nomic-embed-text
     """
     with caller.memory() as memory:
-        rows = memory.bench_embed(texts, lambda stage, at, of: bar(at, of, stage))
+        rows = memory.admin.compare_embedders(texts, lambda stage, at, of: bar(at, of, stage))
     head = f"{'':<44} {'R@1':>6} {'R@5':>6} {'MRR':>6} {'ms a query':>11}"
     lines = [
         f"{row.name:<44} {row.recall_1:>6.3f} {row.recall_5:>6.3f} {row.mrr:>6.3f} {row.query_ms:>11.1f}"

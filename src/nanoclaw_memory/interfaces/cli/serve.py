@@ -41,6 +41,6 @@ def serve(caller: Caller, port: int, no_http: bool, no_watch: bool, no_upkeep: b
         caller.show(address, "\n".join(lines))
 
     with caller.memory(new=True) as memory:
-        memory.require_main("serve the home")
+        memory.admin.require_main("serve the home")
         home = memory.home.root
     run(Path(home), ServeOptions(not no_http, port, not no_watch, not no_upkeep), announce)

@@ -25,7 +25,7 @@ def list_(caller: Caller, limit: int) -> None:
     ncm sessions list
     """
     with caller.memory() as memory:
-        found = memory.sessions(limit)
+        found = memory.conversations.sessions(limit)
     lines = [
         f"{one.last[:16]}  {plural(one.exchanges, 'exchange'):>13}  {one.session_id or '-':<20} {', '.join(one.topics)}"
         for one in found
@@ -43,7 +43,7 @@ def show(caller: Caller, session_id: str) -> None:
     ncm sessions show s1
     """
     with caller.memory() as memory:
-        found = memory.session(session_id)
+        found = memory.conversations.session(session_id)
     lines = [
         f"{one.timestamp[:16]}\nUser: {one.user_message}\nAgent: {one.agent_response}\n" for one in found
     ]
@@ -63,7 +63,7 @@ def search(caller: Caller, query: str, limit: int) -> None:
     ncm sessions search "deprecation notice"
     """
     with caller.memory() as memory:
-        found = memory.session_search(query, limit)
+        found = memory.conversations.search(query, limit)
     lines = [
         f"{hit.timestamp[:16]}  {f'{hit.path}:{hit.line}' if hit.path else hit.session_id or '-'}\n{hit.text}\n"
         for hit in found
@@ -81,7 +81,7 @@ def transcripts(caller: Caller) -> None:
     ncm sessions transcripts --group family
     """
     with caller.memory() as memory:
-        found = memory.transcripts()
+        found = memory.conversations.transcripts()
     lines = [f"{one.modified_at}  {one.session_id:<38} {one.bytes:>12,}  {one.path}" for one in found]
     caller.show({"transcripts": found}, "\n".join(lines) or "No transcripts yet.")
 
@@ -95,7 +95,7 @@ def archives(caller: Caller) -> None:
     ncm sessions archives
     """
     with caller.memory() as memory:
-        found = memory.archives()
+        found = memory.conversations.archives()
     lines = [f"{one.date}  {plural(one.turns, 'turn'):>10}  {one.path}  {one.title}" for one in found]
     caller.show({"archives": found}, "\n".join(lines) or "No archives yet.")
 
@@ -113,7 +113,7 @@ def archive(caller: Caller, transcript: str) -> None:
     ncm sessions archive ~/.claude/projects/-home-me-app/5c1f09d2.jsonl
     """
     with caller.memory() as memory:
-        written = memory.archive(transcript)
+        written = memory.conversations.archive(transcript)
     if written is None:
         caller.show({"path": "", "turns": 0}, "Nothing new to archive.")
     else:

@@ -52,7 +52,7 @@ def add(
         raise click.UsageError("give one of --cron, --every and --at")
     (kind, value) = given[0]
     with caller.memory(new=True) as memory:
-        task = memory.tasks.add(prompt, kind, value, target, context, chat)
+        task = memory.host.tasks.add(prompt, kind, value, target, context, chat)
     caller.show(task, f"{task.id} runs first at {task.next_run}")
 
 
@@ -66,7 +66,7 @@ def list_(caller: Caller) -> None:
     ncm tasks list --group family
     """
     with caller.memory() as memory:
-        found = memory.tasks.all()
+        found = memory.host.tasks.all()
     lines = [_line(task) for task in found]
     caller.show({"tasks": found}, "\n".join(lines) or 'No tasks yet: ncm tasks add "…" --every 1d')
 
@@ -81,7 +81,7 @@ def pause(caller: Caller, task_id: str) -> None:
     ncm tasks pause task-0123456789ab
     """
     with caller.memory() as memory:
-        task = memory.tasks.pause(task_id)
+        task = memory.host.tasks.pause(task_id)
     caller.show(task, f"{task.id} is paused")
 
 
@@ -95,7 +95,7 @@ def resume(caller: Caller, task_id: str) -> None:
     ncm tasks resume task-0123456789ab
     """
     with caller.memory() as memory:
-        task = memory.tasks.resume(task_id)
+        task = memory.host.tasks.resume(task_id)
     caller.show(task, f"{task.id} runs next at {task.next_run}")
 
 
@@ -109,7 +109,7 @@ def remove(caller: Caller, task_id: str) -> None:
     ncm tasks remove task-0123456789ab
     """
     with caller.memory() as memory:
-        task = memory.tasks.remove(task_id)
+        task = memory.host.tasks.remove(task_id)
     caller.show({"id": task.id, "removed": True}, f"{task.id} is removed")
 
 
@@ -124,7 +124,7 @@ def logs(caller: Caller, task_id: str, limit: int) -> None:
     ncm tasks logs task-0123456789ab
     """
     with caller.memory() as memory:
-        runs = memory.tasks.logs(task_id, limit)
+        runs = memory.host.tasks.logs(task_id, limit)
     caller.show({"runs": runs}, "\n".join(map(_run_line, runs)) or "It has not run yet.")
 
 
@@ -145,7 +145,7 @@ def run(caller: Caller, command: str, timeout: float, watch: bool) -> None:
     """
     with caller.memory() as memory:
         while True:
-            runs = memory.run_tasks(command, timeout)
+            runs = memory.host.run_tasks(command, timeout)
             if runs or not watch:
                 _show_runs(caller, runs)
             if not watch:

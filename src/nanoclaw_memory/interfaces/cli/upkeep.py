@@ -37,7 +37,7 @@ def upkeep(caller: Caller, job: str, dry_run: bool, due: bool, all_groups: bool)
         return
     with caller.memory() as memory:
         if all_groups:
-            memory.require_main("look after all groups")
+            memory.admin.require_main("look after all groups")
         groups = memory.home.groups() if all_groups else [caller.group]
     found = [(name, run) for name in groups for run in _runs(caller, name, (job, dry_run, due), all_groups)]
     runs = [
@@ -55,7 +55,7 @@ def _runs(caller: Caller, name: str, how: tuple[str, bool, bool], many: bool) ->
     """The runs of one group; of many, one that cannot be opened does not keep the others from theirs."""
     try:
         with caller.memory_as(Scope(name, caller.session, not caller.shared, caller.origin)) as memory:
-            return memory.upkeep(*how)
+            return memory.upkeep.run(*how)
     except NanoClawError as error:
         if not many:
             raise
@@ -76,7 +76,7 @@ def _line(run: JobRun, group: str, dry_run: bool) -> str:
 
 def _status(caller: Caller) -> None:
     with caller.memory() as memory:
-        found = memory.upkeep_status()
+        found = memory.upkeep.status()
     caller.show({"jobs": found}, "\n".join(_state(one) for one in found))
 
 
@@ -105,7 +105,7 @@ def review(caller: Caller, context: click.Context) -> None:
     if context.invoked_subcommand:
         return
     with caller.memory() as memory:
-        found = memory.review()
+        found = memory.upkeep.review()
         if found and not caller.json and at_terminal():
             _ask(memory, found)
             return
@@ -148,7 +148,7 @@ def edit(caller: Caller, proposal_id: str, text: str) -> None:
     ncm review edit prop-1a2b3c4d5e6f "Keystone listens on port 3055"
     """
     with caller.memory() as memory:
-        decided = memory.review_decide(proposal_id, True, text)
+        decided = memory.upkeep.decide(proposal_id, True, text)
     caller.show({"proposals": [decided]}, f"accepted {decided.id} in your words")
 
 
@@ -162,15 +162,15 @@ def skip(caller: Caller, ids: tuple[str, ...]) -> None:
     ncm review skip prop-1a2b3c4d5e6f
     """
     with caller.memory() as memory:
-        found = [memory.proposals.get(one) for one in ids]
+        found = [memory.upkeep.proposal(one) for one in ids]
     caller.show({"proposals": found}, "\n".join(f"{one.id} stays {one.status}" for one in found))
 
 
 def _decide(caller: Caller, ids: tuple[str, ...], accepted: bool) -> None:
     with caller.memory() as memory:
-        chosen = [memory.proposals.get(one) for one in dict.fromkeys(ids)]
+        chosen = [memory.upkeep.proposal(one) for one in dict.fromkeys(ids)]
         chosen.sort(key=lambda one: one.kind != "demotion")
-        decided = [memory.review_decide(one.id, accepted) for one in chosen]
+        decided = [memory.upkeep.decide(one.id, accepted) for one in chosen]
     lines = [f"{one.status} {one.id} ({one.kind})" for one in decided]
     caller.show({"proposals": decided}, "\n".join(lines))
 
@@ -193,7 +193,7 @@ def _ask(memory: Memory, found: list[Proposal]) -> None:
             continue
         text = click.prompt("text", default=str(one.payload.get("text", ""))) if answer == "e" else ""
         try:
-            decided = memory.review_decide(one.id, answer != "r", text)
+            decided = memory.upkeep.decide(one.id, answer != "r", text)
             click.echo(decided.status)
         except NanoClawError as error:
             click.echo(f"{error.message}\n  {error.hint}", err=True)
@@ -208,7 +208,7 @@ def heartbeat(caller: Caller) -> None:
     ncm heartbeat
     """
     with caller.memory() as memory:
-        items = memory.heartbeat()
+        items = memory.upkeep.heartbeat()
     signs = {True: "✓", False: "!", None: "?"}
     lines = [
         f"{signs[item.well]} {item.text}: {item.state}" + (f"\n    {item.next}" if item.next else "")
@@ -230,7 +230,7 @@ def install_cron(caller: Caller, remove: bool, systemd: bool) -> None:
     ncm install-cron --remove
     """
     with caller.memory() as memory:
-        done = memory.install_cron(remove, systemd)
+        done = memory.upkeep.install_cron(remove, systemd)
     verb = "removed from" if remove else "written to"
     text = f"{verb} {done.where}" if done.changed else f"{done.where} is as it should be"
     caller.show(done, "\n".join(part for part in (text, done.note) if part))

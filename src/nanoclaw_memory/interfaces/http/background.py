@@ -60,9 +60,9 @@ class BackgroundWork:
     def _maintain(self, group: str) -> None:
         try:
             with self._pool.open(Scope(group)) as memory:
-                memory.drain()
+                memory.conversations.drain()
                 if self._upkeep and not self._stop.is_set():
-                    memory.upkeep(due=True)
+                    memory.upkeep.run(due=True)
         except (NanoClawError, OSError) as error:
             _log(f"upkeep of {group}: {error}")
 
@@ -76,7 +76,7 @@ class BackgroundWork:
     def _watch_files(self, group: str) -> None:
         try:
             with self._pool.open(Scope(group)) as memory:
-                for _ in memory.watch(self._stop):
+                for _ in memory.admin.watch(self._stop):
                     if self._stop.is_set():
                         return
         except (NanoClawError, OSError) as error:

@@ -44,7 +44,7 @@ class Worker:
         """The memory of one session; only for work in the worker's thread."""
         memory = self._sessions.pop(session_id, None) or self._base.for_session(session_id)
         self._sessions[session_id] = memory
-        memory.resident = self._is_warm()
+        memory.group.resources.resident = self._is_warm()
         if len(self._sessions) > MAX_SESSIONS:
             self._sessions.popitem(last=False)[1].close()
         return memory
@@ -102,18 +102,18 @@ class MemoryPool:
         """A memory of the caller's own that shares the embedding model."""
         memory = Memory.open(self.home, scope, directory=directory)
         if self._embedder is not None:
-            memory.embedder = self._embedder
+            memory.group.resources.embedder = self._embedder
         return memory
 
     def warm(self) -> None:
         """Load the local embedding model if it is installed: turns use it only once it is loaded."""
         with Memory.open(self.home) as memory:
-            if memory.settings.embeddings.provider == "local" and memory.embedder is not None:
+            if memory.settings.embeddings.provider == "local" and memory.group.resources.embedder is not None:
                 try:
-                    memory.embedder.embed_query("warm")
+                    memory.group.resources.embedder.embed_query("warm")
                 except NanoClawError:
                     return  # not installed; `ncm doctor` reports it
-                self._embedder = memory.embedder
+                self._embedder = memory.group.resources.embedder
         with self._lock:
             self._warm = True
             retired = self._take_all()

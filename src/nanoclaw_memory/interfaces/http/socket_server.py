@@ -124,7 +124,7 @@ class SocketServer:
     def _archive(self, scope: Scope) -> None:
         """Archive spooled exchanges now, so that the next prompt need not."""
         with suppress(NanoClawError):  # they stay in the spool for the next round
-            self._pool.run_exclusive(scope, lambda memory: memory.drain())
+            self._pool.run_exclusive(scope, lambda memory: memory.conversations.drain())
 
     async def _serve_mcp(
         self, request: SocketRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

@@ -192,8 +192,8 @@ class Tools:
 
     def graph_search(self, query: Query, topK: Annotated[int, Field(ge=1, le=50)] = 6) -> Result:
         """Look up facts and relations of named people, projects and things ("What is Keystone's port?")."""
-        answer = self._memory.graph_search(query, topK)
-        self._memory.graph_reinforce(answer.hits)
+        answer = self._memory.graph.search(query, topK)
+        self._memory.graph.reinforce(answer.hits)
         return _answer(
             _facts(answer),
             {
@@ -249,7 +249,7 @@ class Tools:
         self, query: Query, token_budget: Annotated[int, Field(ge=1, le=100_000)] = 3000
     ) -> Result:
         """Recall what other groups have published to this one."""
-        found = self._memory.shared_recall(query, token_budget=token_budget)
+        found = self._memory.entries.shared_recall(query, token_budget=token_budget)
         return _answer(found.text or "Nothing that is shared with this group matches.", found)
 
     def memory_turn(
@@ -278,7 +278,7 @@ class Tools:
         importance: Share = 0.5,
     ) -> Result:
         """Add a fact to the knowledge graph, or change its value; the old value becomes history."""
-        done = self._memory.fact_upsert(entity, key, value, category, importance)
+        done = self._memory.graph.upsert(entity, key, value, category, importance)
         masked = " (a credential was masked and is not kept)" if done.redacted else ""
         return _answer(
             f"{entity}.{key} = {done.value}{masked}" + (" (changed)" if done.retired else ""), done
@@ -297,18 +297,17 @@ class Tools:
         context: Annotated[str, Field(description="Why it is worth keeping")] = "",
     ) -> Result:
         """Store a typed entry that later sessions start with."""
-        given = {
-            "type": type,
-            "category": category,
-            "tags": tags,
-            "priority": priority,
-            "supersedes": supersedes,
-            "related_to": related_to,
-            "expires": expires,
-            "context": context,
-        }
-        told = {name: value for name, value in given.items() if value not in (None, "", [])}
-        stored = self._memory.store(content, **told)
+        stored = self._memory.store(
+            content,
+            type or "",
+            category=category or "",
+            tags=tags or (),
+            priority=priority,
+            supersedes=supersedes or "",
+            related_to=related_to or (),
+            expires=expires or "",
+            context=context,
+        )
         why = ", ".join(stored.suspicions)
         held = f" It is held until a person approves it: {why}." if why else ""
         how = "Merged with" if stored.deduplicated else "Stored as"
@@ -321,7 +320,7 @@ class Tools:
 
     def memory_reinforce(self, id: Annotated[str, Field(description="mem-…")]) -> Result:
         """Mark an entry as still relevant, so that it fades more slowly."""
-        entry = self._memory.reinforce(id)
+        entry = self._memory.entries.reinforce(id)
         return _answer(f"Reinforced {entry.id}.", entry)
 
 

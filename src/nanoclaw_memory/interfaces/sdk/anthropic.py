@@ -19,7 +19,7 @@ class MemoryTool(BetaAbstractMemoryTool):
 
     def __init__(self, memory: Memory) -> None:
         super().__init__()
-        self._notes = memory.notes
+        self._notes = memory.workspace.notes
 
     def execute(self, command: Any) -> str:
         """Carry out one command; what cannot be done is told to the model."""

@@ -21,7 +21,7 @@ def hook_callbacks(memory: Memory) -> dict[str, Hook]:
         boot = "" if session in started else memory.boot().text
         started.add(session)
         text = f"{boot}\n{memory.before_turn(prompt).text}".strip()
-        memory.note("prompt", prompt)
+        memory.conversations.note("prompt", prompt)
         return text
 
     async def prompted(given: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
@@ -37,10 +37,10 @@ def hook_callbacks(memory: Memory) -> dict[str, Hook]:
     async def stopped(given: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
         answer = str(given.get("last_assistant_message") or "")
         if answer:
-            await _aside(lambda: memory.note("answer", answer))
+            await _aside(lambda: memory.conversations.note("answer", answer))
         else:
             transcript = str(given.get("transcript_path") or "")
-            await _aside(lambda: memory.note_answer_from(transcript))
+            await _aside(lambda: memory.conversations.note_answer_from(transcript))
         return {}
 
     return {"UserPromptSubmit": prompted, "PreCompact": compacting, "Stop": stopped}

@@ -26,7 +26,7 @@ class MemoryStore(BaseStore):
     """Items survive restarts and belong to the group of the memory they were put into."""
 
     def __init__(self, memory: Memory) -> None:
-        self._items = memory.sdk_items
+        self._items = memory.workspace.sdk_items
 
     def batch(self, ops: Iterable[Any]) -> list[Any]:
         """Carry out operations in order."""

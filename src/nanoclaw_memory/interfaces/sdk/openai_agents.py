@@ -19,7 +19,7 @@ class MemorySession:
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
         """The history, oldest first; the latest `limit` items of it."""
-        return await asyncio.to_thread(self._memory.sdk_items.history, self.session_id, limit)
+        return await asyncio.to_thread(self._memory.workspace.sdk_items.history, self.session_id, limit)
 
     async def add_items(self, items: list[Any]) -> None:
         """Append items; a question and its answer also become an exchange that later sessions recall."""
@@ -27,21 +27,21 @@ class MemorySession:
 
     async def pop_item(self) -> Any | None:
         """Remove and give the latest item."""
-        return await asyncio.to_thread(self._memory.sdk_items.pop, self.session_id)
+        return await asyncio.to_thread(self._memory.workspace.sdk_items.pop, self.session_id)
 
     async def clear_session(self) -> None:
         """Forget this session's history; its exchanges stay in the archive."""
-        await asyncio.to_thread(self._memory.sdk_items.clear, self.session_id)
+        await asyncio.to_thread(self._memory.workspace.sdk_items.clear, self.session_id)
 
     def _add(self, items: list[Any]) -> None:
-        self._memory.sdk_items.extend(self.session_id, items)
+        self._memory.workspace.sdk_items.extend(self.session_id, items)
         for item in items:
             role, text = item.get("role"), _text(item.get("content"))
             if text and role == "user":
-                self._memory.note("prompt", text)
+                self._memory.conversations.note("prompt", text)
             elif text and role == "assistant":
-                self._memory.note("answer", text)
-        self._memory.drain(limit=20)
+                self._memory.conversations.note("answer", text)
+        self._memory.conversations.drain(limit=20)
 
 
 def _text(content: Any) -> str:

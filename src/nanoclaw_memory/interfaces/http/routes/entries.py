@@ -19,7 +19,7 @@ def entries(
     memory: Memory, types: list[str] | None = None, tags: list[str] | None = None, status: str = "active"
 ) -> list[Entry]:
     """Entries as stored, newest first; status is active, held, superseded, archived, expired or all."""
-    return memory.entries.listed(types, tags or (), status, MOST_LISTED)
+    return memory.entries.all(types, tags or (), status, MOST_LISTED)
 
 
 @route("POST", "/entries")
@@ -36,23 +36,24 @@ def store(
     context: str | None = None,
 ) -> Stored:
     """Store one typed entry; provenance comes from the scope, never from here."""
-    given = {
-        "category": category,
-        "tags": tags,
-        "priority": priority,
-        "supersedes": supersedes,
-        "related_to": related_to,
-        "expires": expires,
-        "context": context,
-    }
-    return memory.store(content, type, **{name: value for name, value in given.items() if value is not None})
+    return memory.store(
+        content,
+        type,
+        category=category or "",
+        tags=tags or (),
+        priority=priority or "",
+        supersedes=supersedes or "",
+        related_to=related_to or (),
+        expires=expires or "",
+        context=context or "",
+    )
 
 
 @route("GET", "/entries/{id}")
 def entry(memory: Memory, id: str) -> dict[str, Any]:
     """One entry, whatever its status, and those it replaced."""
-    found = memory.entries.get(id)
-    return {"entry": found, "replaced": memory.entries.chain(found)[1:]}
+    found, *replaced = memory.entries.history(id)
+    return {"entry": found, "replaced": replaced}
 
 
 @route("DELETE", "/entries/{id}")
@@ -64,7 +65,7 @@ def delete(memory: Memory, id: str) -> Deleted:
 @route("POST", "/entries/{id}/reinforce")
 def reinforce(memory: Memory, id: str) -> Entry:
     """Mark an entry as still relevant."""
-    return memory.reinforce(id)
+    return memory.entries.reinforce(id)
 
 
 @route("POST", "/entries/{id}/approve")
@@ -88,7 +89,7 @@ def archive_entry(memory: Memory, id: str) -> Entry:
 @route("GET", "/entries/{id}/trace")
 def audit_trace(memory: Memory, id: str) -> EntryLife:
     """Everything the audit log knows of an entry."""
-    return memory.audit_trace(id)
+    return memory.entries.trace(id)
 
 
 @route("POST", "/entries/render", lasting=True)
@@ -101,10 +102,10 @@ def render(memory: Memory) -> dict[str, Any]:
 @route("POST", "/entries/migrate", lasting=True)
 def entries_migrate(memory: Memory, dry_run: bool = False) -> BroughtIn:
     """MEMORY.md and memory/*.md into typed entries; the files stay as they are."""
-    return memory.entries_migrate(dry_run)
+    return memory.upkeep.migrate_files(dry_run)
 
 
 @route("POST", "/entries/import", lasting=True)
 def import_export(memory: Memory, kind: str, path: str, dry_run: bool = False) -> BroughtIn:
     """What another memory exported, from a file on this machine, with the origin `import`."""
-    return memory.import_export(kind, Path(path), dry_run)
+    return memory.upkeep.import_export(kind, Path(path), dry_run)

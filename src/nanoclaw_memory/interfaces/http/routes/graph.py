@@ -22,9 +22,9 @@ def graph_search(
     reinforce: bool = False,
 ) -> GraphAnswer:
     """Facts and relations that answer a question; with `reinforce` they are warmed as an agent's are."""
-    answer = memory.graph_search(query, top_k, as_of)
+    answer = memory.graph.search(query, top_k, as_of)
     if reinforce:
-        memory.graph_reinforce(answer.hits)
+        memory.graph.reinforce(answer.hits)
     return answer
 
 
@@ -41,7 +41,7 @@ def fact_upsert(
     valid_from: str = "",
 ) -> Upserted:
     """Say a fact; the old value of a single-valued key is retired and kept as history."""
-    return memory.fact_upsert(
+    return memory.graph.upsert(
         entity, key, value, category, importance, permanent=permanent, add=add, valid_from=valid_from
     )
 
@@ -88,7 +88,7 @@ def relate(
     memory: Memory, subject: str, predicate: str, object: str, replace: bool = False, valid_from: str = ""
 ) -> Upserted:
     """Say that a subject stands in a relation to an object."""
-    return memory.relate(subject, predicate, object, replace=replace, valid_from=valid_from)
+    return memory.graph.relate(subject, predicate, object, replace=replace, valid_from=valid_from)
 
 
 @route("POST", "/graph/relations/remove")
@@ -102,4 +102,4 @@ def unrelate(
 @route("POST", "/graph/aliases")
 def alias(memory: Memory, alias: str, entity: str) -> dict[str, Any]:
     """Give an entity another name."""
-    return {"created": memory.alias(alias, entity)}
+    return {"created": memory.graph.alias(alias, entity)}

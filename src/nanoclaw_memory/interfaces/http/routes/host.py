@@ -12,7 +12,7 @@ from nanoclaw_memory.types import Archived, Task, TaskRun, TranscriptFile
 @route("GET", "/groups", listed=True)
 def groups(memory: Memory) -> list[Any]:
     """The chats that have an agent of their own."""
-    return [{"chat": chat, "group": group} for chat, group in memory.host().groups.items()]
+    return [{"chat": chat, "group": group} for chat, group in memory.host.state.groups.items()]
 
 
 @route("POST", "/groups")
@@ -20,13 +20,13 @@ def register_group(
     memory: Memory, chat: str, name: str, folder: str, trigger: str, requires_trigger: bool = True
 ) -> Any:
     """Give a chat an agent and a memory of its own."""
-    return memory.host().register_group(chat, name, folder, trigger, requires_trigger)
+    return memory.host.state.register_group(chat, name, folder, trigger, requires_trigger)
 
 
 @route("GET", "/tasks", listed=True)
 def tasks(memory: Memory) -> list[Task]:
     """The scheduled tasks of this group; of all groups for the main one."""
-    return memory.tasks.all()
+    return memory.host.tasks.all()
 
 
 @route("POST", "/tasks")
@@ -40,46 +40,46 @@ def add_task(
     chat: str = "",
 ) -> Task:
     """Schedule a prompt."""
-    return memory.tasks.add(prompt, kind, value, group, context_mode, chat)
+    return memory.host.tasks.add(prompt, kind, value, group, context_mode, chat)
 
 
 @route("DELETE", "/tasks/{id}")
 def remove_task(memory: Memory, id: str) -> Task:
     """Forget a task."""
-    return memory.tasks.remove(id)
+    return memory.host.tasks.remove(id)
 
 
 @route("POST", "/tasks/{id}/pause")
 def pause_task(memory: Memory, id: str) -> Task:
     """Stop a task until it is resumed."""
-    return memory.tasks.pause(id)
+    return memory.host.tasks.pause(id)
 
 
 @route("POST", "/tasks/{id}/resume")
 def resume_task(memory: Memory, id: str) -> Task:
     """Let a paused task run again."""
-    return memory.tasks.resume(id)
+    return memory.host.tasks.resume(id)
 
 
 @route("GET", "/tasks/{id}/runs", listed=True)
 def task_runs(memory: Memory, id: str) -> list[TaskRun]:
     """What a task's runs gave, newest first."""
-    return memory.tasks.logs(id, 1000)
+    return memory.host.tasks.logs(id, 1000)
 
 
 @route("GET", "/conversations", listed=True)
 def archives(memory: Memory) -> list[Archived]:
     """The conversations archived in the workspace."""
-    return memory.archives()
+    return memory.conversations.archives()
 
 
 @route("POST", "/conversations", lasting=True)
 def archive(memory: Memory, transcript: str) -> dict[str, Any]:
     """Write what is new in a transcript (a file or a session id) to conversations/."""
-    return {"archived": memory.archive(transcript)}
+    return {"archived": memory.conversations.archive(transcript)}
 
 
 @route("GET", "/transcripts", listed=True)
 def transcripts(memory: Memory) -> list[TranscriptFile]:
     """The raw transcripts of this group's agent, newest first."""
-    return memory.transcripts()
+    return memory.conversations.transcripts()

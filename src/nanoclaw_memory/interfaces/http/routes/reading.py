@@ -75,7 +75,7 @@ def shared_recall(
     format: Literal["brief", "detailed"] = "brief",
 ) -> Recall:
     """The same over what other groups have published to this one."""
-    return memory.shared_recall(query, types=types, token_budget=token_budget, format=format)
+    return memory.entries.shared_recall(query, types=types, token_budget=token_budget, format=format)
 
 
 @route("GET", "/lines")
@@ -111,10 +111,10 @@ def index_status(memory: Memory) -> IndexStatus:
 @route("POST", "/index/bench", lasting=True)
 def bench_embed(memory: Memory, texts: Annotated[int, Field(ge=1, le=5000)] = 200) -> dict[str, Any]:
     """Compare keyword search and embedders on this memory's own chunks."""
-    return {"compared": memory.bench_embed(texts)}
+    return {"compared": memory.admin.compare_embedders(texts)}
 
 
 @route("GET", "/corpora", listed=True, lasting=True)
 def corpora(memory: Memory) -> list[Any]:
     """The group's domain documents."""
-    return list(memory.corpora.all())
+    return list(memory.admin.corpora.all())

@@ -77,44 +77,44 @@ def flush_needed(
     transcript_bytes: Annotated[int, Field(ge=0)] = 0,
 ) -> Flush:
     """Whether to ask the agent now to write down what should last."""
-    return memory.flush_needed(context_tokens, transcript_bytes)
+    return memory.conversations.flush_needed(context_tokens, transcript_bytes)
 
 
 @route("GET", "/sessions", listed=True)
 def sessions(memory: Memory) -> list[Session]:
     """The sessions that this scope may see, newest first."""
-    return memory.sessions(10_000)
+    return memory.conversations.sessions(10_000)
 
 
 @route("GET", "/sessions/search", listed=True)
 def session_search(memory: Memory, query: Annotated[str, Field(max_length=10_000)]) -> list[SessionHit]:
     """Where something was said: exchanges, and lines of archived conversations."""
-    return memory.session_search(query, 50)
+    return memory.conversations.search(query, 50)
 
 
 @route("GET", "/sessions/{id}", listed=True)
 def session(memory: Memory, id: str) -> list[Exchange]:
     """What was said in a session, oldest first."""
-    return memory.session(id)
+    return memory.conversations.session(id)
 
 
 @route("POST", "/sessions/embed", lasting=True)
 def embed_exchanges(memory: Memory, limit: Annotated[int, Field(ge=1, le=10_000)] = 256) -> dict[str, Any]:
     """Give vectors to exchanges that have none."""
-    return {"embedded": memory.embed_exchanges(limit)}
+    return {"embedded": memory.conversations.embed(limit)}
 
 
 @route("POST", "/spool")
 def note(memory: Memory, kind: Literal["prompt", "answer"], text: Message) -> dict[str, Any]:
     """Spool what was asked or answered; it is archived later."""
-    memory.note(kind, text)
+    memory.conversations.note(kind, text)
     return {"noted": kind}
 
 
 @route("POST", "/spool/drain", lasting=True)
 def drain(memory: Memory, limit: Annotated[int, Field(ge=1, le=1000)] = 50) -> dict[str, Any]:
     """Archive what was spooled."""
-    return {"exchanges": memory.drain(limit)}
+    return {"exchanges": memory.conversations.drain(limit)}
 
 
 def _calls(calls: list[Call]) -> list[ToolCall]:

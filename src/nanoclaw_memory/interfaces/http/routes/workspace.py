@@ -47,37 +47,37 @@ def write(
 @route("GET", "/projects", listed=True)
 def projects(memory: Memory) -> list[Project]:
     """The project files this scope may see."""
-    return memory.projects()
+    return memory.workspace.projects()
 
 
 @route("POST", "/projects")
 def project_new(memory: Memory, slug: str, title: str = "") -> Project:
     """Create a project's file, shared by all groups."""
-    return memory.project_new(slug, title)
+    return memory.workspace.new_project(slug, title)
 
 
 @route("GET", "/projects/{slug}")
 def project(memory: Memory, slug: str) -> dict[str, Any]:
     """A project's memory: the group's own file, then the shared one."""
-    return {"files": memory.project(slug)}
+    return {"files": memory.workspace.project(slug)}
 
 
 @route("GET", "/runbooks", listed=True)
 def runbooks(memory: Memory) -> list[Runbook]:
     """The how-tos."""
-    return memory.runbooks()
+    return memory.workspace.runbooks()
 
 
 @route("GET", "/runbooks/{name}")
 def runbook(memory: Memory, name: str) -> Lines:
     """One runbook's text."""
-    return memory.runbook(name)
+    return memory.workspace.runbook(name)
 
 
 @route("GET", "/policies", listed=True)
 def policies(memory: Memory) -> list[Policy]:
     """The gating policies, in the file's order."""
-    return memory.policies()
+    return memory.workspace.policies()
 
 
 @route("POST", "/policies")
@@ -85,34 +85,34 @@ def policy_add(
     memory: Memory, title: str, trigger: str, gate: str, reason: str = "", source: str = ""
 ) -> Policy:
     """Add a gating policy under the next number."""
-    return memory.policy_add(title, trigger, gate, reason, source)
+    return memory.workspace.add_policy(title, trigger, gate, reason, source)
 
 
 @route("GET", "/policies/check", listed=True)
 def policy_check(memory: Memory, action: str) -> list[PolicyHit]:
     """Which policies a planned action triggers, and by which words."""
-    return memory.policy_check(action)
+    return memory.workspace.check_policies(action)
 
 
 @route("GET", "/checkpoints", listed=True)
 def checkpoints(memory: Memory) -> list[Checkpoint]:
     """The group's checkpoints."""
-    return memory.checkpoints.all()
+    return memory.workspace.checkpoints()
 
 
 @route("POST", "/checkpoints", lasting=True)
 def checkpoint(memory: Memory, name: str, reason: str = "") -> Checkpoint:
     """Save the group's files and databases under a name."""
-    return memory.checkpoint(name, reason)
+    return memory.workspace.checkpoint(name, reason)
 
 
 @route("GET", "/checkpoints/{name}/diff", lasting=True, listed=True)
 def checkpoint_diff(memory: Memory, name: str) -> list[Any]:
     """What changed since a checkpoint."""
-    return memory.checkpoints.diff(name)
+    return memory.workspace.compare_checkpoint(name)
 
 
 @route("POST", "/checkpoints/{name}/restore", lasting=True)
 def checkpoint_restore(memory: Memory, name: str) -> Restored:
     """Bring back a checkpoint, all or nothing; the present state is saved first."""
-    return memory.checkpoint_restore(name)
+    return memory.workspace.restore_checkpoint(name)

@@ -1,0 +1,150 @@
+"""The part `memory.admin`: settings, local models, databases, domain documents, file watching."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from nanoclaw_memory.clock import zone
+from nanoclaw_memory.types import MAIN_GROUP, Compared, DatabaseCheck, Indexed, Scope
+
+if TYPE_CHECKING:
+    import threading
+
+    from nanoclaw_memory.memory.group import Group
+    from nanoclaw_memory.retrieval.corpus import Corpora
+
+
+class AdminPart:
+    """Administers a home and the derived state of a group."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+
+    # ---- who may ----
+
+    def require_home(self) -> None:
+        """There must be a memory."""
+        self._group.require_home()
+
+    def require_main(self, what: str) -> None:
+        """Only the main group, in private, may do what concerns the whole home."""
+        self._group.require_main(what)
+
+    # ---- settings ----
+
+    def config_rows(self, prefix: str = "") -> list[dict[str, Any]]:
+        """Every setting with its value and origin; credentials masked."""
+        from nanoclaw_memory.settings import leaves
+
+        return [
+            {"key": leaf.path, "value": value, "from": origin, "about": leaf.description}
+            for leaf in leaves()
+            if leaf.path.startswith(prefix)
+            for value, origin in [self.config_get(leaf.path)]
+        ]
+
+    def config_get(self, key: str) -> tuple[Any, str]:
+        """A setting's value and where it comes from; credentials masked."""
+        from nanoclaw_memory.settings import SECRET_KEYS
+
+        value = self._group.configuration.value(key)
+        if key.rpartition(".")[2] in SECRET_KEYS and value:
+            value = "[set]"
+        return value, self._group.configuration.origin(key)
+
+    def config_set(self, key: str, value: str) -> Any:
+        """Change one setting in the home's file, all or nothing."""
+        import json
+
+        from nanoclaw_memory.settings import read_file, with_value
+        from nanoclaw_memory.workspace.files import locked, replace_text
+
+        self._group.require_main("change settings")
+        if key == "user.timezone":  # whether there is such a zone no type can say
+            zone(value)
+        self._group.intake.refuse(value)
+        home = self._group.home
+        with locked(home.root):
+            tree = with_value(read_file(home.settings_file), key, value)
+            replace_text(home.settings_file, json.dumps(tree, indent=2, ensure_ascii=False) + "\n")
+        self._group.resources.reload()
+        return self.config_get(key)[0]
+
+    # ---- local models ----
+
+    def models(self, check: bool = False) -> list[dict[str, str]]:
+        """The local models and their state; with `check` every byte is verified."""
+        from nanoclaw_memory.providers.models import states
+
+        path = self._group.settings.embeddings.model_path
+        return [msgspec.to_builtins(state) for state in states(self._group.home.models, path, check)]
+
+    def install_models(
+        self,
+        names: Sequence[str] = (),
+        every: bool = False,
+        force: bool = False,
+        progress: Callable[[str], None] | None = None,
+    ) -> list[dict[str, str]]:
+        """Fetch and verify models, by default the embedder; does nothing for those that are there."""
+        from nanoclaw_memory.providers.models import EMBEDDER, MODELS, install, model_named
+
+        self._group.require_main("fetch models")
+        chosen = MODELS if every else tuple(map(model_named, names)) or (EMBEDDER,)
+        folder = self._group.home.models
+        return [msgspec.to_builtins(install(model, folder, progress, force)) for model in chosen]
+
+    def compare_embedders(
+        self, texts: int = 200, progress: Callable[[str, int, int], None] | None = None
+    ) -> list[Compared]:
+        """Keyword search and embedders compared on this memory's own chunks."""
+        from nanoclaw_memory.retrieval.compare import compare
+
+        self._group.require_group()
+        return compare(self._group.retrieval.index, texts, progress)
+
+    # ---- databases and the index ----
+
+    def check_databases(self, all_groups: bool = False) -> list[DatabaseCheck]:
+        """The integrity of every database there is, of this group or of all; creates none."""
+        from nanoclaw_memory.store.integrity import check, of_all_groups
+
+        group, root = self._group, self._group.home.root
+        if all_groups:
+            group.require_main("look at all groups")
+        found: list[DatabaseCheck] = []
+        for name in group.home.groups() if all_groups else [group.scope.group]:
+            with group.as_scope(Scope(name, private=group.scope.private)) as other:
+                found += check(root, name, other.resources.existing_databases())
+        if group.scope.group == MAIN_GROUP:  # it administers what is of all groups
+            found += check(root, MAIN_GROUP, of_all_groups(root))
+        return found
+
+    @property
+    def corpora(self) -> Corpora:
+        """Domain documents: add, all, reindex, remove."""
+        self._group.require_private("where domain documents come from")
+        self._group.require_group()
+        return self._group.retrieval.corpora
+
+    def watch(self, stop: threading.Event) -> Iterator[Indexed]:
+        """Index whenever files changed, until `stop`; yields what each run did."""
+        from nanoclaw_memory.workspace.watch import changes
+
+        self._group.require_group()
+        for _ in changes((self._group.workspace, self._group.home.shared), stop):
+            yield self._group.index()
+
+    def allow_forgotten(self, text: str) -> int:
+        """Let a forgotten text come back in; returns how many tombstones were lifted."""
+        from nanoclaw_memory.store.phrases import Phrases
+
+        self._group.require_owner("lift a tombstone")
+        return self._group.intake.allow(Phrases.asked(text) | Phrases.met([text]))
+
+    def is_forgotten(self, text: str) -> bool:
+        """Whether a text is, or contains, one that a person asked to forget."""
+        return self._group.intake.forgets(text)

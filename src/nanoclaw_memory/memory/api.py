@@ -1,0 +1,509 @@
+"""Memory, the public API: the verbs that tools are named after, and a typed part for everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from msgspec.structs import replace
+
+from nanoclaw_memory.clock import Clock, day_of
+from nanoclaw_memory.errors import InvalidValue, NanoClawError, StoreError
+from nanoclaw_memory.memory.group import Group
+from nanoclaw_memory.memory.resources import Resources
+from nanoclaw_memory.types import (
+    Archived,
+    Audit,
+    Boot,
+    Brief,
+    Created,
+    Deleted,
+    Finding,
+    Forgotten,
+    ForgottenPage,
+    Found,
+    Hit,
+    Indexed,
+    IndexStatus,
+    Lines,
+    LogLine,
+    PluginNote,
+    Recall,
+    Recorded,
+    Scope,
+    Status,
+    Stored,
+    ToolCall,
+    Turn,
+    Written,
+)
+from nanoclaw_memory.workspace.paths import Home, default_home, locate, log_path
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.entries.audit import TokenAudit
+    from nanoclaw_memory.graph.graph import KnowledgeGraph
+    from nanoclaw_memory.memory.admin import AdminPart
+    from nanoclaw_memory.memory.conversations import ConversationsPart
+    from nanoclaw_memory.memory.entries import EntriesPart
+    from nanoclaw_memory.memory.host import HostPart
+    from nanoclaw_memory.memory.upkeep import UpkeepPart
+    from nanoclaw_memory.memory.workspace import WorkspacePart
+    from nanoclaw_memory.settings import Settings
+    from nanoclaw_memory.turn.learning import Learning
+
+Progress = Callable[[str, int, int], None]
+
+
+class Memory:
+    """The memory of one group, as one scope sees it. Everything is opened on first use."""
+
+    def __init__(self, group: Group, owner: bool = True) -> None:
+        self.group = group
+        self._owner = owner  # whether closing this one closes the databases too
+
+    @classmethod
+    def open(
+        cls,
+        home: Path | str | None = None,
+        scope: Scope | None = None,
+        *,
+        clock: Clock | None = None,
+        overrides: Mapping[str, str] | None = None,
+        directory: Path | None = None,
+    ) -> Self:
+        """Open a home (default `NANOCLAW_HOME` or ~/.nanoclaw); touches nothing until used.
+
+        A restore that was killed half-way is finished first, and one that is running is waited for.
+        """
+        root = Path(home).expanduser() if home else default_home()
+        scope = scope or Scope()
+        group = Group(Resources(root, scope.group, clock, overrides, directory), scope)
+        group.finish_restore()
+        return cls(group)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop the plugins, and close every database that was opened."""
+        self.group.close()
+        if self._owner:
+            self.group.resources.close()
+
+    def for_session(self, session_id: str) -> Self:
+        """The same memory as another session sees it: shares what is open, and lives no longer than this one."""
+        return type(self)(self.group.in_session(session_id), owner=False)
+
+    @property
+    def scope(self) -> Scope:
+        return self.group.scope
+
+    @property
+    def home(self) -> Home:
+        return self.group.home
+
+    @property
+    def settings(self) -> Settings:
+        return self.group.settings
+
+    @property
+    def clock(self) -> Clock:
+        return self.group.clock
+
+    # ---- parts ----
+
+    @property
+    def graph(self) -> KnowledgeGraph:
+        """Facts, relations and aliases; reads changed files before it answers."""
+        return self.group.fresh_graph
+
+    @cached_property
+    def entries(self) -> EntriesPart:
+        """Typed entries: list, approve, archive, publish, trace."""
+        from nanoclaw_memory.memory.entries import EntriesPart
+
+        return EntriesPart(self.group)
+
+    @cached_property
+    def conversations(self) -> ConversationsPart:
+        """Sessions, exchanges, transcripts and what hooks have noted."""
+        from nanoclaw_memory.memory.conversations import ConversationsPart
+
+        return ConversationsPart(self.group)
+
+    @cached_property
+    def lessons(self) -> Learning:
+        """What corrections taught: list, detail, outcomes, add, retire, feedback."""
+        from nanoclaw_memory.turn.learning import Learning
+
+        self.group.require_group()
+        return Learning(self.group.plugin_context)
+
+    @cached_property
+    def workspace(self) -> WorkspacePart:
+        """Projects, runbooks, policies, checkpoints, notes, active context."""
+        from nanoclaw_memory.memory.workspace import WorkspacePart
+
+        return WorkspacePart(self.group)
+
+    @cached_property
+    def upkeep(self) -> UpkeepPart:
+        """Jobs, review, imports."""
+        from nanoclaw_memory.memory.upkeep import UpkeepPart
+
+        return UpkeepPart(self.group)
+
+    @cached_property
+    def host(self) -> HostPart:
+        """Chats, messages, groups and scheduled tasks."""
+        from nanoclaw_memory.memory.host import HostPart
+
+        return HostPart(self.group)
+
+    @cached_property
+    def admin(self) -> AdminPart:
+        """Settings, models, databases, domain documents."""
+        from nanoclaw_memory.memory.admin import AdminPart
+
+        return AdminPart(self.group)
+
+    # ---- reading ----
+
+    def init(self) -> Created:
+        """Create the home, or a group in it; never overwrites."""
+        from nanoclaw_memory.workspace.starter import initialise
+
+        return initialise(self.home, self.scope.group, self.group.today)
+
+    def search(
+        self,
+        query: str = "",
+        limit: int = 10,
+        *,
+        types: Sequence[str] | None = None,
+        tags: Sequence[str] = (),
+        include_superseded: bool = False,
+        corpus: str = "",
+        fast: bool = False,
+        rerank: bool | None = None,
+        mmr: bool = False,
+        explain: bool = False,
+    ) -> Found:
+        """Ranked hits over files and entries, best first; reports what could not take part.
+
+        `types`, `tags` and `include_superseded` narrow it to entries; an empty query returns the recent ones.
+        `corpus` names domain documents to search instead, or `all` for them and memory together. `fast` uses
+        words only and loads no model; `rerank` unset does as the settings say; `mmr` prefers what differs.
+        """
+        from nanoclaw_memory.retrieval.searcher import Question
+
+        self.group.require_group()
+        again = self.settings.rerank.provider != "none" if rerank is None else rerank
+        asked = Question(query, limit, self.group.today, fast, explain, mmr, again and not fast)
+        if types is not None or tags or include_superseded or not query.strip():
+            found = self._search_entries(query, limit, types, tags, include_superseded, fast)
+        elif self.group.has("entries") and corpus in ("", "all"):
+            known = self._entries_if_sound(query[:500], limit, fast)
+            found = self.group.retrieval.search(asked, corpus, known.hits)
+            found = replace(found, degraded=tuple(dict.fromkeys((*found.degraded, *known.degraded))))
+        else:
+            found = self.group.retrieval.search(asked, corpus)
+        self.group.telemetry.record("search", hits=len(found.hits), took_ms=found.took_ms)
+        return found
+
+    def _search_entries(
+        self,
+        query: str,
+        limit: int,
+        types: Sequence[str] | None = None,
+        tags: Sequence[str] = (),
+        include_superseded: bool = False,
+        fast: bool = False,
+    ) -> Found:
+        import time
+
+        from nanoclaw_memory.retrieval.entry_hits import entry_hits
+
+        began = time.monotonic()
+        known = self.group.entries.search(
+            query, types=types, tags=tags, include_superseded=include_superseded, limit=limit, fast=fast
+        )
+        took = round((time.monotonic() - began) * 1000, 1)
+        return Found(tuple(entry_hits(known.hits)), known.degraded, took)
+
+    def _entries_if_sound(self, query: str, limit: int, fast: bool) -> Found:
+        """Entries for a search over files too: where their database cannot serve, the files still answer."""
+        from nanoclaw_memory.retrieval.service import missing
+
+        try:
+            return self._search_entries(query, limit, fast=fast)
+        except StoreError as error:
+            return Found((), (missing("entries", error),))
+
+    def recall(
+        self,
+        query: str,
+        *,
+        types: Sequence[str] | None = None,
+        priority_min: str = "low",
+        token_budget: int | None = None,
+        include_context: bool = False,
+        format: str = "brief",
+        fast: bool = False,
+    ) -> Recall:
+        """Entries that answer, packed into a token budget; lines of files when no entry matches."""
+        from nanoclaw_memory.retrieval.recall import Wanted, recall
+        from nanoclaw_memory.retrieval.searcher import Question
+
+        self.group.require_group()
+        budget = self.settings.entries.recall_budget if token_budget is None else token_budget
+        kinds = None if types is None else tuple(types)
+        wanted = Wanted(query, kinds, priority_min, budget, include_context, format, fast)
+
+        def files(question: str) -> Found:
+            return self.group.retrieval.search(Question(question, 10, self.group.today, fast))
+
+        found = recall(self.group.entries, files, wanted)
+        try:
+            self.group.entries.note_use(entry.id for entry in found.entries if entry.type != "file")
+        except StoreError as error:  # a busy or read-only store must not cost the answer
+            self.group.telemetry.record("note_use failed", error=error.message)
+        self.group.telemetry.record("recall", tokens=found.token_count, entries=len(found.entries))
+        return found
+
+    def fenced(self, hits: Iterable[Hit]) -> str:
+        """Hits as text for an agent: one line each, fenced as data, with origin and age."""
+        from nanoclaw_memory.retrieval.recall import hits_text
+
+        return hits_text(hits, self.group.today)
+
+    def get(self, file: str, start_line: int | None = None, end_line: int | None = None) -> Lines:
+        """Exact lines of a memory file; a missing file or range is empty with a note, never an error."""
+        from nanoclaw_memory.workspace.lines import read_lines
+
+        self.group.require_group()
+        shared_files = self.settings.privacy.shared_files
+        return read_lines(self.home, self.scope, shared_files, file, start_line, end_line)
+
+    def log(self, day: str | date | None = None) -> tuple[date, list[LogLine]]:
+        """The entries of one day's log; today's without an argument."""
+        from nanoclaw_memory.workspace import log
+
+        wanted = _day(day) if day else self.group.today
+        return wanted, log.parse(self.get(log_path(wanted)).text)
+
+    def boot(self, project: str = "") -> Boot:
+        """What an agent reads at session start, within the caps, privacy applied."""
+        from nanoclaw_memory.workspace.boot import boot
+
+        self.group.require_group()
+        return boot(
+            self.home, self.scope, self.settings, self.group.today, project, lambda: self.brief().text
+        )
+
+    def brief(self, include_provenance: bool = False) -> Brief:
+        """What matters from the entries, within its limits; empty, with a note, when it takes too long."""
+        self.group.require_group()
+        if not self.group.has("entries"):  # a session's start must not create a database
+            return self._no_brief()
+        try:
+            return self.group.entries.brief(include_provenance)
+        except StoreError as error:  # a session starts with what is sound
+            from nanoclaw_memory.retrieval.service import missing
+
+            return self._no_brief(missing("entries", error))
+
+    def _no_brief(self, *why: str) -> Brief:
+        return Brief("", (), self.group.moment(), 0, 0, 0, why)
+
+    def index_status(self) -> IndexStatus:
+        """Health and statistics of files, entries and what is always loaded."""
+        self.group.require_group()
+        return self._token_audit().status(self.group.retrieval.index.chunks.count()[1])
+
+    def audit(self, scope: str = "all", recommend: bool = True, fix: bool = False) -> Audit:
+        """What memory costs and what to do about it; `fix` does the low-risk part, after a checkpoint."""
+        self.group.require_group()
+        work = self._token_audit()
+        audit = work.run(scope, recommend or fix)
+        if not fix or not any(advice.risk == "low" for advice in audit.recommendations):
+            return audit
+        name = f"before-audit-{self.clock.now():%Y%m%d-%H%M%S}"
+        self.workspace.checkpoint(name, "before ncm audit --fix")
+        return replace(work.fix(audit), checkpoint=name)
+
+    def _token_audit(self) -> TokenAudit:
+        from nanoclaw_memory.entries.audit import TokenAudit
+        from nanoclaw_memory.workspace.paths import memory_files
+
+        shared = self.settings.privacy.shared_files
+        return TokenAudit(self.group.entries, lambda: memory_files(self.home, self.scope, shared))
+
+    def status(self) -> Status:
+        """What there is, at a glance; opens nothing."""
+        from nanoclaw_memory.upkeep.status import status
+
+        return status(self.home, self.scope, self.settings, self.clock)
+
+    def doctor(self, fix: bool = False) -> list[Finding]:
+        """The check-up of home, settings, files and databases; `fix` removes what killed writers left."""
+        from nanoclaw_memory.upkeep.doctor import examine
+
+        return examine(self.group, fix)
+
+    # ---- writing ----
+
+    def write(self, content: str, tag: str = "", importance: float | None = None) -> Written:
+        """Append one line to today's log; on disk when this returns."""
+        from nanoclaw_memory.workspace import log
+        from nanoclaw_memory.workspace.files import append_line
+
+        self.group.require_group()
+        admitted = self.group.intake.admit(content, tag)
+        line = log.format_line(admitted.text, tag, importance)
+        today = self.group.today
+        relative, path = locate(self.home, replace(self.scope, private=True), log_path(today), ())
+        number = append_line(path, line, log.header(today))
+        self.group.telemetry.record("write", chars=len(line), redacted=admitted.redacted)
+        return Written(relative, number, admitted.redacted)
+
+    def store(
+        self,
+        content: str,
+        type: str = "",
+        *,
+        category: str = "",
+        tags: Sequence[str] = (),
+        priority: str = "",
+        reason: str = "",
+        context: str = "",
+        related_to: Sequence[str] = (),
+        supersedes: str = "",
+        expires: str = "",
+    ) -> Stored:
+        """Store one typed entry; provenance comes from the scope.
+
+        `category` is another name for `type`, `context` for `reason`; `supersedes` names the entry it replaces.
+        """
+        self.group.require_group()
+        fields = {
+            "content": content,
+            "type": type,
+            "category": category,
+            "tags": tags,
+            "priority": priority,
+            "reason": reason,
+            "context": context,
+            "related_to": related_to,
+            "supersedes": supersedes,
+            "expires": expires,
+        }
+        stored = self.group.entries.store(fields)
+        self.group.telemetry.record(
+            "store", type=stored.type, deduplicated=stored.deduplicated, status=stored.status
+        )
+        return stored
+
+    def delete(self, entry_id: str) -> Deleted:
+        """Remove an entry for good; what it had replaced becomes current again."""
+        deleted = self.group.entries.delete(entry_id)
+        self.group.telemetry.record("delete", restored=len(deleted.restored))
+        return deleted
+
+    def forget(
+        self,
+        *,
+        id: str = "",
+        entity: str = "",
+        session: str = "",
+        text: str = "",
+        dry_run: bool = False,
+        agreed: Callable[[Sequence[ForgottenPage]], bool] | None = None,
+        checkpoints: bool = False,
+    ) -> Forgotten:
+        """Remove something for good, from every store and file, and keep it away from now on.
+
+        `agreed` is shown what would leave Markdown pages; without its consent they stay as they are.
+        """
+        from nanoclaw_memory.upkeep.forget import Asked, Forgetting
+
+        self.group.require_owner("forget")
+        work = Forgetting(self.group.forget_targets(), Asked(id, entity, session, text))
+        if dry_run:
+            return work.preview()
+        done = work.carry_out(agreed or (lambda pages: False), checkpoints)
+        self.group.telemetry.record("forget", removed=sum(done.removed.values()), pages=len(done.pages))
+        return done
+
+    def index(self, rebuild: bool = False, progress: Progress | None = None) -> Indexed:
+        """Bring the search index up to date with everything that it is made from."""
+        return self.group.index(rebuild, progress)
+
+    # ---- around a model call ----
+
+    def session_start(self) -> Turn:
+        """Blocks for the start of a session, or for its going on after a compaction."""
+        return self.group.lifecycle.session_start()
+
+    def before_turn(self, message: str) -> Turn:
+        """The blocks to put before a model call, which plugins gave none, and why."""
+        reads_graph = self.settings.plugins.entries.graph_memory.enabled
+        stale = self.group.refresh_graph() if reads_graph else ""
+        turn = self.group.lifecycle.before_turn(message)
+        return replace(turn, notes=(*turn.notes, PluginNote("graph-memory", stale))) if stale else turn
+
+    def after_turn(
+        self,
+        user_message: str,
+        agent_response: str,
+        tool_calls: Sequence[ToolCall] = (),
+        at: datetime | None = None,
+    ) -> Recorded:
+        """Archive an exchange, measure it, and learn from it."""
+        return self.group.lifecycle.after_turn(user_message, agent_response, tool_calls, at)
+
+    def report_tools(self, calls: Sequence[ToolCall]) -> None:
+        """Note tool calls between two messages, so that a loop is seen."""
+        self.group.lifecycle.report_tools(calls)
+
+    def before_compaction(self, transcript: str = "") -> Archived | None:
+        """Archive a transcript before the host shortens the window; its exchanges may be recalled from now on."""
+        from nanoclaw_memory.upkeep.flush import compacted
+
+        own = self.group.conversations
+        given = own.read(transcript) if transcript else None
+        written = own.archive(given) if given else None
+        if written:  # findable by words at once; vectors come with the next index
+            self.group.retrieval.index.refresh(embed=False)
+        self.group.lifecycle.before_compaction(given)
+        compacted(self.group.data, self.scope.session_id)
+        return written
+
+    def session_end(self) -> tuple[PluginNote, ...]:
+        """Tell the plugins that the session is over, and refresh active-context.md; returns what failed."""
+        notes = self.group.lifecycle.session_end()
+        if not self.scope.private:  # the page is private, and so is what it contains
+            return notes
+        try:
+            self.workspace.refresh_active_context()
+        except NanoClawError as error:
+            notes = (*notes, PluginNote("active-context", error.message))
+        return notes
+
+
+def _day(day: str | date) -> date:
+    if isinstance(day, date):
+        return day
+    try:
+        return day_of(day)
+    except ValueError:
+        raise InvalidValue(f"{day!r} is no date", "write it as YYYY-MM-DD") from None

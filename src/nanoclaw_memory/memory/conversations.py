@@ -1,0 +1,87 @@
+"""The part `memory.conversations`: sessions, transcripts, archives, and what hooks have noted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nanoclaw_memory.types import (
+    Archived,
+    Exchange,
+    Flush,
+    Session,
+    SessionHit,
+    TranscriptFile,
+)
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory.group import Group
+
+
+class ConversationsPart:
+    """Reads what was said, archives transcripts, and drains the spool."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+
+    def sessions(self, limit: int = 50) -> list[Session]:
+        """The sessions that this scope may see, newest first."""
+        return self._group.conversations.sessions(limit)
+
+    def session(self, session_id: str) -> list[Exchange]:
+        """What was said in a session, oldest first."""
+        return self._group.conversations.session(session_id)
+
+    def search(self, query: str, limit: int = 10) -> list[SessionHit]:
+        """Where something was said: exchanges, and lines of archived conversations."""
+        from nanoclaw_memory.retrieval.searcher import Question
+
+        found = self._group.conversations.search(query, limit)
+        if self._group.scope.private:
+            asked = Question(query, min(limit * 3, 100), self._group.today, fast=True)
+            found += [
+                SessionHit("", hit.day, hit.text, hit.score, path=hit.path, line=hit.start_line)
+                for hit in self._group.retrieval.search(asked).hits
+                if hit.path.startswith("conversations/")
+            ]
+        return found[: limit * 2]
+
+    def embed(self, limit: int = 256) -> int:
+        """Give vectors to exchanges that have none (loads the embedder); returns how many were done."""
+        return self._group.embed_exchanges(limit)
+
+    def flush_needed(self, context_tokens: int, transcript_bytes: int = 0) -> Flush:
+        """Whether to ask the agent now to write down what should last; true once per compaction cycle."""
+        from nanoclaw_memory.upkeep.flush import flush_needed
+
+        self._group.require_workspace()
+        return flush_needed(self._group, context_tokens, transcript_bytes)
+
+    # ---- what hooks have noted ----
+
+    def note(self, kind: str, text: str) -> None:
+        """Spool what was asked (`prompt`) or answered (`answer`) in a millisecond; `drain` archives it."""
+        self._group.conversations.note(kind, text)
+
+    def note_answer_from(self, transcript: str) -> bool:
+        """Spool the answer to this session's open question from a transcript's end; whether it was there."""
+        return self._group.conversations.note_answer_from(transcript)
+
+    def drain(self, limit: int = 50) -> int:
+        """Archive what hooks have spooled; returns how many exchanges."""
+        return self._group.drain_spool(limit)
+
+    # ---- transcripts and archives ----
+
+    def transcripts(self) -> list[TranscriptFile]:
+        """The raw transcripts of this group's agent, newest first."""
+        self._group.require_private("transcripts")
+        return self._group.conversations.transcripts()
+
+    def archives(self) -> list[Archived]:
+        """The conversations archived in the workspace that this scope may see, oldest first."""
+        return self._group.conversations.archives()
+
+    def archive(self, transcript: str) -> Archived | None:
+        """Write what is new in a transcript (a file or a session id) to conversations/; None for nothing."""
+        own = self._group.conversations
+        return own.archive(own.read(transcript))

@@ -1,0 +1,111 @@
+"""The part `memory.entries`: what a person or an agent may do with single entries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from nanoclaw_memory.types import AuditVerdict, Entry, EntryLife, Recall, Scope
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.entries.shared import Share
+    from nanoclaw_memory.memory.group import Group
+
+
+class EntriesPart:
+    """Lists, decides on, publishes and traces entries; `Memory.store` and `Memory.delete` add and remove them."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+
+    def all(
+        self,
+        types: Sequence[str] | None = None,
+        tags: Sequence[str] = (),
+        status: str = "active",
+        limit: int = 100,
+    ) -> list[Entry]:
+        """Entries as stored, newest first; `status` is all, active, held, superseded, archived or expired."""
+        return self._group.entries.listed(types, tags, status, limit)
+
+    def get(self, entry_id: str) -> Entry:
+        """One entry, whatever its status."""
+        return self._group.entries.get(entry_id)
+
+    def history(self, entry_id: str) -> list[Entry]:
+        """An entry and those it replaced, newest first."""
+        return self._group.entries.chain(self._group.entries.get(entry_id))
+
+    def reinforce(self, entry_id: str) -> Entry:
+        """Mark an entry as still relevant: its importance starts afresh and fades more slowly."""
+        return self._group.entries.reinforce(entry_id)
+
+    def approve(self, entry_id: str) -> Entry:
+        """A person lets a held entry in; what it replaces is retired now."""
+        return self._group.entries.approve(entry_id)
+
+    def reject(self, entry_id: str) -> Entry:
+        """A person keeps a held entry out; it is archived, and the same text is refused from now on."""
+        return self._group.entries.reject(entry_id)
+
+    def archive(self, entry_id: str) -> Entry:
+        """Take an entry out of brief, search and recall without deleting it."""
+        return self._group.entries.archive(entry_id)
+
+    def render(self) -> tuple[list[str], list[str]]:
+        """Write all domain files anew; returns those written, and notes on those with edits by hand."""
+        return self._group.entries.render()
+
+    # ---- the audit log ----
+
+    def trace(self, entry_id: str) -> EntryLife:
+        """Everything the audit log knows of an entry of this group, and the entry as it is now."""
+        self._group.require_group()
+        return self._group.entries.trace(entry_id)
+
+    def verify(self) -> AuditVerdict:
+        """Whether the audit log is whole, against its head and what each group's database remembers."""
+        anchors = []
+        for group in self._group.home.groups():
+            if (self._group.home.data(group) / "entries.db").exists():
+                with self._group.as_scope(Scope(group)) as other:
+                    anchors.append((f"group {group}", other.entries.anchor()))
+        return self._group.entries.ledger.audit_log.verify(anchors)
+
+    # ---- shared with other groups ----
+
+    def shared_recall(
+        self,
+        query: str,
+        *,
+        types: Sequence[str] | None = None,
+        token_budget: int | None = None,
+        format: str = "brief",
+    ) -> Recall:
+        """Recall over what other groups have published and granted to this one."""
+        from nanoclaw_memory.retrieval.recall import Wanted, shared_recall
+
+        self._group.require_group()
+        budget = self._group.settings.entries.recall_budget if token_budget is None else token_budget
+        wanted = Wanted(query, None if types is None else tuple(types), token_budget=budget, format=format)
+        return shared_recall(self._group.entries.shared, self._group.scope.group, wanted)
+
+    def publish(self, entry_id: str) -> Entry:
+        """Put a copy of a current entry where granted groups can read it."""
+        return self._group.entries.shared.publish(entry_id)
+
+    def unpublish(self, entry_id: str) -> None:
+        """Take a published copy back."""
+        self._group.entries.shared.unpublish(entry_id)
+
+    def grant(self, reader: str) -> None:
+        """Let another group read what this one publishes."""
+        self._group.entries.shared.grant(reader)
+
+    def revoke(self, reader: str) -> None:
+        """Take a grant back; takes effect with the reader's next question."""
+        self._group.entries.shared.revoke(reader)
+
+    def shares(self) -> list[Share]:
+        """What this group publishes, and what it may read of others."""
+        return self._group.entries.shared.shares()

@@ -1,0 +1,478 @@
+"""The one composition root: builds the services of a group for one scope, each on first use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from msgspec.structs import replace
+
+from nanoclaw_memory.clock import Clock, stamp
+from nanoclaw_memory.errors import NoMemory, NotFound, PathRefused, Refused, StoreError
+from nanoclaw_memory.memory.resources import DATABASES, NEVER_RESTORED, Resources
+from nanoclaw_memory.types import MAIN_GROUP, Indexed, Scope
+from nanoclaw_memory.workspace.paths import PENDING_RESTORE, Home, locate
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.conversations.service import Conversations
+    from nanoclaw_memory.conversations.spool import SpooledExchange
+    from nanoclaw_memory.entries.entries import Entries
+    from nanoclaw_memory.graph.graph import KnowledgeGraph
+    from nanoclaw_memory.host.host import Host
+    from nanoclaw_memory.intake.intake import Intake
+    from nanoclaw_memory.providers.embedder import Chain
+    from nanoclaw_memory.retrieval.service import SearchFront
+    from nanoclaw_memory.settings import Configuration, Settings
+    from nanoclaw_memory.store.exchanges import Exchanges
+    from nanoclaw_memory.store.lessons import Lessons
+    from nanoclaw_memory.store.proposals import Proposals
+    from nanoclaw_memory.store.sdk_items import SdkItems
+    from nanoclaw_memory.store.sqlite import SqliteDatabase
+    from nanoclaw_memory.store.turns import TurnTable
+    from nanoclaw_memory.telemetry import Telemetry
+    from nanoclaw_memory.turn.context import PluginContext
+    from nanoclaw_memory.turn.lifecycle import TurnLifecycle
+    from nanoclaw_memory.upkeep.forget_stores import ForgetTargets
+    from nanoclaw_memory.workspace.checkpoints import Checkpoints
+
+
+class Group:
+    """The services of one group as one scope may use them; plugins, upkeep, forget and doctor receive it."""
+
+    def __init__(self, resources: Resources, scope: Scope, retrieval: SearchFront | None = None) -> None:
+        self.resources = resources
+        self.scope = scope
+        self._retrieval = retrieval
+        self._closing = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+        self.resources.close()
+
+    def close(self) -> None:
+        """Stop what this scope started; the shared resources stay open."""
+        self._closing.close()
+
+    def in_session(self, session_id: str) -> Group:
+        """The same group as another session sees it; shares everything that is open."""
+        return Group(self.resources, replace(self.scope, session_id=session_id), self.retrieval)
+
+    def as_scope(self, scope: Scope) -> Group:
+        """A group of this home as another scope sees it, opened anew; use it in a `with`."""
+        return Group(self.resources.for_group(scope.group), scope)
+
+    # ---- resources ----
+
+    @property
+    def home(self) -> Home:
+        return self.resources.home
+
+    @property
+    def configuration(self) -> Configuration:
+        return self.resources.configuration
+
+    @property
+    def settings(self) -> Settings:
+        return self.resources.settings
+
+    @property
+    def clock(self) -> Clock:
+        return self.resources.clock
+
+    @property
+    def telemetry(self) -> Telemetry:
+        return self.resources.telemetry
+
+    @property
+    def workspace(self) -> Path:
+        return self.home.workspace(self.scope.group)
+
+    @property
+    def data(self) -> Path:
+        return self.home.data(self.scope.group)
+
+    @property
+    def today(self) -> date:
+        """The date in the user's time zone."""
+        return self.clock.now().date()
+
+    def moment(self) -> str:
+        """Now, as stored."""
+        return stamp(self.clock.now())
+
+    def has(self, name: str) -> bool:
+        """Whether a database of the group exists."""
+        return self.resources.has(name)
+
+    def database(self, name: str) -> SqliteDatabase:
+        """One of the group's databases."""
+        return self.resources.database(name)
+
+    # ---- services ----
+
+    @cached_property
+    def intake(self) -> Intake:
+        """What may come in: every text passes it once."""
+        from nanoclaw_memory.intake.intake import Intake
+
+        return Intake(
+            data=self.data,
+            database=lambda: self.database("forgotten"),
+            redact=self.settings.privacy.redact_secrets,
+            origin=self.scope.origin,
+            record=self._record,
+        )
+
+    def _record(self, event: str, **fields: Any) -> None:
+        self.telemetry.record(event, **fields)
+
+    @cached_property
+    def graph(self) -> KnowledgeGraph:
+        """Facts, relations and aliases."""
+        self.require_group()
+        return self._graph(self.scope)
+
+    @cached_property
+    def fresh_graph(self) -> KnowledgeGraph:
+        """The same, reading files that changed before it answers."""
+        self.require_group()
+        return self._graph(self.scope, self.refresh_graph)
+
+    def _graph(self, scope: Scope, refresh: Callable[[], str] | None = None) -> KnowledgeGraph:
+        from nanoclaw_memory.graph.graph import KnowledgeGraph
+
+        return KnowledgeGraph(self.database("facts"), self.settings, self.clock, scope, self.intake, refresh)
+
+    def refresh_graph(self) -> str:
+        """Read files that changed since the graph read them, if they are few; returns what is still unread."""
+        from nanoclaw_memory.graph.refresh import Refresh
+
+        if not self.workspace.is_dir():
+            return ""
+        # Files are read as their owner sees them: what each scope may see is decided by the file's path.
+        owner = replace(self.scope, private=True, session_id="")
+        files, stale = Refresh(self._graph(owner), self.home).run()
+        if files or stale:
+            self.telemetry.record("graph refresh", files=files, stale=stale)
+        return stale
+
+    @cached_property
+    def entries(self) -> Entries:
+        """Typed entries."""
+        from nanoclaw_memory.entries.entries import Entries
+
+        self.require_group()
+        return Entries(
+            self.database("entries"),
+            self.home,
+            self.scope,
+            self.settings,
+            self.clock,
+            self.intake,
+            reopen=self._reopen_entries,
+            published=self.resources.published,
+            embedder=lambda: self.resources.embedder,
+            resident=self._resident_embedder,
+        )
+
+    def _reopen_entries(self) -> SqliteDatabase:
+        """A second connection, for a thread that must not keep this one's."""
+        from nanoclaw_memory.store.sqlite import SqliteDatabase
+
+        return SqliteDatabase(self.data / "entries.db", "entries")
+
+    def _resident_embedder(self) -> Chain | None:
+        """The local model if this process uses it anyway: storing an entry must not wait for it to load."""
+        local = self.settings.embeddings.provider == "local"
+        return self.resources.embedder if local and self.resources.embedder_used else None
+
+    @property
+    def proposals(self) -> Proposals:
+        """Changes that only a person may make."""
+        return self.entries.ledger.proposals
+
+    @cached_property
+    def exchanges(self) -> Exchanges:
+        """What was said, one row an exchange."""
+        from nanoclaw_memory.store.exchanges import Exchanges
+
+        return Exchanges(self.database("continuity"))
+
+    @cached_property
+    def turns(self) -> TurnTable:
+        """What was measured and injected around model calls."""
+        from nanoclaw_memory.store.turns import TurnTable
+
+        return TurnTable(self.database("continuity"))
+
+    @cached_property
+    def lessons(self) -> Lessons:
+        """The rows of what corrections taught."""
+        from nanoclaw_memory.store.lessons import Lessons
+
+        return Lessons(self.database("facts"))
+
+    @cached_property
+    def sdk_items(self) -> SdkItems:
+        """Session histories and items of agents built with other SDKs."""
+        from nanoclaw_memory.store.sdk_items import SdkItems
+
+        self.require_group()
+        return SdkItems(
+            self.database("sdk"), self.clock, lambda value: self.intake.talk_value(value, "sdk items")
+        )
+
+    @property
+    def retrieval(self) -> SearchFront:
+        """The search index, its sources and the domain documents."""
+        if self._retrieval is None:
+            from nanoclaw_memory.retrieval.service import SearchFront
+
+            self._retrieval = SearchFront(
+                self.home,
+                self.scope,
+                self.configuration,
+                self.database,
+                self.intake,
+                lambda: self.resources.embedder,
+                lambda: self.resources.reranker,
+                self._other_names,
+            )
+            self.resources.closing.callback(self._retrieval.close)
+        return self._retrieval
+
+    def _other_names(self, question: str) -> list[str]:
+        """Aliases and former names of whom the question names, when there is a graph."""
+        if not self.has("facts"):
+            return []
+        from nanoclaw_memory.retrieval.expansion import other_names
+
+        return other_names(self.graph, question)
+
+    def index(
+        self, rebuild: bool = False, progress: Callable[[str, int, int], None] | None = None
+    ) -> Indexed:
+        """Bring the search index up to date, and give vectors to entries and exchanges that have none."""
+        from nanoclaw_memory.retrieval.service import missing
+
+        self.require_group()
+        done = self.retrieval.run(rebuild, progress)
+        for part, database, embed in (
+            ("entries", "entries", self._embed_entries),
+            ("sessions", "continuity", self.embed_exchanges),
+        ):
+            if not self.has(database):
+                continue
+            try:
+                done = replace(done, embedded=done.embedded + embed())
+            except StoreError as error:
+                done = replace(done, degraded=(*done.degraded, missing(part, error)))
+        self.telemetry.record("index", files=done.files, chunks=done.chunks, embedded=done.embedded)
+        return done
+
+    def _embed_entries(self) -> int:
+        from nanoclaw_memory.errors import ProviderError
+
+        if self.resources.embedder is None:
+            return 0
+        try:
+            return self.entries.finder.embed(self.resources.embedder)
+        except ProviderError:  # the index has just reported it of its own chunks
+            return 0
+
+    def embed_exchanges(self, limit: int = 256) -> int:
+        """Give vectors to exchanges that have none (loads the embedder); returns how many were done."""
+        from nanoclaw_memory.conversations.retention import embed_pending
+
+        self.require_group()
+        return embed_pending(self.exchanges, self.resources.embedder, limit)
+
+    @cached_property
+    def plugin_context(self) -> PluginContext:
+        """What a turn plugin may use."""
+        from nanoclaw_memory.turn.context import PluginContext
+
+        return PluginContext(self)
+
+    @cached_property
+    def conversations(self) -> Conversations:
+        """Exchanges, sessions, transcripts, archives and the spool."""
+        from nanoclaw_memory.conversations.service import Conversations
+
+        self.require_group()
+        return Conversations(
+            home=self.home,
+            scope=self.scope,
+            clock=self.clock,
+            exchanges=self.exchanges,
+            shared_files=self.settings.privacy.shared_files,
+            intake=self.intake,
+        )
+
+    @cached_property
+    def lifecycle(self) -> TurnLifecycle:
+        """The turn pipeline of this scope."""
+        from nanoclaw_memory.turn.lifecycle import TurnLifecycle
+
+        made = TurnLifecycle(self.plugin_context, self.conversations, self.telemetry)
+        self._closing.callback(made.close)
+        return made
+
+    def drain_spool(self, limit: int = 50) -> int:
+        """Archive what hooks have spooled, each exchange in its own session; returns how many."""
+
+        def record(spooled: SpooledExchange) -> None:
+            scope = replace(self.scope, session_id=spooled.session, private=spooled.private)
+            with self.as_scope(scope) as own:
+                try:
+                    own.lifecycle.after_turn(spooled.question, spooled.answer, at=spooled.at)
+                except Refused as error:  # it will never be accepted, and others wait behind it
+                    self.telemetry.record("exchange refused", error=error.message)
+
+        return self.conversations.drain(record, limit)
+
+    @cached_property
+    def host(self) -> Host:
+        """The operational state of all groups."""
+        from nanoclaw_memory.host.host import Host
+
+        host = Host.open(
+            self.home.root,
+            clock=self.clock,
+            on_exchange=self._remember_exchange,
+            intake=self._intake_of,
+        )
+        self.resources.closing.callback(host.close)
+        return host
+
+    def _intake_of(self, group: str) -> Intake:
+        from nanoclaw_memory.intake.intake import Intake
+
+        return Intake(data=self.home.data(group), record=self._record)
+
+    def _remember_exchange(self, group: str, session_id: str, user: str, agent: str, at: str) -> None:
+        """What was said in a group's chat goes to that group's memory, as private as the chat is."""
+        from nanoclaw_memory.clock import moment_of
+
+        scope = self.host.scope(self.host.group(group), session_id)
+        with self.as_scope(scope) as own:
+            own.finish_restore()
+            own.lifecycle.after_turn(user, agent, at=moment_of(at))
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        """The group's checkpoints of Markdown and databases."""
+        from nanoclaw_memory.store.snapshots import Snapshots
+        from nanoclaw_memory.workspace.checkpoints import Checkpoints
+
+        kept = tuple(name for name in DATABASES if name not in NEVER_RESTORED)
+        return Checkpoints(
+            self.workspace, Snapshots(kept, self.database), self.clock, restored=self._forget_again
+        )
+
+    def finish_restore(self) -> None:
+        """Finish a restore that was killed half-way; waits for one that is running."""
+        if (self.workspace / PENDING_RESTORE).exists():
+            from nanoclaw_memory.workspace.restore import finish
+
+            finish(self.checkpoints)
+
+    def forget_targets(self) -> ForgetTargets:
+        """Every store and file that can contain a text."""
+        from nanoclaw_memory.upkeep.forget_stores import ForgetTargets
+
+        self.require_workspace()
+        return ForgetTargets(self)
+
+    def _forget_again(self) -> None:
+        """A restored state may contain what was forgotten since it was saved: remove that again."""
+        from nanoclaw_memory.errors import NanoClawError
+
+        scope = Scope(self.scope.group)  # whoever comes first after a kill, the work is the owner's
+        with self.as_scope(scope) as own:
+            from nanoclaw_memory.upkeep.forget import Asked, Forgetting
+
+            try:
+                if own.intake.tombstones() is None:
+                    return
+                Forgetting(own.forget_targets(), Asked(again=True)).carry_out(lambda pages: False, False)
+            except (
+                NanoClawError
+            ) as error:  # its mark stays: doctor reports it, and the next forget completes it
+                self.telemetry.record("restore", error=error.message)
+
+    # ---- what upkeep asks ----
+
+    def page(self, relative: str) -> str:
+        """A page of the workspace; empty when there is none, refused when it is a link that leads out."""
+        from nanoclaw_memory.workspace.files import read_text
+        from nanoclaw_memory.workspace.paths import within
+
+        try:
+            return read_text(within(self.workspace / relative, self.workspace))
+        except FileNotFoundError:
+            return ""
+
+    def outdated(self, text: str, day: date) -> bool:
+        """Whether a line of that day states what the graph knows to be replaced or rejected."""
+        return self.has("facts") and self.graph.outdated(text, day)
+
+    # ---- who may ----
+
+    def file(self, relative: str) -> tuple[str, Path]:
+        """A memory file's own name and place, if this scope may see it."""
+        return locate(self.home, self.scope, relative, self.settings.privacy.shared_files)
+
+    def require_private(self, what: str) -> None:
+        """Refuse a shared scope."""
+        if not self.scope.private:
+            raise PathRefused(f"a shared scope does not see {what}", "ask in a private one: without --shared")
+
+    def require_owner(self, what: str) -> None:
+        """Refuse whoever is not a person in private."""
+        self.require_private(what)
+        if self.scope.origin != "owner":
+            raise Refused(f"only a person may {what}", "run it at the command line: ncm forget")
+
+    def require_home(self) -> None:
+        """There must be a memory: a mistyped home must not become a second, empty one."""
+        if not self.home.exists():
+            raise NoMemory(
+                f"there is no memory at {self.home.root}",
+                "create it: ncm init; or name another place with --home or NANOCLAW_HOME",
+            )
+
+    def require_main(self, what: str) -> None:
+        """What concerns the whole home is done by the main group, in private."""
+        if self.scope.group == MAIN_GROUP and self.scope.private:
+            return
+        who = f"the group {self.scope.group!r}" if self.scope.private else "a shared scope"
+        raise PathRefused(
+            f"{who} may not {what}: only the main group administers, in private",
+            "ask as the main group: without --group and --shared",
+        )
+
+    def require_group(self) -> None:
+        """A group must have been made by `init`: a mistyped name must not open a second memory."""
+        if self.scope.group != MAIN_GROUP and not self.home.group_root(self.scope.group).is_dir():
+            raise NotFound(
+                f"there is no group {self.scope.group!r}",
+                f"create it: nanoclaw-memory init --group {self.scope.group}",
+            )
+
+    def require_workspace(self) -> None:
+        """Upkeep works in private, on a memory that exists."""
+        self.require_private("upkeep")
+        self.require_group()
+        if not self.workspace.is_dir():
+            raise NotFound(f"there is no memory at {self.home.root}", "create it: nanoclaw-memory init")

@@ -1,0 +1,36 @@
+"""The part `memory.host`: the host's state, and the scheduled tasks of this group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nanoclaw_memory.types import TaskRun
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.host.host import Host
+    from nanoclaw_memory.host.tasks import Tasks
+    from nanoclaw_memory.memory.group import Group
+
+
+class HostPart:
+    """The host's state is the main group's; every group has its own tasks."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+
+    @property
+    def state(self) -> Host:
+        """Chats, messages and groups; only the main group, in private, administers them."""
+        self._group.require_main("see the host's state")
+        return self._group.host
+
+    @property
+    def tasks(self) -> Tasks:
+        """The scheduled tasks of this group; of all groups for the main one."""
+        self._group.require_private("tasks")
+        self._group.require_group()
+        return self._group.host.tasks(self._group.scope.group)
+
+    def run_tasks(self, command: str, timeout: float = 600) -> list[TaskRun]:
+        """Run what is due, each task as a command without a shell; returns the runs."""
+        return self._group.host.run_commands(self.tasks, command, timeout)

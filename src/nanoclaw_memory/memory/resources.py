@@ -1,0 +1,158 @@
+"""What every scope of one group shares in this process: settings, clock, databases, models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nanoclaw_memory.clock import Clock, SystemClock
+from nanoclaw_memory.errors import PathRefused
+from nanoclaw_memory.types import MAIN_GROUP
+from nanoclaw_memory.workspace.paths import Home
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.providers.embedder import Chain
+    from nanoclaw_memory.providers.reranker import Reranker
+    from nanoclaw_memory.providers.writer import Writer
+    from nanoclaw_memory.settings import Configuration, Settings
+    from nanoclaw_memory.store.sqlite import SqliteDatabase
+    from nanoclaw_memory.telemetry import Telemetry
+
+DATABASES = ("facts", "entries", "continuity", "index", "sdk", "forgotten")
+# The index is derived; what was forgotten since stays forgotten when a checkpoint is restored.
+NEVER_RESTORED = ("index", "forgotten")
+
+
+class Resources:
+    """What every scope of one group shares in this process: settings, clock, databases, models."""
+
+    def __init__(
+        self,
+        home: Path,
+        group: str,
+        clock: Clock | None = None,
+        overrides: Mapping[str, str] | None = None,
+        directory: Path | None = None,
+    ) -> None:
+        self.home = Home(home)
+        self.group = group
+        self.resident = False  # a server that lives on sets it: only then are turns worth loading a model
+        self.embedder_used = False
+        self.given_clock = clock
+        self.overrides = dict(overrides or {})
+        self.directory = directory
+        self.closing = ExitStack()
+        self._configuration: Configuration | None = None
+        self._databases: dict[str, SqliteDatabase] = {}
+        self.home.group_root(group)  # refuses a bad name at once
+
+    def for_group(self, group: str) -> Resources:
+        """The resources of a group of the same home, opened anew; the caller closes them."""
+        return Resources(self.home.root, group, self.given_clock, self.overrides, self.directory)
+
+    def close(self) -> None:
+        """Close everything that was opened."""
+        self.closing.close()
+        self._databases.clear()
+
+    @property
+    def configuration(self) -> Configuration:
+        """The settings with where each value comes from; read once."""
+        if self._configuration is None:
+            from nanoclaw_memory.settings import load
+
+            self._configuration = load(self.home.root, self.overrides, directory=self.directory)
+        return self._configuration
+
+    def reload(self) -> None:
+        """Read the settings again at their next use."""
+        self._configuration = None
+
+    @property
+    def settings(self) -> Settings:
+        return self.configuration.settings
+
+    @cached_property
+    def clock(self) -> Clock:
+        return self.given_clock or SystemClock(self.settings.user.timezone)
+
+    @cached_property
+    def telemetry(self) -> Telemetry:
+        from nanoclaw_memory.telemetry import Telemetry
+
+        own = self.settings.telemetry
+        return Telemetry(self.home.logs / "telemetry.jsonl", self.clock, own.enabled, own.max_bytes)
+
+    def has(self, name: str) -> bool:
+        """Whether a database of the group exists: looking must not create one."""
+        return (self.home.data(self.group) / f"{name}.db").exists()
+
+    def database(self, name: str) -> SqliteDatabase:
+        """One of the group's databases (see DATABASES), opened once."""
+        if name not in self._databases:
+            path = self.home.data(self.group) / f"{name}.db"
+            if self.group != MAIN_GROUP and path.is_symlink():
+                raise PathRefused(f"{path.name} of {self.group} is a link", "put the file itself there")
+            self._keep(name, _open(path, name))
+        return self._databases[name]
+
+    def published(self, group: str) -> SqliteDatabase:
+        """What a group has published: a file of its own, outside every group's directory."""
+        name = f"published/{group}"
+        if name not in self._databases:
+            from nanoclaw_memory.store.sqlite import SqliteDatabase
+
+            self._keep(name, SqliteDatabase(self.home.root / "store" / f"{name}.db", "entries"))
+        return self._databases[name]
+
+    def existing_databases(self) -> tuple[SqliteDatabase, ...]:
+        """The group's databases that there are."""
+        return tuple(self.database(name) for name in DATABASES if self.has(name))
+
+    def _keep(self, name: str, database: SqliteDatabase) -> None:
+        self._databases[name] = database
+        self.closing.callback(database.close)
+
+    @cached_property
+    def embedder(self) -> Chain | None:
+        """The configured embedders; None when embeddings are off. Loads nothing before first use."""
+        from nanoclaw_memory.providers.embedder import embedder_for
+
+        self.embedder_used = True
+        data = self.home.data(MAIN_GROUP)
+        return embedder_for(self.settings.embeddings, self.home.models, data, self.clock)
+
+    @cached_property
+    def reranker(self) -> Reranker:
+        """The configured reranker, or the local cross-encoder when a search asks for one."""
+        from nanoclaw_memory.providers.models import RERANKER, directory
+        from nanoclaw_memory.providers.reranker import CrossEncoder, reranker_for
+
+        own, data = self.settings, self.home.data(MAIN_GROUP)
+        found = reranker_for(own.rerank, own.writer, self.home.models, data, self.clock)
+        return found or CrossEncoder(directory(RERANKER, self.home.models))
+
+    @cached_property
+    def writer(self) -> Writer | None:
+        """The configured language model, or None."""
+        from nanoclaw_memory.providers.writer import writer_for
+
+        return writer_for(self.settings.writer, self.home.data(MAIN_GROUP), self.clock)
+
+
+def _open(path: Path, name: str) -> SqliteDatabase:
+    """A group's database of this name, with what takes over files of older releases."""
+    from nanoclaw_memory.store.sqlite import SqliteDatabase
+
+    if name == "facts":
+        from nanoclaw_memory.store.legacy_facts import adopter
+
+        return SqliteDatabase(path, name, adopter(path.parent))
+    if name == "forgotten":
+        from nanoclaw_memory.store.tombstones import forgotten_database
+
+        return forgotten_database(path.parent)
+    return SqliteDatabase(path, name, durable=name == "entries")

@@ -1,0 +1,110 @@
+"""The part `memory.upkeep`: jobs, review, imports, the machine's schedule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from nanoclaw_memory.types import BroughtIn, HeartbeatItem, Installed, JobRun, JobState, Proposal
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory.group import Group
+
+
+class UpkeepPart:
+    """Looks after memory over time; what changes a person's page waits for review."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+
+    def run(self, job: str = "", dry_run: bool = False, due: bool = False) -> list[JobRun]:
+        """Run all jobs, or one; `due` only those whose time has come; `dry_run` reports what they would do."""
+        from nanoclaw_memory.upkeep.jobs import JOBS, job_named
+        from nanoclaw_memory.upkeep.scheduler import run
+
+        self._group.require_workspace()
+        runs = run(self._group, [job_named(job)] if job else JOBS, dry_run, due)
+        for one in runs:
+            if not one.skipped:
+                self._group.telemetry.record("upkeep", job=one.name, changed=one.changed, error=one.error)
+        return runs
+
+    def status(self) -> list[JobState]:
+        """Every job: its schedule, its last run, and whether it is due."""
+        from nanoclaw_memory.upkeep.scheduler import states
+
+        self._group.require_workspace()
+        return states(self._group)
+
+    # ---- review ----
+
+    def review(self) -> list[Proposal]:
+        """Every change that waits for a person: what makes room first, then the oldest."""
+        from nanoclaw_memory.upkeep.review import open_proposals
+
+        self._group.require_workspace()
+        return open_proposals(self._group)
+
+    def proposal(self, proposal_id: str) -> Proposal:
+        """One proposal, whatever became of it."""
+        return self._group.proposals.get(proposal_id)
+
+    def decide(self, proposal_id: str, accept: bool, text: str = "") -> Proposal:
+        """Accept a proposal, in other words if `text` has them, or reject it for good."""
+        from nanoclaw_memory.upkeep.review import decide, write_page
+        from nanoclaw_memory.upkeep.scheduler import undisturbed
+
+        self._group.require_workspace()
+        with undisturbed(self._group.data):
+            decided = decide(self._group, proposal_id, accept, text)
+            write_page(self._group)
+        self._group.telemetry.record("review", kind=decided.kind, accepted=accept)
+        return decided
+
+    # ---- bringing memory in ----
+
+    def migrate_files(self, dry_run: bool = False) -> BroughtIn:
+        """MEMORY.md and memory/*.md into typed entries; the files stay as they are.
+
+        What domain files say of entries that the database lost comes back first, as imports.
+        """
+        from nanoclaw_memory.upkeep.importing import migrate_files, restore_lost, together
+        from nanoclaw_memory.workspace.paths import memory_files
+
+        self._group.require_private("memory files")
+        self._group.require_group()
+        with self._importing() as own:
+            restored = restore_lost(own.entries, dry_run)
+        files = memory_files(self._group.home, self._group.scope, ())
+        return together(restored, migrate_files(self._group.entries, files, dry_run))
+
+    def import_export(self, kind: str, path: Path, dry_run: bool = False) -> BroughtIn:
+        """What another memory exported, with the origin `import`."""
+        from nanoclaw_memory.upkeep.importing import import_export
+
+        self._group.require_private("imports")
+        self._group.require_group()
+        with self._importing() as own:
+            return import_export(own, kind, path, dry_run)
+
+    def _importing(self) -> Group:
+        """The same group as one that writes with the origin `import`."""
+        return self._group.as_scope(replace(self._group.scope, origin="import"))
+
+    # ---- on this machine ----
+
+    def heartbeat(self) -> list[HeartbeatItem]:
+        """HEARTBEAT.md's checklist, with the state of what can be known."""
+        from nanoclaw_memory.upkeep.heartbeat import heartbeat
+
+        self._group.require_workspace()
+        return heartbeat(self._group)
+
+    def install_cron(self, remove: bool = False, systemd: bool = False) -> Installed:
+        """Ask the machine to run upkeep every hour, or no longer."""
+        from nanoclaw_memory.upkeep.crontab import install
+
+        self._group.require_main("set up this machine's upkeep")
+        return install(self._group.home.root.absolute(), remove, systemd)

@@ -1,0 +1,166 @@
+"""The part `memory.workspace`: projects, runbooks, policies, checkpoints, notes, active context."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nanoclaw_memory.errors import PathRefused
+from nanoclaw_memory.types import (
+    Checkpoint,
+    CheckpointChange,
+    Lines,
+    Policy,
+    PolicyHit,
+    Project,
+    Refreshed,
+    Restored,
+    Runbook,
+)
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory.group import Group
+    from nanoclaw_memory.store.sdk_items import SdkItems
+    from nanoclaw_memory.workspace.checkpoints import Checkpoints, Manifest
+    from nanoclaw_memory.workspace.notes import Notes
+
+
+class WorkspacePart:
+    """Works on the group's Markdown and its checkpoints."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+
+    # ---- projects, runbooks, policies ----
+
+    def projects(self) -> list[Project]:
+        """The project files this scope may see, the group's own and the shared ones."""
+        from nanoclaw_memory.workspace.projects import projects
+
+        self._group.require_group()
+        return projects(self._group.home, self._group.scope, self._shared_files)
+
+    def project(self, slug: str) -> list[Lines]:
+        """A project's memory: the group's own file, then the shared one."""
+        from nanoclaw_memory.workspace.projects import project_files
+
+        found = project_files(self._group.home, self._group.scope, self._shared_files, slug)
+        return [self._read(project.path) for project in found]
+
+    def new_project(self, slug: str, title: str = "") -> Project:
+        """Create a project's file, shared by all groups; never overwrites."""
+        from nanoclaw_memory.workspace.projects import new_project
+
+        self._group.intake.refuse(slug, title)
+        return new_project(self._group.home, slug, title)
+
+    def runbooks(self) -> list[Runbook]:
+        """The how-tos in memory/tools-*.md."""
+        from nanoclaw_memory.workspace.runbooks import runbooks
+
+        self._group.require_group()
+        return runbooks(self._group.home, self._group.scope, self._shared_files)
+
+    def runbook(self, name: str) -> Lines:
+        """One runbook's text."""
+        from nanoclaw_memory.workspace.runbooks import runbook
+
+        return self._read(runbook(self._group.home, self._group.scope, self._shared_files, name).path)
+
+    def policies(self) -> list[Policy]:
+        """The gating policies, in the file's order."""
+        from nanoclaw_memory.workspace import policies
+
+        self._group.require_group()
+        return policies.read(self._policies_file())
+
+    def add_policy(self, title: str, trigger: str, gate: str, reason: str = "", source: str = "") -> Policy:
+        """Add a gating policy under the next number, which was never used before."""
+        from nanoclaw_memory.workspace import policies
+
+        self._group.require_private("policies, nor adds any")
+        self._group.require_group()
+        admitted = self._group.intake.admit_all(title, trigger, gate, reason, source)
+        return policies.add(self._policies_file(), *(one.text for one in admitted))
+
+    def check_policies(self, action: str) -> list[PolicyHit]:
+        """Which policies a planned action triggers, and by which words."""
+        from nanoclaw_memory.workspace import policies
+
+        return policies.check(self.policies(), action)
+
+    # ---- checkpoints ----
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """The group's checkpoints, oldest first."""
+        return self._checkpoints.all()
+
+    def checkpoint(self, name: str, reason: str = "") -> Checkpoint:
+        """Save the group's files and databases under a name."""
+        self._group.intake.refuse(name, reason)
+        made = self._checkpoints.create(name, reason)
+        self._group.telemetry.record("checkpoint", files=made.files, bytes=made.bytes)
+        return made
+
+    def show_checkpoint(self, name: str) -> tuple[Checkpoint, Manifest]:
+        """A checkpoint and the files and databases in it."""
+        return self._checkpoints.show(name)
+
+    def compare_checkpoint(self, name: str) -> list[CheckpointChange]:
+        """What changed since a checkpoint."""
+        return self._checkpoints.diff(name)
+
+    def restore_checkpoint(self, name: str) -> Restored:
+        """Bring back a checkpoint, all or nothing; the present state is saved as another one first."""
+        from nanoclaw_memory.workspace.restore import restore
+
+        done = restore(self._checkpoints, name)
+        self._group.telemetry.record("restore", files=done.replaced, removed=done.removed)
+        return done
+
+    @property
+    def _checkpoints(self) -> Checkpoints:
+        if not self._group.scope.private:  # they contain private memory
+            raise PathRefused("checkpoints are private", "ask without --shared")
+        self._group.require_group()
+        return self._group.checkpoints
+
+    # ---- what agents keep ----
+
+    def refresh_active_context(self) -> Refreshed:
+        """Bring active-context.md up to date with this session and the latest log; hand-written lines stay."""
+        from nanoclaw_memory.upkeep.active_context import refresh
+
+        self._group.require_workspace()
+        return refresh(self._group)
+
+    @property
+    def notes(self) -> Notes:
+        """The agent's own notes, by the commands of Anthropic's memory tool."""
+        from nanoclaw_memory.workspace.notes import Notes
+
+        self._group.require_private("notes")
+        self._group.require_group()
+
+        folder = self._group.workspace / "memory" / "notes"
+        return Notes(folder, lambda text: self._group.intake.admit(text).text)
+
+    @cached_property
+    def sdk_items(self) -> SdkItems:
+        """Session histories and items of agents built with other SDKs."""
+        return self._group.sdk_items
+
+    @property
+    def _shared_files(self) -> tuple[str, ...]:
+        return self._group.settings.privacy.shared_files
+
+    def _policies_file(self) -> Path:
+        from nanoclaw_memory.workspace.policies import POLICIES
+
+        return self._group.file(POLICIES)[1]
+
+    def _read(self, file: str) -> Lines:
+        from nanoclaw_memory.workspace.lines import read_lines
+
+        return read_lines(self._group.home, self._group.scope, self._shared_files, file)
