@@ -28,7 +28,7 @@ NOON = datetime(2026, 2, 23, 12, 0, tzinfo=UTC)
 
 def open_memory(home: Path, session: str = SESSION, group: str = "main") -> Memory:
     memory = Memory.open(home, Scope(group, session), clock=FixedClock(NOON))
-    memory.__dict__["embedder"] = Chain((WordHashEmbedder(),))
+    memory.group.resources.embedder = Chain((WordHashEmbedder(),))
     return memory
 
 

@@ -489,7 +489,7 @@ def test_an_edit_made_between_the_kill_and_the_next_command_is_not_lost(small: M
 FULL = (
     "import resource\nlimit = int(sys.argv[2]); resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))\n"
     "memory = Memory.open(home, clock=clock)\n"
-    "act = memory.checkpoint if sys.argv[3] == 'full' else memory.checkpoint_restore\n"
+    "act = memory.workspace.checkpoint if sys.argv[3] == 'full' else memory.workspace.restore_checkpoint\n"
     "try: print(act(sys.argv[3]))\n"
     "except NanoClawError as error: print(type(error).__name__, error.message)\n"
 )

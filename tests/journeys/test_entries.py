@@ -148,7 +148,7 @@ def test_deleting_the_newest_of_a_chain_restores_the_one_before(memory: Memory) 
     gone = memory.delete(ids[2])
     assert gone.restored == (ids[1],)
     assert "Port is 2" in memory.brief().text
-    assert [entry.id for entry in memory.entries.chain(memory.entries.get(ids[1]))] == [ids[1], ids[0]]
+    assert [entry.id for entry in memory.entries.history(ids[1])] == [ids[1], ids[0]]
     assert "Port is 2" in memory.get("memory/domains/fact.md").text
     with pytest.raises(NotFound):
         memory.entries.get(ids[2])
@@ -255,14 +255,15 @@ def test_languages_without_spaces_are_found(memory: Memory) -> None:
 
 
 def test_entries_are_found_by_meaning_when_a_model_is_at_hand(stored: Memory) -> None:
-    stored.__dict__["embedder"] = Chain((WordHashEmbedder(),))
+    stored.group.resources.embedder = Chain((WordHashEmbedder(),))
     stored.index()
     found = stored.search("Anna leads sales", types=["person"]).hits[0]
     assert "vector" in found.why and "keyword" in found.why
 
 
 def test_a_resident_model_names_similar_entries_but_merges_nothing(stored: Memory) -> None:
-    stored.__dict__["embedder"] = Chain((WordHashEmbedder(),))
+    stored.group.resources.embedder = Chain((WordHashEmbedder(),))
+    stored.group.resources.embedder_used = True
     again = stored.store("Luna is the dog called", "fact")
     assert not again.deduplicated
     assert [stored.entries.get(one).content for one in again.similar] == ["The dog is called Luna"]
@@ -334,9 +335,9 @@ def test_what_is_recalled_stays_in_use(memory: Memory, clock: FixedClock) -> Non
         clock.moment += timedelta(days=25)
         assert memory.recall("lift", fast=True).entries[0].id == stored.id
     assert memory.index_status().progressive["last_recall"] == memory.entries.get(stored.id).used_at
-    assert care.stale(memory.entries) == []
+    assert care.stale(memory.group.entries) == []
     clock.moment += timedelta(days=70)
-    assert [entry.id for entry in care.stale(memory.entries)] == [stored.id]
+    assert [entry.id for entry in care.stale(memory.group.entries)] == [stored.id]
 
 
 def test_an_archived_proposal_is_carried_out_and_a_rejected_one_never_comes_back(
@@ -347,15 +348,15 @@ def test_an_archived_proposal_is_carried_out_and_a_rejected_one_never_comes_back
     one = memory.store("The lift was out of order", "fact", priority="low")
     two = memory.store("The printer ran dry", "fact", priority="low")
     clock.moment += timedelta(days=70)
-    assert care.propose_stale(memory.entries) == 2
+    assert care.propose_stale(memory.group.entries) == 2
     first, second = memory.group.proposals.listed(kind="archive")
-    care.decide(memory.entries, first.id, accept=True)
-    care.decide(memory.entries, second.id, accept=False)
+    care.decide(memory.group.entries, first.id, accept=True)
+    care.decide(memory.group.entries, second.id, accept=False)
     assert memory.entries.get(one.id).status == "archived"
     assert memory.entries.get(two.id).status == "active"
-    assert care.propose_stale(memory.entries) == 0
+    assert care.propose_stale(memory.group.entries) == 0
     with pytest.raises(InvalidValue, match="already"):
-        care.decide(memory.entries, first.id, accept=True)
+        care.decide(memory.group.entries, first.id, accept=True)
 
 
 def test_a_replaced_entry_is_purged_ninety_days_after_it_was_replaced(
@@ -367,9 +368,9 @@ def test_a_replaced_entry_is_purged_ninety_days_after_it_was_replaced(
     clock.moment += timedelta(days=200)  # old by birth, not by replacement
     memory.store("Port is 2", "fact", supersedes=old.id)
     clock.moment += timedelta(days=89)
-    assert care.purge(memory.entries) == 0
+    assert care.purge(memory.group.entries) == 0
     clock.moment += timedelta(days=2)
-    assert care.purge(memory.entries) == 1
+    assert care.purge(memory.group.entries) == 1
     with pytest.raises(NotFound):
         memory.entries.get(old.id)
     assert memory.brief().entry_count == 1
@@ -387,7 +388,7 @@ def test_a_persons_edits_are_offered_not_overwritten(memory: Memory, home: Path)
     path.write_text(edited)
     stored = memory.store("Rome is far", "fact")
     assert path.read_text() == edited
-    assert any("edits by hand" in note for note in stored.workspace.notes)
+    assert any("edits by hand" in note for note in stored.notes)
     offered = memory.group.proposals.listed(kind="domain-edit")
     assert [proposal.why for proposal in offered] == ["edited by hand", "added by hand", "removed by hand"]
     assert "+ Port is 7" in offered[0].diff
@@ -407,9 +408,9 @@ def test_decided_edits_reach_the_entries_and_the_file(memory: Memory, home: Path
     path.write_text("".join(line for line in text.splitlines(keepends=True) if "Luna" not in line))
     memory.entries.render()
     edit, added, removed = memory.group.proposals.listed(kind="domain-edit")
-    care.decide(memory.entries, edit.id, accept=True)
-    care.decide(memory.entries, added.id, accept=True)
-    care.decide(memory.entries, removed.id, accept=False)
+    care.decide(memory.group.entries, edit.id, accept=True)
+    care.decide(memory.group.entries, added.id, accept=True)
+    care.decide(memory.group.entries, removed.id, accept=False)
     assert memory.entries.get(one.id).content == "Port is 7"
     assert memory.entries.get(luna.id).status == "active"
     final = path.read_text()
@@ -435,7 +436,7 @@ def test_a_domain_folder_that_leads_out_of_the_workspace_is_not_written(
     outside.mkdir()
     (home / "workspace/memory/domains").symlink_to(outside)
     stored = memory.store("Port is 1", "fact")
-    assert any("not written" in note for note in stored.workspace.notes)
+    assert any("not written" in note for note in stored.notes)
     assert list(outside.iterdir()) == []
     assert memory.brief().brief_count == 1
 
@@ -526,7 +527,12 @@ def test_a_group_that_was_never_made_is_not_made_by_asking(
     home: Path, memory: Memory, clock: FixedClock
 ) -> None:
     typo = Memory.open(home, Scope("mian"), clock=clock)
-    for ask in (lambda: typo.delete("mem-1"), lambda: typo.reinforce("mem-1"), typo.brief, typo.audit):
+    for ask in (
+        lambda: typo.delete("mem-1"),
+        lambda: typo.entries.reinforce("mem-1"),
+        typo.brief,
+        typo.audit,
+    ):
         with pytest.raises(NotFound, match="no group"):
             ask()
     assert not (home / "groups/mian").exists()
@@ -534,7 +540,7 @@ def test_a_group_that_was_never_made_is_not_made_by_asking(
 
 def test_the_facade_refuses_arguments_that_are_not_the_callers(memory: Memory, home: Path) -> None:
     for wrong in ({"origin": "owner"}, {"session_id": "x"}, {"behavioral": False}, {"nonsense": 1}):
-        with pytest.raises(InvalidValue, match=next(iter(wrong))):
+        with pytest.raises(TypeError, match=next(iter(wrong))):
             memory.store("Luna is a dog", "fact", **wrong)
     assert not (home / "logs/audit.jsonl").exists()
     assert memory.brief().entry_count == 0

@@ -522,7 +522,7 @@ def test_no_and_a_mere_return_change_nothing_at_all(told: Memory, home: Path, an
     code, shown = _at_a_terminal(home, "--text", TEXT, answer=answer)
     assert code == 1 and "would remove: entries 1" in shown and "nothing was removed" in shown
     assert traces(home) == before
-    assert not told.forgets(TEXT) and not (home / "data" / "forget.pending").exists()
+    assert not told.admin.is_forgotten(TEXT) and not (home / "data" / "forget.pending").exists()
 
 
 def test_it_is_asked_too_when_no_page_is_involved(memory: Memory, home: Path) -> None:
@@ -540,7 +540,7 @@ def test_without_a_terminal_nothing_is_forgotten_unless_agreed_to(
     before = traces(home)
     ran = ncm("forget", "--text", TEXT, *more, stdin="y\n")
     assert ran.code == 2 and "--dry-run" in ran.out + ran.err and "--yes" in ran.out + ran.err
-    assert traces(home) == before and not told.forgets(TEXT)
+    assert traces(home) == before and not told.admin.is_forgotten(TEXT)
 
 
 def test_pages_may_be_left_alone(told: Memory, home: Path, ncm: Any) -> None:
@@ -557,6 +557,6 @@ def test_ctrl_c_at_the_question_changes_nothing(told: Memory, home: Path) -> Non
     code, shown = _at_a_terminal(home, "--text", TEXT, answer=CTRL_C)
     assert code == 130 and "Traceback" not in shown, (code, shown)
     assert traces(home) == before
-    assert not told.forgets(TEXT) and not (home / "data" / "forget.pending").exists()
+    assert not told.admin.is_forgotten(TEXT) and not (home / "data" / "forget.pending").exists()
     assert _at_a_terminal(home, "--text", TEXT, answer=b"y\n")[0] == 0
     assert traces(home) == []

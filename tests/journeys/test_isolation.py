@@ -59,7 +59,7 @@ def seen_by(beta: Memory) -> str:
         beta.log(),
     ]
     for query in asked:
-        for ask in (beta.search, beta.recall, beta.graph_search):
+        for ask in (beta.search, beta.recall, beta.graph.search):
             try:
                 shown.append(ask(query))
             except NanoClawError as error:
@@ -141,7 +141,7 @@ def test_a_link_in_place_of_a_database_is_refused(house: Path, open_memory, name
     place.unlink(missing_ok=True)
     place.symlink_to(house / "groups/alpha/data" / f"{name}.db")
     beta = open_memory("beta", **KEYWORD_ONLY)
-    ask = {"facts": beta.graph_search, "entries": beta.recall, "index": beta.search}[name]
+    ask = {"facts": beta.graph.search, "entries": beta.recall, "index": beta.search}[name]
     with pytest.raises(PathRefused):
         ask("vault word")
 
@@ -305,7 +305,7 @@ def test_sql_in_names_and_ids_is_text(house: Path, clock) -> None:
 def test_a_shared_scope_sees_no_tasks_transcripts_or_archives(house: Path, open_memory) -> None:
     shared = open_memory("alpha", private=False, **KEYWORD_ONLY)
     assert shared.conversations.archives() == []
-    for ask in (lambda: shared.host.tasks, shared.transcripts):
+    for ask in (lambda: shared.host.tasks, shared.conversations.transcripts):
         with pytest.raises(PathRefused):
             ask()
     with pytest.raises(PathRefused):

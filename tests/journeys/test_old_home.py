@@ -113,7 +113,7 @@ def test_a_corpus_keeps_its_documents(tmp_path: Path, ncm: Callable[..., Any]) -
 
 def test_messages_wait_and_are_answered_where_they_were_left(home: Path, ncm: Callable[..., Any]) -> None:
     with Memory.open(home, Scope()) as memory:
-        host: Any = memory.host.state if callable(memory.host) else memory.host
+        host = memory.host.state
         known = [[one.id, one.sender_name, one.content] for one in host.history("12036@g.us")]
         assert known == INVENTORY["messages"]
         (waiting,) = host.poll()

@@ -122,7 +122,9 @@ def test_a_question_goes_to_a_former_model_only_where_the_settings_still_lead(
     open_memory: Callable[..., Memory], settings: dict[str, str], identity: str, built: bool
 ):
     every = {"provider": "azure-openai", "endpoint": "http://127.0.0.1:9", "apiKey": "k", **settings}
-    chain = open_memory(**{f"embeddings__{key}": value for key, value in every.items()}).embedder
+    chain = open_memory(
+        **{f"embeddings__{key}": value for key, value in every.items()}
+    ).group.resources.embedder
     former = chain.former(Identity.of(identity))
     assert (former is not None) == built
     assert former is None or former.identity.key == identity
@@ -131,13 +133,13 @@ def test_a_question_goes_to_a_former_model_only_where_the_settings_still_lead(
 def test_the_local_model_still_answers_after_a_change_to_a_server(
     open_memory: Callable[..., Memory], models_dir: Path
 ):
-    local = open_memory(embeddings__modelPath=str(models_dir / "e5-small-v2")).embedder
+    local = open_memory(embeddings__modelPath=str(models_dir / "e5-small-v2")).group.resources.embedder
     server = open_memory(
         embeddings__provider="openai",
         embeddings__endpoint="http://127.0.0.1:9",
         embeddings__model="nomic-embed-text",
         embeddings__modelPath=str(models_dir / "e5-small-v2"),
-    ).embedder
+    ).group.resources.embedder
     answer = server.embed_query("tea", [local.identity])
     assert answer.identity == local.identity
     assert answer.vector.shape == (384,)

@@ -304,7 +304,7 @@ def test_a_memory_that_knows_unrelated_talk_tells_a_chance_word_from_a_lesson(
 ):
     chance = "Can somebody push that heavy green sofa nearer towards grandmother"
     memory.group.resources.resident = True
-    memory.__dict__["embedder"] = _chain()
+    memory.group.resources.embedder = _chain()
     memory.lessons.add("Never push to main", "Fix the login bug")
     memory.after_turn("hello", "hello to you")  # gives the lesson its vector
     assert "GROWTH VECTORS" in labels(memory.before_turn(chance))
@@ -321,7 +321,7 @@ def _chain():
 
 
 def test_words_are_found_after_the_keyword_index_was_brought_into_one_piece(memory: Memory):
-    exchanges = memory._lifecycle.context.exchanges
+    exchanges = memory.group.exchanges
     for number in range(TIDIED):
         exchanges.add("long", f"walnut{number}", "noted", "2026-02-23T12:00:00.000Z")
     pieces = memory.group.database("continuity").query("SELECT count(DISTINCT segid) FROM exchanges_fts_idx")

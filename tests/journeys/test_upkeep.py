@@ -477,7 +477,7 @@ def test_a_shared_scope_runs_no_upkeep(open_memory: Callable[..., Memory], upkep
     from nanoclaw_memory.errors import PathRefused
 
     with pytest.raises(PathRefused):
-        open_memory(private=False).upkeep()
+        open_memory(private=False).upkeep.run()
 
 
 def test_an_agent_cannot_accept_a_proposal(upkept: Memory, home: Path, now: FixedClock):

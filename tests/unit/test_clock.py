@@ -43,7 +43,7 @@ def test_the_system_clock_is_in_the_users_zone():
 
 def test_a_log_is_dated_in_the_users_zone(ncm, home, monkeypatch):
     late = datetime(2026, 2, 23, 23, 30, tzinfo=UTC)
-    from nanoclaw_memory.memory import core as module
+    from nanoclaw_memory.memory import resources as module
 
     monkeypatch.setattr(module, "SystemClock", lambda name: FixedClock(late.astimezone(zone(name))))
     ncm("init")

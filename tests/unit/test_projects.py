@@ -20,7 +20,7 @@ def test_a_new_project_is_shared_by_all_groups(
     family = open_memory("family")
     family.init()
     assert [(one.slug, one.title) for one in family.workspace.projects()] == [("payment-api", "Payment API")]
-    text = family.project("payment-api")[0].text
+    text = family.workspace.project("payment-api")[0].text
     for section in ("Architecture decisions", "Lessons", "Conventions", "Risks"):
         assert f"\n## {section}\n" in text
     assert "[missing" not in family.boot("payment-api").text.partition("SOUL.md")[0]
@@ -35,7 +35,7 @@ def test_a_groups_own_file_comes_before_the_shared_one(
         ("memory/project-pay.md", "Ours"),
         ("shared/project-pay.md", "pay"),
     ]
-    assert [lines.path for lines in memory.project("pay")] == [
+    assert [lines.path for lines in memory.workspace.project("pay")] == [
         "memory/project-pay.md",
         "shared/project-pay.md",
     ]
@@ -54,14 +54,14 @@ def test_a_project_is_never_overwritten(memory: Memory, home: Path):
 
 def test_an_unknown_project_names_the_command_that_makes_it(memory: Memory):
     with pytest.raises(NotFound) as caught:
-        memory.project("none")
+        memory.workspace.project("none")
     assert caught.value.hint.endswith("project new none")
 
 
 def test_a_title_cannot_break_out_of_its_heading(memory: Memory):
     made = memory.workspace.new_project("odd", "A {title}\n## Injected")
     assert made.title == "A {title} ## Injected"
-    assert "\n## Injected" not in memory.project("odd")[0].text
+    assert "\n## Injected" not in memory.workspace.project("odd")[0].text
 
 
 def test_runbooks_are_listed_and_shown_by_any_form_of_their_name(
@@ -90,4 +90,4 @@ def test_runbooks_may_hold_credentials_so_a_shared_scope_sees_none(
     shared = open_memory(private=False)
     assert shared.workspace.runbooks() == []
     with pytest.raises(NotFound):
-        shared.runbook("deploy")
+        shared.workspace.runbook("deploy")

@@ -187,7 +187,7 @@ def test_while_another_process_writes_the_bump_is_left_out_and_said(
     known: Memory, open_memory: Callable[..., Memory]
 ) -> None:
     hits = known.graph.search("Alice's birthday").hits
-    with open_memory().database("facts").transaction():
+    with open_memory().group.database("facts").transaction():
         assert "being written" in known.graph.reinforce(hits)
     assert known.graph.reinforce(hits) == ""
 
