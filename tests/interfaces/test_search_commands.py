@@ -113,7 +113,7 @@ def test_the_facade_says_the_same_limits(memory):
 
 
 def test_watching_tells_what_happened_and_a_missing_model_once(ncm, monkeypatch):
-    from nanoclaw_memory.memory import Memory
+    from nanoclaw_memory.memory.admin import AdminPart
     from nanoclaw_memory.types import Indexed
 
     def run(added: int, embedded: int = 0) -> Indexed:
@@ -121,13 +121,13 @@ def test_watching_tells_what_happened_and_a_missing_model_once(ncm, monkeypatch)
 
     ncm("init")
     runs = [run(3), run(0), run(0), run(1), run(0, 2), run(0)]
-    monkeypatch.setattr(Memory, "watch", lambda self, stop: iter(runs))
+    monkeypatch.setattr(AdminPart, "watch", lambda self, stop: iter(runs))
     ran = ncm("watch")
     assert ran.out.splitlines() == [
         "3 read, 0 removed, 0 embedded", "1 read, 0 removed, 0 embedded", "0 read, 0 removed, 2 embedded",
     ]  # fmt: skip
     assert ran.err.count("embeddings: no model") == 1
     quiet = [run(0), run(0)]
-    monkeypatch.setattr(Memory, "watch", lambda self, stop: iter(quiet))
+    monkeypatch.setattr(AdminPart, "watch", lambda self, stop: iter(quiet))
     ran = ncm("watch")
     assert ran.out == "" and ran.err.count("embeddings: no model") == 1

@@ -35,6 +35,7 @@ from pathlib import Path
 from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.memory.group import Group, Resources
 from nanoclaw_memory.types import Scope
 from nanoclaw_memory.workspace.restore import finish, restore
 home, clock = Path(sys.argv[1]), FixedClock(datetime(2026, 2, 23, 12, tzinfo=UTC))
@@ -403,7 +404,7 @@ memory = Memory.open(home, clock=clock)
 restore(replace(memory.group.checkpoints, step=killer(int(sys.argv[2]))), "then")
 """
 FINISH = """
-memory = Memory(home, Scope(), clock)  # not `open`, which would finish it unhindered
+memory = Memory(Group(Resources(home, "main", clock), Scope()))  # not `open`, which would finish it unhindered
 finish(replace(memory.group.checkpoints, step=killer(int(sys.argv[2]))))
 """
 CREATE = """
