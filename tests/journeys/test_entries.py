@@ -388,7 +388,7 @@ def test_a_persons_edits_are_offered_not_overwritten(memory: Memory, home: Path)
     path.write_text(edited)
     stored = memory.store("Rome is far", "fact")
     assert path.read_text() == edited
-    assert any("edits by hand" in note for note in stored.workspace.notes)
+    assert any("edits by hand" in note for note in stored.notes)
     offered = memory.group.proposals.listed(kind="domain-edit")
     assert [proposal.why for proposal in offered] == ["edited by hand", "added by hand", "removed by hand"]
     assert "+ Port is 7" in offered[0].diff
@@ -436,7 +436,7 @@ def test_a_domain_folder_that_leads_out_of_the_workspace_is_not_written(
     outside.mkdir()
     (home / "workspace/memory/domains").symlink_to(outside)
     stored = memory.store("Port is 1", "fact")
-    assert any("not written" in note for note in stored.workspace.notes)
+    assert any("not written" in note for note in stored.notes)
     assert list(outside.iterdir()) == []
     assert memory.brief().brief_count == 1
 
