@@ -1,4 +1,4 @@
-"""Read nanoclaw.json, ${ENV}, NANOCLAW_* and --set into settings that know where each value came from."""
+"""Read nanoclaw.json, ${ENV}, NANOCLAW_* and --set into settings, with the origin of each value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
-from msgspec import Meta
 
 from nanoclaw_memory.errors import SettingsError
 from nanoclaw_memory.settings.sections import PluginEntries, Settings
@@ -23,12 +22,13 @@ _PROJECT_MAY_SET = ("memory.", "plugins.entries.", "graph.")
 
 
 class Leaf(msgspec.Struct, frozen=True):
-    """One setting: its path, type, default, and sentence."""
+    """One setting: its path, type, default, sentence and limits."""
 
     path: str
     type: Any
     default: Any
     description: str
+    limits: tuple[str, ...] = ()
 
     @property
     def variable(self) -> str:
@@ -42,7 +42,7 @@ class Leaf(msgspec.Struct, frozen=True):
 
 
 class Configuration(msgspec.Struct, frozen=True):
-    """Settings with the origin of each value and what was said while reading them."""
+    """Settings with the origin of each value and the problems met while reading them."""
 
     settings: Settings
     origins: Mapping[str, str] = msgspec.field(default_factory=dict)
@@ -65,14 +65,15 @@ def leaves(section: Any = Settings, prefix: str = "") -> Iterator[Leaf]:
     """Every setting there is."""
     for entry in msgspec.structs.fields(section):
         path = f"{prefix}{entry.encode_name}"
-        kind = entry.type
-        inner = get_args(kind)[0] if get_origin(kind) is Annotated else kind
-        if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
-            yield from leaves(inner, path + ".")
-        else:
-            text = next((m.description for m in _metas(kind) if m.description), "")
-            default = entry.default if entry.default is not msgspec.NODEFAULT else entry.default_factory()
-            yield Leaf(path, kind, default, text)
+        kind, *notes = get_args(entry.type) if get_origin(entry.type) is Annotated else (entry.type,)
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+            yield from leaves(kind, path + ".")
+            continue
+        default = entry.default if entry.default is not msgspec.NODEFAULT else entry.default_factory()
+        text = next((note.description for note in notes if note.description), "")
+        bounds = [pair for note in notes for pair in (("at least", note.ge), ("at most", note.le))]
+        limits = tuple(f"{word} {bound}" for word, bound in bounds if bound is not None)
+        yield Leaf(path, kind, default, text, limits)
 
 
 def load(
@@ -82,26 +83,69 @@ def load(
     directory: Path | None = None,
 ) -> Configuration:
     """Read and validate all sources; `directory` is where the search for a project file starts."""
-    known = {leaf.path: leaf for leaf in leaves()}
-    tree: dict[str, Any] = {}
-    origins: dict[str, str] = {}
-    problems: list[str] = []
-    for leaf in known.values():  # defaults may hold ${VAR} too
-        if isinstance(leaf.default, str) and "${" in leaf.default:
-            _put(tree, leaf.path, leaf.default)
-    _merge_file(home / FILE_NAME, "file", tree, origins, known, problems)
+    sources = _Sources()
+    sources.add_file(home / FILE_NAME, "file")
     project = project_file(directory, home) if directory else None
     if project:
-        _merge_file(project, f"project {project}", tree, origins, known, problems)
-    _expand(tree, "", environ, problems, origins)
-    for leaf in known.values():
+        sources.add_file(project, f"project {project}")
+    sources.expand(environ)
+    for leaf in sources.known.values():
         if leaf.variable in environ:
-            _put(tree, leaf.path, _from_text(leaf, environ[leaf.variable], leaf.variable))
-            origins[leaf.path] = f"environment {leaf.variable}"
+            value = _from_text(leaf, environ[leaf.variable], leaf.variable)
+            sources.put(leaf.path, value, f"environment {leaf.variable}")
     for path, text in (overrides or {}).items():
-        _put(tree, path, _from_text(known.get(path) or _unknown(path, known), text, f"--set {path}"))
-        origins[path] = "flag"
-    return Configuration(validated(tree), origins, tuple(problems))
+        sources.put(path, _from_text(_known(path, sources.known), text, f"--set {path}"), "flag")
+    return Configuration(validated(sources.tree), sources.origins, tuple(sources.problems))
+
+
+class _Sources:
+    """The values of all sources, later ones over earlier ones, and where each came from."""
+
+    def __init__(self) -> None:
+        self.known = {leaf.path: leaf for leaf in leaves()}
+        self.tree: dict[str, Any] = {}
+        self.origins: dict[str, str] = {}
+        self.problems: list[str] = []
+        for leaf in self.known.values():  # defaults may contain ${VAR} too
+            if isinstance(leaf.default, str) and "${" in leaf.default:
+                _put(self.tree, leaf.path, leaf.default)
+
+    def put(self, path: str, value: Any, origin: str) -> None:
+        _put(self.tree, path, value)
+        self.origins[path] = origin
+
+    def add_file(self, path: Path, origin: str) -> None:
+        """Add the values of a settings file; a project's may set only what cannot redirect data."""
+        for key, value in _flat(_normalised(read_file(path)), self.known, str(path)):
+            if origin == "file" or key.startswith(_PROJECT_MAY_SET):
+                self.put(key, value, origin)
+            else:
+                self.problems.append(
+                    f"{path}: {key} is ignored: a project file may not set endpoints, keys, paths or privacy"
+                )
+
+    def expand(self, environ: Mapping[str, str]) -> None:
+        """Replace every ${VAR} and ${VAR:-default} in the tree."""
+        self.tree = self._expanded(self.tree, "", environ)
+
+    def _expanded(self, node: Any, path: str, environ: Mapping[str, str]) -> Any:
+        if isinstance(node, dict):
+            return {
+                key: self._expanded(value, f"{path}.{key}" if path else key, environ)
+                for key, value in node.items()
+            }
+        if isinstance(node, list):
+            return [self._expanded(value, path, environ) for value in node]
+        if not isinstance(node, str):
+            return node
+
+        def replace(match: re.Match[str]) -> str:
+            value = environ.get(match[1]) or match[2]
+            if value is None:
+                self.problems.append(f"{path}: the environment variable {match[1]} is not set")
+            return value or ""
+
+        return _VARIABLE.sub(replace, node)
 
 
 def validated(tree: Mapping[str, Any]) -> Settings:
@@ -118,28 +162,20 @@ def validated(tree: Mapping[str, Any]) -> Settings:
 
 
 def allowed(leaf: Leaf) -> str:
-    """What a setting takes, in words."""
-    for part in _unwrapped(leaf.type):
-        if get_origin(part) is Literal:
-            return "allowed: " + ", ".join(map(str, get_args(part)))
-    bounds = [
-        f"{n} {b}"
-        for m in _metas(leaf.type)
-        for n, b in (("at least", m.ge), ("at most", m.le))
-        if b is not None
-    ]
+    """What a setting accepts, in words."""
+    if get_origin(leaf.type) is Literal:
+        return "allowed: " + ", ".join(map(str, get_args(leaf.type)))
     default = json.dumps(msgspec.to_builtins(leaf.default))
-    return f"allowed: {type_name(leaf)}{''.join(', ' + b for b in bounds)}; default {default}"
+    return f"allowed: {', '.join((type_name(leaf), *leaf.limits))}; default {default}"
 
 
 def type_name(leaf: Leaf) -> str:
     """The JSON type of a setting."""
-    base = _unwrapped(leaf.type)[-1]
-    names = {bool: "true or false", int: "whole number", float: "number", str: "text"}
-    origin = get_origin(base)
+    origin = get_origin(leaf.type)
     if origin is Literal:
-        return "one of " + ", ".join(map(str, get_args(base)))
-    return names.get(base) or {tuple: "list of text", dict: "object"}.get(origin, "value")
+        return "one of " + ", ".join(map(str, get_args(leaf.type)))
+    names = {bool: "true or false", int: "whole number", float: "number", str: "text"}
+    return names.get(leaf.type) or {tuple: "list of text", dict: "object"}.get(origin, "value")
 
 
 def project_file(directory: Path, home: Path) -> Path | None:
@@ -156,9 +192,8 @@ def project_file(directory: Path, home: Path) -> Path | None:
 def with_value(raw: Mapping[str, Any], path: str, text: str) -> dict[str, Any]:
     """The file's tree with one setting changed; validated as a whole."""
     known = {leaf.path: leaf for leaf in leaves()}
-    leaf = known.get(path) or _unknown(path, known)
     tree: dict[str, Any] = json.loads(json.dumps(raw))
-    value = _from_text(leaf, text, path)
+    value = _from_text(_known(path, known), text, path)
     probe: dict[str, Any] = {}
     _put(probe, path, value)
     if "${" not in text:
@@ -202,46 +237,27 @@ def unknown_key(path: str, where: str, names: tuple[str, ...] = ()) -> SettingsE
     return SettingsError(f"{where}: there is no setting {path!r}", hint)
 
 
-def _unknown(path: str, known: Mapping[str, Leaf]) -> Leaf:
-    raise unknown_key(path, path, tuple(known))
-
-
-def _merge_file(
-    path: Path,
-    origin: str,
-    tree: dict[str, Any],
-    origins: dict[str, str],
-    known: Mapping[str, Leaf],
-    problems: list[str],
-) -> None:
-    raw = _normalised(read_file(path))
-    for key, value in _flat(raw, known, str(path)):
-        if origin != "file" and not key.startswith(_PROJECT_MAY_SET):
-            problems.append(
-                f"{path}: {key} is ignored: a project file may not set endpoints, keys, paths or privacy"
-            )
-            continue
-        _put(tree, key, value)
-        origins[key] = origin
+def _known(path: str, known: Mapping[str, Leaf]) -> Leaf:
+    if path not in known:
+        raise unknown_key(path, path, tuple(known))
+    return known[path]
 
 
 def _normalised(raw: dict[str, Any]) -> dict[str, Any]:
-    """Accept the older spelling `priority` for a plugin's order, and set third-party plugins apart."""
+    """The tree with `priority` read as a plugin's order, and third-party plugins under `thirdParty`."""
     plugins = raw.get("plugins")
     if not isinstance(plugins, dict) or not isinstance(plugins.get("entries"), dict):
         return raw
     builtin = {entry.encode_name for entry in msgspec.structs.fields(PluginEntries)}
-    entries = {
-        name: {
-            ("order" if key == "priority" and name in builtin else key): value for key, value in entry.items()
-        }
-        if isinstance(entry, dict)
-        else entry
-        for name, entry in plugins["entries"].items()
-    }
-    others = {name: entry for name, entry in entries.items() if name not in builtin}
-    own = {name: entry for name, entry in entries.items() if name in builtin}
-    third = {**plugins.get("thirdParty", {}), **others}
+    own: dict[str, Any] = {}
+    third: dict[str, Any] = dict(plugins.get("thirdParty", {}))
+    for name, entry in plugins["entries"].items():
+        if name not in builtin:
+            third[name] = entry
+        elif isinstance(entry, dict):
+            own[name] = {"order" if key == "priority" else key: value for key, value in entry.items()}
+        else:
+            own[name] = entry
     return {**raw, "plugins": {**plugins, "entries": own, **({"thirdParty": third} if third else {})}}
 
 
@@ -260,40 +276,17 @@ def _flat(
             raise unknown_key(path, where, tuple(known))
 
 
-def _expand(
-    node: Any, path: str, environ: Mapping[str, str], problems: list[str], origins: Mapping[str, str]
-) -> Any:
-    if isinstance(node, dict):
-        for key, value in node.items():
-            node[key] = _expand(value, f"{path}.{key}" if path else key, environ, problems, origins)
-        return node
-    if isinstance(node, list):
-        return [_expand(value, path, environ, problems, origins) for value in node]
-    if not isinstance(node, str):
-        return node
-
-    def replace(match: re.Match[str]) -> str:
-        name, default = match.group(1), match.group(2)
-        value = environ.get(name) or default
-        if value is None:
-            problems.append(f"{path}: the environment variable {name} is not set")
-        return value or ""
-
-    return _VARIABLE.sub(replace, node)
-
-
 def _from_text(leaf: Leaf, text: str, where: str) -> Any:
     """A value given as text (flag, environment, `config set`) in the setting's own type."""
-    base = _unwrapped(leaf.type)[-1]
-    if base is str or get_origin(base) is Literal or "${" in text:
+    origin = get_origin(leaf.type)
+    if leaf.type is str or origin is Literal or "${" in text:
         return text
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except ValueError:
-        if get_origin(base) is tuple:
+        if origin is tuple:
             return [part.strip() for part in text.split(",") if part.strip()]
         raise SettingsError(f"{where}: {text!r} is not a {type_name(leaf)}", allowed(leaf)) from None
-    return value
 
 
 def _put(tree: dict[str, Any], path: str, value: Any) -> None:
@@ -301,16 +294,3 @@ def _put(tree: dict[str, Any], path: str, value: Any) -> None:
     for part in parents:
         tree = tree.setdefault(part, {})
     tree[last] = value
-
-
-def _metas(kind: Any) -> Iterator[Meta]:
-    while get_origin(kind) is Annotated:
-        kind, *extra = get_args(kind)
-        yield from (meta for meta in extra if isinstance(meta, Meta))
-
-
-def _unwrapped(kind: Any) -> list[Any]:
-    found = [kind]
-    while get_origin(found[-1]) is Annotated:
-        found.append(get_args(found[-1])[0])
-    return found
