@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from msgspec import Meta
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, end_of, stamp, start_of
@@ -18,6 +19,7 @@ from nanoclaw_memory.store.facts import FactTable, View
 from nanoclaw_memory.store.names import NameTable, fold, slot_of
 from nanoclaw_memory.store.relations import RelationTable
 from nanoclaw_memory.types import Fact, GraphAnswer, GraphHit, Ingested, Scope, Upserted
+from nanoclaw_memory.types.arguments import DrawingForm, Fraction, Tier
 
 if TYPE_CHECKING:
     from datetime import date
@@ -86,7 +88,7 @@ class KnowledgeGraph:
         rows = self.facts.line(self._meanings(entity), slot_of(key) if key else "", self.scope.private)
         return [row.fact for row in rows]
 
-    def top(self, tier: str = "", limit: int = 20) -> list[Fact]:
+    def top(self, tier: Tier = "", limit: int = 20) -> list[Fact]:
         """The hottest facts, of one tier or of all."""
         if tier.casefold() not in TIERS:
             raise InvalidValue(f"there is no tier {tier!r}", "use hot, warm or cool")
@@ -106,7 +108,7 @@ class KnowledgeGraph:
         key: str,
         value: str,
         category: str = "",
-        importance: float = 0.5,
+        importance: Fraction = 0.5,
         permanent: bool = False,
         add: bool = False,
         valid_from: str = "",
@@ -233,7 +235,9 @@ class KnowledgeGraph:
             raise InvalidValue(f"format {form!r} is not known", f"use {', '.join(forms)}")
         return forms[form](exchange.rows_of(self.facts, self.relations, self.names, self.scope.private))
 
-    def drawn(self, entity: str, depth: int = 1, form: str = "tree") -> dict[str, Any]:
+    def drawn(
+        self, entity: str, depth: Annotated[int, Meta(ge=1, le=4)] = 1, form: DrawingForm = "tree"
+    ) -> dict[str, Any]:
         """What surrounds an entity, drawn as tree, mermaid or dot, and as plain data."""
         from nanoclaw_memory.graph import view
 

@@ -21,6 +21,7 @@ from nanoclaw_memory.host.messages import encodable
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.store.tasks import TaskTable
 from nanoclaw_memory.types import MAIN_GROUP, Task, TaskRun
+from nanoclaw_memory.types.arguments import ContextMode, ScheduleKind
 from nanoclaw_memory.workspace.paths import check_group
 
 MAX_PROMPT = 20_000
@@ -65,10 +66,10 @@ class Tasks:
     def add(
         self,
         prompt: str,
-        kind: str,
+        kind: ScheduleKind,
         value: str,
         group: str = "",
-        context_mode: str = "isolated",
+        context_mode: ContextMode = "isolated",
         chat_jid: str = "",
         identity: str = "",
     ) -> Task:

@@ -195,27 +195,27 @@ def _stop(memory: Memory, event: Event) -> str:
 
 
 def _note(memory: Memory, kind: str, text: str) -> None:
-    """Spool what was said; where nothing can be written, what is known still reaches the agent."""
-    try:
-        memory.conversations.note(kind, text)
-    except (NanoClawError, OSError) as error:
-        memory.group.telemetry.record("note failed", error=str(error)[:500])
+    """Spool a question or an answer."""
+    _attempt(memory, "note", lambda: memory.conversations.note(kind, text))
 
 
 def _drain(memory: Memory, limit: int = 5) -> None:
-    """Archive what was spooled; what cannot be archived now stays there and costs no block."""
-    try:
-        memory.conversations.drain(limit)
-    except (NanoClawError, OSError) as error:
-        memory.group.telemetry.record("drain failed", error=str(error)[:500])
+    """Archive what was spooled; what cannot be archived now stays in the spool."""
+    _attempt(memory, "drain", lambda: memory.conversations.drain(limit))
 
 
 def _catch_up(memory: Memory, event: Event) -> None:
-    """The answer to an open question from the transcript: a client gave none, or its hook never came."""
+    """Spool the answer to an open question from the transcript: the client sent none, or its hook never came."""
+    path = event.text("transcript_path")
+    _attempt(memory, "answer from transcript", lambda: memory.conversations.note_answer_from(path))
+
+
+def _attempt(memory: Memory, what: str, work: Callable[[], object]) -> None:
+    """Do what may fail without costing the agent its context; a failure is recorded."""
     try:
-        memory.conversations.note_answer_from(event.text("transcript_path"))
+        work()
     except (NanoClawError, OSError) as error:
-        memory.group.telemetry.record("no answer in the transcript", error=str(error)[:500])
+        memory.group.telemetry.record(f"{what} failed", error=str(error)[:500])
 
 
 def _end(memory: Memory, event: Event) -> str:

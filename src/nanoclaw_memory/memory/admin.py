@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from nanoclaw_memory.clock import zone
 from nanoclaw_memory.types import MAIN_GROUP, Compared, DatabaseCheck, Indexed, Scope
@@ -98,7 +99,9 @@ class AdminPart:
         return [msgspec.to_builtins(install(model, folder, progress, force)) for model in chosen]
 
     def compare_embedders(
-        self, texts: int = 200, progress: Callable[[str, int, int], None] | None = None
+        self,
+        texts: Annotated[int, Meta(ge=1, le=5000)] = 200,
+        progress: Callable[[str, int, int], None] | None = None,
     ) -> list[Compared]:
         """Keyword search and embedders compared on this memory's own chunks."""
         from nanoclaw_memory.retrieval.compare import compare

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
+from msgspec import Meta
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, day_of
@@ -40,6 +41,17 @@ from nanoclaw_memory.types import (
     ToolCall,
     Turn,
     Written,
+)
+from nanoclaw_memory.types.arguments import (
+    AuditScope,
+    Content,
+    Fraction,
+    Message,
+    Moment,
+    Priority,
+    Query,
+    RecallFormat,
+    TokenBudget,
 )
 from nanoclaw_memory.workspace.paths import Home, default_home, locate, log_path
 
@@ -186,8 +198,8 @@ class Memory:
 
     def search(
         self,
-        query: str = "",
-        limit: int = 10,
+        query: Query = "",
+        limit: Annotated[int, Meta(ge=1, le=100)] = 10,
         *,
         types: Sequence[str] | None = None,
         tags: Sequence[str] = (),
@@ -251,13 +263,13 @@ class Memory:
 
     def recall(
         self,
-        query: str,
+        query: Query,
         *,
         types: Sequence[str] | None = None,
-        priority_min: str = "low",
-        token_budget: int | None = None,
+        priority_min: Priority = "low",
+        token_budget: TokenBudget | None = None,
         include_context: bool = False,
-        format: str = "brief",
+        format: RecallFormat = "brief",
         fast: bool = False,
     ) -> Recall:
         """Entries that answer, packed into a token budget; lines of files when no entry matches."""
@@ -330,7 +342,7 @@ class Memory:
         self.group.require_group()
         return self._token_audit().status(self.group.retrieval.index.chunks.count()[1])
 
-    def audit(self, scope: str = "all", recommend: bool = True, fix: bool = False) -> Audit:
+    def audit(self, scope: AuditScope = "all", recommend: bool = True, fix: bool = False) -> Audit:
         """What memory costs and what to do about it; `fix` does the low-risk part, after a checkpoint."""
         self.group.require_group()
         work = self._token_audit()
@@ -362,7 +374,7 @@ class Memory:
 
     # ---- writing ----
 
-    def write(self, content: str, tag: str = "", importance: float | None = None) -> Written:
+    def write(self, content: Content, tag: str = "", importance: Fraction | None = None) -> Written:
         """Append one line to today's log; on disk when this returns."""
         from nanoclaw_memory.workspace import log
         from nanoclaw_memory.workspace.files import append_line
@@ -378,7 +390,7 @@ class Memory:
 
     def store(
         self,
-        content: str,
+        content: Annotated[str, Meta(max_length=20_000)],
         type: str = "",
         *,
         category: str = "",
@@ -454,7 +466,7 @@ class Memory:
         """Blocks for the start of a session, or for its going on after a compaction."""
         return self.group.lifecycle.session_start()
 
-    def before_turn(self, message: str) -> Turn:
+    def before_turn(self, message: Message) -> Turn:
         """The blocks to put before a model call, which plugins gave none, and why."""
         reads_graph = self.settings.plugins.entries.graph_memory.enabled
         stale = self.group.refresh_graph() if reads_graph else ""
@@ -463,10 +475,10 @@ class Memory:
 
     def after_turn(
         self,
-        user_message: str,
-        agent_response: str,
+        user_message: Message,
+        agent_response: Message,
         tool_calls: Sequence[ToolCall] = (),
-        at: datetime | None = None,
+        at: Moment | None = None,
     ) -> Recorded:
         """Archive an exchange, measure it, and learn from it."""
         return self.group.lifecycle.after_turn(user_message, agent_response, tool_calls, at)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta
 
 from nanoclaw_memory.types import (
     Archived,
@@ -12,6 +14,7 @@ from nanoclaw_memory.types import (
     SessionHit,
     TranscriptFile,
 )
+from nanoclaw_memory.types.arguments import Count, Message, Query, SpoolKind
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
@@ -31,7 +34,7 @@ class ConversationsPart:
         """What was said in a session, oldest first."""
         return self._group.conversations.session(session_id)
 
-    def search(self, query: str, limit: int = 10) -> list[SessionHit]:
+    def search(self, query: Query, limit: int = 10) -> list[SessionHit]:
         """Where something was said: exchanges, and lines of archived conversations."""
         from nanoclaw_memory.retrieval.searcher import Question
 
@@ -45,11 +48,11 @@ class ConversationsPart:
             ]
         return found[: limit * 2]
 
-    def embed(self, limit: int = 256) -> int:
+    def embed(self, limit: Annotated[int, Meta(ge=1, le=10_000)] = 256) -> int:
         """Give vectors to exchanges that have none (loads the embedder); returns how many were done."""
         return self._group.embed_exchanges(limit)
 
-    def flush_needed(self, context_tokens: int, transcript_bytes: int = 0) -> Flush:
+    def flush_needed(self, context_tokens: Count, transcript_bytes: Count = 0) -> Flush:
         """Whether to ask the agent now to write down what should last; true once per compaction cycle."""
         from nanoclaw_memory.upkeep.flush import flush_needed
 
@@ -58,7 +61,7 @@ class ConversationsPart:
 
     # ---- what hooks have noted ----
 
-    def note(self, kind: str, text: str) -> None:
+    def note(self, kind: SpoolKind, text: Message) -> None:
         """Spool what was asked (`prompt`) or answered (`answer`) in a millisecond; `drain` archives it."""
         self._group.conversations.note(kind, text)
 
@@ -66,7 +69,7 @@ class ConversationsPart:
         """Spool the answer to this session's open question from a transcript's end; whether it was there."""
         return self._group.conversations.note_answer_from(transcript)
 
-    def drain(self, limit: int = 50) -> int:
+    def drain(self, limit: Annotated[int, Meta(ge=1, le=1000)] = 50) -> int:
         """Archive what hooks have spooled; returns how many exchanges."""
         return self._group.drain_spool(limit)
 

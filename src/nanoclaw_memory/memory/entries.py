@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nanoclaw_memory.types import AuditVerdict, Entry, EntryLife, Recall, Scope
+from nanoclaw_memory.types.arguments import Query, RecallFormat, TokenBudget
 
 if TYPE_CHECKING:
     from nanoclaw_memory.entries.shared import Share
@@ -76,11 +77,11 @@ class EntriesPart:
 
     def shared_recall(
         self,
-        query: str,
+        query: Query,
         *,
         types: Sequence[str] | None = None,
-        token_budget: int | None = None,
-        format: str = "brief",
+        token_budget: TokenBudget | None = None,
+        format: RecallFormat = "brief",
     ) -> Recall:
         """Recall over what other groups have published and granted to this one."""
         from nanoclaw_memory.retrieval.recall import Wanted, shared_recall

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from msgspec import Meta
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import stamp
@@ -39,7 +42,13 @@ class Learning:
         seen = {lesson.id for lesson in self.lessons()}
         return [one for one in self.context.lessons.outcomes(None, limit) if one.lesson_id in seen]
 
-    def add(self, lesson: str, trigger: str = "", principle: str = "", general: bool = False) -> Lesson:
+    def add(
+        self,
+        lesson: Annotated[str, Meta(max_length=2000)],
+        trigger: str = "",
+        principle: str = "",
+        general: bool = False,
+    ) -> Lesson:
         """A lesson that a person gives; active at once."""
         text, when = one_line(lesson), one_line(trigger)
         if not text:

@@ -51,9 +51,9 @@ COMMANDS = {
     "review": ("upkeep", "Decide on what upkeep proposes."),
     "heartbeat": ("upkeep", "Print the checklist of HEARTBEAT.md with its state."),
     "install-cron": ("upkeep", "Have this machine run upkeep every hour."),
-    "hook": ("hook", "Answer an agent's hook."),
-    "mcp": ("mcp", "Serve memory to an MCP client."),
-    "serve": ("serve", "Serve hooks, MCP and an API from one process that stays warm."),
+    "hook": ("agents", "Answer an agent's hook."),
+    "mcp": ("agents", "Serve memory to an MCP client."),
+    "serve": ("agents", "Serve hooks, MCP and an API from one process that stays warm."),
     "config": ("config", "Show, read and change settings."),
 }
 

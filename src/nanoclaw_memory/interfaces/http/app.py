@@ -15,12 +15,10 @@ from starlette.routing import Route
 
 from nanoclaw_memory import __version__
 from nanoclaw_memory.errors import InvalidValue, NanoClawError
-from nanoclaw_memory.interfaces.http import routes
-from nanoclaw_memory.interfaces.http.api import routes as api_routes
-from nanoclaw_memory.interfaces.http.api import scope_of, told
-from nanoclaw_memory.interfaces.http.auth import Guard
+from nanoclaw_memory.interfaces.http.api import failure, routes, scope_of
+from nanoclaw_memory.interfaces.http.auth import Guard, error_response
 from nanoclaw_memory.interfaces.http.mcp_proxy import CURRENT_SCOPE
-from nanoclaw_memory.interfaces.http.operations import TABLE
+from nanoclaw_memory.interfaces.http.operations import OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,8 +29,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from nanoclaw_memory.interfaces.http.pool import MemoryPool
-
-__all__ = ["application", "routes"]
 
 
 def application(pool: MemoryPool, servers: Mapping[str, MCPServer], token: str, port: int) -> ASGIApp:
@@ -49,7 +45,7 @@ def application(pool: MemoryPool, servers: Mapping[str, MCPServer], token: str, 
     app = Starlette(
         routes=[
             Route("/healthz", _healthz, methods=["GET"]),
-            *api_routes(pool, TABLE),
+            *routes(pool, OPERATIONS),
             Route("/mcp", _McpApp(agents)),
         ],
         lifespan=lifespan,
@@ -79,7 +75,7 @@ class _McpApp:
             today = f"mcp-http-{datetime.now():%Y-%m-%d}"
             asking = scope_of(query, headers, "agent", today)
         except NanoClawError as error:
-            await told(error)(scope, receive, send)
+            await failure(error)(scope, receive, send)
             return
         CURRENT_SCOPE.set((asking, None))
         await self._agents[tools](scope, receive, send)
@@ -91,19 +87,10 @@ async def _healthz(request: Request) -> Response:
 
 async def _plain_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    kinds = {404: "NotFound", 405: "WrongMethod"}
-    body = {
-        "type": kinds.get(error.status_code, "Refused"),
-        "message": error.detail,
-        "hint": "see: GET /api/v1/openapi.json",
-    }
-    return JSONResponse({"ok": False, "error": body}, error.status_code, error.headers)
+    kind = {404: "NotFound", 405: "WrongMethod"}.get(error.status_code, "Refused")
+    hint = "see: GET /api/v1/openapi.json"
+    return error_response(error.status_code, kind, error.detail, hint, error.headers)
 
 
 async def _bug(request: Request, error: Exception) -> Response:
-    body = {
-        "type": "InternalError",
-        "message": "something failed inside",
-        "hint": "the server's log says more",
-    }
-    return JSONResponse({"ok": False, "error": body}, 500)
+    return error_response(500, "InternalError", "something failed inside", "the server's log says more")

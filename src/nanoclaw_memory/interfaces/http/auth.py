@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import os
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from starlette.responses import JSONResponse
 
 from nanoclaw_memory.errors import FileProblem
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MAX_BODY = 4 * 1024 * 1024
@@ -37,12 +40,12 @@ def token_of(home: Path) -> str:
         raise FileProblem(f"others may read {path}", f"run: rm {path}; a new one is made at the next start")
     token = path.read_text().strip()
     if len(token) < 20:
-        raise FileProblem(f"{path} holds no token", f"run: rm {path}; a new one is made at the next start")
+        raise FileProblem(f"{path} contains no token", f"run: rm {path}; a new one is made at the next start")
     return token
 
 
 class Guard:
-    """Stands before everything: answers what must not pass, and hands on the rest with its body read."""
+    """Refuses foreign hosts and pages, wrong tokens and large bodies; passes the rest on with its body read."""
 
     def __init__(self, app: ASGIApp, token: str, port: int) -> None:
         self.app = app
@@ -57,31 +60,29 @@ class Guard:
             await self.app(scope, receive, send)
             return
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        refusal = self._refusal(scope["path"], headers)
-        if refusal is not None:
-            await _refuse(send, *refusal)
-            return
+        refusal = self._refused(scope["path"], headers)
         try:
-            body = await asyncio.wait_for(_body(receive, headers), BODY_SECONDS)
+            body = b"" if refusal else await asyncio.wait_for(_body(receive, headers), BODY_SECONDS)
         except TimeoutError:
-            await _refuse(send, 408, "Timeout", f"the body did not come within {BODY_SECONDS} s")
-            return
+            body, refusal = b"", _refusal(408, "Timeout", f"the body did not come within {BODY_SECONDS} s")
         if body is None:
-            await _swallow(receive)
-            await _refuse(send, 413, "TooLarge", f"the body is over {MAX_BODY:,} bytes")
-            return
-        await self.app(scope, _replayed(body, receive), send)
+            await _discard(receive)
+            refusal = _refusal(413, "TooLarge", f"the body is over {MAX_BODY:,} bytes")
+        if refusal is not None:
+            await refusal(scope, receive, send)
+        else:
+            await self.app(scope, _replayed(body or b"", receive), send)
 
-    def _refusal(self, path: str, headers: dict[bytes, bytes]) -> tuple[int, str, str] | None:
+    def _refused(self, path: str, headers: dict[bytes, bytes]) -> JSONResponse | None:
         if headers.get(b"host", b"") not in self._hosts:
-            return 421, "ForeignHost", "this server answers to 127.0.0.1 and localhost only"
+            return _refusal(421, "ForeignHost", "this server answers to 127.0.0.1 and localhost only")
         if headers.get(b"origin", b"http://" + headers[b"host"]) not in self._origins:
-            return 403, "ForeignOrigin", "a page of another origin may not ask"
+            return _refusal(403, "ForeignOrigin", "a page of another origin may not ask")
         if path in OPEN_PATHS:
             return None
         scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
         if scheme.lower() != b"bearer" or not hmac.compare_digest(given.strip(), self._token):
-            return 401, "Unauthorized", "give the token of the home: Authorization: Bearer …"
+            return _refusal(401, "Unauthorized", "give the token of the home: Authorization: Bearer …")
         return None
 
 
@@ -103,8 +104,8 @@ async def _body(receive: Receive, headers: dict[bytes, bytes]) -> bytes | None:
     return b"".join(parts)
 
 
-async def _swallow(receive: Receive) -> None:
-    """Take some more of a body that is too large: whoever is still sending would not hear the refusal."""
+async def _discard(receive: Receive) -> None:
+    """Read on in a body that is too large: a client that is still sending would not read the refusal."""
     size = 0
     try:
         async with asyncio.timeout(BODY_SECONDS / 6):
@@ -126,15 +127,14 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-async def _refuse(send: Send, status: int, kind: str, message: str) -> None:
-    error: dict[str, Any] = {"type": kind, "message": message, "hint": "see docs/http.md"}
-    body = json.dumps({"ok": False, "error": error}).encode()
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-        (b"connection", b"close"),
-    ]
-    if status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+def error_response(
+    status: int, kind: str, message: str, hint: str, headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    """An error as every client gets it."""
+    error = {"type": kind, "message": message, "hint": hint}
+    return JSONResponse({"ok": False, "error": error}, status, headers)
+
+
+def _refusal(status: int, kind: str, message: str) -> JSONResponse:
+    headers = {"connection": "close"} | ({"www-authenticate": "Bearer"} if status == 401 else {})
+    return error_response(status, kind, message, "see docs/http.md", headers)

@@ -1,19 +1,19 @@
-"""The OpenAPI document, made of the route table."""
+"""The OpenAPI document, made from the operations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, get_type_hints
+import inspect
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter
-from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
+import msgspec
+import msgspec.inspect
 
 from nanoclaw_memory import __version__
 
 if TYPE_CHECKING:
-    from nanoclaw_memory.interfaces.http.operations import Endpoint
+    from nanoclaw_memory.interfaces.http.operation import Operation
 
-_REFERENCE = "#/components/schemas/{model}"
 _ERRORS = {
     "400": "wrong input",
     "401": "no token, or a wrong one",
@@ -24,68 +24,93 @@ _ERRORS = {
     "500": "our failure",
     "503": "busy: ask again",
 }
+_SCOPE = {"group": "whose memory", "session": "which session asks", "shared": "hide what is private"}
 
 
-def document(endpoints: Iterable[Endpoint], prefix: str) -> dict[str, Any]:
-    """Every endpoint with its arguments and results."""
+def document(operations: Sequence[Operation], prefix: str) -> dict[str, Any]:
+    """Every operation with its arguments and results."""
+    types = [type for one in operations for type in (one.arguments, _result_type(one))]
+    found, schemas = msgspec.json.schema_components(
+        types, schema_hook=_schema, ref_template="#/components/schemas/{name}"
+    )
     paths: dict[str, dict[str, Any]] = {}
-    schemas: dict[str, Any] = {"Error": _error_schema()}
-    for endpoint in endpoints:
-        paths.setdefault(prefix + endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, schemas)
+    for one, result in zip(operations, found[1::2], strict=True):
+        own = paths.setdefault(prefix + one.path, {})
+        own[one.method.lower()] = _described(one, schemas.pop(one.name), result)
     return {
         "openapi": "3.1.0",
         "info": {"title": "NanoClaw Memory", "version": __version__},
         "paths": dict(sorted(paths.items())),
         "components": {
-            "schemas": dict(sorted(schemas.items())),
+            "schemas": {"Error": _error_schema(), **schemas},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{"token": []}],
     }
 
 
-def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
-    schema = endpoint.arguments.model_json_schema(ref_template=_REFERENCE)
-    schemas |= schema.pop("$defs", {})
-    fields, required = schema.get("properties", {}), schema.get("required", [])
-    parameters = [_parameter(name, fields[name], "path", True) for name in endpoint.in_path]
-    rest = {name: field for name, field in fields.items() if name not in endpoint.in_path}
-    operation: dict[str, Any] = {
-        "operationId": endpoint.work.__name__,
-        "summary": endpoint.about,
-        "responses": _responses(endpoint, schemas),
-    }
-    if endpoint.method in ("GET", "DELETE"):
-        parameters += [_parameter(name, field, "query", name in required) for name, field in rest.items()]
-    else:
-        body = {"type": "object", "properties": rest, "additionalProperties": False}
-        needed = [name for name in required if name in rest]
-        if needed:
-            body["required"] = needed
-        operation["requestBody"] = {
-            "required": bool(needed),
-            "content": {"application/json": {"schema": body}},
+def _result_type(operation: Operation) -> Any:
+    """The type of the result; any object where it is shaped, or is a union that has no schema."""
+    found = operation.hints["return"]
+    try:
+        msgspec.inspect.type_info(found)
+    except TypeError:
+        return dict[str, Any]
+    return dict[str, Any] if operation.shape else found
+
+
+def _schema(kind: type) -> dict[str, Any]:
+    return {"type": "string"}  # a path
+
+
+def _described(operation: Operation, arguments: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
+    fields, required = arguments["properties"], arguments.get("required", [])
+    in_query = operation.method in ("GET", "DELETE")
+    parameters = [
+        {
+            "name": name,
+            "in": "path" if name in operation.in_path else "query",
+            "required": name in required,
+            "schema": schema,
         }
-    operation["parameters"] = parameters + _scope_parameters(set(fields))
-    return operation
+        for name, schema in fields.items()
+        if in_query or name in operation.in_path
+    ]
+    summary, _, more = (inspect.getdoc(operation.call) or "").partition("\n\n")
+    described: dict[str, Any] = {
+        "operationId": operation.name,
+        "summary": summary,
+        "parameters": [*parameters, *_scope_parameters()],
+        "responses": _responses(operation, result),
+    }
+    if more:
+        described["description"] = more
+    if not in_query:
+        described["requestBody"] = _body(operation, fields, required)
+    return described
 
 
-def _parameter(name: str, schema: dict[str, Any], place: str, required: bool) -> dict[str, Any]:
-    return {"name": name, "in": place, "required": required, "schema": schema}
+def _body(operation: Operation, fields: dict[str, Any], required: Sequence[str]) -> dict[str, Any]:
+    rest = {name: schema for name, schema in fields.items() if name not in operation.in_path}
+    schema: dict[str, Any] = {"type": "object", "properties": rest, "additionalProperties": False}
+    needed = [name for name in required if name in rest]
+    if needed:
+        schema["required"] = needed
+    return {"required": bool(needed), "content": {"application/json": {"schema": schema}}}
 
 
-def _scope_parameters(taken: set[str]) -> list[dict[str, Any]]:
-    about = {"group": "whose memory", "session": "which session asks", "shared": "hide what is private"}
+def _scope_parameters() -> list[dict[str, Any]]:
     return [
         {"name": f"X-NanoClaw-{name.title()}", "in": "header", "required": False, "description": text}
         | {"schema": {"type": "boolean" if name == "shared" else "string"}}
-        for name, text in about.items()
+        for name, text in _SCOPE.items()
     ]
 
 
-def _responses(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
-    result = _result_schema(endpoint, schemas)
-    if endpoint.listed:
+def _responses(operation: Operation, result: dict[str, Any]) -> dict[str, Any]:
+    if operation.key:
+        result = {"type": "object", "properties": {operation.key: result}}
+    if operation.paged:
         properties = {
             "items": result,
             "total": {"type": "integer"},
@@ -93,20 +118,8 @@ def _responses(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
         }
         result = {"type": "object", "properties": properties}
     error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
-    answers: dict[str, Any] = {
-        "200": {"description": "done", "content": {"application/json": {"schema": result}}}
-    }
-    return answers | {code: {"description": text, "content": error} for code, text in _ERRORS.items()}
-
-
-def _result_schema(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
-    hint = get_type_hints(endpoint.work)["return"]
-    try:
-        schema: dict[str, Any] = TypeAdapter(hint).json_schema(mode="serialization", ref_template=_REFERENCE)
-    except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError):
-        return {"type": "object"}
-    schemas |= schema.pop("$defs", {})
-    return schema
+    done = {"description": "done", "content": {"application/json": {"schema": result}}}
+    return {"200": done} | {code: {"description": text, "content": error} for code, text in _ERRORS.items()}
 
 
 def _error_schema() -> dict[str, Any]:

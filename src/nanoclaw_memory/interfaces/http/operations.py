@@ -1,102 +1,246 @@
-"""The route table: each endpoint is a function of Memory whose signature is its schema."""
+"""The operations of the JSON API: one row per method and path."""
 
 from __future__ import annotations
 
-import inspect
-import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from collections.abc import Mapping
+from datetime import date
+from functools import partial
+from typing import Annotated, Any
 
-import msgspec
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from msgspec import Meta
 
-from nanoclaw_memory.errors import InvalidValue
-from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.errors import Refused
+from nanoclaw_memory.interfaces.http.operation import Operation, plain
+from nanoclaw_memory.memory.parts import (
+    AdminPart,
+    ConversationsPart,
+    Corpora,
+    EntriesPart,
+    Host,
+    KnowledgeGraph,
+    Learning,
+    Memory,
+    Tasks,
+    UpkeepPart,
+    WorkspacePart,
+)
+from nanoclaw_memory.types import Forgotten, GraphAnswer, LogLine
+from nanoclaw_memory.types.arguments import Query
 
-Work = Callable[..., Any]
-
-Limit = Annotated[int, Field(ge=1, le=500, description="How many of the list")]
-Offset = Annotated[int, Field(ge=0, description="How many of the list to leave out")]
-
-
-class Endpoint(msgspec.Struct, frozen=True):
-    """One method of one path: what it takes, what it calls, whether it may last or gives a list."""
-
-    method: str
-    path: str
-    work: Work
-    arguments: type[BaseModel]
-    lasting: bool
-    listed: bool
-
-    @property
-    def about(self) -> str:
-        return inspect.getdoc(self.work) or ""
-
-    @property
-    def in_path(self) -> tuple[str, ...]:
-        return tuple(re.findall(r"{(\w+)(?::path)?}", self.path))
-
-    def check(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments, or an error that names the wrong one."""
-        try:
-            model = self.arguments.model_validate(given)
-        except ValidationError as error:
-            first = error.errors()[0]
-            name = ".".join(map(str, first["loc"])) or "body"
-            told = "; ".join(sorted(self.arguments.model_fields)) or "no arguments"
-            raise InvalidValue(f"{name}: {first['msg']}", f"takes: {told}") from None
-        return {name: getattr(model, name) for name in model.model_fields_set}
-
-    def call(self, memory: Memory, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The JSON result; a list is cut into pages."""
-        given = dict(arguments)
-        if not self.listed:
-            result = plain(self.work(memory, **given))
-            return result if isinstance(result, dict) else {"result": result}
-        limit, offset = given.pop("limit", 50), given.pop("offset", 0)
-        whole: Sequence[Any] = self.work(memory, **given)
-        page = list(whole[offset : offset + limit])
-        more = offset + limit if offset + limit < len(whole) else None
-        return {"items": plain(page), "total": len(whole), "next_offset": more}
-
-    def lists(self) -> frozenset[str]:
-        """The arguments that may be given several times in a query."""
-        hints = get_type_hints(self.work)
-        return frozenset(name for name, hint in hints.items() if _holds_list(hint))
+_get, _post, _put, _delete = (partial(Operation, method) for method in ("GET", "POST", "PUT", "DELETE"))
 
 
-TABLE: list[Endpoint] = []
+# ---- what differs on the wire ----
 
 
-def route(method: str, path: str, *, lasting: bool = False, listed: bool = False) -> Callable[[Work], Work]:
-    """Register an endpoint below /api/v1."""
+def _graph_search(
+    memory: Memory,
+    query: Query,
+    top_k: Annotated[int, Meta(ge=1, le=50)] = 6,
+    as_of: str | None = None,
+    reinforce: bool = False,
+) -> GraphAnswer:
+    """Facts and relations that answer a question; with `reinforce` they are warmed as an agent's are."""
+    answer = memory.graph.search(query, top_k, as_of)
+    if reinforce:
+        memory.graph.reinforce(answer.hits)
+    return answer
 
-    def register(work: Work) -> Work:
-        TABLE.append(Endpoint(method, path, work, _model(work, listed), lasting, listed))
-        return work
 
-    return register
+def _log(memory: Memory, day: date | None = None) -> list[LogLine]:
+    """The entries of one day's log; today's without a day."""
+    return memory.log(day)[1]
 
 
-def _model(work: Work, listed: bool) -> type[BaseModel]:
-    hints = get_type_hints(work, include_extras=True)
-    fields: dict[str, Any] = {}
-    for name, parameter in list(inspect.signature(work).parameters.items())[1:]:
-        default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-        fields[name] = (hints[name], default)
-    if listed:
-        fields |= {"limit": (Limit, 50), "offset": (Offset, 0)}
-    made: type[BaseModel] = create_model(
-        work.__name__, __config__=ConfigDict(extra="forbid", protected_namespaces=()), **fields
+def _groups(memory: Memory) -> list[dict[str, Any]]:
+    """The chats that have an agent of their own."""
+    return [{"chat": chat, "group": group} for chat, group in memory.host.state.groups.items()]
+
+
+def _forget(
+    memory: Memory,
+    id: str = "",
+    entity: str = "",
+    session: str = "",
+    text: str = "",
+    dry_run: bool = False,
+    yes: bool = False,
+    keep_pages: bool = False,
+    checkpoints: bool = False,
+) -> Forgotten:
+    """Remove something for good, from Markdown pages too unless `keep_pages`; `yes` agrees to what `dry_run` shows."""
+    if not dry_run and not yes:
+        raise Refused("forgetting cannot be undone; nothing was removed", "look with dry_run, agree with yes")
+    return memory.forget(
+        id=id,
+        entity=entity,
+        session=session,
+        text=text,
+        dry_run=dry_run,
+        agreed=lambda shown: not keep_pages,
+        checkpoints=checkpoints,
     )
-    return made
 
 
-def _holds_list(hint: Any) -> bool:
-    return get_origin(hint) is list or any(_holds_list(part) for part in get_args(hint))
+def _with_text(turn: Any, given: Mapping[str, Any]) -> Any:
+    return {**plain(turn), "text": turn.text}
 
 
-def plain(result: Any) -> Any:
-    """Structs, and what contains them, as JSON values."""
-    return msgspec.to_builtins(result, enc_hook=str, str_keys=True)
+OPERATIONS = (
+    # ---- reading ----
+    _get("/search", "search", Memory.search),
+    _get("/recall", "recall", Memory.recall),
+    _get("/shared-recall", "shared_recall", EntriesPart.shared_recall),
+    _get("/lines", "lines", Memory.get),
+    _get("/boot", "boot", Memory.boot),
+    _get("/brief", "brief", Memory.brief),
+    _post("/index", "index", Memory.index, lasting=True),
+    _get("/index/status", "index_status", Memory.index_status, lasting=True),
+    _post("/index/bench", "bench_embed", AdminPart.compare_embedders, lasting=True, key="compared"),
+    _get("/corpora", "corpora", Corpora.all, lasting=True, paged=True),
+    # ---- the files a person edits ----
+    _post("/init", "init", Memory.init),
+    _get("/log", "log", _log, paged=True),
+    _post("/log", "write", Memory.write),
+    _get("/projects", "projects", WorkspacePart.projects, paged=True),
+    _post("/projects", "project_new", WorkspacePart.new_project),
+    _get("/projects/{slug}", "project", WorkspacePart.project, key="files"),
+    _get("/runbooks", "runbooks", WorkspacePart.runbooks, paged=True),
+    _get("/runbooks/{name}", "runbook", WorkspacePart.runbook),
+    _get("/policies", "policies", WorkspacePart.policies, paged=True),
+    _post("/policies", "policy_add", WorkspacePart.add_policy),
+    _get("/policies/check", "policy_check", WorkspacePart.check_policies, paged=True),
+    _get("/checkpoints", "checkpoints", WorkspacePart.checkpoints, paged=True),
+    _post("/checkpoints", "checkpoint", WorkspacePart.checkpoint, lasting=True),
+    _get(
+        "/checkpoints/{name}/diff",
+        "checkpoint_diff",
+        WorkspacePart.compare_checkpoint,
+        lasting=True,
+        paged=True,
+    ),
+    _post(
+        "/checkpoints/{name}/restore", "checkpoint_restore", WorkspacePart.restore_checkpoint, lasting=True
+    ),
+    _post("/active-context", "refresh_active_context", WorkspacePart.refresh_active_context, lasting=True),
+    # ---- entries ----
+    _get("/entries", "entries", EntriesPart.all, paged=True),
+    _post("/entries", "store", Memory.store, omitted=("reason",)),
+    _get(
+        "/entries/{id}",
+        "entry",
+        EntriesPart.history,
+        shape=lambda found, given: {"entry": found[0], "replaced": found[1:]},
+    ),
+    _delete("/entries/{id}", "delete", Memory.delete),
+    _post("/entries/{id}/reinforce", "reinforce", EntriesPart.reinforce),
+    _post("/entries/{id}/approve", "approve", EntriesPart.approve),
+    _post("/entries/{id}/reject", "reject", EntriesPart.reject),
+    _post("/entries/{id}/archive", "archive_entry", EntriesPart.archive),
+    _get("/entries/{id}/trace", "audit_trace", EntriesPart.trace),
+    _post(
+        "/entries/render",
+        "render",
+        EntriesPart.render,
+        lasting=True,
+        shape=lambda found, given: {"written": found[0], "left": found[1]},
+    ),
+    _post("/entries/migrate", "entries_migrate", UpkeepPart.migrate_files, lasting=True),
+    _post("/entries/import", "import_export", UpkeepPart.import_export, lasting=True),
+    # ---- graph ----
+    _get("/graph/search", "graph_search", _graph_search),
+    _post("/graph/facts", "fact_upsert", KnowledgeGraph.upsert),
+    _post("/graph/facts/remove", "remove_facts", KnowledgeGraph.remove, key="removed"),
+    _post("/graph/facts/reject", "reject_fact", KnowledgeGraph.reject, key="removed"),
+    _get("/graph/facts", "top_facts", KnowledgeGraph.top, paged=True),
+    _get("/graph/history", "history", KnowledgeGraph.history, paged=True),
+    _get("/graph/view", "drawn", KnowledgeGraph.drawn),
+    _post("/graph/relations", "relate", KnowledgeGraph.relate),
+    _post("/graph/relations/remove", "unrelate", KnowledgeGraph.unrelate, key="removed"),
+    _post("/graph/aliases", "alias", KnowledgeGraph.alias, key="created"),
+    # ---- lessons ----
+    _get("/lessons", "lessons", Learning.lessons, paged=True),
+    _post("/lessons", "add_lesson", Learning.add),
+    _get("/lessons/outcomes", "outcomes", Learning.outcomes, paged=True, most=1000),
+    _get("/lessons/{id}", "lesson_detail", Learning.detail),
+    _post("/lessons/{id}/retire", "retire_lesson", Learning.retire),
+    _post("/lessons/{id}/feedback", "lesson_feedback", Learning.feedback),
+    # ---- around a model call ----
+    _post("/turns/before", "before_turn", Memory.before_turn, shape=_with_text),
+    _post("/turns/after", "after_turn", Memory.after_turn),
+    _post(
+        "/turns/tools",
+        "report_tools",
+        Memory.report_tools,
+        shape=lambda found, given: {"noted": len(given["calls"])},
+    ),
+    _post("/sessions/start", "session_start", Memory.session_start, shape=_with_text),
+    _post("/sessions/end", "session_end", Memory.session_end, key="failed"),
+    _post(
+        "/sessions/compaction", "before_compaction", Memory.before_compaction, lasting=True, key="archived"
+    ),
+    _post("/sessions/flush", "flush_needed", ConversationsPart.flush_needed),
+    _get("/sessions", "sessions", ConversationsPart.sessions, paged=True),
+    _get("/sessions/search", "session_search", ConversationsPart.search, paged=True, most=50),
+    _get("/sessions/{id}", "session", ConversationsPart.session, paged=True),
+    _post("/sessions/embed", "embed_exchanges", ConversationsPart.embed, lasting=True, key="embedded"),
+    _post("/spool", "note", ConversationsPart.note, shape=lambda found, given: {"noted": given["kind"]}),
+    _post("/spool/drain", "drain", ConversationsPart.drain, lasting=True, key="exchanges"),
+    _get("/conversations", "archives", ConversationsPart.archives, paged=True),
+    _post("/conversations", "archive", ConversationsPart.archive, lasting=True, key="archived"),
+    _get("/transcripts", "transcripts", ConversationsPart.transcripts, paged=True),
+    # ---- the host ----
+    _get("/groups", "groups", _groups, paged=True),
+    _post(
+        "/groups",
+        "register_group",
+        Host.register_group,
+        renamed={"jid": "chat", "trigger_pattern": "trigger"},
+    ),
+    _get("/tasks", "tasks", Tasks.all, paged=True),
+    _post("/tasks", "add_task", Tasks.add, renamed={"chat_jid": "chat"}, omitted=("identity",)),
+    _delete("/tasks/{id}", "remove_task", Tasks.remove),
+    _post("/tasks/{id}/pause", "pause_task", Tasks.pause),
+    _post("/tasks/{id}/resume", "resume_task", Tasks.resume),
+    _get("/tasks/{id}/runs", "task_runs", Tasks.logs, paged=True, most=1000),
+    # ---- upkeep and administration ----
+    _get("/status", "status", Memory.status),
+    _get("/doctor", "doctor", Memory.doctor, lasting=True, paged=True, omitted=("fix",)),
+    _get("/databases", "db_check", AdminPart.check_databases, lasting=True, paged=True),
+    _get("/audit", "audit", Memory.audit, lasting=True, renamed={"scope": "part"}, omitted=("fix",)),
+    _post(
+        "/audit/fix",
+        "audit_fix",
+        Memory.audit,
+        lasting=True,
+        renamed={"scope": "part"},
+        fixed={"fix": True},
+        omitted=("recommend",),
+    ),
+    _get("/audit/log", "audit_verify", EntriesPart.verify, lasting=True),
+    _get("/review", "review", UpkeepPart.review, lasting=True, paged=True),
+    _post("/review/{id}", "review_decide", UpkeepPart.decide, lasting=True),
+    _get("/upkeep", "upkeep_status", UpkeepPart.status, paged=True),
+    _post("/upkeep", "upkeep", UpkeepPart.run, lasting=True, key="jobs"),
+    _get("/heartbeat", "heartbeat", UpkeepPart.heartbeat, lasting=True, paged=True),
+    _get("/models", "models", AdminPart.models, lasting=True, paged=True),
+    _post(
+        "/models", "models_install", AdminPart.install_models, lasting=True, key="models", omitted=("force",)
+    ),
+    _get("/config", "config_rows", AdminPart.config_rows, paged=True),
+    _get(
+        "/config/{key}",
+        "config_get",
+        AdminPart.config_get,
+        shape=lambda found, given: {"key": given["key"], "value": found[0], "from": found[1]},
+    ),
+    _put(
+        "/config/{key}",
+        "config_set",
+        AdminPart.config_set,
+        shape=lambda found, given: {"key": given["key"], "value": found},
+    ),
+    _post("/forget", "forget", _forget, lasting=True),
+    _post("/forget/allow", "forget_allow", AdminPart.allow_forgotten, lasting=True, key="lifted"),
+    _post("/forget/check", "forgets", AdminPart.is_forgotten, key="forgotten"),
+)

@@ -20,12 +20,12 @@ Edit = Callable[[str], str]
 
 
 class FileEdit(msgspec.Struct, frozen=True):
-    """What happens to one file: how our part gets in and how it gets out."""
+    """The edits of one file: how our part is added and removed."""
 
     path: Path
     add: Edit
-    take_out: Edit
-    empty: str  # what a missing file stands for
+    remove: Edit
+    empty: str  # what a missing file is edited as
 
 
 class Commands(msgspec.Struct, frozen=True):
@@ -50,8 +50,6 @@ CLAUDE_EVENTS = {
     "Stop": ("stop", 5),
     "SessionEnd": ("session-end", 3),
 }
-CODEX_EVENTS = {name: (event, min(seconds, 3) if name == "SessionEnd" else seconds)
-                for name, (event, seconds) in CLAUDE_EVENTS.items()}  # fmt: skip
 GEMINI_EVENTS = {
     "SessionStart": ("session-start", 10),
     "BeforeAgent": ("BeforeAgent", 5),
@@ -86,7 +84,7 @@ def _codex(commands: Commands, base: Path, in_project: bool) -> list[FileEdit]:
     folder = base / ".codex"
     return [
         _codex_server(folder / "config.toml", commands),
-        _hooks(folder / "hooks.json", commands, CODEX_EVENTS),
+        _hooks(folder / "hooks.json", commands, CLAUDE_EVENTS),
     ]
 
 
@@ -94,7 +92,7 @@ def _cursor(commands: Commands, base: Path, in_project: bool) -> list[FileEdit]:
     folder = base / ".cursor"
     return [
         _server(folder / "mcp.json", commands, ("mcpServers", SERVER)),
-        _flat_hooks(folder / "hooks.json", commands, CURSOR_EVENTS),
+        _hooks(folder / "hooks.json", commands, CURSOR_EVENTS, flat=True),
     ]
 
 
@@ -106,7 +104,7 @@ def _gemini(commands: Commands, base: Path, in_project: bool) -> list[FileEdit]:
         FileEdit(
             path,
             lambda text: hooks.add(servers.add(text)),
-            lambda text: servers.take_out(hooks.take_out(text)),
+            lambda text: servers.remove(hooks.remove(text)),
             servers.empty,
         )
     ]
@@ -136,42 +134,29 @@ def _server(path: Path, commands: Commands, where: tuple[str, ...]) -> FileEdit:
 
 
 def _hooks(
-    path: Path, commands: Commands, events: Mapping[str, tuple[str, int]], milliseconds: bool = False
+    path: Path,
+    commands: Commands,
+    events: Mapping[str, tuple[str, int]],
+    milliseconds: bool = False,
+    flat: bool = False,
 ) -> FileEdit:
-    """Hooks as Claude Code nests them: event, matcher groups, handlers."""
+    """Hooks as Claude Code nests them (event, matcher groups, handlers), or `flat` as Cursor lists handlers."""
 
     def add(text: str) -> str:
-        text = take_out(text)
+        text = remove(text)
         for name, (event, seconds) in events.items():
             timeout = seconds * 1000 if milliseconds else seconds
-            handler = {"type": "command", "command": commands.hook(event), "timeout": timeout}
-            text = json_edit.append(text, ("hooks", name), {"hooks": [handler]})
+            handler = {"command": commands.hook(event), "timeout": timeout}
+            nested = {"hooks": [{"type": "command", **handler}]}
+            text = json_edit.append(text, ("hooks", name), handler if flat else nested)
         return text
 
-    def take_out(text: str) -> str:
+    def remove(text: str) -> str:
         for name in events:
             text = json_edit.remove_items(text, ("hooks", name), _is_ours)
         return text
 
-    return FileEdit(path, add, take_out, "{}\n")
-
-
-def _flat_hooks(path: Path, commands: Commands, events: Mapping[str, tuple[str, int]]) -> FileEdit:
-    """Hooks as Cursor lists them: event, handlers; the file has a version."""
-
-    def add(text: str) -> str:
-        text = take_out(text)
-        for name, (event, seconds) in events.items():
-            handler = {"command": commands.hook(event), "timeout": seconds}
-            text = json_edit.append(text, ("hooks", name), handler)
-        return text
-
-    def take_out(text: str) -> str:
-        for name in events:
-            text = json_edit.remove_items(text, ("hooks", name), _is_ours)
-        return text
-
-    return FileEdit(path, add, take_out, '{\n  "version": 1\n}\n')
+    return FileEdit(path, add, remove, '{\n  "version": 1\n}\n' if flat else "{}\n")
 
 
 def _is_ours(item: Any) -> bool:

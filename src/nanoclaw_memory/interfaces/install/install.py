@@ -1,4 +1,4 @@
-"""Install into a client and out of it again: shown first, kept in the home, undone byte for byte."""
+"""Install into a client and uninstall: shown first, recorded in the home, undone byte for byte."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FileChange(msgspec.Struct, frozen=True):
 
 
 def program() -> tuple[str, ...]:
-    """How a client starts this very installation from anywhere: through a server in no time, else as usual."""
+    """The command by which a client starts this installation from anywhere: the shim."""
     from nanoclaw_memory.interfaces import shim
 
     return (sys.executable, "-I", "-S", str(Path(shim.__file__).resolve()))
@@ -53,7 +53,7 @@ def plan(client: str, commands: Commands, project: Path | None = None) -> list[F
 
 
 def install(changes: list[FileChange], record: Path) -> None:
-    """Write the changes; what was there before is kept in the home until uninstall."""
+    """Write the changes; the bytes before them are recorded in the home until uninstall."""
     known = _recorded(record)
     for change in changes:
         kept = known.get(str(change.path))
@@ -90,7 +90,7 @@ def plan_removal(
 
 
 def uninstall(changes: list[FileChange], record: Path) -> None:
-    """Write the removal and forget the record: no trace stays."""
+    """Write the removal and delete the record."""
     for change in changes:
         if change.after is None:
             change.path.unlink(missing_ok=True)
@@ -108,7 +108,7 @@ def _edits(client: str, commands: Commands, project: Path | None) -> list[FileEd
 def _edited(edit: FileEdit, raw: bytes | None, adding: bool) -> bytes:
     try:
         text = raw.decode("utf-8") if raw and raw.strip() else edit.empty
-        return (edit.add if adding else edit.take_out)(text).encode("utf-8")
+        return (edit.add if adding else edit.remove)(text).encode("utf-8")
     except (ValueError, IndexError):
         raise FileProblem(
             f"{edit.path} is not plain JSON that can be edited safely; nothing was changed",

@@ -25,7 +25,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
     """Set the member at `path`, making the objects on the way; an equal value changes nothing."""
     at = _begin(text)
     for depth, key in enumerate(path):
-        members = _members(text, at)
+        members = _parts(text, at, "{")
         found = next((member for member in members if member.key == key), None)
         if found is None:
             made = value
@@ -44,7 +44,7 @@ def append(text: str, path: Sequence[str], item: Any) -> str:
     at = _find(text, path)
     if at is None:
         return put(text, path, [item])
-    items = _items(text, at)
+    items = _parts(text, at, "[")
     if any(json.loads(text[part.value : part.end]) == item for part in items):
         return text
     return _insert(text, at, items, "", item)
@@ -55,7 +55,7 @@ def remove(text: str, path: Sequence[str]) -> str:
     at = _find(text, path[:-1])
     if at is None or text[at] != "{":
         return text
-    parts = _members(text, at)
+    parts = _parts(text, at, "{")
     index = next((place for place, part in enumerate(parts) if part.key == path[-1]), None)
     if index is None:
         return text
@@ -68,11 +68,11 @@ def remove_items(text: str, path: Sequence[str], unwanted: Callable[[Any], bool]
     at = _find(text, path)
     if at is None or text[at] != "[":
         return text
-    items = _items(text, at)
+    items = _parts(text, at, "[")
     for index in reversed(range(len(items))):
         if unwanted(json.loads(text[items[index].value : items[index].end])):
             text = _cut(text, at, items, index)
-            items = _items(text, at)
+            items = _parts(text, at, "[")
     return text if items else remove(text, path)
 
 
@@ -89,34 +89,25 @@ def _find(text: str, path: Sequence[str]) -> int | None:
     for key in path:
         if text[at] != "{":
             return None
-        found = next((member for member in _members(text, at) if member.key == key), None)
+        found = next((member for member in _parts(text, at, "{") if member.key == key), None)
         if found is None:
             return None
         at = found.value
     return at
 
 
-def _members(text: str, at: int) -> list[Part]:
-    if text[at] != "{":
-        raise ValueError("a member was asked of something that is no object")
+def _parts(text: str, at: int, opening: str) -> list[Part]:
+    """The members of the object, or the items of the array, at a position; `opening` is its first character."""
+    if text[at] != opening:
+        raise ValueError("another kind of value was expected")
     found, position = [], _skip(text, at + 1)
-    while text[position] != "}":
-        key, after = scanstring(text, position + 1, True)
-        value = _skip(text, _skip(text, after) + 1)
-        end = json.JSONDecoder().raw_decode(text, value)[1]
-        found.append(Part(key, position, value, end))
-        position = _skip(text, end)
-        position = _skip(text, position + 1) if text[position] == "," else position
-    return found
-
-
-def _items(text: str, at: int) -> list[Part]:
-    if text[at] != "[":
-        raise ValueError("an item was asked of something that is no array")
-    found, position = [], _skip(text, at + 1)
-    while text[position] != "]":
+    while text[position] not in "}]":
+        start, key = position, ""
+        if opening == "{":
+            key, after = scanstring(text, start + 1, True)
+            position = _skip(text, _skip(text, after) + 1)
         end = json.JSONDecoder().raw_decode(text, position)[1]
-        found.append(Part("", position, position, end))
+        found.append(Part(key, start, position, end))
         position = _skip(text, end)
         position = _skip(text, position + 1) if text[position] == "," else position
     return found

@@ -22,27 +22,12 @@ class MemoryTool(BetaAbstractMemoryTool):
         self._notes = memory.workspace.notes
 
     def execute(self, command: Any) -> str:
-        """Carry out one command; what cannot be done is told to the model."""
+        """Carry out one command; the model gets the reason of what cannot be done."""
         given = command if isinstance(command, dict) else command.model_dump()
         try:
             return self._notes.run(given)
         except NanoClawError as error:
             raise ToolError(error.message) from error
 
-    def view(self, command: Any) -> str:
-        return self.execute(command)
-
-    def create(self, command: Any) -> str:
-        return self.execute(command)
-
-    def str_replace(self, command: Any) -> str:
-        return self.execute(command)
-
-    def insert(self, command: Any) -> str:
-        return self.execute(command)
-
-    def delete(self, command: Any) -> str:
-        return self.execute(command)
-
-    def rename(self, command: Any) -> str:
-        return self.execute(command)
+    # The SDK calls a method for each command; what it asks for is in the command itself.
+    view = create = str_replace = insert = delete = rename = execute

@@ -25,22 +25,24 @@ def hook_callbacks(memory: Memory) -> dict[str, Hook]:
         return text
 
     async def prompted(given: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
-        text = await _aside(lambda: blocks(str(given.get("prompt", "")), str(given.get("session_id", ""))))
+        text = await _in_thread(
+            lambda: blocks(str(given.get("prompt", "")), str(given.get("session_id", "")))
+        )
         if not text:
             return {}
         return {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": text}}
 
     async def compacting(given: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
-        await _aside(lambda: memory.before_compaction(str(given.get("transcript_path", ""))))
+        await _in_thread(lambda: memory.before_compaction(str(given.get("transcript_path", ""))))
         return {}
 
     async def stopped(given: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
         answer = str(given.get("last_assistant_message") or "")
         if answer:
-            await _aside(lambda: memory.conversations.note("answer", answer))
+            await _in_thread(lambda: memory.conversations.note("answer", answer))
         else:
             transcript = str(given.get("transcript_path") or "")
-            await _aside(lambda: memory.conversations.note_answer_from(transcript))
+            await _in_thread(lambda: memory.conversations.note_answer_from(transcript))
         return {}
 
     return {"UserPromptSubmit": prompted, "PreCompact": compacting, "Stop": stopped}
@@ -56,8 +58,8 @@ def hooks(memory: Memory) -> dict[str, Any]:
     }
 
 
-async def _aside(work: Callable[[], object]) -> str:
-    """Run in a thread; memory that fails must not stop the agent."""
+async def _in_thread(work: Callable[[], object]) -> str:
+    """Run in a thread; a failure of memory must not stop the agent."""
     import asyncio
 
     try:

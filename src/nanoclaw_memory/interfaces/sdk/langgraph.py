@@ -39,7 +39,7 @@ class MemoryStore(BaseStore):
     def _one(self, op: Any) -> Any:
         if isinstance(op, GetOp):
             found = self._items.get(op.namespace, op.key)
-            return _item(found) if found else None
+            return Item(**_fields(found)) if found else None
         if isinstance(op, PutOp):
             return self._items.put(op.namespace, op.key, op.value)
         if isinstance(op, SearchOp):
@@ -51,7 +51,8 @@ class MemoryStore(BaseStore):
     def _search(self, op: SearchOp) -> list[SearchItem]:
         found = self._items.search(op.namespace_prefix, op.query or "")
         kept = [(item, score) for item, score in found if _passes(item.value, op.filter or {})]
-        return [_search_item(item, score) for item, score in kept[op.offset : op.offset + op.limit]]
+        page = kept[op.offset : op.offset + op.limit]
+        return [SearchItem(**_fields(item), score=score) for item, score in page]
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         found = self._items.namespaces()
@@ -62,25 +63,14 @@ class MemoryStore(BaseStore):
         return found[op.offset : op.offset + op.limit]
 
 
-def _item(found: StoredItem) -> Item:
-    return Item(
-        value=dict(found.value),
-        key=found.key,
-        namespace=found.namespace,
-        created_at=moment_of(found.created_at),
-        updated_at=moment_of(found.updated_at),
-    )
-
-
-def _search_item(found: StoredItem, score: float | None) -> SearchItem:
-    return SearchItem(
-        namespace=found.namespace,
-        key=found.key,
-        value=dict(found.value),
-        created_at=moment_of(found.created_at),
-        updated_at=moment_of(found.updated_at),
-        score=score,
-    )
+def _fields(found: StoredItem) -> dict[str, Any]:
+    return {
+        "namespace": found.namespace,
+        "key": found.key,
+        "value": dict(found.value),
+        "created_at": moment_of(found.created_at),
+        "updated_at": moment_of(found.updated_at),
+    }
 
 
 def _passes(value: Any, wanted: dict[str, Any]) -> bool:

@@ -1,12 +1,61 @@
-"""The command that starts the server."""
+"""Commands that clients and their hooks start: hook, mcp, serve."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
+from nanoclaw_memory.errors import Refused
 from nanoclaw_memory.interfaces.cli.common import Caller, command, pass_caller
+
+
+@command("hook")
+@click.argument("event")
+@pass_caller
+def hook(caller: Caller, event: str) -> None:
+    """Answer an agent's hook EVENT: its JSON on standard input, ours on standard output.
+
+    Events: session-start, user-prompt-submit, pre-compact, stop, session-end, and what Gemini CLI and Cursor
+    call them. Exit 0 always; on any error nothing is printed and the agent goes on.
+
+    \b
+    echo '{"session_id": "s1", "prompt": "When is Ida born?"}' | ncm hook user-prompt-submit
+    """
+    from nanoclaw_memory.interfaces.hooks import run
+
+    run(caller.request("hook", event), caller.overrides)
+
+
+@command("mcp")
+@click.option("--tools", type=click.Choice(["core", "all"]), default="core", help="Seven tools, or all.")
+@pass_caller
+def mcp(caller: Caller, tools: str) -> None:
+    """Serve memory to an MCP client over standard input and output.
+
+    \b
+    ncm mcp
+    claude mcp add memory -- ncm mcp --tools all
+    """
+    if sys.stdin is None:
+        raise Refused("standard input is closed: an MCP client speaks through it", "for agents: ncm install")
+    from nanoclaw_memory.interfaces import shim
+
+    request = caller.request("mcp", tools)
+    connection = None if caller.overrides else shim.connect(request)
+    if connection is not None:
+        own = shim.command([*caller.options(), "mcp", "--tools", tools])
+        shim.Conversation(connection, request, own).run()
+        return
+    import uuid
+
+    from nanoclaw_memory.interfaces.mcp.server import serve_stdio
+
+    caller.origin = "agent"
+    caller.session = caller.session or f"mcp-{uuid.uuid4()}"
+    with caller.memory(new=True) as memory:
+        serve_stdio(memory, tools)
 
 
 @command("serve")

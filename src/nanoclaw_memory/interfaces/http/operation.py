@@ -1,0 +1,159 @@
+"""One operation of the JSON API: its arguments and result are derived from the method that it calls."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from operator import attrgetter
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from nanoclaw_memory.errors import InvalidValue
+from nanoclaw_memory.memory.parts import PARTS, Memory
+
+Limit = Annotated[int, Meta(ge=1, le=500, description="How many of the list")]
+Offset = Annotated[int, Meta(ge=0, description="How many of the list to leave out")]
+PAGE = 50
+
+Call = Callable[..., Any]
+_WHERE = {part.__name__: where for part, where in PARTS.items()}
+
+
+class Operation(msgspec.Struct, frozen=True, dict=True):
+    """One method of one path, and the method of Memory or of a part that it calls.
+
+    Arguments are the method's own, without callbacks: `{id}` in the path is its first one, `renamed` have another
+    name here, `fixed` are passed always, `omitted` never. The result is merged into the JSON answer, or stands
+    under `key`, or is what `shape` makes of it and the arguments. A list that is `paged` has at most `most` items.
+    """
+
+    method: str
+    path: str
+    name: str
+    call: Call
+    lasting: bool = False
+    paged: bool = False
+    most: int = 10_000
+    key: str = ""
+    shape: Callable[[Any, Mapping[str, Any]], Any] | None = None
+    renamed: Mapping[str, str] = {}
+    fixed: Mapping[str, Any] = {}
+    omitted: Sequence[str] = ()
+
+    @property
+    def in_path(self) -> tuple[str, ...]:
+        return tuple(re.findall(r"{(\w+)}", self.path))
+
+    @cached_property
+    def hints(self) -> dict[str, Any]:
+        return get_type_hints(self.call, include_extras=True)
+
+    @cached_property
+    def names(self) -> dict[str, inspect.Parameter]:
+        """The method's parameters that come over the wire, by their names there."""
+        parameters = list(inspect.signature(self.call).parameters.values())[1:]
+        renamed = dict(self.renamed)
+        if "id" in self.in_path:
+            renamed[parameters[0].name] = "id"
+        hidden = {*self.omitted, *self.fixed, *(("limit",) if self.paged else ())}
+        return {
+            renamed.get(one.name, one.name): one
+            for one in parameters
+            if one.name not in hidden and not _is_callback(self.hints[one.name])
+        }
+
+    @cached_property
+    def arguments(self) -> type[msgspec.Struct]:
+        """A Struct of the arguments that come over the wire."""
+        fields: list[Any] = []
+        for name, one in self.names.items():
+            default = () if one.default is inspect.Parameter.empty else (one.default,)
+            fields.append((name, self.hints[one.name], *default))
+        if self.paged:
+            fields += [("limit", Limit, PAGE), ("offset", Offset, 0)]
+        return msgspec.defstruct(self.name, fields, kw_only=True, forbid_unknown_fields=True)
+
+    @cached_property
+    def lists(self) -> frozenset[str]:
+        """The arguments that may occur several times in a query."""
+        return frozenset(name for name, one in self.names.items() if _has_list(self.hints[one.name]))
+
+    def check(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments with their types, or an error that names the wrong one; null means not given."""
+        present = {name: value for name, value in given.items() if value is not None}
+        try:
+            checked = msgspec.convert(present, self.arguments, strict=False, dec_hook=_decode)
+        except msgspec.ValidationError as error:
+            known = "; ".join(sorted(self.arguments.__struct_fields__)) or "no arguments"
+            raise InvalidValue(_problem(str(error)), f"takes: {known}") from None
+        return {name: _aware(getattr(checked, name)) for name in present}
+
+    def run(self, memory: Memory, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The JSON result of the call with checked arguments."""
+        given = {self.names[name].name: value for name, value in arguments.items() if name in self.names}
+        where = _WHERE.get(self.call.__qualname__.partition(".")[0], "")
+        if self.paged and "limit" in self.hints:
+            given["limit"] = self.most
+        found = self.call(attrgetter(where)(memory) if where else memory, **given, **self.fixed)
+        if self.paged:
+            return _page(found, arguments.get("limit", PAGE), arguments.get("offset", 0))
+        if self.shape:
+            found = self.shape(found, arguments)
+        result: dict[str, Any] = plain({self.key: found} if self.key else found)
+        return result
+
+
+def plain(result: Any) -> Any:
+    """Structs, and what contains them, as JSON values."""
+    return msgspec.to_builtins(result, enc_hook=str, str_keys=True)
+
+
+def _page(found: Sequence[Any], limit: int, offset: int) -> dict[str, Any]:
+    more = offset + limit if offset + limit < len(found) else None
+    return {"items": plain(list(found[offset : offset + limit])), "total": len(found), "next_offset": more}
+
+
+def _is_callback(hint: Any) -> bool:
+    return get_origin(hint) is Callable or any(_is_callback(part) for part in get_args(hint))
+
+
+def _has_list(hint: Any) -> bool:
+    return get_origin(hint) in (list, Sequence) or any(_has_list(part) for part in get_args(hint))
+
+
+def _decode(kind: type, value: Any) -> Any:
+    if kind is Path and isinstance(value, str):
+        return Path(value)
+    raise NotImplementedError
+
+
+def _aware(value: Any) -> Any:
+    """A moment without a zone is UTC, as everywhere in memory."""
+    return value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value
+
+
+_PLAINER = (
+    (
+        r"Expected `str` matching regex '\^\(\|?(.*)\)\$'",
+        lambda found: f"is not one of {found[1].replace('|', ', ')}",
+    ),
+    ("Invalid RFC3339 encoded datetime", "is no moment, such as 2026-02-23T12:00:00Z"),
+    ("Invalid RFC3339 encoded date", "is no date, such as 2026-02-23"),
+)
+
+
+def _problem(message: str) -> str:
+    """A validator's message in plainer words, with the argument first."""
+    for pattern, words in _PLAINER:
+        message = re.sub(pattern, words, message)
+    if found := re.fullmatch(r"(.*) - at `\$\.?(.*)`", message, re.DOTALL):
+        return f"{found[2] or 'arguments'}: {found[1]}"
+    if found := re.search(r"(missing|unknown).* field `(.+)`", message):
+        return f"{found[2]}: {'is missing' if found[1] == 'missing' else 'is no argument'}"
+    return message
