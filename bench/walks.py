@@ -125,7 +125,7 @@ def _open(home: Path, session: str) -> Any:
 
 
 def _host(memory: Any) -> Any:
-    return memory.host() if callable(memory.host) else memory.host
+    return memory.host() if callable(memory.host) else memory.host.state
 
 
 def _fact(memory: Any, entity: str, key: str, value: str) -> None:
