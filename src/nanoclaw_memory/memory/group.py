@@ -16,7 +16,7 @@ from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import NoMemory, NotFound, PathRefused, Refused, StoreError
 from nanoclaw_memory.memory.resources import DATABASES, NEVER_RESTORED, Resources
 from nanoclaw_memory.types import MAIN_GROUP, Indexed, Scope
-from nanoclaw_memory.workspace.paths import PENDING_RESTORE, Home, locate
+from nanoclaw_memory.workspace.paths import PENDING_RESTORE, locate
 
 if TYPE_CHECKING:
     from nanoclaw_memory.conversations.service import Conversations
@@ -47,6 +47,9 @@ class Group:
     def __init__(self, resources: Resources, scope: Scope, retrieval: SearchFront | None = None) -> None:
         self.resources = resources
         self.scope = scope
+        self.home = resources.home
+        self.workspace = self.home.workspace(scope.group)
+        self.data = self.home.data(scope.group)
         self._retrieval = retrieval
         self._closing = ExitStack()
 
@@ -74,10 +77,6 @@ class Group:
     # ---- resources ----
 
     @property
-    def home(self) -> Home:
-        return self.resources.home
-
-    @property
     def configuration(self) -> Configuration:
         return self.resources.configuration
 
@@ -92,14 +91,6 @@ class Group:
     @property
     def telemetry(self) -> Telemetry:
         return self.resources.telemetry
-
-    @property
-    def workspace(self) -> Path:
-        return self.home.workspace(self.scope.group)
-
-    @property
-    def data(self) -> Path:
-        return self.home.data(self.scope.group)
 
     @property
     def today(self) -> date:

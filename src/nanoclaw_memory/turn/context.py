@@ -27,27 +27,12 @@ class PluginContext:
 
     def __init__(self, group: Group) -> None:
         self._group = group
+        self.home: Home = group.home
+        self.scope: Scope = group.scope
+        self.clock: Clock = group.clock
+        self.settings: Settings = group.settings
+        self.intake: Intake = group.intake
         self._embedded: dict[str, Embedded] = {}
-
-    @property
-    def home(self) -> Home:
-        return self._group.home
-
-    @property
-    def scope(self) -> Scope:
-        return self._group.scope
-
-    @property
-    def clock(self) -> Clock:
-        return self._group.clock
-
-    @property
-    def settings(self) -> Settings:
-        return self._group.settings
-
-    @property
-    def intake(self) -> Intake:
-        return self._group.intake
 
     @property
     def exchanges(self) -> Exchanges:
