@@ -57,14 +57,14 @@ class WorkspacePart:
 
     def runbooks(self) -> list[Runbook]:
         """The how-tos in memory/tools-*.md."""
-        from nanoclaw_memory.workspace.runbooks import runbooks
+        from nanoclaw_memory.workspace.projects import runbooks
 
         self._group.require_group()
         return runbooks(self._group.home, self._group.scope, self._shared_files)
 
     def runbook(self, name: str) -> Lines:
         """One runbook's text."""
-        from nanoclaw_memory.workspace.runbooks import runbook
+        from nanoclaw_memory.workspace.projects import runbook
 
         return self._read(runbook(self._group.home, self._group.scope, self._shared_files, name).path)
 

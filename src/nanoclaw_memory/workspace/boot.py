@@ -50,8 +50,8 @@ def boot(
             continue
         limit = min(settings.memory.max_bootstrap_chars_per_file, left)
         if relative == "MEMORY.md" and mode in ("brief", "both"):
-            told = brief() if brief is not None else ""
-            added = [_brief_piece(told, mode)] if told.strip() else []
+            text = brief() if brief is not None else ""
+            added = [_brief_piece(text, mode)] if text.strip() else []
             if mode == "both" or not added:  # however little the entries say, what a person wrote is not lost
                 target = min(limit, SIZE_TARGETS["MEMORY.md"])
                 added.append(_load(home, scope, settings, relative, target, MEMORY_MAX_LINES))

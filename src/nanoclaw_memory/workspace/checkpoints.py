@@ -1,4 +1,4 @@
-"""Checkpoints: save a group's workspace and databases before risk, list them, and say what changed since."""
+"""Checkpoints: save a group's workspace and databases, list them, and compare one with the present."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Saved(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What a checkpoint holds; links are kept as links and never followed."""
+    """The contents of a checkpoint; links are kept as links and never followed."""
 
     name: str
     created_at: str
@@ -80,7 +80,7 @@ class Tree(msgspec.Struct, frozen=True):
 
 
 class Checkpoints(msgspec.Struct, frozen=True):
-    """The checkpoints of one group. `step` is told the name of every step, so that tests can stop at any."""
+    """The checkpoints of one group. `step` is called with the name of every step, so that tests can stop at any."""
 
     workspace: Path
     databases: Databases
@@ -95,7 +95,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
     def create(self, name: str, reason: str = "") -> Checkpoint:
         """Save the present state; writers of all processes wait meanwhile."""
         self._check_free(name)
-        with problems_told("no checkpoint was made"), self.alone(), self.still():
+        with file_problems("no checkpoint was made"), self.alone(), self.still():
             return self.save(name, reason)
 
     def all(self) -> list[Checkpoint]:
@@ -108,21 +108,21 @@ class Checkpoints(msgspec.Struct, frozen=True):
         return sorted(found, key=lambda checkpoint: (checkpoint.created_at, checkpoint.name))
 
     def show(self, name: str) -> tuple[Checkpoint, Manifest]:
-        """One checkpoint with the list of what it holds."""
+        """One checkpoint with its manifest."""
         manifest = self.manifest(name)
         return self._summary(manifest), manifest
 
     def diff(self, name: str) -> list[CheckpointChange]:
         """What changed in the workspace and databases since a checkpoint."""
         manifest = self.manifest(name)
-        with problems_told("nothing was compared"):
+        with file_problems("nothing was compared"):
             return [*self._changed_files(manifest), *self._changed_databases(manifest)]
 
-    # ---- what restore needs too ----
+    # ---- used by restore too ----
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """One checkpoint command at a time; sweeps up what a killed one left."""
+        """One checkpoint command at a time; removes what a killed one left."""
         with locked(self.folder):
             self.folder.chmod(0o700)
             for leftover in self.folder.glob(f"{_UNFINISHED}*"):
@@ -131,7 +131,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
 
     @contextlib.contextmanager
     def still(self) -> Iterator[None]:
-        """No line and no row is written by anyone meanwhile."""
+        """Block all writers of files and databases."""
         with ExitStack() as stack:
             for folder in tree(self.workspace).folders:
                 stack.enter_context(locked(self.workspace / folder))
@@ -157,7 +157,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
         return self._summary(manifest)
 
     def manifest(self, name: str) -> Manifest:
-        """A checkpoint's manifest; an error says which checkpoints there are."""
+        """A checkpoint's manifest; NotFound lists the checkpoints there are."""
         if not _NAME.match(name) or not (self.folder / name / MANIFEST).is_file():
             names = ", ".join(path.name for path in sorted(self.folder.glob("[!.]*")))
             raise NotFound(
@@ -167,7 +167,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
         return _decoded(self.folder / name / MANIFEST)
 
     def verify(self, name: str) -> Manifest:
-        """The manifest, once every file in the checkpoint has proved to be what it says."""
+        """The manifest, after the hash of every file in the checkpoint was checked."""
         manifest = self.manifest(name)
         root = self.folder / name
         wanted = [(root / "workspace" / saved.path, saved) for saved in manifest.files]
@@ -209,19 +209,27 @@ class Checkpoints(msgspec.Struct, frozen=True):
             databases.append(Saved(database, sha256_of(target), target.stat().st_size, damaged=not sound))
         links = {path: str((self.workspace / path).readlink()) for path in present.links}
         moment = stamp(self.clock.now())
-        return Manifest(name, moment, reason, tuple(files), links, present.folders, tuple(databases))
+        return Manifest(
+            name=name,
+            created_at=moment,
+            reason=reason,
+            files=tuple(files),
+            links=links,
+            folders=present.folders,
+            databases=tuple(databases),
+        )
 
     def _summary(self, manifest: Manifest) -> Checkpoint:
         parts = (*manifest.files, *manifest.databases)
         return Checkpoint(
-            manifest.name,
-            manifest.created_at,
-            manifest.reason,
-            len(manifest.files),
-            tuple(saved.path for saved in manifest.databases),
-            sum(saved.bytes for saved in parts),
-            str(self.folder / manifest.name),
-            tuple(saved.path for saved in manifest.databases if saved.damaged),
+            name=manifest.name,
+            created_at=manifest.created_at,
+            reason=manifest.reason,
+            files=len(manifest.files),
+            databases=tuple(saved.path for saved in manifest.databases),
+            bytes=sum(saved.bytes for saved in parts),
+            path=str(self.folder / manifest.name),
+            damaged=tuple(saved.path for saved in manifest.databases if saved.damaged),
         )
 
     def _changed_files(self, manifest: Manifest) -> Iterator[CheckpointChange]:
@@ -274,7 +282,7 @@ def tree(workspace: Path) -> Tree:
 
 
 def copy_file(source: Path, target: Path) -> tuple[str, int]:
-    """Copy one regular file durably; gives the SHA-256 and size of what was copied."""
+    """Copy one regular file durably; returns the SHA-256 and size of what was copied."""
     private.make_folder(target.parent)
     digest = hashlib.sha256()
     size = 0
@@ -297,8 +305,8 @@ def sha256_of(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def problems_told(outcome: str) -> Iterator[None]:
-    """Turn what the file system refuses into an error that says where things stand."""
+def file_problems(outcome: str) -> Iterator[None]:
+    """Turn an error of the file system into a FileProblem that names the outcome."""
     try:
         yield
     except OSError as error:
@@ -309,8 +317,6 @@ def problems_told(outcome: str) -> Iterator[None]:
 
 
 def _decoded(path: Path) -> Manifest:
-    import msgspec
-
     try:
         manifest = msgspec.convert(json.loads(read_text(path)), Manifest)
     except (ValueError, msgspec.ValidationError) as error:

@@ -13,13 +13,13 @@ from nanoclaw_memory import private
 from nanoclaw_memory.errors import FileProblem, InvalidValue
 
 MAX_BYTES = 10_000_000
-HALF = "\ufffd"  # stands for the half of a character at the end of a log whose writer was killed
+HALF = "\ufffd"  # in place of half a character at the end of a log whose writer was killed
 # Files that we append to: the end of one may be torn, and all before it is sound.
 _APPENDED = re.compile(r"(?:exchanges-)?\d{4}-\d{2}(?:-\d{2})?\.md")
 
 
 def read_text(path: Path, limit: int = MAX_BYTES) -> str:
-    """The whole text, line ends as they are; a file too large or not UTF-8 is refused aloud."""
+    """The whole text, line ends as they are; FileProblem for a file too large or not UTF-8."""
     try:
         # Without waiting: nobody may ever write to a pipe that lies between the files.
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as handle:
@@ -81,9 +81,9 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def append_line(path: Path, line: str, header: str = "") -> int:
-    """Append one line and give its number; on disk when this returns.
+    """Append one line and return its number; on disk when this returns.
 
-    A new file starts with `header`. The file's own line ends are kept; a missing final newline is made good
+    A new file starts with `header`. The file's own line ends are kept; a missing final newline is added
     first, so that a line never joins another's.
     """
     _encoded(line)  # refused before anything is touched
@@ -107,7 +107,7 @@ def append_line(path: Path, line: str, header: str = "") -> int:
 
 
 def replace_text(path: Path, text: str, durable: bool = True) -> None:
-    """Replace a file all or nothing, keeping its mode; the caller holds `locked` if it read the old text.
+    """Replace a file all or nothing, keeping its mode; the caller has it `locked` if it read the old text.
 
     A derived file need not be `durable`: after a power cut it is written again.
     """

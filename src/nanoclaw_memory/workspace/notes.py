@@ -23,7 +23,7 @@ _KINDS: dict[str, type] = {"insert_line": int, "view_range": list}
 
 
 class NotesError(Refused):
-    """What the model is told when a command cannot be done."""
+    """The message to the model when a command cannot be carried out."""
 
 
 class Notes(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Layer + group -> safe path, and the one function that says what a scope may see."""
+"""Paths of a home and its groups, and the one function that decides what a scope may see."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GROUP = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
 _SLUG = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}\Z")
 _DAILY = re.compile(r"memory/(?:archive/)?(\d{4}-\d{2}-\d{2})\.md\Z")
 _MARKS = ("workspace", "nanoclaw.json", "data", "groups", "store", "shared")
-_ROOM = ("memory", "conversations", "shared")
+_FOLDERS = ("memory", "conversations", "shared")
 # In the workspace while a restore is decided and not finished; every command looks, so it costs one stat.
 PENDING_RESTORE = "memory/checkpoints/.restore"
 FORGOTTEN_MARK = "forgotten"  # in the data folder: the fingerprints of forgotten.db again, to repair it from
@@ -28,7 +28,7 @@ MAX_PATH = 1024
 
 
 class Home(msgspec.Struct, frozen=True):
-    """The directory that holds everything; a group is a directory with `workspace/` and `data/`."""
+    """The directory of a memory; a group is a directory with `workspace/` and `data/`."""
 
     root: Path
 
@@ -84,7 +84,7 @@ def default_home() -> Path:
 
 
 def check_group(name: str) -> str:
-    """The group's name, or an error that says what names are like."""
+    """The group's name, or an error that describes valid names."""
     if not _GROUP.match(name):
         raise PathRefused(
             f"group name {name[:80]!r} is refused", "use 1 to 64 letters, digits, hyphens and underscores"
@@ -93,7 +93,7 @@ def check_group(name: str) -> str:
 
 
 def check_slug(slug: str) -> str:
-    """A project's or runbook's slug, or an error that says what slugs are like."""
+    """A project's or runbook's slug, or an error that describes valid slugs."""
     if not _SLUG.match(slug) or ".." in slug:
         raise InvalidValue(
             f"slug {slug[:80]!r} is refused", "use lower-case letters, digits, hyphens: payment-api"
@@ -123,7 +123,7 @@ def day_in_path(relative: str) -> date | None:
 def visible(scope: Scope, relative: str, shared_files: Iterable[str]) -> bool:
     """Whether a scope may see a file: everything in private, only what is named as shared otherwise.
 
-    Boot, search, get, recall, resources and hooks all ask here. `relative` is the path in the workspace, or
+    Boot, search, get, recall, resources and hooks all call this. `relative` is the path in the workspace, or
     `shared/…` for what all groups may read.
     """
     return scope.private or any(fnmatch.fnmatchcase(relative, pattern) for pattern in shared_files)
@@ -157,13 +157,13 @@ def locate(home: Home, scope: Scope, name: str, shared_files: Iterable[str]) -> 
     parts = PurePosixPath(relative).parts
     inside = workspace / "memory" / relative
     if (
-        parts[0] not in _ROOM
+        parts[0] not in _FOLDERS
         and inside.exists()
         and not (len(parts) == 1 and (workspace / relative).exists())
     ):
         relative = f"memory/{relative}"
     parts = PurePosixPath(relative).parts
-    if (parts[0] not in _ROOM and len(parts) > 1) or not relative.endswith(".md"):
+    if (parts[0] not in _FOLDERS and len(parts) > 1) or not relative.endswith(".md"):
         raise PathRefused(
             f"{name!r} is not a memory file",
             "memory files are *.md in the workspace, memory/, conversations/ and shared/",
@@ -215,7 +215,7 @@ def _markdown_below(base: Path) -> Iterator[Path]:
 
 
 def agent_home(home: Home, group: str) -> Path:
-    """The HOME of a group's agent; its `.claude` holds settings and raw transcripts."""
+    """The HOME of a group's agent; its `.claude` contains settings and raw transcripts."""
     return home.root / "data" / "sessions" / check_group(group)
 
 

@@ -1,4 +1,4 @@
-"""Gating policies: parse and add `GP-NNN` blocks, and tell which of them a planned action triggers."""
+"""Gating policies: parse and add `GP-NNN` blocks, and find those that a planned action triggers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from nanoclaw_memory.workspace.files import locked, newline_of, read_text, repla
 POLICIES = "memory/gating-policies.md"
 MAX_TITLE = 200
 MAX_FIELD = 2_000
-# The share of a policy that an action must name: with what the policy says is done, where the policy says
-# nothing of the kind, and without it.
+# The share of a policy that an action must name: with the action that the policy names, where the policy
+# names none, and without it.
 WITH_ITS_ACTION, NO_ACTION_SAID, WITHOUT_ITS_ACTION = 0.5, 0.6, 0.75
 
 # Hidden, so that neither a hand edit of the policies nor a restored checkpoint turns the count back.
@@ -103,12 +103,12 @@ def read(path: Path) -> list[Policy]:
 def add(path: Path, title: str, trigger: str, gate: str, reason: str = "", source: str = "") -> Policy:
     """Append a policy under the next number; a number once given is never given again."""
     draft = Policy(
-        "",
-        _checked("title", title, MAX_TITLE),
-        _checked("trigger", trigger, MAX_FIELD),
-        _checked("gate", gate, MAX_FIELD),
-        _checked("reason", reason, MAX_FIELD),
-        _checked("source", source, MAX_FIELD),
+        id="",
+        title=_checked("title", title, MAX_TITLE),
+        trigger=_checked("trigger", trigger, MAX_FIELD),
+        gate=_checked("gate", gate, MAX_FIELD),
+        reason=_checked("reason", reason, MAX_FIELD),
+        source=_checked("source", source, MAX_FIELD),
     )
     with locked(path.parent):
         try:
@@ -149,7 +149,7 @@ def _checked(name: str, text: str, limit: int) -> str:
 
 # ---- which policies does an action trigger ----
 
-# Words that every policy and every plan may hold; they tell nothing about what is being done.
+# Words that any policy and any plan may contain; they do not distinguish what is being done.
 _COMMON = frozenset(
     (
         "action agent always any anything approval approve ask asked asking asks attempt attempting command "
@@ -177,7 +177,7 @@ class _Topic(msgspec.Struct, frozen=True):
 
 
 def check(policies: Iterable[Policy], action: str) -> list[PolicyHit]:
-    """The policies that a planned action triggers, the surest first, with the words that tell.
+    """The policies that a planned action triggers, the surest first, with the words that matched.
 
     A policy is a set of topics (alternatives such as "drop or truncate" are one). It is triggered when the
     action names enough of them by weight. Words of the trigger weigh double those of the title alone, and
@@ -208,7 +208,7 @@ def _hit(policy: Policy, said: dict[str, str]) -> PolicyHit | None:
 def _planned(action: str) -> Iterator[str]:
     before = ""
     for word in words(action):
-        # "reload without restarting": the one word that says what will not be done.
+        # "reload without restarting": the one word that names what will not be done.
         if not (before == "without" and word.endswith("ing")) and not _is_common(word):
             yield word
         before = word

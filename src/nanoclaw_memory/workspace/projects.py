@@ -1,19 +1,20 @@
-"""Project memory: what a project's agents must know, in `project-SLUG.md` of the group or shared by all."""
+"""Project files (`project-SLUG.md`, of a group or shared by all) and runbooks (`memory/tools-NAME.md`)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from nanoclaw_memory.errors import InvalidValue, NotFound
+from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound
 from nanoclaw_memory.text import one_line
-from nanoclaw_memory.types import Project, Scope
-from nanoclaw_memory.workspace.files import create_text
-from nanoclaw_memory.workspace.pages import first_heading, pages
-from nanoclaw_memory.workspace.paths import Home, check_slug
+from nanoclaw_memory.types import Project, Runbook, Scope
+from nanoclaw_memory.workspace.files import create_text, read_text
+from nanoclaw_memory.workspace.paths import Home, check_slug, memory_files
 
 MAX_TITLE = 200
 _PROJECT = re.compile(r"(?:memory|shared)/project-([a-z0-9][a-z0-9._-]{0,63})\.md\Z")
+_RUNBOOK = re.compile(r"memory/tools-([^/]{1,200})\.md\Z")
+_HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*?)[ \t]*#*[ \t]*\r?$", re.M)
 STARTER = """# {title}
 
 What every agent on this project must know. Not for the state of the sprint (the task tracker has it), daily
@@ -35,11 +36,7 @@ notes (they go to the log) or anything personal (MEMORY.md).
 
 def projects(home: Home, scope: Scope, shared_files: Iterable[str]) -> list[Project]:
     """Every project file this scope may see: by slug, the group's own before the shared one."""
-    found = [
-        Project(match[1], page.path, page.title or match[1], page.chars)
-        for page in pages(home, scope, shared_files, _PROJECT)
-        if (match := _PROJECT.match(page.path))
-    ]
+    found = [Project(*page) for page in _pages(home, scope, shared_files, _PROJECT)]
     return sorted(found, key=lambda project: (project.slug, project.path))
 
 
@@ -65,3 +62,45 @@ def project_files(home: Home, scope: Scope, shared_files: Iterable[str], slug: s
     if not found:
         raise NotFound(f"there is no project {slug!r}", f"create it: nanoclaw-memory project new {slug}")
     return found
+
+
+def runbooks(home: Home, scope: Scope, shared_files: Iterable[str]) -> list[Runbook]:
+    """Every runbook this scope may see, by name."""
+    found = [Runbook(*page) for page in _pages(home, scope, shared_files, _RUNBOOK)]
+    return sorted(found, key=lambda runbook: runbook.name)
+
+
+def runbook(home: Home, scope: Scope, shared_files: Iterable[str], name: str) -> Runbook:
+    """One runbook by its name, or by its file's (`deploy`, `tools-deploy`, `memory/tools-deploy.md`)."""
+    wanted = name.removeprefix("memory/").removeprefix("tools-").removesuffix(".md")
+    known = runbooks(home, scope, shared_files)
+    for found in known:
+        if found.name == wanted:
+            return found
+    names = ", ".join(found.name for found in known)
+    raise NotFound(
+        f"there is no runbook {name[:80]!r}",
+        f"there are: {names}" if names else "write one as memory/tools-NAME.md",
+    )
+
+
+def _pages(
+    home: Home, scope: Scope, shared_files: Iterable[str], pattern: re.Pattern[str]
+) -> Iterator[tuple[str, str, str, int]]:
+    """Name, path, title and size of the pages whose path matches; the title of an unreadable one is the problem."""
+    for relative, path in memory_files(home, scope, shared_files):
+        match = pattern.match(relative)
+        if match is None:
+            continue
+        try:
+            text = read_text(path)
+        except FileProblem as problem:
+            yield match[1], relative, f"[{problem.message}]", 0
+        else:
+            yield match[1], relative, first_heading(text) or match[1], len(text)
+
+
+def first_heading(text: str) -> str:
+    """The text of the first heading; empty when there is none."""
+    match = _HEADING.search(text)
+    return one_line(match[1]) if match else ""

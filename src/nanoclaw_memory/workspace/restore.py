@@ -19,7 +19,7 @@ import msgspec
 from nanoclaw_memory import private
 from nanoclaw_memory.errors import CorruptDatabase, FileProblem, StoreError
 from nanoclaw_memory.types import Restored
-from nanoclaw_memory.workspace.checkpoints import Checkpoints, Manifest, copy_file, problems_told, tree
+from nanoclaw_memory.workspace.checkpoints import Checkpoints, Manifest, copy_file, file_problems, tree
 from nanoclaw_memory.workspace.files import read_text, replace_text, sync_folder
 from nanoclaw_memory.workspace.paths import PENDING_RESTORE, within
 
@@ -40,14 +40,9 @@ class Plan(msgspec.Struct, frozen=True):
     databases: tuple[str, ...]
 
 
-def pending(workspace: Path) -> bool:
-    """Whether a restore was decided and not finished."""
-    return (workspace / PENDING_RESTORE).exists()
-
-
 def restore(checkpoints: Checkpoints, name: str) -> Restored:
     """Bring back a checkpoint, after checking it and saving the present state as another."""
-    with problems_told("nothing was restored"), checkpoints.alone():
+    with file_problems("nothing was restored"), checkpoints.alone():
         _finish(checkpoints)
         manifest = checkpoints.verify(name)
         damaged = [saved.path for saved in manifest.databases if saved.damaged]
@@ -60,20 +55,20 @@ def restore(checkpoints: Checkpoints, name: str) -> Restored:
         with checkpoints.still():
             before = checkpoints.save(_free_name(checkpoints), f"before restoring {name}").name
             plan = _stage(checkpoints, manifest, before)
-            with problems_told("the restore is half-way, and the next command goes on with it"):
+            with file_problems("the restore is half-way, and the next command goes on with it"):
                 _apply(checkpoints, plan)
         _conclude(checkpoints)
     return Restored(name, before, len(plan.files), len(plan.remove), plan.databases)
 
 
 def finish(checkpoints: Checkpoints) -> str | None:
-    """Finish a restore that was killed half-way; waits for one that is still running. Gives its name."""
-    with problems_told("a restore is half-way, and the next command goes on with it"), checkpoints.alone():
+    """Finish a restore that was killed half-way; waits for one that is still running. Returns its name."""
+    with file_problems("a restore is half-way, and the next command goes on with it"), checkpoints.alone():
         return _finish(checkpoints)
 
 
 def _finish(checkpoints: Checkpoints) -> str | None:
-    if not pending(checkpoints.workspace):
+    if not (checkpoints.workspace / PENDING_RESTORE).exists():
         return None
     plan = _read_plan(checkpoints.folder / _PENDING / _PLAN)
     if not (checkpoints.folder / _PENDING / _APPLIED).exists():
@@ -91,13 +86,13 @@ def _stage(checkpoints: Checkpoints, manifest: Manifest, before: str) -> Plan:
     )
     databases = tuple(sorted({*(one.path for one in manifest.databases), *checkpoints.databases.existing()}))
     plan = Plan(
-        manifest.name,
-        before,
-        wanted,
-        manifest.links,
-        manifest.folders,
-        tuple(sorted({*present.files, *present.links} - kept)),
-        databases,
+        name=manifest.name,
+        before=before,
+        files=wanted,
+        links=manifest.links,
+        folders=manifest.folders,
+        remove=tuple(sorted({*present.files, *present.links} - kept)),
+        databases=databases,
     )
     draft = checkpoints.draft_folder()
     try:
@@ -153,7 +148,7 @@ def _load_databases(checkpoints: Checkpoints, plan: Plan, staged: Path) -> None:
             raise
         loaded.append(name)
         checkpoints.step(f"loaded {name}")
-        # Renamed, not removed: should a later database fail, this says that it must go back.
+        # Renamed, not removed: should a later database fail, this one must go back.
         prepared.rename(staged / f"{name}.loaded")
 
 
@@ -220,6 +215,4 @@ def _free_name(checkpoints: Checkpoints) -> str:
 
 
 def _read_plan(path: Path) -> Plan:
-    import msgspec
-
     return msgspec.convert(json.loads(read_text(path)), Plan)

@@ -125,7 +125,7 @@ def _make_home(home: Home) -> None:
 
 
 def initialise(home: Home, group: str, today: date) -> Created:
-    """Create what is missing for a group, and say what was kept."""
+    """Create what is missing for a group, and return what was created and kept."""
     _make_home(home)
     workspace = home.workspace(group)
     texts = {workspace / name: text for name, text in STARTERS.items()}

@@ -1,4 +1,4 @@
-"""Changes below folders, debounced: events for speed, a sweep now and then because events get lost."""
+"""Watch folders for changes, debounced; a regular sweep finds what events missed."""
 
 from __future__ import annotations
 
