@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from nanoclaw_memory.clock import FixedClock
+from nanoclaw_memory.graph.writer import NewFact, Origin
 from nanoclaw_memory.memory import Memory
 
 Write = Callable[..., Path]
@@ -108,20 +109,13 @@ def test_a_home_of_the_last_release_loses_its_copies_of_sentences(memory: Memory
     path = log("2026-02-21", "[fact|i=0.7] Keystone's port is 3000")
     memory.graph.upsert("Keystone", "port", "3000")
     with memory.group.database("facts").transaction():
-        copy = memory.graph.change.upsert(
-            "Facts", "fact", "Keystone's port is 3000", _of("memory/2026-02-21.md:1"), add=True
-        )
+        sentence = NewFact(entity="Facts", key="fact", value="Keystone's port is 3000", add=True)
+        copy = memory.graph.writer.upsert(sentence, Origin("memory/2026-02-21.md:1"))
         memory.graph._ingest.mentions.put("memory/2026-02-21.md", "older-mark", 1, "fact", copy.id)
         memory.graph._ingest.mentions.mark_read("memory/2026-02-21.md", "older")
     assert path.exists()
     ingest(memory)
     assert known(memory, "port 3000") == ["Keystone.port = 3000"]
-
-
-def _of(source: str) -> Any:
-    from nanoclaw_memory.graph.change import Origin
-
-    return Origin(source)
 
 
 # ---- whose fact it is, and which one is asked for ----

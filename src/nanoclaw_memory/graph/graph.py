@@ -1,4 +1,4 @@
-"""KnowledgeGraph: all that can be asked of, and told to, one group's facts and relations."""
+"""KnowledgeGraph: search and change the facts and relations of one group."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused
 from nanoclaw_memory.graph.activation import Activation
 from nanoclaw_memory.graph.entities import Resolver
 from nanoclaw_memory.graph.lookup import Lookup, Scoring
-from nanoclaw_memory.store.facts import FactTable, View
+from nanoclaw_memory.store.facts import FactRow, FactTable, View
 from nanoclaw_memory.store.names import NameTable, fold, slot_of
-from nanoclaw_memory.store.relations import RelationTable
+from nanoclaw_memory.store.relations import RelationRow, RelationTable
 from nanoclaw_memory.types import Fact, GraphAnswer, GraphHit, Ingested, Scope, Upserted
 from nanoclaw_memory.types.arguments import DrawingForm, Fraction, Tier
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from datetime import date
     from pathlib import Path
 
-    from nanoclaw_memory.graph.change import Change, Origin
-    from nanoclaw_memory.graph.exchange import Imported
     from nanoclaw_memory.graph.ingest import Ingest
+    from nanoclaw_memory.graph.transfer import Imported
     from nanoclaw_memory.graph.view import Neighbourhood
+    from nanoclaw_memory.graph.writer import GraphWriter, Origin
     from nanoclaw_memory.intake.intake import Intake
     from nanoclaw_memory.settings import Settings
     from nanoclaw_memory.store.database import Database
@@ -61,14 +61,14 @@ class KnowledgeGraph:
         self.names = NameTable(db, scope.private)
         self.activation = Activation(self.facts, self.relations, clock)
 
-    # ---- asking ----
+    # ---- search ----
 
     def search(
         self, query: str, top_k: int = 6, as_of: str | None = None, named_only: bool = False
     ) -> GraphAnswer:
-        """What is known about a question, now or at a past date; changes nothing.
+        """Search facts and relations, now or at a past date; changes nothing.
 
-        `named_only`: nothing at all when it names no entity, which is faster than looking for its words.
+        `named_only`: the answer is empty when the query names no entity; faster than a keyword search.
         """
         if not 1 <= top_k <= MAX_TOP_K:
             raise InvalidValue(f"top_k: {top_k} is outside 1 to {MAX_TOP_K}", "for example -k 6")
@@ -79,12 +79,12 @@ class KnowledgeGraph:
         return replace(answer, took_ms=took_ms, degraded=(stale,) if stale else ())
 
     def reinforce(self, hits: Sequence[GraphHit]) -> str:
-        """Warm and wire what a search gave; gives why it could not, or nothing. Never fails the caller."""
+        """Warm and link the hits of a search; returns why it could not, or an empty text. Never raises."""
         bump = self.settings.plugins.entries.graph_memory.activation_bump
         return self.activation.reinforce(hits, bump, self.settings.graph.linked_bump)
 
     def history(self, entity: str, key: str = "") -> list[Fact]:
-        """Every value an entity's key, or each of its keys, ever had, oldest first."""
+        """Every past and current value of an entity's key, or of all its keys, oldest first."""
         rows = self.facts.line(self._meanings(entity), slot_of(key) if key else "", self.scope.private)
         return [row.fact for row in rows]
 
@@ -100,7 +100,7 @@ class KnowledgeGraph:
         now = self.clock.now()
         return View(end_of(as_of, now) if as_of else stamp(now), self.scope.private)
 
-    # ---- telling ----
+    # ---- changes ----
 
     def upsert(
         self,
@@ -113,36 +113,49 @@ class KnowledgeGraph:
         add: bool = False,
         valid_from: str = "",
     ) -> Upserted:
-        """Say a fact; credentials in it are masked when the settings say so."""
-        start = start_of(valid_from, self.clock.now()) if valid_from else ""
-        return self.change.upsert(
-            entity, key, value, self._origin, category, importance, permanent, add, start
+        """Store a fact; credentials in it are masked when the settings say so."""
+        from nanoclaw_memory.graph.writer import NewFact
+
+        new = NewFact(
+            entity=entity,
+            key=key,
+            value=value,
+            category=category,
+            importance=importance,
+            permanent=permanent,
+            add=add,
+            valid_from=self._start(valid_from),
         )
+        return self.writer.upsert(new, self._origin)
 
     def relate(
         self, subject: str, predicate: str, object: str, replace: bool = False, valid_from: str = ""
     ) -> Upserted:
-        """Say that a subject stands in a relation to an object; credentials are masked as in a fact."""
-        start = start_of(valid_from, self.clock.now()) if valid_from else ""
-        return self.change.relate(subject, predicate, object, self._origin, replace, start)
+        """Store a relation between a subject and an object; credentials are masked as in a fact."""
+        from nanoclaw_memory.graph.writer import NewRelation
+
+        start = self._start(valid_from)
+        new = NewRelation(
+            subject=subject, predicate=predicate, object=object, replace=replace, valid_from=start
+        )
+        return self.writer.relate(new, self._origin)
 
     def alias(self, alias: str, entity: str) -> bool:
         """Give an entity another name; False when it had it already."""
-        return self.change.alias(alias, entity, self._origin)
+        return self.writer.alias(alias, entity, self._origin)
 
     def reject(self, entity: str, key: str, value: str, reason: str = "") -> list[int]:
-        """A value was wrong: erase it, restore the one before, and let no ingestion bring it back."""
+        """Delete a wrong value, restore the one before, and refuse it when files are read again."""
         self._require_private("reject")
-        return self.change.reject(entity, key, value, reason)
+        return self.writer.reject(entity, key, value, reason)
 
     def unreject(self, entity: str, key: str, value: str) -> bool:
-        """A rejected value was right after all."""
+        """Allow a rejected value again."""
         self._require_private("lift a rejection of")
-        return self.change.unreject(entity, key, value)
+        return self.writer.unreject(entity, key, value)
 
     def remove(self, entity: str, key: str = "", value: str = "", purge: bool = False) -> list[int]:
-        """Facts that hold no longer: retired and kept as history, or with `purge` erased."""
-        moment = stamp(self.clock.now())
+        """Retire facts, which stay as history, or with `purge` delete them."""
         with self.db.transaction():
             rows = [
                 row
@@ -151,44 +164,40 @@ class KnowledgeGraph:
                 )
                 if (purge or not row.fact.valid_to) and (not value or row.fact.value == value)
             ]
-            for row in rows:
-                if purge:
-                    self.facts.delete(row.fact.id)
-                else:
-                    self.facts.retire(row.fact.id, moment, None)
-            self.names.prune(row.name for row in rows)
-        if not rows:
+            removed = self._remove(self.facts, rows, purge)
+        if not removed:
             raise NotFound(
                 f"there is no such fact of {entity!r}", f'look: nanoclaw-memory graph history "{entity}"'
             )
-        return [row.fact.id for row in rows]
+        return removed
 
     def unrelate(self, subject: str, predicate: str, object: str, purge: bool = False) -> list[int]:
-        """A relation that holds no longer: retired, or with `purge` erased."""
-        moment = stamp(self.clock.now())
+        """Retire a relation, or with `purge` delete it."""
         with self.db.transaction():
-            rows = [
-                row
-                for row in self.relations.line(
-                    self._meanings(subject), slot_of(predicate), self.scope.private
-                )
-                if (purge or not row.relation.valid_to) and row.object in self._meanings(object)
-            ]
-            for row in rows:
-                if purge:
-                    self.relations.delete(row.relation.id)
-                else:
-                    self.relations.retire(row.relation.id, moment, None)
-            self.names.prune(name for row in rows for name in (row.subject, row.object))
-        if not rows:
+            history = self.relations.line(self._meanings(subject), slot_of(predicate), self.scope.private)
+            objects = self._meanings(object)
+            rows = [r for r in history if (purge or not r.relation.valid_to) and r.object in objects]
+            removed = self._remove(self.relations, rows, purge)
+        if not removed:
             raise NotFound(
                 f"there is no relation {subject} → {predicate} → {object}",
                 f'look: nanoclaw-memory graph show "{subject}"',
             )
-        return [row.relation.id for row in rows]
+        return removed
+
+    def _remove(
+        self, table: FactTable | RelationTable, rows: Sequence[FactRow | RelationRow], purge: bool
+    ) -> list[int]:
+        for row in rows:
+            if purge:
+                table.delete(row.item.id)
+            else:
+                table.retire(row.item.id, stamp(self.clock.now()), None)
+        self.names.prune(name for row in rows for name in row.names)
+        return [row.item.id for row in rows]
 
     def unalias(self, alias: str, entity: str = "") -> int:
-        """Forget another name."""
+        """Remove an alias."""
         with self.db.transaction():
             gone = self.names.remove_alias(fold(alias), fold(entity) if entity else "")
         if not gone:
@@ -197,23 +206,23 @@ class KnowledgeGraph:
 
     def outdated(self, text: str, day: date) -> bool:
         """Whether a line of that day states a value that was replaced or rejected since."""
-        return self.change.outdated(text, start_of(day.isoformat(), self.clock.now()))
+        return self.writer.outdated(text, start_of(day.isoformat(), self.clock.now()))
 
     def cool(self) -> tuple[int, int]:
-        """Cool every fact once for each calendar day since the last time; gives facts and days."""
+        """Cool every fact once for each calendar day since the last time; returns facts and days."""
         return self.activation.cool(self.settings.graph.cooling)
 
     # ---- files ----
 
     def ingest(self, path: str, text: str, moment: str = "") -> Ingested:
-        """Read a memory file: what is new comes in, what is gone is retired; twice changes nothing.
+        """Read a memory file: new triples are stored, missing ones retired; reading twice changes nothing.
 
-        `path` is the path in the workspace; a daily log's facts hold from its day, others from `moment`.
+        `path` is the path in the workspace; facts of a daily log are valid from its day, others from `moment`.
         """
         return self._ingest.file(path, text, moment)
 
     def said_on(self, path: str, text: str, lines: Collection[int]) -> dict[str, set[int]]:
-        """Ids of the facts and relations that a file says on these lines, counted from 0."""
+        """Ids of the facts and relations that a file states on these lines, counted from 0."""
         return self._ingest.items_on(path, text, lines)
 
     def seed(self, home: Home) -> list[Ingested]:
@@ -221,24 +230,24 @@ class KnowledgeGraph:
         return self._ingest.seed(home, self.scope)
 
     def import_file(self, path: Path) -> Imported:
-        """Bring in JSONL, CSV, an MCP memory.jsonl or another facts.db."""
-        from nanoclaw_memory.graph.exchange import import_rows, read_rows
+        """Import JSONL, CSV, an MCP memory.jsonl or another facts.db."""
+        from nanoclaw_memory.graph.transfer import import_rows, read_rows
 
-        return import_rows(self.change, read_rows(path), self._origin, path.name)
+        return import_rows(self.writer, read_rows(path), self._origin, path.name)
 
     def export(self, form: str = "jsonl") -> Iterator[str]:
         """The whole graph, line by line."""
-        from nanoclaw_memory.graph import exchange
+        from nanoclaw_memory.graph import transfer
 
-        forms = {"jsonl": exchange.as_jsonl, "csv": exchange.as_csv, "mcp": exchange.as_mcp}
+        forms = {"jsonl": transfer.as_jsonl, "csv": transfer.as_csv, "mcp": transfer.as_mcp}
         if form not in forms:
             raise InvalidValue(f"format {form!r} is not known", f"use {', '.join(forms)}")
-        return forms[form](exchange.rows_of(self.facts, self.relations, self.names, self.scope.private))
+        return forms[form](transfer.rows_of(self.facts, self.relations, self.names, self.scope.private))
 
     def drawn(
         self, entity: str, depth: Annotated[int, Meta(ge=1, le=4)] = 1, form: DrawingForm = "tree"
     ) -> dict[str, Any]:
-        """What surrounds an entity, drawn as tree, mermaid or dot, and as plain data."""
+        """The neighbourhood of an entity as tree, mermaid or dot text, and as plain data."""
         from nanoclaw_memory.graph import view
 
         forms = {"tree": view.as_tree, "mermaid": view.as_mermaid, "dot": view.as_dot, "json": view.as_json}
@@ -248,7 +257,7 @@ class KnowledgeGraph:
         return {**view.as_data(around), "text": forms[form](around)}
 
     def show(self, entity: str, depth: int = 1) -> Neighbourhood:
-        """What surrounds an entity."""
+        """The neighbourhood of an entity."""
         from nanoclaw_memory.graph.view import MAX_DEPTH, neighbourhood
 
         if not 0 <= depth <= MAX_DEPTH:
@@ -264,18 +273,18 @@ class KnowledgeGraph:
     # ---- inside ----
 
     @cached_property
-    def change(self) -> Change:
-        """What writes; a process that only asks does not load it."""
-        from nanoclaw_memory.graph.change import Change
+    def writer(self) -> GraphWriter:
+        """The part that writes; loaded on first use, because most processes only search."""
+        from nanoclaw_memory.graph.writer import GraphWriter
 
         own = self.settings.graph
-        return Change(self.facts, self.relations, self.names, own, self.clock, self.intake)
+        return GraphWriter(self.facts, self.relations, self.names, own, self.clock, self.intake)
 
     @cached_property
     def _ingest(self) -> Ingest:
         from nanoclaw_memory.graph.ingest import Ingest
 
-        return Ingest(self.change, self.settings)
+        return Ingest(self.writer, self.settings)
 
     @cached_property
     def _lookup(self) -> Lookup:
@@ -290,21 +299,24 @@ class KnowledgeGraph:
         resolver = Resolver(self.names, user.entity, user.agent_entity)
         return Lookup(self.facts, self.relations, self.names, resolver, scoring)
 
+    def _start(self, valid_from: str) -> str:
+        return start_of(valid_from, self.clock.now()) if valid_from else ""
+
     @property
     def _origin(self) -> Origin:
         """Provenance comes from the scope, never from arguments."""
-        from nanoclaw_memory.graph.change import Origin
+        from nanoclaw_memory.graph.writer import Origin
 
         source = f"session {self.scope.session_id}" if self.scope.session_id else "direct"
         return Origin(source, shared=not self.scope.private, sees_all=self.scope.private)
 
     def _require_private(self, what: str) -> None:
-        """A rejection keeps a value away from every session, so a shared one may not decide on it."""
+        """Refuse a shared scope: a rejection applies to every session."""
         if not self.scope.private:
             raise PathRefused(f"a shared scope may not {what} a value", "ask in private: without --shared")
 
     def _known(self, names: list[str]) -> set[str]:
-        """The names that are known; to a shared scope those of which it sees something."""
+        """The known names; for a shared scope only those with a fact or relation that it sees."""
         if self.scope.private:
             return set(self.names.known(names))
         view = self.view()
@@ -312,7 +324,7 @@ class KnowledgeGraph:
         return seen.union(*(row.names for row in self.relations.of(names, view)))
 
     def _meanings(self, entity: str) -> list[str]:
-        """The folded names that an entity's name or alias stands for."""
+        """The folded names that an entity's name or alias may mean."""
         name = fold(entity)
         if not name:
             raise InvalidValue("the entity is empty", 'name it: nanoclaw-memory graph history "Keystone"')

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.clock import stamp, start_of
 from nanoclaw_memory.errors import Refused
-from nanoclaw_memory.graph.change import Change, Origin
 from nanoclaw_memory.graph.extract import FileRules, extract
 from nanoclaw_memory.graph.sentence_patterns import Triple
+from nanoclaw_memory.graph.writer import GraphWriter, NewFact, NewRelation, Origin
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.store.mentions import MentionRow, MentionTable
 from nanoclaw_memory.store.names import fold
@@ -66,31 +66,31 @@ def _title(text: str, otherwise: str) -> str:
 class Ingest:
     """Reads files into one graph."""
 
-    def __init__(self, change: Change, settings: Settings) -> None:
-        self.change = change
+    def __init__(self, writer: GraphWriter, settings: Settings) -> None:
+        self.writer = writer
         self.settings = settings
-        self.mentions = MentionTable(change.db)
+        self.mentions = MentionTable(writer.db)
 
     def file(self, path: str, text: str, moment: str = "") -> Ingested:
         """Read a file; `moment` is when it was written, for today's log and files without a date in their name."""
         day = day_in_path(path)
-        now = self.change.clock.now()
+        now = self.writer.clock.now()
         # A modification time in the future (a wrong clock) counts as now.
         start = min(moment, stamp(now))
         if day:  # new lines of today's log are later than what was stored earlier today
             start = max(start_of(day.isoformat(), now), start if day == now.date() else "")
-        text = self.change.intake.without_forgotten(text)
+        text = self.writer.intake.without_forgotten(text)
         starts = self._archived_starts(path, text)
         text, promoted = self._promoted_starts(path, text)
         starts |= promoted
         open_to_all = visible(Scope(private=False), path, self.settings.privacy.shared_files)
         triples = self.triples(path, text)
         done = Ingested(path)
-        with self.change.db.transaction():
+        with self.writer.db.transaction():
             before = self.mentions.of(path)
-            self.change.facts.reshare(path, open_to_all)
-            self.change.relations.reshare(path, open_to_all)
-            self.change.names.reshare(path, open_to_all)
+            self.writer.facts.reshare(path, open_to_all)
+            self.writer.relations.reshare(path, open_to_all)
+            self.writer.names.reshare(path, open_to_all)
             seen: set[str] = set()
             for triple in triples:
                 mark = triple.mark
@@ -100,7 +100,7 @@ class Ingest:
                     self._moved(path, mark, before[mark].line, triple, before[mark].item)
                     done = replace(done, kept=done.kept + 1)
                 else:
-                    done = self._said(path, mark, triple, origin, starts.get(triple.line, start), done)
+                    done = self._add(path, mark, triple, origin, starts.get(triple.line, start), done)
             for mark in before.keys() - seen:
                 done = self._gone(path, mark, before[mark], done)
         return done
@@ -141,7 +141,7 @@ class Ingest:
         start = ""
         for number, line in enumerate(text.split("\n"), 1):
             if line.startswith("## ") and (day := archived_day(line[3:])):
-                start = start_of(day.isoformat(), self.change.clock.now())
+                start = start_of(day.isoformat(), self.writer.clock.now())
             if start:
                 starts[number] = start
         return starts
@@ -154,15 +154,15 @@ class Ingest:
         for number, line in enumerate(lines, 1):
             if (match := _PROMOTED.search(line)) and (day := archived_day(match[1])):
                 lines[number - 1] = line[: match.start()]
-                starts[number] = start_of(day.isoformat(), self.change.clock.now())
+                starts[number] = start_of(day.isoformat(), self.writer.clock.now())
         return "\n".join(lines), starts
 
     def _masked(self, triple: Triple) -> Triple:
         """Mask before the mark is made: a mark must not be a fingerprint of a credential."""
-        kept = self.change.intake.masked_fact(triple.subject, triple.predicate, triple.object)
+        kept = self.writer.intake.masked_fact(triple.subject, triple.predicate, triple.object)
         return replace(triple, object=kept.text)
 
-    def _said(
+    def _add(
         self, path: str, mark: str, triple: Triple, origin: Origin, start: str, done: Ingested
     ) -> Ingested:
         known = next(filter(None, map(self._known, triple.others)), "") or self._known(triple.subject)
@@ -171,11 +171,11 @@ class Ingest:
         triple = replace(triple, subject=known or triple.subject)
         try:
             if triple.kind == "alias":
-                self.change.alias(triple.subject, triple.object, origin)
+                self.writer.alias(triple.subject, triple.object, origin)
                 item, retired = 0, 0
             else:
-                told = self._tell(triple, origin, start)
-                item, retired = told.id, len(told.retired)
+                stored = self._store(triple, origin, start)
+                item, retired = stored.id, len(stored.retired)
         except Refused:  # rejected before, or too long: a file must not stop at one bad line
             return replace(done, skipped=done.skipped + 1)
         self.mentions.put(path, mark, triple.line, triple.kind, item)
@@ -184,33 +184,41 @@ class Ingest:
     def _known(self, name: str) -> str:
         """The entity that a name means: itself, or the only full name that begins with it; else empty."""
         folded = fold(name)
-        if self.change.names.known([folded]):
+        if self.writer.names.known([folded]):
             return name
-        whole = self.change.names.beginning(folded + " ", 2)
-        return self.change.names.labels(whole)[whole[0]] if len(whole) == 1 else ""
+        whole = self.writer.names.beginning(folded + " ", 2)
+        return self.writer.names.labels(whole)[whole[0]] if len(whole) == 1 else ""
 
-    def _tell(self, triple: Triple, origin: Origin, start: str) -> Upserted:
+    def _store(self, triple: Triple, origin: Origin, start: str) -> Upserted:
         if triple.kind == "relation":
-            return self.change.relate(
-                triple.subject, triple.predicate, triple.object, origin, valid_from=start
+            return self.writer.relate(
+                NewRelation(
+                    subject=triple.subject,
+                    predicate=triple.predicate,
+                    object=triple.object,
+                    valid_from=start,
+                ),
+                origin,
             )
-        return self.change.upsert(
-            triple.subject,
-            triple.predicate,
-            triple.object,
+        return self.writer.upsert(
+            NewFact(
+                entity=triple.subject,
+                key=triple.predicate,
+                value=triple.object,
+                category=self.writer.known_category(triple.category),
+                importance=triple.importance,
+                permanent=triple.permanent,
+                add=triple.several,
+                valid_from=start,
+            ),
             origin,
-            self.change.known_category(triple.category),
-            triple.importance,
-            triple.permanent,
-            triple.several,
-            start,
         )
 
     def _moved(self, path: str, mark: str, line: int, triple: Triple, item: int) -> None:
         if line == triple.line or not item:
             return
         self.mentions.put(path, mark, triple.line, triple.kind, item)
-        table = self.change.facts if triple.kind == "fact" else self.change.relations
+        table = self.writer.facts if triple.kind == "fact" else self.writer.relations
         table.resource(item, f"{path}:{line}", f"{path}:{triple.line}")
 
     def _gone(self, path: str, mark: str, said: MentionRow, done: Ingested) -> Ingested:
@@ -219,23 +227,14 @@ class Ingest:
         self.mentions.drop(path, mark)
         if not item:
             return done
+        table = self.writer.facts if kind == "fact" else self.writer.relations
         if other := self.mentions.elsewhere(kind, item):
-            table = self.change.facts if kind == "fact" else self.change.relations
             table.resource(item, f"{path}:{said.line}", other)
             return done
-        moment = stamp(self.change.clock.now())
-        if kind == "fact":
-            row = self.change.facts.get(item)
-            if row is None or row.fact.valid_to or not row.fact.source.startswith(f"{path}:"):
-                return done
-            self.change.facts.retire(item, moment, None)
-        else:
-            relation = self.change.relations.get(item)
-            if relation is None or relation.relation.valid_to:
-                return done
-            if not relation.relation.source.startswith(f"{path}:"):
-                return done
-            self.change.relations.retire(item, moment, None)
+        row = table.get(item)
+        if row is None or row.item.valid_to or not row.item.source.startswith(f"{path}:"):
+            return done
+        table.retire(item, stamp(self.writer.clock.now()), None)
         return replace(done, retired=done.retired + 1)
 
 

@@ -43,6 +43,14 @@ class FactRow(msgspec.Struct, frozen=True):
     shared: bool
 
     @property
+    def item(self) -> Fact:
+        return self.fact
+
+    @property
+    def value(self) -> str:
+        return self.fact.value
+
+    @property
     def names(self) -> tuple[str, ...]:
         return (self.name,)
 

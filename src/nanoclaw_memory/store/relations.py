@@ -28,6 +28,14 @@ class RelationRow(msgspec.Struct, frozen=True):
     shared: bool
 
     @property
+    def item(self) -> Relation:
+        return self.relation
+
+    @property
+    def value(self) -> str:
+        return self.relation.object
+
+    @property
     def names(self) -> tuple[str, ...]:
         return self.subject, self.object
 

@@ -15,8 +15,8 @@ from nanoclaw_memory.entries.domains import domain_path
 from nanoclaw_memory.entries.entries import Entries
 from nanoclaw_memory.entries.importers import ImportedEntry, ImportedRelation, bring
 from nanoclaw_memory.errors import NanoClawError, Refused
-from nanoclaw_memory.graph.change import Origin
 from nanoclaw_memory.graph.graph import KnowledgeGraph
+from nanoclaw_memory.graph.writer import NewRelation, Origin
 from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.store.phrases import FORGOTTEN
 from nanoclaw_memory.text import fingerprint
@@ -171,13 +171,14 @@ def import_export(group: Group, kind: str, path: Path, dry_run: bool) -> Brought
 
 
 def _relate(graph: KnowledgeGraph, one: ImportedRelation, done: EntryImport) -> bool:
-    """Add a relation; returns whether it is new."""
+    """Store a relation; returns whether it is new."""
     if done.dry_run:
         known = graph.relations.line([fold(one.subject)], slot_of(one.predicate))
         return not any(row.object == fold(one.object) and not row.relation.valid_to for row in known)
     try:
         origin = Origin(f"import {one.source}")
-        return graph.change.relate(one.subject, one.predicate, one.object, origin).created
+        new = NewRelation(subject=one.subject, predicate=one.predicate, object=one.object)
+        return graph.writer.relate(new, origin).created
     except Refused as error:
         done.unplaced.append(f"{one.source}: {error.message}")
         return False

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.errors import InvalidValue, NotFound, Refused
-from nanoclaw_memory.graph.change import place
+from nanoclaw_memory.graph.writer import position
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.types import Fact
 
@@ -169,7 +169,7 @@ def test_at_every_moment_at_most_one_value_of_a_key_holds(starts: list[int], ask
     line: list[Fact] = []
     for number, start in enumerate(starts):
         text = f"{start:02d}"
-        where = place(line, text)
+        where = position(line, text)
         line = [
             Fact(
                 f.id,

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.clock import start_of
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound, Refused
-from nanoclaw_memory.graph.change import Change, Origin
+from nanoclaw_memory.graph.writer import GraphWriter, NewFact, NewRelation, Origin
 from nanoclaw_memory.store.facts import FactTable
 from nanoclaw_memory.store.names import NameTable
 from nanoclaw_memory.store.relations import RelationTable
@@ -25,10 +25,11 @@ MAX_BYTES = 500_000_000
 MAX_PROBLEMS = 20
 _SQLITE = b"SQLite format 3\x00"
 _FACT = ("entity", "key", "value", "category", "importance", "permanent", "source", "valid_from", "valid_to")
+_RELATION = ("subject", "predicate", "object", "source", "valid_from", "valid_to")
 
 
 class Imported(msgspec.Struct, frozen=True):
-    """What came in; `problems` says which lines did not, and why, for the first of them."""
+    """What was imported; `problems` lists the first lines that were not, and why."""
 
     facts: int = 0
     relations: int = 0
@@ -38,11 +39,11 @@ class Imported(msgspec.Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
     def without(self, problem: str) -> Imported:
-        """One line more that did not come in."""
+        """The same with one more skipped line."""
         return replace(self, skipped=self.skipped + 1, problems=(*self.problems, problem)[:MAX_PROBLEMS])
 
 
-# ---- out ----
+# ---- export ----
 
 
 def rows_of(
@@ -54,16 +55,7 @@ def rows_of(
     for row in facts.every(everything):
         yield {"type": "fact", **{name: getattr(row.fact, name) for name in _FACT}}
     for relation in relations.every(everything):
-        own = relation.relation
-        yield {
-            "type": "relation",
-            "subject": own.subject,
-            "predicate": own.predicate,
-            "object": own.object,
-            "source": own.source,
-            "valid_from": own.valid_from,
-            "valid_to": own.valid_to,
-        }
+        yield {"type": "relation", **{name: getattr(relation.relation, name) for name in _RELATION}}
 
 
 def as_jsonl(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
@@ -89,37 +81,31 @@ def as_mcp(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
     """The official MCP memory server's file: entities with observations, and relations; current ones only."""
     entities: dict[str, dict[str, Any]] = {}
     relations = []
+
+    def entity(name: str, category: str) -> dict[str, Any]:
+        empty = {"type": "entity", "name": name, "entityType": category, "observations": []}
+        return entities.setdefault(name, empty)
+
     for row in rows:
         if row.get("valid_to"):
             continue
         if row["type"] == "fact":
-            known = entities.setdefault(
-                row["entity"],
-                {"type": "entity", "name": row["entity"], "entityType": row["category"], "observations": []},
-            )
-            known["observations"].append(f"{row['key']}: {row['value']}")
+            entity(row["entity"], row["category"])["observations"].append(f"{row['key']}: {row['value']}")
         elif row["type"] == "relation":
-            for end in ("subject", "object"):
-                entities.setdefault(
-                    row[end], {"type": "entity", "name": row[end], "entityType": "fact", "observations": []}
-                )
-            relations.append(
-                {
-                    "type": "relation",
-                    "from": row["subject"],
-                    "to": row["object"],
-                    "relationType": row["predicate"],
-                }
-            )
+            ends = {
+                "from": entity(row["subject"], "fact")["name"],
+                "to": entity(row["object"], "fact")["name"],
+            }
+            relations.append({"type": "relation", **ends, "relationType": row["predicate"]})
     for row in [*entities.values(), *relations]:
         yield json.dumps(row, ensure_ascii=False)
 
 
-# ---- in ----
+# ---- import ----
 
 
 def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    """The rows of a file with their lines, whatever its format; a text says what is wrong with a line."""
+    """Yield the rows of a file in any format, with their lines; a text in place of a row is its problem."""
     if not path.is_file():
         raise NotFound(f"there is no file {path.name}", "give a .jsonl, .csv or facts.db file")
     if path.stat().st_size > MAX_BYTES:
@@ -157,7 +143,7 @@ def _from_jsonl(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
 
 
 def _observations(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """An observation is a sentence; `key: value` is a fact under that key, all else a note."""
+    """Yield the observations of an MCP entity: `key: value` is a fact under that key, anything else a note."""
     known = row["observations"] if isinstance(row["observations"], list) else [row["observations"]]
     for observation in known:
         text = observation.get("content", "") if isinstance(observation, dict) else str(observation)
@@ -190,7 +176,7 @@ def _from_csv(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
 
 
 def _from_database(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    """A copy is opened, so that the other system's file stays as it is."""
+    """Read a copy of another facts.db, so that the original is not changed."""
     import shutil
     import tempfile
 
@@ -210,56 +196,64 @@ def _from_database(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
 
 
 def import_rows(
-    change: Change,
-    rows: Iterable[tuple[int, dict[str, Any] | str]],
-    origin: Origin,
-    source: str,
+    writer: GraphWriter, rows: Iterable[tuple[int, dict[str, Any] | str]], origin: Origin, source: str
 ) -> Imported:
-    """Bring rows in, all in one transaction; a bad row is said and skipped."""
+    """Store rows in one transaction; a bad row is reported and skipped."""
     done = Imported()
-    with change.db.transaction():
+    with writer.db.transaction():
         for number, row in rows:
             if isinstance(row, str):
                 done = done.without(f"line {number} {row}")
                 continue
             try:
-                done = _import_row(change, row, replace(origin, source=f"{source}:{number}"), done)
+                done = _import_row(writer, row, replace(origin, source=f"{source}:{number}"), done)
             except Refused as error:
                 done = done.without(f"line {number}: {error.message}")
     return done
 
 
-def _import_row(change: Change, row: dict[str, Any], origin: Origin, done: Imported) -> Imported:
+def _import_row(writer: GraphWriter, row: dict[str, Any], origin: Origin, done: Imported) -> Imported:
     kind = row.get("type") or ("relation" if "predicate" in row else "alias" if "alias" in row else "fact")
-    start = start_of(str(row["valid_from"]), change.clock.now()) if row.get("valid_from") else ""
+    now = writer.clock.now()
+    start, end = (start_of(str(row[key]), now) if row.get(key) else "" for key in ("valid_from", "valid_to"))
     if row.get("source"):
         origin = replace(origin, source=str(row["source"]))
     if kind == "alias":
-        created = change.alias(_text(row, "alias"), _text(row, "entity"), origin)
+        created = writer.alias(_text(row, "alias"), _text(row, "entity"), origin)
         return replace(done, aliases=done.aliases + created, known=done.known + (not created))
     if kind == "relation":
-        told = change.relate(
-            _text(row, "subject"), _text(row, "predicate"), _text(row, "object"), origin, valid_from=start
-        )
-        if row.get("valid_to") and told.created:
-            change.relations.retire(told.id, start_of(str(row["valid_to"]), change.clock.now()), None)
-        return replace(done, relations=done.relations + told.created, known=done.known + (not told.created))
-    if kind != "fact":
+        stored = writer.relate(_relation(row, start), origin)
+        done = replace(done, relations=done.relations + stored.created)
+    elif kind == "fact":
+        stored = writer.upsert(_fact(row, start, writer), origin)
+        done = replace(done, facts=done.facts + stored.created)
+    else:
         raise InvalidValue(f"type {str(kind)[:40]!r} is not known", "use fact, relation or alias")
-    told = change.upsert(
-        _text(row, "entity"),
-        _text(row, "key"),
-        _text(row, "value"),
-        origin,
-        change.known_category(_text(row, "category")),
-        _number(row.get("importance")),
-        str(row.get("permanent", "")).casefold() in ("1", "true", "yes"),
+    if end and stored.created:
+        (writer.facts if kind == "fact" else writer.relations).retire(stored.id, end, None)
+    return replace(done, known=done.known + (not stored.created))
+
+
+def _relation(row: dict[str, Any], start: str) -> NewRelation:
+    return NewRelation(
+        subject=_text(row, "subject"),
+        predicate=_text(row, "predicate"),
+        object=_text(row, "object"),
+        valid_from=start,
+    )
+
+
+def _fact(row: dict[str, Any], start: str, writer: GraphWriter) -> NewFact:
+    return NewFact(
+        entity=_text(row, "entity"),
+        key=_text(row, "key"),
+        value=_text(row, "value"),
+        category=writer.known_category(_text(row, "category")),
+        importance=_number(row.get("importance")),
+        permanent=str(row.get("permanent", "")).casefold() in ("1", "true", "yes"),
         add=bool(row.get("add")) or bool(row.get("valid_to")),
         valid_from=start,
     )
-    if row.get("valid_to") and told.created:
-        change.facts.retire(told.id, start_of(str(row["valid_to"]), change.clock.now()), None)
-    return replace(done, facts=done.facts + told.created, known=done.known + (not told.created))
 
 
 def _text(row: dict[str, Any], name: str) -> str:

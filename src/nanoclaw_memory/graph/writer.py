@@ -1,0 +1,388 @@
+"""Write facts, relations and aliases: a new value retires the old one, a rejected value is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from nanoclaw_memory.clock import Clock, stamp
+from nanoclaw_memory.errors import InvalidValue, Refused
+from nanoclaw_memory.graph import sentence_patterns
+from nanoclaw_memory.graph.extract import FileRules, extract
+from nanoclaw_memory.graph.retirement import Retirement
+from nanoclaw_memory.intake.intake import Intake
+from nanoclaw_memory.settings.sections import GraphSettings
+from nanoclaw_memory.store.facts import FactRow, FactTable, digest
+from nanoclaw_memory.store.names import NameTable, fold, slot_of
+from nanoclaw_memory.store.relations import RelationRow, RelationTable
+from nanoclaw_memory.text import one_line
+from nanoclaw_memory.types import Upserted
+
+MAX_VALUE = 10_000
+MAX_NAME = 200
+
+
+class NewFact(msgspec.Struct, frozen=True, kw_only=True):
+    """A fact to store; `add` keeps other values of the key, `valid_from` is a stamp (empty: now)."""
+
+    entity: str
+    key: str
+    value: str
+    category: str = ""
+    importance: float = 0.5
+    permanent: bool = False
+    add: bool = False
+    valid_from: str = ""
+
+
+class NewRelation(msgspec.Struct, frozen=True, kw_only=True):
+    """A relation to store; `replace` retires other objects, `valid_from` is a stamp (empty: now)."""
+
+    subject: str
+    predicate: str
+    object: str
+    replace: bool = False
+    valid_from: str = ""
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """The source of a statement, whether shared scopes may see it, and whether its speaker sees private ones."""
+
+    source: str
+    shared: bool = False
+    sees_all: bool = True
+
+
+class _Interval(Protocol):
+    """The time for which a value is valid."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def valid_from(self) -> str: ...
+    @property
+    def valid_to(self) -> str: ...
+
+
+class Position(msgspec.Struct, frozen=True):
+    """Where a new value comes in a key's history: the ids it retires, and what follows it."""
+
+    retires: tuple[int, ...] = ()
+    until: str | None = None
+    followed_by: int | None = None
+
+
+def position(values: Sequence[_Interval], start: str) -> Position:
+    """The position of a value that is valid from `start`."""
+    current = tuple(v.id for v in values if v.valid_from <= start and (not v.valid_to or v.valid_to > start))
+    later = min((v for v in values if v.valid_from > start), key=lambda v: (v.valid_from, v.id), default=None)
+    return Position(current, later.valid_from if later else None, later.id if later else None)
+
+
+class GraphWriter:
+    """Writes to one graph; every method is one transaction."""
+
+    def __init__(
+        self,
+        facts: FactTable,
+        relations: RelationTable,
+        names: NameTable,
+        settings: GraphSettings,
+        clock: Clock,
+        intake: Intake,
+    ) -> None:
+        self.facts = facts
+        self.relations = relations
+        self.names = names
+        self._shared_names = NameTable(facts.db, sees_all=False)
+        self.retirement = Retirement(facts, relations, clock)
+        self.intake = intake
+        self.settings = settings
+        self.clock = clock
+        self.db = facts.db
+        self._multi_valued = {slot_of(key) for key in settings.multi_valued_keys}
+        self._single_valued = {slot_of(key) for key in settings.single_valued_predicates}
+
+    # ---- facts ----
+
+    def upsert(self, fact: NewFact, origin: Origin) -> Upserted:
+        """Store a fact. A single-valued key has one current value: the one before is retired and kept as history."""
+        row = self._fact_row(fact, origin)
+        kept = self.intake.admit_fact(row["entity"], row["key"], row["value"], row["category"], origin.source)
+        row["value"] = kept.text
+        slot, value, start = row["slot"], row["value"], fact.valid_from or self._now()
+        several = fact.add or slot in self._multi_valued
+        retirement = self.retirement.seen_by(origin.sees_all)
+        with self.db.transaction():
+            names = self._resolve(row, ("entity",), ("entity", "key", "value"), origin)["entity"]
+            row["name"] = fold(row["entity"])
+            self._refuse_rejected(names, slot, value, f"{row['entity']}.{row['key']} = {value[:80]}")
+            history = self.facts.line(names, slot)
+            seen = [entry.fact for entry in history if origin.sees_all or entry.shared]
+            same = self._same_fact(history, digest(value), start, several)
+            where = Position() if several else position(seen, start)
+            if several and not same:
+                where = Position((), *retirement.known_end(names, slot, value, start))
+            done = self._confirm(same, where, start, row) if same else self._insert_fact(row, where, start)
+            if several and done.created and not where.until:
+                retirement.end_contradicted(names, slot, value, start, done.id)
+            elif done.created and not where.until:
+                retirement.end_synonyms(names, slot, value, start, done.id)
+            for entry in history:
+                if entry.fact.id in done.retired:
+                    retirement.end_restatements(names, slot, entry.fact, value, start, done.id)
+            return replace(done, redacted=kept.redacted, value=value)
+
+    def _fact_row(self, fact: NewFact, origin: Origin) -> dict[str, Any]:
+        if not 0 <= fact.importance <= 1:
+            raise InvalidValue(
+                f"importance {fact.importance} is outside 0 to 1", "for example --importance 0.9"
+            )
+        key = checked_name(fact.key, "key")
+        return {
+            "entity": checked_name(fact.entity, "entity"),
+            "key": key,
+            "slot": slot_of(key),
+            "value": checked_value(fact.value),
+            "category": self.category(fact.category),
+            "importance": float(fact.importance),
+            "permanent": int(fact.permanent),
+            "source": origin.source,
+            "shared": int(origin.shared),
+        }
+
+    def _same_fact(self, history: list[FactRow], wanted: str, start: str, several: bool) -> FactRow | None:
+        """The entry with this value that is valid at `start`, or is the next to be.
+
+        Of several values none follows another: the one valid now is the same from an earlier day on.
+        """
+        equal = [entry for entry in history if digest(entry.fact.value) == wanted]
+        valid = [e for e in equal if not e.fact.valid_to or e.fact.valid_to > start]
+        if several:
+            return valid[0] if valid else None
+        following = position([entry.fact for entry in history], start).followed_by
+        return next((e for e in valid if e.fact.valid_from <= start or e.fact.id == following), None)
+
+    def _confirm(self, same: FactRow, where: Position, start: str, row: dict[str, Any]) -> Upserted:
+        done = self._keep(self.facts, same, where, start)
+        self.facts.confirm(done.id, row["importance"], bool(row["permanent"]), row["shared"])
+        return done
+
+    def _insert_fact(self, row: dict[str, Any], where: Position, start: str) -> Upserted:
+        done = self._insert(self.facts, row, ("entity",), where, start)
+        if where.retires and not where.until:
+            self.facts.inherit(done.id, where.retires[-1])
+        return done
+
+    def category(self, category: str) -> str:
+        """The category in the settings' spelling; an unknown one is refused."""
+        wanted = one_line(category).casefold() or "fact"
+        allowed = {name.casefold(): name for name in self.settings.categories}
+        if allowed and wanted not in allowed and wanted != "fact":
+            raise InvalidValue(
+                f"category {category[:60]!r} is not known",
+                f"use one of {', '.join(sorted(allowed))}; or change graph.categories in the settings",
+            )
+        return allowed.get(wanted, wanted)
+
+    def known_category(self, category: str) -> str:
+        """The category when the settings allow it, else the default one."""
+        allowed = {name.casefold() for name in self.settings.categories}
+        return category if not allowed or category.casefold() in allowed else ""
+
+    # ---- relations and aliases ----
+
+    def relate(self, relation: NewRelation, origin: Origin) -> Upserted:
+        """Store a relation. With `replace`, or for a single-valued predicate, other objects are retired."""
+        row: dict[str, Any] = {
+            "subject": checked_name(relation.subject, "subject"),
+            "predicate": checked_name(relation.predicate, "predicate"),
+            "object": checked_name(relation.object, "object"),
+            "source": origin.source,
+            "shared": int(origin.shared),
+        }
+        row["slot"] = slot = slot_of(row["predicate"])
+        kept = self.intake.admit_fact(row["subject"], row["predicate"], row["object"], origin.source)
+        row["object"] = kept.text
+        start = relation.valid_from or self._now()
+        single = relation.replace or slot in self._single_valued
+        retirement = self.retirement.seen_by(origin.sees_all)
+        with self.db.transaction():
+            parts = ("subject", "predicate", "object")
+            ends = self._resolve(row, ("subject", "object"), parts, origin)
+            names, objects = ends["subject"], ends["object"]
+            row |= {"subject_name": fold(row["subject"]), "object_name": fold(row["object"])}
+            self._refuse_rejected(names, slot, row["object"], " → ".join(row[part] for part in parts))
+            history = self.relations.line(names, slot)
+            seen = [entry.relation for entry in history if origin.sees_all or entry.shared]
+            where = position(seen, start) if single else Position()
+            same = self._same_relation(history, objects, start)
+            for entry in history:
+                if entry.relation.id in where.retires and entry != same:
+                    retirement.end_restatements(names, slot, entry.relation, row["object"], start, None)
+            if same is not None:
+                done = self._keep(self.relations, same, where, start)
+                if origin.shared:
+                    self.relations.share(done.id)
+            else:
+                if single and not where.until:
+                    retirement.end_synonyms(names, slot, row["object"], start, None)
+                done = self._insert(self.relations, row, ("subject", "object"), where, start)
+            return replace(done, redacted=kept.redacted, value=kept.text)
+
+    def _same_relation(
+        self, history: list[RelationRow], objects: Sequence[str], start: str
+    ) -> RelationRow | None:
+        same = (entry for entry in history if entry.object in objects)
+        return next((e for e in same if not e.relation.valid_to or e.relation.valid_to > start), None)
+
+    def alias(self, alias: str, entity: str, origin: Origin) -> bool:
+        """Give an entity another name; False when it had it."""
+        other, target = checked_name(alias, "alias"), checked_name(entity, "entity")
+        if fold(other) == fold(target):
+            raise InvalidValue(f"{alias!r} is the entity's own name", "give another name of it")
+        with self.db.transaction():
+            self.intake.refuse(other, target, origin.source)
+            return self.names.add_alias(other, target, origin.source, origin.shared)
+
+    # ---- facts and relations alike ----
+
+    def _resolve(
+        self, row: dict[str, Any], ends: Sequence[str], parts: Sequence[str], origin: Origin
+    ) -> dict[str, tuple[str, ...]]:
+        """Store entities under their own names; returns all names of each. What that discloses is checked again."""
+        given = [row[end] for end in ends]
+        names = {}
+        for end in ends:
+            names[end], row[end] = self._entity(row[end], origin.shared)
+        if [row[end] for end in ends] != given:
+            self.intake.refuse(*(row[part] for part in parts))
+        return names
+
+    def _refuse_rejected(self, names: Sequence[str], slot: str, value: str, shown: str) -> None:
+        if self.intake.rejects(names, slot, digest(value)):
+            raise Refused(
+                f"{shown} was rejected before",
+                "if it is right after all: nanoclaw-memory graph reject ENTITY KEY VALUE --undo",
+            )
+
+    def _insert(
+        self,
+        table: FactTable | RelationTable,
+        row: dict[str, Any],
+        ends: Sequence[str],
+        where: Position,
+        start: str,
+    ) -> Upserted:
+        for end in ends:
+            self.names.learn(row[end])
+        times = {"created_at": self._now(), "valid_from": start, "valid_to": where.until}
+        new = table.insert({**row, **times, "superseded_by": where.followed_by})
+        for old in where.retires:
+            table.retire(old, start, new)
+        return Upserted(new, where.retires)
+
+    def _keep(
+        self, table: FactTable | RelationTable, same: FactRow | RelationRow, where: Position, start: str
+    ) -> Upserted:
+        """Make a stored row valid from `start` on, instead of the ones that it retires."""
+        retired = tuple(other for other in where.retires if other != same.item.id)
+        for other in retired:
+            table.retire(other, start, same.item.id)
+        if same.item.valid_from > start:
+            table.extend(same.item.id, start)
+        return Upserted(same.item.id, retired, created=False)
+
+    # ---- rejections ----
+
+    def reject(self, entity: str, key: str, value: str, reason: str, sees_all: bool = True) -> list[int]:
+        """Delete a wrong value, restore what it had replaced, and refuse it from now on."""
+        slot, wanted = slot_of(checked_name(key, "key")), digest(checked_value(value))
+        deleted: list[int] = []
+        with self.db.transaction():
+            names, label = self._entity(checked_name(entity, "entity"))
+            for table in (self.facts, self.relations):
+                wrong = [e.item.id for e in table.line(names, slot, sees_all) if digest(e.value) == wanted]
+                for number in wrong:
+                    table.delete(number)
+                deleted += wrong
+            self.retirement.seen_by(sees_all).end_rejected(names, slot, checked_value(value))
+            self.intake.reject(fold(label), slot, wanted, reason, self._now())
+            self.names.prune(names)
+        return deleted
+
+    def unreject(self, entity: str, key: str, value: str) -> bool:
+        """Allow a rejected value again."""
+        with self.db.transaction():
+            names, _ = self._entity(checked_name(entity, "entity"))
+            return self.intake.unreject(
+                names, slot_of(checked_name(key, "key")), digest(checked_value(value))
+            )
+
+    def outdated(self, text: str, start: str) -> bool:
+        """Whether a line from `start` states what was replaced or rejected since, and nothing that is valid."""
+        stated = [s for s in extract(f"- {text}", FileRules()) if s.kind != "alias" and not s.several]
+        if stated:
+            return any(self._replaced(s.kind, s.subject, s.predicate, s.object) for s in stated)
+        named = [name for name in sentence_patterns.names(text) if self.names.known([fold(name)])]
+        known = [self._entity(name)[0] for name in named]
+        return any(
+            self.retirement.known_end(names, "", text, start)[0] or self.retirement.was_retired(names, text)
+            for names in known
+        )
+
+    def _replaced(self, kind: str, entity: str, key: str, value: str) -> bool:
+        """Whether a value was stored once and is valid no more, or was rejected."""
+        names, slot, wanted = self._entity(entity)[0], slot_of(key), digest(value)
+        if self.intake.rejects(names, slot, wanted):
+            return True
+        table = self.relations if kind == "relation" else self.facts
+        ends = [entry.item.valid_to for entry in table.line(names, slot) if digest(entry.value) == wanted]
+        return bool(ends) and all(end and end <= self._now() for end in ends)
+
+    def _entity(self, label: str, shared: bool = False) -> tuple[tuple[str, ...], str]:
+        """All names of an entity, and the one it is stored under: the entity that an unambiguous alias means.
+
+        What shared scopes may see is not stored under a name that only a private alias leads to.
+        """
+        name = fold(label)
+        table = self._shared_names if shared else self.names
+        meaning = table.meanings([name])[name]
+        if meaning.ambiguous or meaning.ends[0] == name:
+            return (name,) if meaning.ambiguous else meaning.names, label
+        return meaning.names, self.names.labels(meaning.ends)[meaning.ends[0]]
+
+    def _now(self) -> str:
+        return stamp(self.clock.now())
+
+
+def checked_name(text: str, what: str) -> str:
+    """A name of reasonable length on one line; an empty one is refused."""
+    plain = one_line(_encodable(text))
+    if not plain:
+        raise InvalidValue(f"the {what} is empty", f"name the {what}, as in: graph add Keystone port 3000")
+    if len(plain) > MAX_NAME:
+        raise InvalidValue(
+            f"the {what} has {len(plain):,} characters, over the limit of {MAX_NAME}", "use a short name"
+        )
+    return plain
+
+
+def checked_value(value: str) -> str:
+    """A value of reasonable length; an empty one is refused."""
+    plain = _encodable(value).strip()
+    if not one_line(plain):
+        raise InvalidValue("the value is empty", "say a value, as in: graph add Keystone port 3000")
+    if len(plain) > MAX_VALUE:
+        raise InvalidValue(
+            f"the value has {len(plain):,} characters, over the limit of {MAX_VALUE:,}",
+            "keep long texts in a file and name the file here",
+        )
+    return plain
+
+
+def _encodable(text: str) -> str:
+    return text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
