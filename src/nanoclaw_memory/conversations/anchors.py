@@ -1,4 +1,4 @@
-"""Anchors: moments of the last two hours that continuity holds on to, found in what the person said."""
+"""Anchors: statements of the user in the last two hours that continuity keeps in view."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _KINDS: tuple[tuple[str, float, re.Pattern[str]], ...] = (
 
 
 class Anchor(msgspec.Struct, frozen=True):
-    """A moment worth holding on to."""
+    """A statement worth keeping in view."""
 
     kind: str
     weight: float
@@ -60,7 +60,7 @@ class Anchor(msgspec.Struct, frozen=True):
 def find(exchanges: Sequence[Exchange], now: datetime) -> list[Anchor]:
     """The anchors among exchanges, the weightiest and newest first.
 
-    They are read from the archive each time, so that they live on between processes and die with what is forgotten.
+    They are read from the archive each time: they survive between processes, and forgotten ones are gone.
     """
     found = []
     for one in exchanges:

@@ -15,7 +15,7 @@ from nanoclaw_memory.text import STOP_WORDS
 
 WINDOW = 6
 MOST_SHOWN = 4
-MOST_READ = 1_500  # characters that tell what a text is about
+MOST_READ = 1_500  # characters that decide the topic
 _TOKEN = re.compile(r"[^\W_][\w'’-]*|[.!?;:,()\n\"“”`]", re.UNICODE)
 
 
@@ -28,7 +28,7 @@ class Topic(msgspec.Struct, frozen=True):
 
 
 def phrase(text: str, limit: int = 4) -> str:
-    """What a text is about, in its own words: its weightiest run of telling words; empty when it has none."""
+    """The topic of a text: its heaviest run of content words; empty if it has none."""
     return _phrase(text[:MOST_READ], limit)
 
 
@@ -44,13 +44,13 @@ def _phrase(text: str, limit: int) -> str:
 
 
 def is_only(text: str, topic: str) -> bool:
-    """Whether a text names a topic and says nothing about it."""
+    """Whether a text names a topic and adds nothing to it."""
     said = {word.casefold() for run in _runs(text) for word in run}
     return bool(topic) and said <= {word.casefold() for word in topic.split()} and len(text) < 200
 
 
 def track(texts: Sequence[str]) -> list[Topic]:
-    """The topics of the last exchanges, given oldest first; the liveliest first."""
+    """The topics of the last exchanges (passed oldest first), most active first."""
     window = [set(_labels(text)) for text in texts[-WINDOW:]]
     counts = Counter(label for labels in window for label in labels)
     if not window:
@@ -64,7 +64,7 @@ def track(texts: Sequence[str]) -> list[Topic]:
 
 
 def _judged(label: str, count: int, window: Sequence[set[str]]) -> Topic | None:
-    """A label that keeps coming up, or nothing."""
+    """The topic of a label that recurs, or None."""
     freshness = round(1.0 / count, 2)
     if count < 2:
         return None
@@ -75,7 +75,7 @@ def _judged(label: str, count: int, window: Sequence[set[str]]) -> Topic | None:
 
 
 def _without_parts(found: Sequence[Topic], counts: Counter[str]) -> list[Topic]:
-    """No single word whose pair says more."""
+    """Drop single words that are part of a pair."""
     pairs = [set(topic.label.split("-")) for topic in found if "-" in topic.label]
     return [
         topic
@@ -85,7 +85,7 @@ def _without_parts(found: Sequence[Topic], counts: Counter[str]) -> list[Topic]:
 
 
 def _labels(text: str) -> list[str]:
-    """Telling words and pairs of them that stand together, as labels: `payment`, `payment-api`."""
+    """Content words and adjacent pairs of them as labels: `payment`, `payment-api`."""
     found = []
     for run in _runs(text[:4_000]):
         folded = [word.casefold() for word in run]
@@ -102,11 +102,11 @@ def _weight(run: Sequence[str], folded: Sequence[str], counts: Counter[str]) -> 
 
 
 def _runs(text: str) -> list[list[str]]:
-    """Stretches of telling words with nothing between them."""
+    """Runs of adjacent content words."""
     runs: list[list[str]] = []
     run: list[str] = []
     for token in _TOKEN.findall(text):
-        if word := _telling(token):
+        if word := _content_word(token):
             run.append(word)
         elif run:
             runs.append(run)
@@ -115,8 +115,8 @@ def _runs(text: str) -> list[list[str]]:
 
 
 @functools.lru_cache(maxsize=4096)  # a conversation uses the same words again and again
-def _telling(token: str) -> str:
-    """The word of a token; empty when it tells nothing."""
+def _content_word(token: str) -> str:
+    """The word of a token; empty if it has no content."""
     if len(token) <= 2 or token.isdigit() or token.casefold().replace("’", "'") in empty_words():
         return ""
     return token.removesuffix("'s").removesuffix("’s")
@@ -124,6 +124,6 @@ def _telling(token: str) -> str:
 
 @functools.lru_cache(maxsize=1)
 def empty_words() -> frozenset[str]:
-    """Words that say that something is talked about, not what: of asking, of doing in general, of time."""
+    """Words without a topic: of asking, of doing in general, of time."""
     text = Path(__file__).with_name("empty_words.txt").read_text(encoding="utf-8")
     return STOP_WORDS.union(text.split())

@@ -11,7 +11,7 @@ from nanoclaw_memory import statements, tokens
 from nanoclaw_memory.entries import rules
 from nanoclaw_memory.entries.ledger import EntryLedger, held_key
 from nanoclaw_memory.entries.lines import safe_line
-from nanoclaw_memory.entries.rules import ORIGINS, UNTRUSTED, Draft
+from nanoclaw_memory.entries.rules import ORIGINS, UNTRUSTED, EntryDraft
 from nanoclaw_memory.errors import InvalidValue, Refused
 from nanoclaw_memory.intake.suspicion import suspicions
 from nanoclaw_memory.store.entries import BEHAVIORAL, Filter
@@ -25,7 +25,7 @@ class Admission:
     def __init__(self, ledger: EntryLedger) -> None:
         self._ledger = ledger
 
-    def admit(self, draft: Draft, *, source: str = "", limited: bool = True) -> Stored:
+    def admit(self, draft: EntryDraft, *, source: str = "", limited: bool = True) -> Stored:
         """Write a checked draft; `limited=False` is for a person's own import, `source` names its file."""
         draft, redacted = self._cleaned(draft, source)
         by = self._ledger.provenance(source)
@@ -63,14 +63,14 @@ class Admission:
             notes=tuple(notes),
         )
 
-    def _cleaned(self, draft: Draft, source: str) -> tuple[Draft, int]:
+    def _cleaned(self, draft: EntryDraft, source: str) -> tuple[EntryDraft, int]:
         """The draft as it may be stored, and how many credentials were masked in it."""
         found = self._ledger.intake.admit_all(draft.content, draft.reason, *draft.tags, source)
         content, reason, *tags = (admitted.text for admitted in found[:-1])
         redacted = sum(admitted.redacted for admitted in found[:-1])
         return replace(draft, content=content, reason=reason, tags=tuple(tags)), redacted
 
-    def _target(self, draft: Draft, limited: bool) -> Entry | None:
+    def _target(self, draft: EntryDraft, limited: bool) -> Entry | None:
         """The entry to be superseded, which must be ours and current."""
         if draft.supersedes is None:
             return None
@@ -85,7 +85,7 @@ class Admission:
             self._ledger.spend("supersede")
         return target
 
-    def _reasons(self, draft: Draft, target: Entry | None) -> list[str]:
+    def _reasons(self, draft: EntryDraft, target: Entry | None) -> list[str]:
         """Why an entry must wait for a person; empty for nearly all."""
         reasons: list[str] = []
         behavioral = draft.type in BEHAVIORAL
@@ -104,7 +104,7 @@ class Admission:
                 raise Refused(f"content: this was {state} ({', '.join(reasons)})", "see: ncm review")
         return reasons
 
-    def _twin(self, draft: Draft, target: Entry | None) -> Entry | None:
+    def _twin(self, draft: EntryDraft, target: Entry | None) -> Entry | None:
         """An entry of the same type that says the same; never the one to be superseded."""
         if not self._ledger.sees(draft.type):
             return None  # a shared scope must not learn what is stored by storing
@@ -116,7 +116,7 @@ class Admission:
             same = next((c for c in candidates if statements.near_duplicate(c.content, draft.content)), None)
         return None if same is None or (target and same.id == target.id) else same
 
-    def _merge(self, twin: Entry, draft: Draft, by: Provenance, notes: list[str]) -> tuple[Entry, bool]:
+    def _merge(self, twin: Entry, draft: EntryDraft, by: Provenance, notes: list[str]) -> tuple[Entry, bool]:
         """Unite a draft with its twin: the newer wording, all tags, the higher priority."""
         if ORIGINS.index(by.origin) > ORIGINS.index(twin.provenance.origin):
             notes.append(f"already stored by the {twin.provenance.origin}; left as it is")
@@ -141,7 +141,7 @@ class Admission:
         )
         return merged, True
 
-    def _insert(self, draft: Draft, by: Provenance, reasons: Sequence[str]) -> Entry:
+    def _insert(self, draft: EntryDraft, by: Provenance, reasons: Sequence[str]) -> Entry:
         entry = Entry(
             id=f"mem-{uuid.uuid4()}",
             type=draft.type,

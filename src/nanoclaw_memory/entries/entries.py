@@ -19,7 +19,7 @@ from nanoclaw_memory.entries.domains import domain_path
 from nanoclaw_memory.entries.finding import Finder
 from nanoclaw_memory.entries.ledger import EntryLedger, held_key
 from nanoclaw_memory.entries.lines import masked
-from nanoclaw_memory.entries.rules import Draft
+from nanoclaw_memory.entries.rules import EntryDraft
 from nanoclaw_memory.entries.shared import SharedEntries
 from nanoclaw_memory.errors import InvalidValue, ProviderError
 from nanoclaw_memory.intake.intake import Intake
@@ -77,7 +77,7 @@ class Entries:
             return replace(stored, notes=(*stored.notes, f"similar entries: {error.message}"))
         return replace(stored, similar=similar)
 
-    def admit(self, draft: Draft, *, source: str = "", limited: bool = True) -> Stored:
+    def admit(self, draft: EntryDraft, *, source: str = "", limited: bool = True) -> Stored:
         """Write a checked draft; `limited=False` is for a person's own import, `source` names its file."""
         return self._admission.admit(draft, source=source, limited=limited)
 

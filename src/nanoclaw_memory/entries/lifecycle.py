@@ -13,7 +13,7 @@ from nanoclaw_memory.entries import rules
 from nanoclaw_memory.entries.domains import domain_path
 from nanoclaw_memory.entries.entries import Entries
 from nanoclaw_memory.entries.lines import safe_line
-from nanoclaw_memory.entries.rules import Draft
+from nanoclaw_memory.entries.rules import EntryDraft
 from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.store.entries import Filter
 from nanoclaw_memory.text import fingerprint
@@ -127,7 +127,7 @@ def decide(entries: Entries, proposal_id: str, accept: bool) -> Proposal:
     return decided
 
 
-def _added(entries: Entries, proposal: Proposal) -> Draft | None:
+def _added(entries: Entries, proposal: Proposal) -> EntryDraft | None:
     """The entry that a person wrote into a domain file."""
     if proposal.kind != "domain-edit" or proposal.payload["id"]:
         return None

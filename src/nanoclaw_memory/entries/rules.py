@@ -1,4 +1,4 @@
-"""What an entry may be: fields, sizes, dates, and how importance fades."""
+"""Validate the fields of an entry, and compute how its importance fades."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _FADING_DAYS = 30
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Zs", "Zl", "Zp")
 
 
-class Draft(msgspec.Struct, frozen=True):
-    """What a caller may say about a new entry, checked; everything else is ours."""
+class EntryDraft(msgspec.Struct, frozen=True):
+    """The checked fields of a new entry that a caller may set."""
 
     content: str
     type: str
@@ -47,11 +47,11 @@ class Draft(msgspec.Struct, frozen=True):
     expires: str | None = None
 
 
-def draft(fields: Mapping[str, Any], now: datetime) -> Draft:
-    """Check every field; the first wrong one is named, and nothing else happens."""
+def draft(fields: Mapping[str, Any], now: datetime) -> EntryDraft:
+    """Check every field; the first wrong one is reported."""
     given = _named(fields)
     kind = choice("type", given.get("type"), TYPES)
-    return Draft(
+    return EntryDraft(
         content=_text("content", given.get("content"), MAX_CONTENT, required=True),
         type=kind,
         tags=tags_of(given.get("tags")),
@@ -183,7 +183,7 @@ def _text(field: str, value: Any, limit: int, required: bool = False) -> str:
 
 
 def _visible(text: str) -> bool:
-    """Whether there is anything to see: not only spaces, controls and marks that hide."""
+    """Whether a text has a visible character."""
     return any(unicodedata.category(char) not in _UNSEEN for char in one_line(text))
 
 

@@ -1,1 +1,1 @@
-"""CORRECTION -> LESSON: what a person had to say twice should not need saying again."""
+"""Corrections by the user become lessons, which are injected when they apply."""

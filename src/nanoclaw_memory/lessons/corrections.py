@@ -1,4 +1,4 @@
-"""Corrections in what a person says: patterns with weights, blind to quotes, code and what others said."""
+"""Find corrections in a message by weighted patterns; quotes, code and reported speech are ignored."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ONLY_NO = re.compile(r"(?:no+|nope|nah|nein|actually,? no)[.!]*\Z", re.IGNORECA
 
 
 class Correction(msgspec.Struct, frozen=True):
-    """A sentence in which a person corrects the agent, why we think so, and how sure."""
+    """A sentence that corrects the agent, with the kind of rule and its weight."""
 
     sentence: str
     kind: str
@@ -36,7 +36,7 @@ class Correction(msgspec.Struct, frozen=True):
     language: str
 
 
-class _Rule(msgspec.Struct, frozen=True):
+class _CorrectionRule(msgspec.Struct, frozen=True):
     kind: str
     weight: float
     regex: re.Pattern[str]
@@ -45,13 +45,13 @@ class _Rule(msgspec.Struct, frozen=True):
 
 class _Language(msgspec.Struct, frozen=True):
     name: str
-    rules: tuple[_Rule, ...]
+    rules: tuple[_CorrectionRule, ...]
     unless: tuple[re.Pattern[str], ...]
     praise: re.Pattern[str]
 
 
 def find(message: str) -> list[Correction]:
-    """The correcting sentences of a message, the surest first; empty for most messages."""
+    """The correcting sentences of a message, highest weight first; empty for most messages."""
     found = []
     for said, plain in _sentences(message):
         best = max(_matches(said, plain), key=lambda one: one.weight, default=None)
@@ -61,7 +61,7 @@ def find(message: str) -> list[Correction]:
 
 
 def is_praise(message: str) -> bool:
-    """Whether a person says that it was right this time."""
+    """Whether a message praises the last answer."""
     if find(message):
         return False
     plain = " ".join(plain for _, plain in _sentences(message))
@@ -83,7 +83,7 @@ def _matches(said: str, plain: str) -> list[Correction]:
 
 
 def _sentences(message: str) -> list[tuple[str, str]]:
-    """The sentences as said, and as the rules see them: lower-cased, unquoted, polite openings cut off."""
+    """Each sentence as written, and as the rules match it: lower-case, without quotes and polite openings."""
     text = message[:MOST_CHARS]
     for pattern in (_FENCE, _TRACE, _QUOTED_LINE):
         text = pattern.sub("\n", text)
@@ -123,7 +123,7 @@ def _openings() -> re.Pattern[str]:
 
 
 def _spoken(plain: str) -> Iterator[_Language]:
-    """The languages of which a sentence holds a common word; the others need not even be compiled."""
+    """The languages of which a sentence contains a common word; the others are not even compiled."""
     said = set(plain.replace(",", " ").replace(".", " ").replace("!", " ").replace("?", " ").split())
     for name, known_by in _languages().items():
         if not said.isdisjoint(known_by):
@@ -143,7 +143,7 @@ def _language(name: str) -> _Language:
     assert isinstance(languages, dict)
     own = languages[name]
     rules = (
-        _Rule(rule["kind"], rule["weight"], re.compile(rule["regex"]), rule.get("question", False))
+        _CorrectionRule(rule["kind"], rule["weight"], re.compile(rule["regex"]), rule.get("question", False))
         for rule in own["rules"]
     )
     unless = (re.compile(pattern) for pattern in own["unless"])

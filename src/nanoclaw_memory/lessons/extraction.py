@@ -1,4 +1,4 @@
-"""From a correction to a lesson: when it applies, what to do, and which principle it serves."""
+"""Make a lesson from a correction: when it applies, what to do, and its principle."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OPENING = re.compile(
 
 
 class Extracted(msgspec.Struct, frozen=True):
-    """What a correction teaches."""
+    """The parts of a new lesson."""
 
     trigger: str
     lesson: str
@@ -33,7 +33,7 @@ class Extracted(msgspec.Struct, frozen=True):
 
 
 def extract(found: Sequence[Correction], message: str, asked_before: str) -> Extracted:
-    """The lesson of a message's corrections; `asked_before` is what the corrected answer answered."""
+    """The lesson of a message's corrections; `asked_before` is the message that the corrected answer was for."""
     lesson = one_line(" ".join(dict.fromkeys(_said(one, message, found) for one in found)))
     lesson = _OPENING.sub("", lesson)[:MAX_LESSON].strip()
     lesson = lesson[:1].upper() + lesson[1:]
@@ -43,7 +43,7 @@ def extract(found: Sequence[Correction], message: str, asked_before: str) -> Ext
 
 
 def principle_of(lesson: str) -> str:
-    """The principle that most words of a lesson speak of; `reliability` when none does."""
+    """The principle with most words in a lesson; `reliability` if there is none."""
     said = set(words(lesson))
     scores = {name: len(said & known) for name, known in principles().items()}
     best = max(scores, key=lambda name: scores[name])
@@ -51,13 +51,13 @@ def principle_of(lesson: str) -> str:
 
 
 def is_general(lesson: str, found: Sequence[Correction]) -> bool:
-    """Whether a lesson is about how to answer at all, rather than about a thing."""
+    """Whether a lesson is about answering in general rather than about one topic."""
     about_answers = principle_of(lesson) in ("brevity", "style") and bool(set(words(lesson)) & _answering())
     return about_answers or any(one.kind == "length" for one in found)
 
 
 def _said(one: Correction, message: str, found: Sequence[Correction]) -> str:
-    """The sentence; a bare contradiction gives way to the sentence after it, which says what is right."""
+    """The sentence; a bare contradiction is joined with or replaced by the next one, which states what is right."""
     if one.kind != "wrong":
         return one.sentence
     after = message.partition(one.sentence)[2]
@@ -69,7 +69,7 @@ def _said(one: Correction, message: str, found: Sequence[Correction]) -> str:
 
 @functools.lru_cache(maxsize=1)
 def principles() -> dict[str, frozenset[str]]:
-    """The words by which a principle is known."""
+    """The words that indicate each principle."""
     return {name: frozenset(known.split()) for name, known in _data().items() if name != "answering"}
 
 

@@ -1,4 +1,4 @@
-"""Which lessons a message calls for: by words, and by vectors where there are some."""
+"""Match lessons to a message by stems, and by vectors where they exist."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WEAK = frozenset(
 
 
 class Match(msgspec.Struct, frozen=True):
-    """A lesson that applies, how well, and by what."""
+    """A lesson that applies, its score, and the reason."""
 
     lesson: Lesson
     score: float
@@ -33,7 +33,7 @@ class Match(msgspec.Struct, frozen=True):
 
 
 class Reach(msgspec.Struct, frozen=True):
-    """The cosine from which meaning alone calls for a lesson, and the one below which one word does not."""
+    """The cosine from which a lesson applies by meaning alone, and the one below which one word is not enough."""
 
     near: float
     far: float = -1.0
@@ -48,7 +48,7 @@ def reach(unrelated: float | None) -> Reach:
 
 @functools.lru_cache(maxsize=512)
 def telling(text: str) -> tuple[str, ...]:
-    """The stems by which texts are compared, in order, each once."""
+    """The content stems of a text, in order, each once."""
     spoken = language(text)
     telling = (word for word in content_words(text) if word not in _WEAK and len(word) > 1)
     return tuple(dict.fromkeys(stem(word, spoken) for word in telling))
@@ -61,7 +61,7 @@ def match(
     reach: Reach,
     most: int,
 ) -> list[Match]:
-    """The lessons that apply to a message, best first; general ones fill what places are left."""
+    """The lessons that apply to a message, best first; general ones fill the remaining places."""
     said = set(telling(message))
     found = [one for lesson in lessons if (one := _judge(lesson, said, cosines.get(lesson.id), reach))]
     return sorted(found, key=lambda one: (-one.score, -one.lesson.seen, one.lesson.id))[:most]

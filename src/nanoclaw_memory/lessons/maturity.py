@@ -1,4 +1,4 @@
-"""What becomes of a lesson: how effective it is, when it is ripe for SOUL.md, when it is retired."""
+"""Rate lessons: effectiveness, maturity for SOUL.md, retirement."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RETIRE_BELOW = 0.5
 
 
 def effectiveness(known: int, helped: int) -> float:
-    """The share of injections that helped; a new lesson has the benefit of one that did."""
+    """The share of injections that helped; a new lesson starts with one that did."""
     return (helped + 1) / (known + 1)
 
 
@@ -41,5 +41,5 @@ def ripe(lessons: Iterable[Lesson], now: datetime) -> list[Lesson]:
 
 
 def without_effect(known: int, helped: int) -> bool:
-    """Whether a lesson was injected often enough to say that it does not help."""
+    """Whether a lesson was injected often and did not help."""
     return known >= RETIRE_AFTER and helped / known < RETIRE_BELOW

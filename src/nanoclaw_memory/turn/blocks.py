@@ -1,4 +1,4 @@
-"""Blocks as text: a label, a fence, lines, and a closing mark by which we know our own blocks again."""
+"""Render blocks as text, with a closing mark by which our own blocks are recognised and stripped."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CLOSING = re.compile(r"\[/([A-Z][A-Z0-9 _-]{1,39}) ([0-9a-f]{8})\]")
 
 
 def sound_label(label: str, plugin: str) -> str:
-    """The label if it is one, else one made of the plugin's name."""
+    """The label if it is valid, else one made from the plugin's name."""
     if _LABEL.match(label):
         return label
     made = re.sub(r"[^A-Z0-9 _-]", " ", one_line(plugin).upper()).strip()[:40]
@@ -37,7 +37,7 @@ def sound_label(label: str, plugin: str) -> str:
 def render(label: str, fence: str, lines: Iterable[str], budget: int) -> tuple[Block | None, int]:
     """A block of the first lines that fit the budget, and how many lines (or parts of them) were left out.
 
-    No line can end the block or begin another: line breaks, and marks that look like ours, are taken out.
+    No line can end the block or begin another: line breaks, and marks that look like ours, are removed.
     """
     given, left_out = _sound(label, lines)
     kept = given
@@ -51,16 +51,16 @@ def render(label: str, fence: str, lines: Iterable[str], budget: int) -> tuple[B
             cost = tokens.estimate(text)
         if cost <= budget:
             return Block(label, text, cost), left_out + len(given) - len(kept)
-        kept = kept[:-1]  # the whole may cost a little more than its lines
+        kept = kept[:-1]  # the block may cost a little more than the sum of its lines
     return None, left_out + len(given)
 
 
 def _sound(label: str, lines: Iterable[str]) -> tuple[list[str], int]:
-    """The lines that a block may hold, whatever its budget, and how many (or parts of them) it may not."""
+    """The lines that fit the limits of any block, and the number of lines (or parts of them) left out."""
     marks = _marks(label)
     kept: list[str] = []
     left_out = 0
-    room = MAX_CHARS
+    left = MAX_CHARS
     source = iter(lines)
     for line in itertools.islice(source, MAX_LINES):
         plain = one_line(line[: MAX_LINE * 4])
@@ -68,12 +68,12 @@ def _sound(label: str, lines: Iterable[str]) -> tuple[list[str], int]:
             plain = marks.sub(r"(\1)", plain)
         if len(plain) > MAX_LINE:
             plain, left_out = plain[:MAX_LINE] + "…", left_out + 1
-        if len(plain) > room:
+        if len(plain) > left:
             left_out += 1
             break
         if plain:
             kept.append(plain)
-            room -= len(plain)
+            left -= len(plain)
     return kept, left_out + sum(1 for _ in source)
 
 
@@ -95,9 +95,9 @@ def _fitting(lines: list[str], budget: int) -> list[str]:
 
 
 def strip(text: str) -> str:
-    """The text without blocks of ours; what merely looks like one stays.
+    """Remove our own blocks from a text; what merely looks like one stays.
 
-    A block is ours when its closing mark carries the digest of what stands before it.
+    A block is ours when its closing mark contains the digest of the text before it.
     """
     pieces: list[str] = []
     position = 0

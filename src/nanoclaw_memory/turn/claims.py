@@ -1,4 +1,4 @@
-"""Claims of memory in an answer, checked against what was really said and logged."""
+"""Find claims of memory in an answer, and check them against exchanges and logs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nanoclaw_memory.lessons.matching import telling
 from nanoclaw_memory.text import sentences
 from nanoclaw_memory.types import Exchange
 
-ENOUGH = 0.6  # share of a claim's words that one place must hold to support it
+ENOUGH = 0.6  # share of a claim's words that one text must contain to support it
 MOST_CLAIMS = 5
 _MEMORY = re.compile(
     r"\b(?:(?:as|like) (?:you|we) (?:told|said|mentioned|asked|explained|discussed|agreed|decided)(?: me)?(?: earlier|"
@@ -35,7 +35,7 @@ _PAST = re.compile(r"\b(?:we|you|i|wir|du|ich)\b", re.IGNORECASE)
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """Something an answer says was said or happened, and between which days if it says so."""
+    """A statement of an answer that something was said or happened, and between which days if it says so."""
 
     text: str
     words: tuple[str, ...]
@@ -69,14 +69,14 @@ def dated(answer: str, today: date) -> Iterator[Claim]:
 
 
 def supported(claim: Claim, texts: Sequence[str]) -> bool:
-    """Whether one of the texts holds enough of the claim's words."""
+    """Whether one of the texts contains enough of the claim's words."""
     return any(_share(claim, text) >= ENOUGH for text in texts)
 
 
 def contradicted(
     claim: Claim, exchanges: Sequence[Exchange], logs: Callable[[], Iterator[tuple[date, str]]]
 ) -> date | None:
-    """The day on which it really was, if what was said and logged knows it and not on the claimed days."""
+    """The day on record, if exchanges or logs have the claim only on other days; else None."""
     known: list[date] = []
     for one in exchanges:
         if _share(claim, f"{one.user_message}\n{one.agent_response}") >= ENOUGH:
@@ -84,7 +84,7 @@ def contradicted(
     known += [day for day, line in logs() if _share(claim, line) >= ENOUGH]
     if not known or claim.first is None or claim.last is None:
         return None
-    # A day's grace: what was done late in the evening is often told of as the next day's.
+    # One day of tolerance: what was done late in the evening is often reported as the next day's.
     slack = timedelta(days=1)
     if any(claim.first - slack <= day <= claim.last + slack for day in known):
         return None

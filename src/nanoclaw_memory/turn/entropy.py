@@ -1,4 +1,4 @@
-"""Entropy: how far a conversation is from calm and coherent, as a sum of named parts."""
+"""Entropy: a score of how unstable a conversation is, as a sum of named parts."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def trend(measures: Sequence[Measure], now: float) -> str:
 
 
 def sustained(measures: Sequence[Measure], now: datetime) -> timedelta | None:
-    """For how long entropy has been high without a break, if that is long enough to say so."""
+    """How long entropy has been high without a break; None if not long enough to report."""
     since: datetime | None = None
     for one in reversed(measures):
         if one.entropy < SUSTAINED_LEVEL:
@@ -127,7 +127,7 @@ def concepts(text: str) -> set[str]:
 
 
 def plan_as_done(user: str, agent: str) -> str:
-    """Where an answer speaks of the person's plan as if it were done; empty when it does not."""
+    """The words with which an answer treats a plan of the user as done; empty if it does not."""
     planned = {word for plan in _PLAN.finditer(user) for word in content_words(plan["what"])}
     if not planned or not agent:
         return ""

@@ -1,8 +1,10 @@
-"""Stability (order 15): watches for drift, loops and things made up, and says so before the next answer."""
+"""Stability (order 15): report drift, loops, violated principles and invented memories before the next answer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,8 +14,8 @@ from nanoclaw_memory.lessons import corrections
 from nanoclaw_memory.store.exchanges import Sight
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.turns import Measure, Sign
-from nanoclaw_memory.text import one_line
-from nanoclaw_memory.turn import blocks, entropy, loops, principles
+from nanoclaw_memory.text import one_line, words
+from nanoclaw_memory.turn import blocks, entropy
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
 from nanoclaw_memory.workspace.files import read_text
@@ -28,10 +30,28 @@ LOOKED_BACK = 40  # measures of a session
 ANSWERS = 5  # last answers whose slips count
 LOG_DAYS = 45
 CALM = 0.4
+LOOP_WINDOW = 20  # last tool calls that are checked for loops
+SAME_CALL = 5
+SAME_FILE = 3
+SAME_OUTPUT = 3
+MOST_PRINCIPLES = 8
+_READS = re.compile(r"read|view|cat\b|open|get_file", re.IGNORECASE)
+_HEADING = re.compile(r"^#{1,6}\s+(?P<title>.+?)\s*#*$")
+_BULLET = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+(?P<text>.+)$")
+_FILLER = re.compile(
+    r"^\W*(?:great question|good question|certainly|absolutely|of course|sure thing|i'?d be (?:happy|glad) to|"
+    r"i would be (?:happy|glad) to|i hope this (?:helps|finds)|as an ai|tolle frage|gute frage|sehr gerne|"
+    r"selbstverständlich)\b",
+    re.IGNORECASE,
+)
+_HEDGE = re.compile(
+    r"\b(?:perhaps|maybe|it (?:seems|might|could)|possibly|i think|sort of|kind of|vielleicht|eventuell)\b",
+    re.I,
+)
 
 
 class Stability(Plugin):
-    """Measures every exchange, and tells the model what it should notice about itself."""
+    """Measures every exchange and reports to the model what it should notice about its own answers."""
 
     name = "stability"
 
@@ -63,7 +83,7 @@ class Stability(Plugin):
         return Draft(blocks.STABILITY, tuple(lines), fence=FENCE, hits=len(findings))
 
     def _parts_now(self, message: str, session: str, measures: list[Measure]) -> dict[str, float]:
-        """The message's own parts, and those of the answer that came before it."""
+        """The parts of the message's entropy, and those of the answer before it."""
         before = self.context.exchanges.of_session(session, self.context.scope.private, 6) if measures else []
         known = self._concepts(before) if before else None
         parts = entropy.measure(message, known=known)
@@ -80,8 +100,8 @@ class Stability(Plugin):
 
     def _entropy_line(self, level: float, measures: list[Measure]) -> str:
         direction = entropy.trend(measures, level)
-        words = entropy.label(level) + ("" if direction == "steady" else f", {direction}")
-        return f"Entropy: {level:.1f} ({words})"
+        state = entropy.label(level) + ("" if direction == "steady" else f", {direction}")
+        return f"Entropy: {level:.1f} ({state})"
 
     def _principles_line(self, level: float, session: str, measures: list[Measure]) -> str:
         names = self.principles
@@ -98,17 +118,17 @@ class Stability(Plugin):
         return f"Principles: {', '.join(shown)}"
 
     def _findings(self, session: str, measures: list[Measure]) -> list[str]:
-        """Loops, and what in the last two answers does not hold."""
-        found = [f"Loop: {words}. Try something else." for words in loops.find(self._calls(session))]
+        """Loops, and statements in the last two answers that are not true."""
+        found = [f"Loop: {loop}. Try something else." for loop in find_loops(self._calls(session))]
         if measures:
             since = measures[-2:][0].exchange_id
             for sign in self.context.turns.signs(session, since):
-                if sign.kind in _WORDS:
-                    found.append(f"{_WORDS[sign.kind]}: {sign.detail}")
+                if sign.kind in _LABELS:
+                    found.append(f"{_LABELS[sign.kind]}: {sign.detail}")
         return list(dict.fromkeys(found))[:5]
 
     def _calls(self, session: str) -> list[ToolCall]:
-        return self.context.turns.tool_calls(session, loops.WINDOW) if session else []
+        return self.context.turns.tool_calls(session, LOOP_WINDOW) if session else []
 
     # ---- after the answer ----
 
@@ -142,7 +162,7 @@ class Stability(Plugin):
             day = claims.contradicted(claim, self._candidates(claim, exchange), lambda: self._logs(moment))
             if day:
                 yield "wrong-date", f'"{claim.text}" - on record it was {day.isoformat()}'
-        for name, how in principles.slips(
+        for name, how in principle_slips(
             exchange.agent_response, exchange.user_message, self.principles
         ).items():
             yield "principle", f"{name}: {how}"
@@ -158,7 +178,7 @@ class Stability(Plugin):
         return list(got.values())
 
     def _said(self, claim: Claim, exchange: Exchange) -> list[str]:
-        """Where a claim may find support: this message, earlier exchanges, and the files that every session reads."""
+        """Texts that may support a claim: this message, earlier exchanges, and the files that every session reads."""
         texts = [exchange.user_message]
         texts += [f"{one.user_message}\n{one.agent_response}" for one in self._candidates(claim, exchange)]
         for name in ("MEMORY.md", "USER.md", "memory/active-context.md"):
@@ -173,7 +193,7 @@ class Stability(Plugin):
 
     @cached_property
     def principles(self) -> list[str]:
-        return principles.read(self._file("SOUL.md"))
+        return read_principles(self._file("SOUL.md"))
 
     def _file(self, name: str) -> str:
         try:
@@ -182,11 +202,76 @@ class Stability(Plugin):
             )
             return read_text(path)
         except (FileNotFoundError, NanoClawError):
-            return ""  # private in this scope, or not there: then it says nothing
+            return ""  # missing, or private in this scope
 
 
-_WORDS = {
+_LABELS = {
     "plan-as-done": "Not done yet",
     "unsupported-memory": "Unsupported memory",
     "wrong-date": "Date contradicts the record",
 }
+
+
+# ---- checks ----
+
+
+def find_loops(calls: Sequence[ToolCall]) -> list[str]:
+    """Describe what repeats in the last tool calls.
+
+    Five calls of one tool count only with one target (or none): reading five files is work, not a loop.
+    """
+    last = calls[-LOOP_WINDOW:]
+    found = []
+    reads = Counter(call.target for call in last if call.target and _READS.search(call.tool))
+    found += [f"{target} was read {number} times" for target, number in reads.items() if number >= SAME_FILE]
+    same = Counter((call.tool, call.target) for call in last)
+    found += [
+        f"{tool} was called {number} times" + (f" on {target}" if target else "")
+        for (tool, target), number in same.items()
+        if number >= SAME_CALL and not (target in reads and reads[target] >= SAME_FILE)
+    ]
+    outputs = Counter((call.tool, call.output) for call in last if call.output)
+    found += [
+        f"{tool} gave the same output {number} times"
+        for (tool, _), number in outputs.items()
+        if number >= SAME_OUTPUT
+    ]
+    return found[:3]
+
+
+def read_principles(soul: str) -> list[str]:
+    """The names under "Core Principles" or "Principles" in SOUL.md, in order."""
+    found: list[str] = []
+    inside = False
+    for line in soul.splitlines():
+        heading = _HEADING.match(line)
+        if heading:
+            title = heading["title"].casefold()
+            inside = "principle" in title or "prinzip" in title or "grundsätze" in title
+            continue
+        bullet = _BULLET.match(line) if inside else None
+        if bullet:
+            found.append(_principle_name(bullet["text"]))
+    return [name for name in dict.fromkeys(found) if name][:MOST_PRINCIPLES]
+
+
+def principle_slips(agent: str, user: str, names: Sequence[str]) -> dict[str, str]:
+    """The principles that an answer violates, and how."""
+    found = {}
+    for name in names:
+        about = set(words(name))
+        if about & {"directness", "direct", "concise", "brevity", "honest", "plain", "direktheit", "kürze"}:
+            if _FILLER.match(agent):
+                found[name] = "opened with filler"
+            elif len(_HEDGE.findall(agent)) >= 5:
+                found[name] = "hedged throughout"
+        if about & {"brevity", "concise", "brief", "kürze"} and len(user) <= 80 and len(agent) >= 1_500:
+            found[name] = "answered a brief question at length"
+    return found
+
+
+def _principle_name(text: str) -> str:
+    """The name of a principle: the text before a colon or dash, or the first words."""
+    plain = re.sub(r"[*_`]", "", text)
+    head = re.split(r"\s*[:–—]\s*|\s-\s", plain, maxsplit=1)[0]
+    return one_line(" ".join(head.split()[:4]))[:40].rstrip(".").casefold() if head else ""

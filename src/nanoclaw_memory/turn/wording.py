@@ -1,4 +1,4 @@
-"""How recalled moments are put into words: first person, with dates as people say them."""
+"""Phrase recalled exchanges as sentences, with relative dates."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NUMBERS = (
 
 
 def when(day: date, today: date) -> str:
-    """A day as people say it: today, yesterday, last Tuesday, three weeks ago, in March 2025."""
+    """A day relative to today: yesterday, last Tuesday, three weeks ago, in March 2025."""
     days = (today - day).days
     if days <= 0:
         return "earlier today"
@@ -64,12 +64,12 @@ def discussing(topic: str, text: str, day: date, today: date) -> str:
             if moment.startswith(("earlier", "yest", "last", "on"))
             else f"You talked {moment}."
         )
-    article = "the " if _stands_in(f"the {topic}", text) else ""
+    article = "the " if _contains(f"the {topic}", text) else ""
     return f"You were discussing {article}{topic} {moment}."
 
 
-def _stands_in(phrase: str, text: str) -> bool:
-    """Whether a phrase stands in a text as whole words; a pattern made for every topic would cost more."""
+def _contains(phrase: str, text: str) -> bool:
+    """Whether a text contains a phrase as whole words; cheaper than a pattern for every topic."""
     wanted, folded = phrase.casefold(), text.casefold()
     start = folded.find(wanted)
     while start >= 0:
@@ -81,12 +81,12 @@ def _stands_in(phrase: str, text: str) -> bool:
 
 
 def you_said(text: str) -> str:
-    """The agent's own words."""
+    """A quotation of the agent."""
     return f'You said: "{_quoted(text)}"'
 
 
 def user_mentioned(text: str) -> str:
-    """The person's words: as wanting or needing something where they said just that, quoted otherwise."""
+    """A report of the user's words: "mentioned wanting …" where they said "I want …", else a quotation."""
     plain = one_line(text)
     said = _FIRST.match(plain)
     if said and '"' not in plain:

@@ -1,4 +1,4 @@
-"""Log lines that are worth keeping for good: gathered over days, weighed, and named with their sources."""
+"""Select log lines for MEMORY.md: grouped over days, scored, with their sources."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ A_USE = 0.04  # for each time that it answered a question, five at most
 LASTING = 0.05  # for coming up again after a week
 ROUTINE_DAYS = 3  # the same words on so many days are a habit of the log, no insight
 MAX_TEXT = 400
-# Without one of these, or a question that it answered, saying a thing often makes it no wisdom.
+# Repetition counts only for lines with one of these tags, or that answered a question.
 _TELLING = frozenset(
     "decision lesson milestone preference project person user family correction insight".split()
 )
-# Open items are no wisdom, and what others wrote is never promoted by itself.
+# Open items are not lasting, and what others wrote is never promoted by itself.
 _NEVER = frozenset("todo task question open idea web tool untrusted import".split())
 _QUESTION = re.compile(r"\?\s*$")
 
@@ -49,8 +49,8 @@ class Line(msgspec.Struct, frozen=True):
     importance: float
 
 
-class Candidate(msgspec.Struct, frozen=True):
-    """Lines that say the same, and how much that is worth."""
+class PromotionCandidate(msgspec.Struct, frozen=True):
+    """Lines that say the same, and their score."""
 
     lines: tuple[Line, ...]  # the best wording first
     score: float
@@ -70,8 +70,8 @@ class Candidate(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys(f"{line.path}:{line.number}" for line in self.lines))
 
 
-def harvest(group: Group) -> list[Candidate]:
-    """What the last months' logs hold that is worth keeping, best first; today has not settled yet."""
+def harvest(group: Group) -> list[PromotionCandidate]:
+    """The lines of the last months that are worth keeping, best first; today's are left out."""
     lines = list(_lines(group))
     uses = MentionTable(group.graph.db).uses() if group.has("facts") else {}
     routine = _routine(lines)
@@ -100,7 +100,7 @@ def _lines(group: Group) -> Iterator[Line]:
 
 
 def _routine(lines: Iterable[Line]) -> set[str]:
-    """The texts that stand in the log day after day in the same words."""
+    """The texts that the log repeats word for word on several days."""
     days: dict[str, set[date]] = defaultdict(set)
     for line in lines:
         days[line.text.casefold()].add(line.day)
@@ -117,7 +117,7 @@ def _sound(line: Line, routine: set[str]) -> bool:
 
 
 def _groups(lines: list[Line]) -> list[list[Line]]:
-    """Lines that say the same in whatever words, together."""
+    """Group lines that say the same in other words."""
     read = [features(line.text) for line in lines]
     holders: dict[str, list[int]] = defaultdict(list)
     for number, one in enumerate(read):
@@ -125,7 +125,7 @@ def _groups(lines: list[Line]) -> list[list[Line]]:
             holders[word].append(number)
     group_of = list(range(len(lines)))
     for number, one in enumerate(read):
-        # A word in every other line tells nothing, and would make this quadratic.
+        # A word in every other line does not distinguish, and would make this quadratic.
         telling = [word for word in one.stems if len(holders[word]) <= 60]
         shared = Counter(other for word in telling for other in holders[word] if other > number)
         for other, count in shared.items():
@@ -147,7 +147,7 @@ def _join(group_of: list[int], one: int, other: int) -> None:
     group_of[_root(group_of, other)] = _root(group_of, one)
 
 
-def _weighed(group: list[Line], uses: dict[tuple[str, int], int]) -> Candidate:
+def _weighed(group: list[Line], uses: dict[tuple[str, int], int]) -> PromotionCandidate:
     best = max(group, key=lambda line: (line.importance, line.day, line.number))
     others = sorted((line for line in group if line is not best), key=lambda line: (line.day, line.number))
     days = {line.day for line in group}
@@ -166,4 +166,4 @@ def _weighed(group: list[Line], uses: dict[tuple[str, int], int]) -> Candidate:
     reasons = [f"importance {best.importance:g}"]
     reasons += [f"said on {len(days)} days"] if len(days) > 1 else []
     reasons += [f"answered {asked} questions" if asked > 1 else "answered a question"] if asked else []
-    return Candidate((best, *others), round(score, 3), asked, ", ".join(reasons))
+    return PromotionCandidate((best, *others), round(score, 3), asked, ", ".join(reasons))

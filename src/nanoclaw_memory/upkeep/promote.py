@@ -22,7 +22,7 @@ from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Done, Proposal
 from nanoclaw_memory.upkeep import page
 from nanoclaw_memory.upkeep.demote import demote
-from nanoclaw_memory.upkeep.harvest import Candidate, harvest
+from nanoclaw_memory.upkeep.harvest import PromotionCandidate, harvest
 from nanoclaw_memory.upkeep.wording import phrased
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ class Draft(msgspec.Struct, frozen=True):
     """A promotion in the making: what it will say, out of which candidates."""
 
     text: str
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[PromotionCandidate, ...]
 
     @property
-    def first(self) -> Candidate:
+    def first(self) -> PromotionCandidate:
         return self.candidates[0]
 
 
@@ -78,15 +78,15 @@ def _past(group: Group) -> list[Proposal]:
 
 
 def _fresh(
-    group: Group, text: str, candidates: list[Candidate], past: list[Proposal]
-) -> tuple[list[Candidate], list[str]]:
+    group: Group, text: str, candidates: list[PromotionCandidate], past: list[Proposal]
+) -> tuple[list[PromotionCandidate], list[str]]:
     """Candidates that are new: not in MEMORY.md, not proposed before, not given up since, not suspicious."""
     known = [features(page.says(item)) for item in page.items(text)]
     notes_before = [str(note) for one in past for note in one.payload.get("notes", ())]
     exact = {note.casefold() for note in notes_before}
     offered = [features(note) for note in notes_before]
     notes: list[str] = []
-    fresh: list[Candidate] = []
+    fresh: list[PromotionCandidate] = []
     for one in candidates:
         own = features(one.text)
         if one.text.casefold() in exact or any(restates(other, own) for other in known):
@@ -106,7 +106,7 @@ def _fresh(
     return fresh, notes
 
 
-def _given_up(one: Candidate, others: list[Candidate]) -> Candidate | None:
+def _given_up(one: PromotionCandidate, others: list[PromotionCandidate]) -> PromotionCandidate | None:
     """A newer candidate that cannot hold beside this one."""
     for other in others:
         if other.best.day > one.best.day and contradiction(features(one.text), features(other.text)):
@@ -114,11 +114,11 @@ def _given_up(one: Candidate, others: list[Candidate]) -> Candidate | None:
     return None
 
 
-def _forgotten(group: Group, one: Candidate) -> bool:
+def _forgotten(group: Group, one: PromotionCandidate) -> bool:
     return any(group.intake.forgets(line.text) for line in one.lines)
 
 
-def _drafts(group: Group, chosen: list[Candidate]) -> tuple[list[Draft], list[str]]:
+def _drafts(group: Group, chosen: list[PromotionCandidate]) -> tuple[list[Draft], list[str]]:
     """The candidates in their own words, or in the writer's where it lost nothing."""
     masked = [group.intake.masked(one.text).text for one in chosen]
     writer = group.resources.writer if chosen else None

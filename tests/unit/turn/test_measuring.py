@@ -12,7 +12,7 @@ from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.conversations import anchors, topics
 from nanoclaw_memory.conversations.service import excerpt
 from nanoclaw_memory.store.turns import Measure
-from nanoclaw_memory.turn import claims, entropy, loops, principles, recollect, wording
+from nanoclaw_memory.turn import claims, entropy, recollect, stability, wording
 from nanoclaw_memory.turn.context import E5_UNRELATED
 from nanoclaw_memory.turn.continuity import allot
 from nanoclaw_memory.turn.recollect import Recollection
@@ -185,28 +185,31 @@ def test_a_date_is_contradicted_only_by_what_is_on_record():
 
 
 def test_loops_are_five_equal_calls_three_reads_or_three_outputs():
-    assert loops.find([ToolCall("bash", "make")] * 5) == ["bash was called 5 times on make"]
-    assert loops.find([ToolCall("bash", "make")] * 4) == []
-    assert loops.find([ToolCall("Read", "a.py")] * 3) == ["a.py was read 3 times"]
+    assert stability.find_loops([ToolCall("bash", "make")] * 5) == ["bash was called 5 times on make"]
+    assert stability.find_loops([ToolCall("bash", "make")] * 4) == []
+    assert stability.find_loops([ToolCall("Read", "a.py")] * 3) == ["a.py was read 3 times"]
     outputs = [ToolCall("search", f"q{n}", "nothing found") for n in range(3)]
-    assert loops.find(outputs) == ["search gave the same output 3 times"]
+    assert stability.find_loops(outputs) == ["search gave the same output 3 times"]
 
 
 def test_only_the_last_twenty_calls_count():
-    assert loops.find([ToolCall("Read", "a.py")] * 3 + [ToolCall("bash", str(n)) for n in range(20)]) == []
+    assert (
+        stability.find_loops([ToolCall("Read", "a.py")] * 3 + [ToolCall("bash", str(n)) for n in range(20)])
+        == []
+    )
 
 
 def test_principles_are_read_from_their_section():
     soul = "# Soul\n## Voice\n- warm\n## Core Principles\n- **Directness**: say it\n1. Reliability - do it\n## End\n- x"
-    assert principles.read(soul) == ["directness", "reliability"]
-    assert principles.read("") == []
+    assert stability.read_principles(soul) == ["directness", "reliability"]
+    assert stability.read_principles("") == []
 
 
 def test_filler_slips_from_directness():
-    assert principles.slips("Great question! Well …", "hi", ["directness"]) == {
+    assert stability.principle_slips("Great question! Well …", "hi", ["directness"]) == {
         "directness": "opened with filler"
     }
-    assert principles.slips("No.", "hi", ["directness"]) == {}
+    assert stability.principle_slips("No.", "hi", ["directness"]) == {}
 
 
 # ---- words ----
