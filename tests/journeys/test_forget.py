@@ -17,7 +17,7 @@ from typing import Any
 
 import apsw
 import pytest
-from dying_forget import SESSION, TEXT, WORDS, furnish, open_memory, traces
+from dying_forget import SESSION, TEXT, WORDS, forget, furnish, open_memory, traces
 
 from nanoclaw_memory import Memory, Scope
 from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused, Refused
@@ -434,6 +434,22 @@ def test_killed_at_any_step_the_same_command_completes_it(
     assert {step: left for step, left in told["lives"].items() if left} == {}
     if by != "session":  # pages do not say which session they come from
         assert told["undisturbed"] == []
+
+
+def test_killed_between_forgetting_and_erasing_nothing_comes_in_from_then_on(
+    full: tuple[Path, str], ncm: Callable[..., Any]
+) -> None:
+    home, _ = full
+    child = os.fork()
+    if not child:
+        forget(home, "text", TEXT, stop_at=2)  # "pending", "tombstones"
+        os._exit(1)
+    assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    assert any("entries.db" in one for one in traces(home))  # nothing was erased yet
+    assert ncm("write", f"so {TEXT.upper()}").code == 2
+    with open_memory(home, session="later") as memory:
+        assert memory.after_turn(TEXT, "again").id == 0
+        assert any("forget" in one.message and one.level == "problem" for one in memory.doctor())
 
 
 def test_a_restore_killed_at_any_step_revives_nothing_that_was_forgotten_since(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +17,12 @@ from typing import Any
 
 import pytest
 from dying_forget import traces
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from nanoclaw_memory import Memory
-from nanoclaw_memory.errors import Refused
+from nanoclaw_memory.errors import Refused, StoreError
+from nanoclaw_memory.intake.intake import WITHHELD
 from nanoclaw_memory.types import ToolCall
 
 TEXT = "Ludmilla's secret hideout is the Quastenflosser tower"
@@ -106,6 +110,8 @@ REFUSED: dict[str, Callable[[Scene], object]] = {
 
 
 def _promotion(scene: Scene) -> str:
+    if (scene.home / "workspace/memory/2026-02-20.md").exists():
+        return scene.memory.review()[0].id
     scene.page("memory/2026-02-20.md", "- [decision|i=0.9] The office moves to Oslo in March\n")
     scene.memory.upkeep.run("promote")
     return scene.memory.upkeep.review()[0].id
@@ -416,6 +422,245 @@ def test_a_persons_own_pages_may_hold_it_and_nothing_else_takes_it_from_there(sc
 def test_a_restored_checkpoint_brings_no_row_back(scene: Scene) -> None:
     scene.memory.workspace.restore_checkpoint("old")
     scene.memory.close()
+    assert _left(scene) == set()
+
+
+# ---- the list of forgotten texts is damaged or gone ----
+
+
+def _damage(scene: Scene, how: str = "random") -> None:
+    """What a bad disk, or somebody who removes files, does to the list."""
+    scene.memory.close()
+    path = scene.home / "data" / "forgotten.db"
+    for beside in path.parent.glob(f"{path.name}*"):
+        beside.unlink()
+    if how != "gone":
+        path.write_bytes({"random": random.Random(7).randbytes(20_000), "empty": b""}[how])
+
+
+@pytest.mark.parametrize("how", ["random", "gone", "empty"])
+@pytest.mark.parametrize("way", REFUSED)
+def test_a_list_that_cannot_be_read_refuses_whoever_can_act(scene: Scene, way: str, how: str) -> None:
+    if way == "review_decide: text":
+        _promotion(scene)
+    _damage(scene, how)
+    with pytest.raises(StoreError, match="list of forgotten texts cannot be read") as refused:
+        REFUSED[way](scene)
+    assert "doctor --fix" in refused.value.hint
+    assert _left(scene) == set()
+
+
+def _withheld_message(scene: Scene) -> None:
+    _damage(scene)
+    assert str(_message(scene)).startswith("@Andy [withheld:")
+    assert [group.folder for group in scene.memory.host().poll()] == ["main"]
+
+
+def _withheld_sender(scene: Scene) -> None:
+    _damage(scene)
+    assert _sender(scene)[0].sender_name == WITHHELD
+
+
+def _withheld_chat_name(scene: Scene) -> None:
+    _damage(scene)
+    assert [chat.name for chat in _chat_name(scene)] == [WITHHELD]
+
+
+def _withheld_answer(scene: Scene) -> None:
+    _damage(scene)
+    assert _answer(scene).content == WITHHELD
+
+
+def _withheld_ipc(scene: Scene) -> None:
+    _damage(scene)
+    assert [reply.content for reply in _ipc(scene)] == [WITHHELD]
+
+
+def _withheld_task(scene: Scene) -> None:
+    made = scene.memory.tasks.add("Tell a story", "once", "2026-02-23T11:59:59Z")
+    _damage(scene)
+    scene.memory.tasks.run_due(lambda task, session: TEXT)
+    assert scene.memory.tasks.get(made.id).last_result == WITHHELD
+
+
+def _withheld_failing_task(scene: Scene) -> None:
+    def fail(task: Any, session: str) -> str:
+        raise ValueError(TEXT)
+
+    made = scene.memory.tasks.add("Tell a story", "once", "2026-02-23T11:59:59Z")
+    _damage(scene)
+    scene.memory.tasks.run_due(fail)
+    assert scene.memory.tasks.get(made.id).last_result == f"Error: {WITHHELD}"
+
+
+def _withheld_turn(scene: Scene) -> None:
+    _damage(scene)
+    turn = scene.memory.before_turn(TEXT)
+    assert turn.blocks == () and "withheld" in turn.skipped[0].reason
+
+
+def _withheld_tools(scene: Scene) -> None:
+    _damage(scene)
+    assert _tools(scene) == []
+
+
+def _waiting_note(scene: Scene) -> None:
+    """What is said stays in the spool, unread by anything, until the list is repaired; then it is checked."""
+    _damage(scene)
+    for question in (TEXT, "How is the weather?"):
+        scene.memory.note("prompt", question)
+        scene.memory.note("answer", "Noted.")
+    with pytest.raises(StoreError, match="list of forgotten texts"):
+        scene.memory.drain()
+    assert {path.split("/")[1] for path in _left(scene)} == {"spool"}
+    scene.memory.doctor(fix=True)
+    assert scene.memory.drain() == 2
+    said = [one.user_message for one in scene.memory.session(LATER)]
+    assert said == ["[forgotten]", "How is the weather?"]
+
+
+def _waiting_late_note(scene: Scene) -> None:
+    lines = [
+        json.dumps({"role": "user", "content": "Where?"}),
+        json.dumps({"role": "assistant", "content": TEXT}),
+    ]
+    _damage(scene)
+    scene.memory.note("prompt", "Where?")
+    assert scene.memory.note_answer_from(str(scene.file("late.jsonl", "\n".join(lines))))
+    scene.memory.doctor(fix=True)
+    assert scene.memory.drain() == 1
+    assert scene.memory.session(LATER)[-1].agent_response == "[forgotten]"
+
+
+def _withheld_items(scene: Scene) -> None:
+    _damage(scene)
+    scene.memory.sdk_items.extend(LATER, [{"role": "user", "content": TEXT}, {"role": "user"}])
+    scene.memory.sdk_items.put(("people",), "l", {"note": TEXT})
+    assert scene.memory.sdk_items.history(LATER) == [] and not scene.memory.sdk_items.namespaces()
+
+
+def _of_an_adapter(name: str) -> Callable[[Scene], None]:
+    def use(scene: Scene) -> None:
+        _damage(scene)
+        try:
+            MASKED[name](scene)
+        except AttributeError:  # langgraph's item was not stored, so there is none to look at
+            assert name == "langgraph"
+        scene.memory.doctor(fix=True)
+        scene.memory.drain()
+
+    return use
+
+
+WITHHELD_WAYS: dict[str, Callable[[Scene], None]] = {
+    "host message": _withheld_message,
+    "host sender": _withheld_sender,
+    "host chat name": _withheld_chat_name,
+    "host answer": _withheld_answer,
+    "host ipc": _withheld_ipc,
+    "task result": _withheld_task,
+    "task error": _withheld_failing_task,
+    "before_turn": _withheld_turn,
+    "report_tools": _withheld_tools,
+    "note and drain": _waiting_note,
+    "note_answer_from": _waiting_late_note,
+    "sdk_items.extend": _withheld_items,
+    **{name: _of_an_adapter(name) for name in _adapters()},
+}
+
+
+@pytest.mark.parametrize("way", MASKED)
+def test_talk_that_cannot_be_checked_is_withheld_and_the_telemetry_says_so(scene: Scene, way: str) -> None:
+    WITHHELD_WAYS[way](scene)
+    scene.memory.close()
+    assert _left(scene) == set()
+    events = [json.loads(line) for line in (scene.home / "logs/telemetry.jsonl").read_text().splitlines()]
+    assert [one for one in events if one["event"] == "withheld" and "forgotten.db" in one["error"]]
+
+
+@pytest.mark.parametrize("way", LEFT_OUT)
+def test_nothing_is_read_whole_while_it_cannot_be_checked(scene: Scene, way: str) -> None:
+    _damage(scene)
+    if way == "sdk_items.put, by its name":
+        LEFT_OUT[way](scene)
+    elif way == "host ipc: a task":
+        with pytest.raises(AssertionError, match="list of forgotten texts cannot be read"):
+            LEFT_OUT[way](scene)
+    else:
+        with pytest.raises(StoreError, match="list of forgotten texts cannot be read"):
+            LEFT_OUT[way](scene)
+    scene.memory.upkeep()
+    scene.memory.close()
+    assert _left(scene) == set()
+
+
+@pytest.mark.parametrize("how", ["random", "gone", "empty"])
+def test_the_hint_builds_the_list_anew_and_everything_is_kept_out_again(
+    scene: Scene, ncm: Callable[..., Any], how: str
+) -> None:
+    _damage(scene, how)
+    assert any("forgotten.db" in one.message and one.level == "problem" for one in scene.memory.doctor())
+    told = ncm("write", "anything else")
+    assert told.code == 1 and "doctor --fix" in told.err
+    assert "2 tombstones" in ncm("doctor", "--fix").out
+    assert ncm("write", TEXT).code == 2 and ncm("write", "anything else").code == 0
+    assert not [one for one in scene.memory.doctor() if one.level == "problem"]
+    assert all(not check.problems for check in scene.memory.db_check())
+    assert (scene.home / "data/forgotten.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_damaged_graph_does_not_let_a_forgotten_text_in(scene: Scene) -> None:
+    scene.memory.fact_upsert("Diary", "colour", "green")
+    scene.memory.close()
+    (scene.home / "data/facts.db").write_bytes(random.Random(7).randbytes(50_000))
+    for tell in (lambda: scene.memory.write(TEXT), lambda: scene.memory.store(TEXT, "fact")):
+        with pytest.raises(Refused, match="asked to forget"):
+            tell()
+    assert scene.memory.write("Something else").line
+
+
+def test_where_nothing_was_forgotten_no_list_is_made_or_opened(memory: Memory, home: Path) -> None:
+    memory.write("One")
+    memory.store("Two", "fact")
+    memory.fact_upsert("Diary", "colour", "green")
+    memory.note("prompt", "Three")
+    memory.before_turn("Four")
+    assert not list((home / "data").glob("forgotten*"))
+    assert "forgotten" not in memory._databases
+
+
+# ---- wherever it stands ----
+
+LETTERS = st.sampled_from(["", " ", "\t", "\n", "\u00a0"])
+SIGNS = st.sampled_from(["", ",", ".", "!", "…", "“", "*", "_", ")", "\u200b", "\u00ad"])
+AROUND = st.lists(st.sampled_from(["so", "they", "say", "Ökonomie", "生日", "0171"]), max_size=4).map(
+    " ".join
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_no_way_in_admits_it_however_it_is_written(scene: Scene, data: st.DataObject) -> None:
+    spoken = [
+        data.draw(SIGNS) + "".join(data.draw(st.sampled_from([letter, letter.upper()])) for letter in word)
+        for word in TEXT.split()
+    ]
+    text = spoken[0] + "".join(f"{data.draw(SIGNS)} {data.draw(LETTERS)}{word}" for word in spoken[1:])
+    whole = f"{data.draw(AROUND)} {text}{data.draw(SIGNS)} {data.draw(AROUND)}"
+    for admit in (
+        lambda: scene.memory.write(whole),
+        lambda: scene.memory.store(whole, "fact"),
+        lambda: scene.memory.fact_upsert("Diary", "note", whole),
+        lambda: scene.memory.lessons.add(whole),
+        lambda: scene.memory.notes.create("/memories/a.md", whole),
+        lambda: scene.memory.tasks.add(whole, "once", "2026-03-01T10:00:00Z"),
+    ):
+        with pytest.raises(Refused, match="asked to forget"):
+            admit()
+    assert scene.memory.after_turn(whole, "Yes.").id == 0
+    scene.memory.note("prompt", whole)
+    scene.memory.sdk_items.extend(LATER, [{"content": whole}])
+    scene.memory.host().store_message(data.draw(st.uuids()).hex, "me@chat", whole, "2026-02-23T11:00:00Z")
     assert _left(scene) == set()
 
 

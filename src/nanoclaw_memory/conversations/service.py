@@ -138,7 +138,8 @@ class Conversations:
     def note(self, kind: str, text: str) -> None:
         """Spool a `prompt` or an `answer` within a millisecond; `drain` archives it."""
         scope, now = self.scope, self.clock.now()
-        self.spool.note(scope.session_id, scope.private, kind, self._spoolable(text), now)
+        spooled, checked = self._spooled(text)
+        self.spool.note(scope.session_id, scope.private, kind, spooled, now, checked)
 
     def note_answer_from(self, transcript: str) -> bool:
         """Spool the answer to this session's open question from the end of a transcript; whether it was there.
@@ -151,19 +152,24 @@ class Conversations:
         from nanoclaw_memory.conversations.transcripts import find_transcript, read_end
 
         said = read_end(find_transcript(self.home, self.scope.group, transcript)).said
-        answer = answer_in(said, *question, self._spoolable)
+        answer = answer_in(said, *question, lambda text: self._spooled(text)[0])
         if answer:
             self.note("answer", answer)
         return bool(answer)
 
     def drain(self, record: Callable[[SpooledExchange], object], limit: int = 50) -> int:
         """Pass at most `limit` spooled exchanges to `record`; returns how many."""
-        return self.spool.drain(self.clock.now(), record, limit)
+        return self.spool.drain(self.clock.now(), record, limit, self._checked)
 
-    def _spoolable(self, text: str) -> str:
-        """A text as it waits in the spool. What cannot be checked now is checked before it is archived."""
+    def _spooled(self, text: str) -> tuple[str, bool]:
+        """A text as it waits in the spool; False: it could not be checked, and must be before it is archived."""
         admitted = self._intake.talk(text[:MAX_TEXT], "spool")
-        return self._intake.masked(text[:MAX_TEXT]).text if admitted.withheld else admitted.text
+        kept = self._intake.masked(text[:MAX_TEXT]) if admitted.withheld else admitted
+        return kept.text, not admitted.withheld
+
+    def _checked(self, text: str) -> str:
+        self._intake.forgets(text)  # an error while the list of forgotten texts cannot be read
+        return self._intake.talk(text, "spool").text
 
 
 def _shortened(exchange: Exchange, wanted: set[str]) -> str:

@@ -50,10 +50,14 @@ class Spool(msgspec.Struct, frozen=True):
 
     folder: Path
 
-    def note(self, session: str, private: bool, kind: str, text: str, at: datetime) -> None:
+    def note(
+        self, session: str, private: bool, kind: str, text: str, at: datetime, checked: bool = True
+    ) -> None:
         """Append what was asked (`prompt`) or answered (`answer`): one short write."""
         stored = text[:MAX_TEXT]
         record = {"at": stamp(at), "session": session, "private": private, "kind": kind, "text": stored}
+        if not checked:
+            record["unchecked"] = True
         line = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
         make_folder(self.folder)
         path = self.folder / "spool.jsonl"
@@ -77,17 +81,28 @@ class Spool(msgspec.Struct, frozen=True):
                     asked = (record.text, record.at) if record.kind == "prompt" else None
         return asked
 
-    def drain(self, now: datetime, archive: Callable[[SpooledExchange], object], limit: int = 50) -> int:
+    def drain(
+        self,
+        now: datetime,
+        archive: Callable[[SpooledExchange], object],
+        limit: int = 50,
+        check: Callable[[str], str] = lambda text: text,
+    ) -> int:
         """Hand over at most `limit` whole exchanges, oldest first; what is incomplete waits.
 
-        A crash half-way hands some over again: archiving must be idempotent, and `Memory.after_turn` is.
+        A crash half-way hands some over again: archiving must be idempotent, and `Memory.after_turn` is. `check`
+        is given the texts that were noted unchecked; when it raises an error, everything waits.
         """
         if not self.folder.is_dir():
             return 0
         with _locked(self.folder / "drain.lock"):
             self._take(now)
             taken = sorted(self.folder.glob("taken-*.jsonl"))
-            lines = [line for path in taken for line in path.read_text("utf-8", "replace").splitlines()]
+            lines = [
+                _checked(line, check)
+                for path in taken
+                for line in path.read_text("utf-8", "replace").splitlines()
+            ]
             whole, waiting = _pairs(lines, now)
             for spoken, _ in whole[:limit]:
                 archive(spoken)
@@ -167,6 +182,15 @@ def _record(line: str) -> _Record | None:
         )
     except (ValueError, KeyError, TypeError):
         return None  # a torn line of a killed hook
+
+
+def _checked(line: str, check: Callable[[str], str]) -> str:
+    if '"unchecked": true' not in line or _record(line) is None:
+        return line
+    record = json.loads(line)
+    if record.pop("unchecked", False):
+        record["text"] = check(str(record["text"]))
+    return json.dumps(record, ensure_ascii=False)
 
 
 def _pairs(lines: list[str], now: datetime) -> tuple[list[tuple[SpooledExchange, list[str]]], list[str]]:

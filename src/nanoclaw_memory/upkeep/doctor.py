@@ -83,8 +83,8 @@ def check_forgotten(intake: Intake, fix: bool) -> Iterator[Finding]:
                 f"forgotten.db was built anew from its copy: {count}; the damaged one is in data/damaged"
             )
             yield Finding("warning", message, "forget again what is missing: nanoclaw-memory forget")
-        elif not (intake.data / "forgotten.db").exists():  # a damaged one is among the databases
-            intake.tombstones()
+        else:
+            intake.tombstones()  # raises when it is gone; a damaged one is among the databases
     except StoreError as error:
         yield Finding("problem", error.message, error.hint)
 

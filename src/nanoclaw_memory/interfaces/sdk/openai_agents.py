@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.memory import Memory
 
 
@@ -41,7 +42,10 @@ class MemorySession:
                 self._memory.conversations.note("prompt", text)
             elif text and role == "assistant":
                 self._memory.conversations.note("answer", text)
-        self._memory.conversations.drain(limit=20)
+        try:
+            self._memory.conversations.drain(limit=20)
+        except StoreError as error:  # what was said waits in the spool; the agent's run goes on
+            self._memory.group.telemetry.record("drain failed", error=error.message)
 
 
 def _text(content: Any) -> str:
