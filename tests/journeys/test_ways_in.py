@@ -629,6 +629,29 @@ def test_where_nothing_was_forgotten_no_list_is_made_or_opened(memory: Memory, h
     assert "forgotten" not in memory._databases
 
 
+# ---- credentials ----
+
+
+def test_credentials_in_items_of_other_sdks_are_masked_and_the_rest_stays(memory: Memory, home: Path) -> None:
+    call = {
+        "type": "function_call",
+        "call_id": "call_a1B2c3D4e5F6g7H8",
+        "arguments": json.dumps({"pwd": "blue-Falcon-9"}),
+    }
+    memory.sdk_items.extend("s", [{"role": "user", "content": "the wifi password is blue-Falcon-9."}, call])
+    memory.sdk_items.put(("people",), "anna", {"password": "blue-Falcon-9", "city": ["Oslo", {"n": 1}]})
+    said, kept = memory.sdk_items.history("s")
+    assert said == {"role": "user", "content": "the wifi password is [redacted:credential]."}
+    assert kept["call_id"] == call["call_id"] and "redacted" in kept["arguments"]
+    item = memory.sdk_items.get(("people",), "anna")
+    assert item is not None and item.value == {
+        "password": "[redacted:credential]",
+        "city": ["Oslo", {"n": 1}],
+    }
+    memory.close()
+    assert traces(home, ("falcon",)) == []
+
+
 # ---- wherever it stands ----
 
 LETTERS = st.sampled_from(["", " ", "\t", "\n", "\u00a0"])

@@ -40,7 +40,11 @@ def safe_line(text: str, limit: int | None = None) -> str:
 
 
 def masked(text: str) -> str:
-    """The text without credentials: a second look on the way out."""
+    """The text without credentials, on its way out.
+
+    The intake masked it on its way in. This second look is for what never passed there: rows of releases that did
+    not mask, rows that somebody put into the database, and pages, which people write by hand.
+    """
     return secrets.mask(text)[0]
 
 
