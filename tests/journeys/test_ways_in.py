@@ -111,7 +111,7 @@ REFUSED: dict[str, Callable[[Scene], object]] = {
 
 def _promotion(scene: Scene) -> str:
     if (scene.home / "workspace/memory/2026-02-20.md").exists():
-        return scene.memory.review()[0].id
+        return scene.memory.upkeep.review()[0].id
     scene.page("memory/2026-02-20.md", "- [decision|i=0.9] The office moves to Oslo in March\n")
     scene.memory.upkeep.run("promote")
     return scene.memory.upkeep.review()[0].id
@@ -453,7 +453,7 @@ def test_a_list_that_cannot_be_read_refuses_whoever_can_act(scene: Scene, way: s
 def _withheld_message(scene: Scene) -> None:
     _damage(scene)
     assert str(_message(scene)).startswith("@Andy [withheld:")
-    assert [group.folder for group in scene.memory.host().poll()] == ["main"]
+    assert [group.folder for group in scene.memory.host.state.poll()] == ["main"]
 
 
 def _withheld_sender(scene: Scene) -> None:
@@ -477,20 +477,20 @@ def _withheld_ipc(scene: Scene) -> None:
 
 
 def _withheld_task(scene: Scene) -> None:
-    made = scene.memory.tasks.add("Tell a story", "once", "2026-02-23T11:59:59Z")
+    made = scene.memory.host.tasks.add("Tell a story", "once", "2026-02-23T11:59:59Z")
     _damage(scene)
-    scene.memory.tasks.run_due(lambda task, session: TEXT)
-    assert scene.memory.tasks.get(made.id).last_result == WITHHELD
+    scene.memory.host.tasks.run_due(lambda task, session: TEXT)
+    assert scene.memory.host.tasks.get(made.id).last_result == WITHHELD
 
 
 def _withheld_failing_task(scene: Scene) -> None:
     def fail(task: Any, session: str) -> str:
         raise ValueError(TEXT)
 
-    made = scene.memory.tasks.add("Tell a story", "once", "2026-02-23T11:59:59Z")
+    made = scene.memory.host.tasks.add("Tell a story", "once", "2026-02-23T11:59:59Z")
     _damage(scene)
-    scene.memory.tasks.run_due(fail)
-    assert scene.memory.tasks.get(made.id).last_result == f"Error: {WITHHELD}"
+    scene.memory.host.tasks.run_due(fail)
+    assert scene.memory.host.tasks.get(made.id).last_result == f"Error: {WITHHELD}"
 
 
 def _withheld_turn(scene: Scene) -> None:
@@ -508,14 +508,14 @@ def _waiting_note(scene: Scene) -> None:
     """What is said stays in the spool, unread by anything, until the list is repaired; then it is checked."""
     _damage(scene)
     for question in (TEXT, "How is the weather?"):
-        scene.memory.note("prompt", question)
-        scene.memory.note("answer", "Noted.")
+        scene.memory.conversations.note("prompt", question)
+        scene.memory.conversations.note("answer", "Noted.")
     with pytest.raises(StoreError, match="list of forgotten texts"):
-        scene.memory.drain()
+        scene.memory.conversations.drain()
     assert {path.split("/")[1] for path in _left(scene)} == {"spool"}
     scene.memory.doctor(fix=True)
-    assert scene.memory.drain() == 2
-    said = [one.user_message for one in scene.memory.session(LATER)]
+    assert scene.memory.conversations.drain() == 2
+    said = [one.user_message for one in scene.memory.conversations.session(LATER)]
     assert said == ["[forgotten]", "How is the weather?"]
 
 
@@ -525,18 +525,21 @@ def _waiting_late_note(scene: Scene) -> None:
         json.dumps({"role": "assistant", "content": TEXT}),
     ]
     _damage(scene)
-    scene.memory.note("prompt", "Where?")
-    assert scene.memory.note_answer_from(str(scene.file("late.jsonl", "\n".join(lines))))
+    scene.memory.conversations.note("prompt", "Where?")
+    assert scene.memory.conversations.note_answer_from(str(scene.file("late.jsonl", "\n".join(lines))))
     scene.memory.doctor(fix=True)
-    assert scene.memory.drain() == 1
-    assert scene.memory.session(LATER)[-1].agent_response == "[forgotten]"
+    assert scene.memory.conversations.drain() == 1
+    assert scene.memory.conversations.session(LATER)[-1].agent_response == "[forgotten]"
 
 
 def _withheld_items(scene: Scene) -> None:
     _damage(scene)
-    scene.memory.sdk_items.extend(LATER, [{"role": "user", "content": TEXT}, {"role": "user"}])
-    scene.memory.sdk_items.put(("people",), "l", {"note": TEXT})
-    assert scene.memory.sdk_items.history(LATER) == [] and not scene.memory.sdk_items.namespaces()
+    scene.memory.workspace.sdk_items.extend(LATER, [{"role": "user", "content": TEXT}, {"role": "user"}])
+    scene.memory.workspace.sdk_items.put(("people",), "l", {"note": TEXT})
+    assert (
+        scene.memory.workspace.sdk_items.history(LATER) == []
+        and not scene.memory.workspace.sdk_items.namespaces()
+    )
 
 
 def _of_an_adapter(name: str) -> Callable[[Scene], None]:
@@ -547,7 +550,7 @@ def _of_an_adapter(name: str) -> Callable[[Scene], None]:
         except AttributeError:  # langgraph's item was not stored, so there is none to look at
             assert name == "langgraph"
         scene.memory.doctor(fix=True)
-        scene.memory.drain()
+        scene.memory.conversations.drain()
 
     return use
 
@@ -589,7 +592,7 @@ def test_nothing_is_read_whole_while_it_cannot_be_checked(scene: Scene, way: str
     else:
         with pytest.raises(StoreError, match="list of forgotten texts cannot be read"):
             LEFT_OUT[way](scene)
-    scene.memory.upkeep()
+    scene.memory.upkeep.run()
     scene.memory.close()
     assert _left(scene) == set()
 
@@ -605,12 +608,12 @@ def test_the_hint_builds_the_list_anew_and_everything_is_kept_out_again(
     assert "2 tombstones" in ncm("doctor", "--fix").out
     assert ncm("write", TEXT).code == 2 and ncm("write", "anything else").code == 0
     assert not [one for one in scene.memory.doctor() if one.level == "problem"]
-    assert all(not check.problems for check in scene.memory.db_check())
+    assert all(not check.problems for check in scene.memory.admin.check_databases())
     assert (scene.home / "data/forgotten.db").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_damaged_graph_does_not_let_a_forgotten_text_in(scene: Scene) -> None:
-    scene.memory.fact_upsert("Diary", "colour", "green")
+    scene.memory.graph.upsert("Diary", "colour", "green")
     scene.memory.close()
     (scene.home / "data/facts.db").write_bytes(random.Random(7).randbytes(50_000))
     for tell in (lambda: scene.memory.write(TEXT), lambda: scene.memory.store(TEXT, "fact")):
@@ -622,11 +625,10 @@ def test_a_damaged_graph_does_not_let_a_forgotten_text_in(scene: Scene) -> None:
 def test_where_nothing_was_forgotten_no_list_is_made_or_opened(memory: Memory, home: Path) -> None:
     memory.write("One")
     memory.store("Two", "fact")
-    memory.fact_upsert("Diary", "colour", "green")
-    memory.note("prompt", "Three")
+    memory.graph.upsert("Diary", "colour", "green")
+    memory.conversations.note("prompt", "Three")
     memory.before_turn("Four")
     assert not list((home / "data").glob("forgotten*"))
-    assert "forgotten" not in memory._databases
 
 
 # ---- credentials ----
@@ -638,12 +640,16 @@ def test_credentials_in_items_of_other_sdks_are_masked_and_the_rest_stays(memory
         "call_id": "call_a1B2c3D4e5F6g7H8",
         "arguments": json.dumps({"pwd": "blue-Falcon-9"}),
     }
-    memory.sdk_items.extend("s", [{"role": "user", "content": "the wifi password is blue-Falcon-9."}, call])
-    memory.sdk_items.put(("people",), "anna", {"password": "blue-Falcon-9", "city": ["Oslo", {"n": 1}]})
-    said, kept = memory.sdk_items.history("s")
+    memory.workspace.sdk_items.extend(
+        "s", [{"role": "user", "content": "the wifi password is blue-Falcon-9."}, call]
+    )
+    memory.workspace.sdk_items.put(
+        ("people",), "anna", {"password": "blue-Falcon-9", "city": ["Oslo", {"n": 1}]}
+    )
+    said, kept = memory.workspace.sdk_items.history("s")
     assert said == {"role": "user", "content": "the wifi password is [redacted:credential]."}
     assert kept["call_id"] == call["call_id"] and "redacted" in kept["arguments"]
-    item = memory.sdk_items.get(("people",), "anna")
+    item = memory.workspace.sdk_items.get(("people",), "anna")
     assert item is not None and item.value == {
         "password": "[redacted:credential]",
         "city": ["Oslo", {"n": 1}],
@@ -673,17 +679,17 @@ def test_no_way_in_admits_it_however_it_is_written(scene: Scene, data: st.DataOb
     for admit in (
         lambda: scene.memory.write(whole),
         lambda: scene.memory.store(whole, "fact"),
-        lambda: scene.memory.fact_upsert("Diary", "note", whole),
+        lambda: scene.memory.graph.upsert("Diary", "note", whole),
         lambda: scene.memory.lessons.add(whole),
-        lambda: scene.memory.notes.create("/memories/a.md", whole),
-        lambda: scene.memory.tasks.add(whole, "once", "2026-03-01T10:00:00Z"),
+        lambda: scene.memory.workspace.notes.create("/memories/a.md", whole),
+        lambda: scene.memory.host.tasks.add(whole, "once", "2026-03-01T10:00:00Z"),
     ):
         with pytest.raises(Refused, match="asked to forget"):
             admit()
     assert scene.memory.after_turn(whole, "Yes.").id == 0
-    scene.memory.note("prompt", whole)
-    scene.memory.sdk_items.extend(LATER, [{"content": whole}])
-    scene.memory.host().store_message(data.draw(st.uuids()).hex, "me@chat", whole, "2026-02-23T11:00:00Z")
+    scene.memory.conversations.note("prompt", whole)
+    scene.memory.workspace.sdk_items.extend(LATER, [{"content": whole}])
+    scene.memory.host.state.store_message(data.draw(st.uuids()).hex, "me@chat", whole, "2026-02-23T11:00:00Z")
     assert _left(scene) == set()
 
 
