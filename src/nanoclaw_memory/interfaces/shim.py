@@ -7,7 +7,7 @@ a hook costs milliseconds. What it does not understand, or the server does not a
 """
 
 # pathlib alone would double what a hook costs:
-# ruff: noqa: PTH108, PTH109, PTH111, PTH116, PTH118, PTH120
+# ruff: noqa: PTH100, PTH108, PTH109, PTH111, PTH116, PTH118, PTH120
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _socket import socket
-    from collections.abc import Callable, Iterator
 
 LONGEST_PATH = 100  # bytes; Unix sockets take about 104
 TIMEOUT = 2.5  # seconds for a hook; clients allow five
@@ -127,9 +126,6 @@ def _has_settings_in_environment() -> bool:
     return any(name not in _KNOWN and not name.startswith("NANOCLAW_TEST_") for name in ours)
 
 
-# ---- hooks ----
-
-
 def ask(connection: socket, request: Request, raw: bytes) -> bytes | None:
     """The server's answer to a hook; None when it sent none, or not all of it, in time."""
     import _socket
@@ -161,146 +157,12 @@ def read_input() -> bytes:
 
 def write_answer(answer: bytes) -> None:
     """Print a hook's answer if there is one; an output that takes nothing is no error."""
+    rest = answer + b"\n" if answer else b""
     try:
-        if answer:
-            write_all(1, answer + b"\n")
+        while rest:
+            rest = rest[os.write(1, rest) :]
     except OSError:
         return
-
-
-def write_all(handle: int, raw: bytes) -> None:
-    """Write every byte."""
-    while raw:
-        raw = raw[os.write(handle, raw) :]
-
-
-# ---- MCP ----
-
-
-class Conversation:
-    """Relays an MCP client's lines to the server, and to a process of our own once the server is gone.
-
-    The opening of the conversation is kept to be sent again. A call that the server received and did not answer is
-    answered with an error, because it may have been carried out.
-    """
-
-    def __init__(self, connection: socket, request: Request, command: list[str]) -> None:
-        import _thread
-
-        self._server = connection
-        self._request = request
-        self._command = command
-        self._send: Callable[[bytes], object] = connection.sendall
-        self._end: Callable[[], object] = lambda: connection.shutdown(1)
-        self._opening: list[bytes] = []
-        self._unanswered: dict[object, bytes] = {}
-        self._unsent: list[bytes] = []
-        self._ended = False
-        self._lock = _thread.allocate_lock()
-
-    def run(self) -> None:
-        """Relay lines both ways until the client closes its side."""
-        import _thread
-
-        self._server.settimeout(None)
-        self._server.sendall(self._request.header())
-        _thread.start_new_thread(self._relay_calls, ())
-        self._relay_answers(lambda: self._server.recv(65536))
-        if not self._ended:
-            answers = self._start_process()
-            self._relay_answers(lambda: os.read(answers, 65536))
-
-    def _relay_calls(self) -> None:
-        for line in _lines(lambda: os.read(0, 65536)):
-            message = _message(line)
-            with self._lock:
-                if message.get("method") in ("initialize", "notifications/initialized"):
-                    self._opening.append(line)
-                if "id" in message and "method" in message:
-                    self._unanswered[message["id"]] = line
-                try:
-                    self._send(line)
-                except OSError:
-                    self._unsent.append(line)  # the process that follows gets it
-        with self._lock:
-            self._ended = True
-            try:
-                self._end()
-            except OSError:
-                return  # the server is gone already
-
-    def _relay_answers(self, read: Callable[[], bytes]) -> None:
-        for line in _lines(read):
-            message = _message(line)
-            if "id" in message and "method" not in message:
-                with self._lock:
-                    self._unanswered.pop(message["id"], None)
-            write_all(1, line)
-
-    def _start_process(self) -> int:
-        """Start our own process in the server's place; returns what its answers are read from."""
-        import subprocess
-
-        environment = {**os.environ, NO_SERVER: "1"}
-        child = subprocess.Popen(
-            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
-        )
-        assert child.stdin
-        assert child.stdout
-        into, answers = child.stdin.fileno(), child.stdout.fileno()
-        with self._lock:
-            for line in self._opening:
-                write_all(into, line)
-            if self._opening and self._opening[0] not in self._unanswered.values():
-                next(_lines(lambda: os.read(answers, 1)), b"")  # the client has this answer already
-            for key, line in list(self._unanswered.items()):
-                if line not in self._unsent and line not in self._opening:
-                    del self._unanswered[key]
-                    write_all(1, _server_stopped(key))
-            for line in self._unsent:
-                if line not in self._opening:
-                    write_all(into, line)
-            self._send, self._end = (lambda line: write_all(into, line)), child.stdin.close
-            if self._ended:
-                self._end()
-        return answers
-
-
-def _message(line: bytes) -> dict[str, object]:
-    """A line's JSON object; empty when it is no message of JSON-RPC."""
-    import json
-
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) and not isinstance(found.get("id"), dict | list) else {}
-
-
-def _server_stopped(key: object) -> bytes:
-    """The answer to a call that the server received before it stopped."""
-    import json
-
-    message = "the memory server stopped before it answered; check whether it was done, then ask again"
-    error = {"jsonrpc": "2.0", "id": key, "error": {"code": -32000, "message": message}}
-    return json.dumps(error).encode() + b"\n"
-
-
-def _lines(read: Callable[[], bytes]) -> Iterator[bytes]:
-    """Whole lines of what is read, until there is no more; half a line at the end is dropped."""
-    rest = b""
-    while True:
-        try:
-            part = read()
-        except OSError:
-            return
-        if not part:
-            return
-        *whole, rest = (rest + part).split(b"\n")
-        yield from (line + b"\n" for line in whole)
-
-
-# ---- the command ----
 
 
 def command(arguments: list[str]) -> list[str]:
@@ -317,7 +179,7 @@ def main(arguments: list[str]) -> None:
     if request is None or connection is None:
         _become_command(arguments)
     elif request.kind == "mcp":
-        Conversation(connection, request, command(arguments)).run()
+        relay(connection, request, arguments)
     else:
         raw = read_input()
         answer = ask(connection, request, raw)
@@ -326,6 +188,15 @@ def main(arguments: list[str]) -> None:
             _become_command(arguments)
         else:
             write_answer(answer)
+
+
+def relay(connection: socket, request: Request, arguments: list[str]) -> None:
+    """Relay an MCP conversation through the server; the command takes over if the server stops."""
+    # Last on the path: our packages `http` and `mcp` must not hide others of that name.
+    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+    import mcp_relay  # type: ignore[import-not-found]
+
+    mcp_relay.Conversation(connection, request, command(arguments)).run()
 
 
 def _become_command(arguments: list[str]) -> None:
@@ -338,7 +209,8 @@ def _restore_input(raw: bytes) -> None:
     path = f"/tmp/.ncm-{os.getpid()}-{os.urandom(8).hex()}"  # noqa: S108 - created exclusively, gone at once
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     os.unlink(path)
-    write_all(handle, raw)
+    with open(handle, "wb", closefd=False) as stream:
+        stream.write(raw)
     os.lseek(handle, 0, os.SEEK_SET)
     os.dup2(handle, 0)
 

@@ -45,8 +45,7 @@ def mcp(caller: Caller, tools: str) -> None:
     request = caller.request("mcp", tools)
     connection = None if caller.overrides else shim.connect(request)
     if connection is not None:
-        own = shim.command([*caller.options(), "mcp", "--tools", tools])
-        shim.Conversation(connection, request, own).run()
+        shim.relay(connection, request, [*caller.options(), "mcp", "--tools", tools])
         return
     import uuid
 

@@ -1,0 +1,135 @@
+"""Relays an MCP conversation between standard input and output and the home's server; imports nothing of ours."""
+
+from __future__ import annotations
+
+import _thread
+import json
+import os
+
+TYPE_CHECKING = False  # typing would cost as much as json
+if TYPE_CHECKING:
+    from _socket import socket
+    from collections.abc import Callable, Iterator
+
+    from nanoclaw_memory.interfaces.shim import Request
+
+
+class Conversation:
+    """Relays an MCP client's lines to the server, and to a process of our own once the server is gone.
+
+    The opening of the conversation is kept to be sent again. A call that the server received and did not answer is
+    answered with an error, because it may have been carried out.
+    """
+
+    def __init__(self, connection: socket, request: Request, command: list[str]) -> None:
+        self._server = connection
+        self._request = request
+        self._command = command
+        self._send: Callable[[bytes], object] = connection.sendall
+        self._end: Callable[[], object] = lambda: connection.shutdown(1)
+        self._opening: list[bytes] = []
+        self._unanswered: dict[object, bytes] = {}
+        self._unsent: list[bytes] = []
+        self._ended = False
+        self._lock = _thread.allocate_lock()
+
+    def run(self) -> None:
+        """Relay lines both ways until the client closes its side."""
+        self._server.settimeout(None)
+        self._server.sendall(self._request.header())
+        _thread.start_new_thread(self._relay_calls, ())
+        self._relay_answers(lambda: self._server.recv(65536))
+        if not self._ended:
+            answers = self._start_process()
+            self._relay_answers(lambda: os.read(answers, 65536))
+
+    def _relay_calls(self) -> None:
+        for line in _lines(lambda: os.read(0, 65536)):
+            message = _message(line)
+            with self._lock:
+                if message.get("method") in ("initialize", "notifications/initialized"):
+                    self._opening.append(line)
+                if "id" in message and "method" in message:
+                    self._unanswered[message["id"]] = line
+                try:
+                    self._send(line)
+                except OSError:
+                    self._unsent.append(line)  # the process that follows gets it
+        with self._lock:
+            self._ended = True
+            try:
+                self._end()
+            except OSError:
+                return  # the server is gone already
+
+    def _relay_answers(self, read: Callable[[], bytes]) -> None:
+        for line in _lines(read):
+            message = _message(line)
+            if "id" in message and "method" not in message:
+                with self._lock:
+                    self._unanswered.pop(message["id"], None)
+            write_all(1, line)
+
+    def _start_process(self) -> int:
+        """Start our own process in the server's place; returns what its answers are read from."""
+        import subprocess
+
+        environment = {**os.environ, "NANOCLAW_NO_SERVER": "1"}
+        child = subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        )
+        assert child.stdin
+        assert child.stdout
+        into, answers = child.stdin.fileno(), child.stdout.fileno()
+        with self._lock:
+            for line in self._opening:
+                write_all(into, line)
+            if self._opening and self._opening[0] not in self._unanswered.values():
+                next(_lines(lambda: os.read(answers, 1)), b"")  # the client has this answer already
+            for key, line in list(self._unanswered.items()):
+                if line not in self._unsent and line not in self._opening:
+                    del self._unanswered[key]
+                    write_all(1, _server_stopped(key))
+            for line in self._unsent:
+                if line not in self._opening:
+                    write_all(into, line)
+            self._send, self._end = (lambda line: write_all(into, line)), child.stdin.close
+            if self._ended:
+                self._end()
+        return answers
+
+
+def _message(line: bytes) -> dict[str, object]:
+    """A line's JSON object; empty when it is no message of JSON-RPC."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) and not isinstance(found.get("id"), dict | list) else {}
+
+
+def _server_stopped(key: object) -> bytes:
+    """The answer to a call that the server received before it stopped."""
+    message = "the memory server stopped before it answered; check whether it was done, then ask again"
+    error = {"jsonrpc": "2.0", "id": key, "error": {"code": -32000, "message": message}}
+    return json.dumps(error).encode() + b"\n"
+
+
+def _lines(read: Callable[[], bytes]) -> Iterator[bytes]:
+    """Whole lines of what is read, until there is no more; half a line at the end is dropped."""
+    rest = b""
+    while True:
+        try:
+            part = read()
+        except OSError:
+            return
+        if not part:
+            return
+        *whole, rest = (rest + part).split(b"\n")
+        yield from (line + b"\n" for line in whole)
+
+
+def write_all(handle: int, raw: bytes) -> None:
+    """Write every byte."""
+    while raw:
+        raw = raw[os.write(handle, raw) :]
