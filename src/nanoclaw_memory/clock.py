@@ -32,7 +32,7 @@ class SystemClock(msgspec.Struct, frozen=True):
 
 
 class FixedClock(msgspec.Struct):
-    """A clock that stands still until told to move; for tests, demos and simulations."""
+    """A clock that moves only when set; for tests, demos and simulations."""
 
     moment: datetime
 

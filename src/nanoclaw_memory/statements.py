@@ -53,7 +53,7 @@ class Features(msgspec.Struct, frozen=True):
     names: frozenset[str]
     numbers: frozenset[str]
     negated: bool
-    retracted: frozenset[str]  # what it says holds no longer
+    retracted: frozenset[str]  # what it says is no longer true
 
 
 @lru_cache(maxsize=20_000)

@@ -45,8 +45,8 @@ def _phrase(text: str, limit: int) -> str:
 
 def is_only(text: str, topic: str) -> bool:
     """Whether a text names a topic and adds nothing to it."""
-    said = {word.casefold() for run in _runs(text) for word in run}
-    return bool(topic) and said <= {word.casefold() for word in topic.split()} and len(text) < 200
+    found = {word.casefold() for run in _runs(text) for word in run}
+    return bool(topic) and found <= {word.casefold() for word in topic.split()} and len(text) < 200
 
 
 def track(texts: Sequence[str]) -> list[Topic]:

@@ -47,7 +47,7 @@ class Word(msgspec.Struct, frozen=True):
 class EntityMention(msgspec.Struct, frozen=True):
     """A name in the question and the (folded) entities it may mean."""
 
-    said: str
+    text: str
     entities: tuple[str, ...]
     start: int
     end: int
@@ -81,12 +81,18 @@ def words_of(text: str) -> tuple[Word, ...]:
 
 
 def _word(text: str, match: re.Match[str]) -> Word:
-    said = match.group()
-    folded = said.casefold().replace("’", "'")
+    plain = match.group()
+    folded = plain.casefold().replace("’", "'")
     possessive = folded.endswith(("'s", "'"))
     bare = folded.removesuffix("'s").removesuffix("'") if possessive else folded
     before = text[max(0, match.start() - 8) : match.start()]
-    return Word(said, bare, possessive, said[:1].isupper(), bool(_SENTENCE_END.search(before)))
+    return Word(
+        text=plain,
+        folded=bare,
+        possessive=possessive,
+        capital=plain[:1].isupper(),
+        first=bool(_SENTENCE_END.search(before)),
+    )
 
 
 class Resolver:
@@ -127,9 +133,8 @@ class Resolver:
         found = []
         for start, end, name in sorted(chosen):
             meaning = meanings[name]
-            said = _as_said(words[start:end])
             how = "name" if name in meaning.ends else "alias"
-            found.append(EntityMention(said, meaning.names, start, end, how, meaning.ambiguous))
+            found.append(_mention(words, start, end, how, meaning.names, meaning.ambiguous))
         return found
 
     # ---- self ----
@@ -166,9 +171,7 @@ class Resolver:
                 meanings = self.names.meanings(whole)
                 entities = tuple(dict.fromkeys(e for name in whole for e in meanings[name].names))
                 ends = {end for name in whole for end in meanings[name].ends}
-                found.append(
-                    EntityMention(_as_said((word,)), entities, place, place + 1, "part", len(ends) > 1)
-                )
+                found.append(_mention(words, place, place + 1, "part", entities, len(ends) > 1))
         return found
 
     def _typos(self, words: tuple[Word, ...]) -> list[EntityMention]:
@@ -180,31 +183,28 @@ class Resolver:
             for start in places:
                 if not set(range(start, start + length)) <= set(places):
                     continue
-                said = " ".join(word.folded for word in words[start : start + length])
-                near = self._nearest(said)
+                end = start + length
+                near = self._nearest(" ".join(word.folded for word in words[start:end]))
                 if near:
                     meaning = self.names.meanings([near])[near]
-                    text = _as_said(words[start : start + length])
-                    return [
-                        EntityMention(text, meaning.names, start, start + length, "typo", meaning.ambiguous)
-                    ]
+                    return [_mention(words, start, end, "typo", meaning.names, meaning.ambiguous)]
         return []
 
-    def _nearest(self, said: str) -> str | None:
-        """The one known name within one edit, or two for long names."""
-        if len(said) < 4:
+    def _nearest(self, name: str) -> str | None:
+        """The only known name within one edit, or two for long names; None if there are several."""
+        if len(name) < 4:
             return None
         # One edit leaves one half of a name unchanged, so two range scans find every near name.
-        half = max(2, (len(said) - 1) // 2)
-        near = {*self.names.beginning(said[:half], NEAR), *self.names.ending(said[-half:], NEAR)}
-        allowed = 1 if len(said) < 8 else 2
-        near = {name for name in near if abs(len(name) - len(said)) <= allowed}
+        half = max(2, (len(name) - 1) // 2)
+        near = {*self.names.beginning(name[:half], NEAR), *self.names.ending(name[-half:], NEAR)}
+        allowed = 1 if len(name) < 8 else 2
+        near = {other for other in near if abs(len(other) - len(name)) <= allowed}
         if not near:
             return None
         from rapidfuzz.distance import OSA
 
-        ranked = sorted((OSA.distance(said, name, score_cutoff=allowed), name) for name in near)
-        ranked = [(distance, name) for distance, name in ranked if distance <= allowed]
+        ranked = sorted((OSA.distance(name, other, score_cutoff=allowed), other) for other in near)
+        ranked = [(distance, other) for distance, other in ranked if distance <= allowed]
         if not ranked or (len(ranked) > 1 and ranked[0][0] == ranked[1][0]):
             return None
         return ranked[0][1]
@@ -237,9 +237,12 @@ def _inside(word: str, place: int) -> Iterator[tuple[tuple[int, int], list[str]]
     yield (place, place + 1), [word, *forms]
 
 
-def _as_said(span: tuple[Word, ...]) -> str:
-    text = " ".join(word.text for word in span)
-    return text.removesuffix("'s").removesuffix("’s").rstrip("'’")
+def _mention(
+    words: tuple[Word, ...], start: int, end: int, how: str, entities: tuple[str, ...], ambiguous: bool
+) -> EntityMention:
+    text = " ".join(word.text for word in words[start:end])
+    bare = text.removesuffix("'s").removesuffix("’s").rstrip("'’")
+    return EntityMention(text=bare, entities=entities, start=start, end=end, how=how, ambiguous=ambiguous)
 
 
 def _asks_of_known(span: tuple[Word, ...], known: set[str]) -> bool:

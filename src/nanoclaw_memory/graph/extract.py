@@ -133,7 +133,8 @@ def _line(line: str, cursor: _Cursor, rules: FileRules) -> Iterator[Triple]:
         if rules.sections and not spoken:
             yield from _section(text, cursor, rules)
         elif not spoken and (name := sentence_patterns.begins_with(_plain(text))):
-            yield Triple("fact", name, "note", _plain(text), "note", 0.4, several=True, unsure=True)
+            note = Triple("fact", name, "note", _plain(text), category="note", importance=0.4)
+            yield replace(note, several=True, unsure=True)
 
 
 def _tagged(label: re.Match[str], rules: FileRules) -> Iterator[Triple]:
@@ -153,19 +154,18 @@ def _tagged(label: re.Match[str], rules: FileRules) -> Iterator[Triple]:
     # Storing the sentence too would outlive the fact: a newer value retires facts, not sentences.
     if pair or sentence_patterns.says_all(text, spoken):
         return
-    told = next((triple.subject for triple in spoken if triple.kind != "alias"), "")
-    yield from _whole(text, told or rules.subject, tag, Triple("", "", "", "", tag, importance, permanent))
+    about = next((triple.subject for triple in spoken if triple.kind != "alias"), "")
+    like = Triple("fact", "", tag, text, category=tag, importance=importance, permanent=permanent)
+    yield from _whole(about or rules.subject, like)
 
 
-def _whole(text: str, about: str, key: str, like: Triple) -> Iterator[Triple]:
+def _whole(about: str, like: Triple) -> Iterator[Triple]:
     """Yield a whole sentence as a fact of its subject, or unsurely of a name in it."""
-    about = about or sentence_patterns.subject(text)
-    others = () if about else sentence_patterns.names(text)
-    guess = about or sentence_patterns.first_name(text)
+    about = about or sentence_patterns.subject(like.object)
+    others = () if about else sentence_patterns.names(like.object)
+    guess = about or sentence_patterns.first_name(like.object)
     if guess or others:
-        name = guess or others[0]
-        own = replace(like, kind="fact", subject=name, predicate=key, object=text)
-        yield replace(own, several=True, unsure=not guess, others=others)
+        yield replace(like, subject=guess or others[0], several=True, unsure=not guess, others=others)
 
 
 def _arrow(text: str) -> list[Triple]:
@@ -182,7 +182,7 @@ def _pair(text: str) -> tuple[str, str] | None:
     if not match:
         return None
     key, value = (
-        _key(_plain(match["key"]).strip(" :")),
+        sentence_patterns.normal_key(_plain(match["key"]).strip(" :")),
         sentence_patterns.without_denial(_plain(match["value"]).strip()),
     )
     if len(key.split()) > 5 or value.startswith("//") or slot_of(key) in _BLOCKED_KEYS:
@@ -224,7 +224,7 @@ def _section(text: str, cursor: _Cursor, rules: FileRules) -> Iterator[Triple]:
     if not rules.sections or not key or len(plain.split()) < 3:
         return
     like = Triple("fact", "", key, plain, _category(cursor, rules))
-    whole = list(_whole(plain, _subject(cursor, rules), key, like))
+    whole = list(_whole(_subject(cursor, rules), like))
     title = cursor.heading or cursor.title
     if title and all(triple.unsure for triple in whole):
         whole = [replace(like, subject=title, several=True, others=sentence_patterns.names(plain))]
@@ -248,7 +248,7 @@ def _row(line: str, number: int, cursor: _Cursor, rules: FileRules) -> Iterator[
     for head, cell in zip(cursor.table[1:], cells[1:], strict=False):
         if not head or not cell or not cells[0]:
             continue
-        yield Triple("fact", cells[0], _key(head), cell, category, line=number)
+        yield Triple("fact", cells[0], sentence_patterns.normal_key(head), cell, category, line=number)
         if slot_of(head) in _KIN_HEADS and _subject(cursor, rules):
             yield Triple(
                 "relation",
@@ -308,11 +308,6 @@ def _with_aliases(triples: list[Triple]) -> list[Triple]:
     """Keep `X is Y` as an alias only if the same file states something else about Y."""
     known = {fold(triple.subject) for triple in triples if triple.kind != "alias"}
     return [s for s in triples if s.kind != "alias" or not s.unsure or fold(s.object) in known]
-
-
-def _key(key: str) -> str:
-    """`Birthday` and `Phone number` are keys like `birthday`; `IP` and `dateOfBirth` stay as they are."""
-    return key.lower() if not any(c.isupper() for c in key[1:]) else key
 
 
 def _named_in(text: str, key: str) -> str:

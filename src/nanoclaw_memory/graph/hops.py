@@ -74,7 +74,7 @@ def _beyond(
     found: list[GraphCandidate] = []
     for bridge in bridges:
         entities = meanings[bridge.neighbour].names
-        way = f"two steps from {name.said} by {bridge.slot}"
+        way = f"two steps from {name.text} by {bridge.slot}"
         facts = reader.facts(entities)
         relations = [row for row in reader.relations(entities) if _other_end(row, entities, name)]
         answers: list[GraphCandidate] = [
@@ -89,7 +89,7 @@ def _beyond(
         ]
         if answers:
             score = ENTITY_INTENT if isinstance(bridge.row, FactRow) else RELATION_INTENT
-            found += [*answers, GraphCandidate(bridge.row, score, 1, f"the step from {name.said}", 1)]
+            found += [*answers, GraphCandidate(bridge.row, score, 1, f"the step from {name.text}", 1)]
     return found
 
 

@@ -128,9 +128,9 @@ class Ingest:
         known = self.mentions.of(path)
         found: dict[str, set[int]] = {"fact": set(), "relation": set()}
         for triple in self.triples(path, text):
-            said = known.get(triple.mark)
-            if said is not None and said.item and triple.line - 1 in lines:
-                found[said.kind].add(said.item)
+            mention = known.get(triple.mark)
+            if mention is not None and mention.item and triple.line - 1 in lines:
+                found[mention.kind].add(mention.item)
         return found
 
     def _archived_starts(self, path: str, text: str) -> dict[int, str]:
@@ -221,15 +221,15 @@ class Ingest:
         table = self.writer.facts if triple.kind == "fact" else self.writer.relations
         table.resource(item, f"{path}:{line}", f"{path}:{triple.line}")
 
-    def _gone(self, path: str, mark: str, said: MentionRow, done: Ingested) -> Ingested:
+    def _gone(self, path: str, mark: str, mention: MentionRow, done: Ingested) -> Ingested:
         """Retire the fact of a missing line, unless another file or a person stated it too."""
-        kind, item = said.kind, said.item
+        kind, item = mention.kind, mention.item
         self.mentions.drop(path, mark)
         if not item:
             return done
         table = self.writer.facts if kind == "fact" else self.writer.relations
         if other := self.mentions.elsewhere(kind, item):
-            table.resource(item, f"{path}:{said.line}", other)
+            table.resource(item, f"{path}:{mention.line}", other)
             return done
         row = table.get(item)
         if row is None or row.item.valid_to or not row.item.source.startswith(f"{path}:"):

@@ -10,8 +10,9 @@ import msgspec
 from nanoclaw_memory.store.names import key_words, slot_of
 from nanoclaw_memory.text import STOP_WORDS, stem
 
-_GENERIC = frozenset(
-    "of the a an in on at by to for with is are was has have and my your number date name".split()
+# Words of keys that do not say which key it is.
+GENERIC = frozenset(
+    "of the a an in on at by to for with is are was has have and my your number date name value".split()
 )
 MAX_PHRASE = 4
 _NAMING = frozenset({"name", "call", "heisst", "full name", "real name"})  # stemmed
@@ -50,7 +51,7 @@ class Phrase(msgspec.Struct, frozen=True):
     """A word or phrase of the question that may name a key or predicate, at a place in it."""
 
     phrase: str  # in stems
-    said: str
+    text: str
     start: int
     end: int
 
@@ -81,7 +82,7 @@ class Intent(msgspec.Struct, frozen=True, dict=True):
     @property
     def slots(self) -> frozenset[str]:
         """The wanted keys, unstemmed."""
-        return frozenset(map(slot_of, self._synonyms)) | {ask.said for ask in self.asks}
+        return frozenset(map(slot_of, self._synonyms)) | {ask.text for ask in self.asks}
 
     @property
     def _synonyms(self) -> set[str]:
@@ -117,7 +118,7 @@ class Intent(msgspec.Struct, frozen=True, dict=True):
         """How well a key answers the question: 1 if it is named, 0.5 if named in part, else 0."""
         if stemmed(slot) in self.wanted:
             return 1.0
-        telling = [part for part in map(stem, slot.split()) if part not in _GENERIC]
+        telling = [part for part in map(stem, slot.split()) if part not in GENERIC]
         if telling and all(part in self.stems for part in telling):
             return 1.0
         return 0.5 if any(part in self.wanted for part in telling) else 0.0

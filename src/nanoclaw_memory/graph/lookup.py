@@ -54,11 +54,11 @@ class GraphCandidate(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> tuple[str, int]:
-        return ("fact", self.row.fact.id) if isinstance(self.row, FactRow) else ("rel", self.row.relation.id)
+        return "fact" if isinstance(self.row, FactRow) else "relation", self.item.id
 
     @property
     def item(self) -> Fact | Relation:
-        return self.row.fact if isinstance(self.row, FactRow) else self.row.relation
+        return self.row.item
 
     def hit(self, combined: float) -> GraphHit:
         return GraphHit(self.item, self.score, self.phase, self.why, combined, context=self.context)
@@ -128,7 +128,7 @@ class Lookup:
         return GraphAnswer(
             hits=tuple(hits + self._linked(hits, view)),
             entities=tuple(labels.get(name, name) for name in entities),
-            ambiguous=tuple(name.said for name in named if name.ambiguous),
+            ambiguous=tuple(name.text for name in named if name.ambiguous),
         )
 
     # ---- phases 1 and 2 ----
@@ -165,7 +165,7 @@ class Lookup:
             best = max((fit for fit, _ in fits), default=0.0)
             found += [
                 GraphCandidate(
-                    row, ENTITY_INTENT, 1, f"{_said(name, row.fact.entity)} and intent {row.slot}", group
+                    row, ENTITY_INTENT, 1, f"{_described(name, row.fact.entity)} and intent {row.slot}", group
                 )
                 for fit, row in fits
                 if fit == best > 0
@@ -190,11 +190,11 @@ class Lookup:
         found: list[GraphCandidate] = []
         for row in self.facts.match(terms, view, top_k * 4 + POOL):
             why, cover = _shared(asked, row.fact.text)
-            found.append(GraphCandidate(row, KEYWORD_FACT, 3, why, 4, cover))
+            found.append(GraphCandidate(row, KEYWORD_FACT, 3, why, group=4, cover=cover))
         if len(found) < top_k:
             for relation in self.relations.match(terms, view, top_k * 4 + POOL):
                 why, cover = _shared(asked, relation.relation.text)
-                found.append(GraphCandidate(relation, KEYWORD_RELATION, 4, why, 4, cover))
+                found.append(GraphCandidate(relation, KEYWORD_RELATION, 4, why, group=4, cover=cover))
         return found
 
     # ---- the answer ----
@@ -247,7 +247,7 @@ def _related(
     matching = [row for row in reader.relations(name.entities) if asked.fit(row.slot) == 1.0]
     return [
         GraphCandidate(
-            row, RELATION_INTENT, 1, f"{_said(name, _end(row, name))} and relation {row.slot}", group
+            row, RELATION_INTENT, 1, f"{_described(name, _end(row, name))} and relation {row.slot}", group
         )
         for row in hops.in_direction(matching, name, question, asked)
     ]
@@ -256,18 +256,35 @@ def _related(
 def _known_of(question: ParsedQuestion, reader: EntityReader, context: bool = False) -> list[GraphCandidate]:
     """Phase 2: every fact and relation of the entities."""
     taken = question.taken
-    told = (word.folded for place, word in enumerate(question.words) if place not in taken)
-    terms = {stem(word) for word in told if word not in STOP_WORDS}
+    others = (word.folded for place, word in enumerate(question.words) if place not in taken)
+    terms = {stem(word) for word in others if word not in STOP_WORDS}
     found: list[GraphCandidate] = []
     for name in question.named:
-        for row in reader.facts(name.entities):
-            why = f"known of {_said(name, row.fact.entity)}"
-            cover = _cover(terms, f"{row.fact.key} {row.fact.value}")
-            found.append(GraphCandidate(row, ENTITY_FACT, 2, why, 3, cover, context))
-        for relation in reader.relations(name.entities):
-            why = f"known of {_said(name, _end(relation, name))}"
-            cover = _cover(terms, relation.relation.text)
-            found.append(GraphCandidate(relation, ENTITY_RELATION, 2, why, 3, cover, context))
+        facts, relations = reader.facts(name.entities), reader.relations(name.entities)
+        found += [
+            GraphCandidate(
+                row=row,
+                score=ENTITY_FACT,
+                phase=2,
+                why=f"known of {_described(name, row.fact.entity)}",
+                group=3,
+                cover=_cover(terms, f"{row.fact.key} {row.fact.value}"),
+                context=context,
+            )
+            for row in facts
+        ]
+        found += [
+            GraphCandidate(
+                row=row,
+                score=ENTITY_RELATION,
+                phase=2,
+                why=f"known of {_described(name, _end(row, name))}",
+                group=3,
+                cover=_cover(terms, row.relation.text),
+                context=context,
+            )
+            for row in relations
+        ]
     return found
 
 
@@ -301,15 +318,15 @@ def _owned_by(name: EntityMention, question: ParsedQuestion, intent: intents.Int
     return intent.until(gaps[0] + 1) if gaps else intent
 
 
-def _said(name: EntityMention, entity: str) -> str:
+def _described(name: EntityMention, entity: str) -> str:
     if name.how == "self":
         return f"entity {entity}"
     notes = {
-        "alias": f" (alias {name.said})",
-        "part": f" (part of a name: {name.said})",
-        "typo": f" (read {name.said} as this name)",
+        "alias": f" (alias {name.text})",
+        "part": f" (part of a name: {name.text})",
+        "typo": f" (read {name.text} as this name)",
     }
-    ambiguous = f"; {name.said} may mean several" if name.ambiguous else ""
+    ambiguous = f"; {name.text} may mean several" if name.ambiguous else ""
     return f"entity {entity}{notes.get(name.how, '')}{ambiguous}"
 
 

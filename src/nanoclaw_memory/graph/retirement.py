@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.graph import sentence_patterns
-from nanoclaw_memory.graph.intents import concepts, phrases_like, stemmed
+from nanoclaw_memory.graph.intents import GENERIC, concepts, phrases_like, stemmed
 from nanoclaw_memory.statements import contradiction, features
 from nanoclaw_memory.store.facts import FactRow, FactTable, View, digest
 from nanoclaw_memory.store.keywords import terms_of
@@ -23,9 +23,6 @@ MAX_OTHERS = 40
 _PORTRAIT = "about"  # says many things of somebody at once, and is not outdated by one of its details
 # Under these keys a newer sentence may end an older one; what happened, or was learnt, stays.
 _REPLACEABLE = frozenset("decision fact preference correction convention rule".split())
-_GENERIC = frozenset(
-    "is are was of the a an in on at by to for with has have and number date name value".split()
-)
 # Keys and predicates with one current value between them: who works at Globex is no longer employed by Acme.
 _SYNONYMS = (
     frozenset({"works at", "works for", "employer", "workplace", "arbeitgeber"}),
@@ -179,7 +176,7 @@ def _folded(text: str) -> str:
 def _names_key(folded: str, slot: str) -> bool:
     """Whether a text contains a word of the key, or a phrase that means the same."""
     stems = f" {' '.join(stem(word) for word in folded.split())} "
-    own = [part for part in map(stem, slot.split()) if part not in _GENERIC]
+    own = [part for part in map(stem, slot.split()) if part not in GENERIC]
     if not own or any(f" {part} " in stems for part in own):
         return True
     numbers = concepts().get(stemmed(slot), frozenset())

@@ -167,7 +167,7 @@ def read(text: str) -> Iterator[Triple]:
 def theirs(text: str) -> Iterator[Triple]:
     """Yield the fact in `Heidi's birthday: 14 March`."""
     if match := _THEIRS.match(without_denial(text)):
-        yield Triple("fact", match["a"], _key(match["b"].strip()), match["c"].strip())
+        yield Triple("fact", match["a"], normal_key(match["b"].strip()), match["c"].strip())
 
 
 def portrait(name: str, text: str, category: str) -> Iterator[Triple]:
@@ -189,6 +189,6 @@ def portrait(name: str, text: str, category: str) -> Iterator[Triple]:
             yield Triple("fact", entity, detail["key"], detail["value"].strip(), category)
 
 
-def _key(key: str) -> str:
-    """`Phone number` is a key like `phone number`; `IP` stays as it is."""
+def normal_key(key: str) -> str:
+    """A key in lower case: `Phone number` is `phone number`; `IP` and `dateOfBirth` stay."""
     return key if any(c.isupper() for c in key[1:]) else key.lower()

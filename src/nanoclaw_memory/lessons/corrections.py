@@ -53,8 +53,8 @@ class _Language(msgspec.Struct, frozen=True):
 def find(message: str) -> list[Correction]:
     """The correcting sentences of a message, highest weight first; empty for most messages."""
     found = []
-    for said, plain in _sentences(message):
-        best = max(_matches(said, plain), key=lambda one: one.weight, default=None)
+    for sentence, plain in _sentences(message):
+        best = max(_matches(sentence, plain), key=lambda one: one.weight, default=None)
         if best is not None and best.weight >= THRESHOLD:
             found.append(best)
     return sorted(found, key=lambda one: -one.weight)
@@ -68,14 +68,14 @@ def is_praise(message: str) -> bool:
     return any(_language(name).praise.search(plain) for name in _languages())
 
 
-def _matches(said: str, plain: str) -> list[Correction]:
+def _matches(sentence: str, plain: str) -> list[Correction]:
     asked = plain.rstrip("\"' ").endswith("?")
     found = []
     for language in _spoken(plain):
         if any(unless.search(plain) for unless in language.unless):
             continue
         found += [
-            Correction(said, rule.kind, rule.weight, language.name)
+            Correction(sentence, rule.kind, rule.weight, language.name)
             for rule in language.rules
             if (rule.question or not asked) and rule.regex.search(plain)
         ]
@@ -89,20 +89,17 @@ def _sentences(message: str) -> list[tuple[str, str]]:
         text = pattern.sub("\n", text)
     pairs: list[tuple[str, str]] = []
     pending = ""
-    for sentence in sentences(text)[:MOST_SENTENCES]:
-        said = f"{pending}{sentence}"
-        pending = ""
-        if _ONLY_NO.match(said):
-            pending = f"{said.rstrip('.!')}, "  # "No. It's Friday." is one thought
-            continue
-        plain = _plain(said)
-        if plain:
-            pairs.append((said, plain))
+    for part in sentences(text)[:MOST_SENTENCES]:
+        sentence, pending = f"{pending}{part}", ""
+        if _ONLY_NO.match(sentence):
+            pending = f"{sentence.rstrip('.!')}, "  # "No. It's Friday." is one thought
+        elif plain := _plain(sentence):
+            pairs.append((sentence, plain))
     return pairs
 
 
-def _plain(said: str) -> str:
-    unquoted = _QUOTE.sub("…", _INLINE.sub("…", said)).casefold().replace("’", "'")
+def _plain(sentence: str) -> str:
+    unquoted = _QUOTE.sub("…", _INLINE.sub("…", sentence)).casefold().replace("’", "'")
     return _openings().sub("", " ".join(unquoted.split())).strip(" ,-")
 
 
@@ -118,15 +115,15 @@ def _data() -> dict[str, object]:
 def _openings() -> re.Pattern[str]:
     openings = _data()["openings"]
     assert isinstance(openings, list)
-    said = "|".join(sorted(map(re.escape, openings), key=len, reverse=True))
-    return re.compile(rf"^(?:(?:{said})\b[,.!:;]*\s+)+")
+    longest_first = "|".join(sorted(map(re.escape, openings), key=len, reverse=True))
+    return re.compile(rf"^(?:(?:{longest_first})\b[,.!:;]*\s+)+")
 
 
 def _spoken(plain: str) -> Iterator[_Language]:
     """The languages of which a sentence contains a common word; the others are not even compiled."""
-    said = set(plain.replace(",", " ").replace(".", " ").replace("!", " ").replace("?", " ").split())
+    found = set(plain.replace(",", " ").replace(".", " ").replace("!", " ").replace("?", " ").split())
     for name, known_by in _languages().items():
-        if not said.isdisjoint(known_by):
+        if not found.isdisjoint(known_by):
             yield _language(name)
 
 

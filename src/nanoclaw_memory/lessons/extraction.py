@@ -44,8 +44,8 @@ def extract(found: Sequence[Correction], message: str, asked_before: str) -> Ext
 
 def principle_of(lesson: str) -> str:
     """The principle with most words in a lesson; `reliability` if there is none."""
-    said = set(words(lesson))
-    scores = {name: len(said & known) for name, known in principles().items()}
+    found = set(words(lesson))
+    scores = {name: len(found & known) for name, known in principles().items()}
     best = max(scores, key=lambda name: scores[name])
     return best if scores[best] else "reliability"
 

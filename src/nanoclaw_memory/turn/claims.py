@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
@@ -44,28 +45,28 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 def memories(answer: str) -> Iterator[Claim]:
-    """Claims to remember something the person said."""
-    number = 0
-    for sentence in sentences(answer[:8_000]):
-        said = _MEMORY.search(sentence)
-        if said and number < MOST_CLAIMS:
-            words = telling(sentence[: said.start()] + " " + sentence[said.end() :])
-            if len(words) >= 2:
-                number += 1
-                yield Claim(sentence.rstrip(".!?")[:200], words)
+    """Claims to remember a statement of the user."""
+    found = (Claim(text, words) for _, text, words in _matches(answer, _MEMORY))
+    return itertools.islice(found, MOST_CLAIMS)
 
 
 def dated(answer: str, today: date) -> Iterator[Claim]:
     """Claims that something was said or done on a certain day."""
-    number = 0
+    found = (
+        Claim(text, words, *days)
+        for match, text, words in _matches(answer, _WHEN)
+        if _PAST.search(text) and (days := _days(match, today)) and days[1] <= today
+    )
+    return itertools.islice(found, MOST_CLAIMS)
+
+
+def _matches(answer: str, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], str, tuple[str, ...]]]:
+    """The sentences that match: the match, the sentence, and its content stems outside the match."""
     for sentence in sentences(answer[:8_000]):
-        said = _WHEN.search(sentence)
-        if said and _PAST.search(sentence) and number < MOST_CLAIMS:
-            span = _days(said, today)
-            words = telling(sentence[: said.start()] + " " + sentence[said.end() :])
-            if span and span[1] <= today and len(words) >= 2:
-                number += 1
-                yield Claim(sentence.rstrip(".!?")[:200], words, *span)
+        match = pattern.search(sentence)
+        words = telling(sentence[: match.start()] + " " + sentence[match.end() :]) if match else ()
+        if match and len(words) >= 2:
+            yield match, sentence.rstrip(".!?")[:200], words
 
 
 def supported(claim: Claim, texts: Sequence[str]) -> bool:
@@ -97,28 +98,28 @@ def _share(claim: Claim, text: str) -> float:
     return sum(word in there for word in claim.words) / len(claim.words)
 
 
-def _days(said: re.Match[str], today: date) -> tuple[date, date] | None:
-    if said["yesterday"]:
+def _days(match: re.Match[str], today: date) -> tuple[date, date] | None:
+    if match["yesterday"]:
         return today - timedelta(days=1), today - timedelta(days=1)
-    if said["week"]:
+    if match["week"]:
         monday = today - timedelta(days=today.weekday() + 7)
         return monday, monday + timedelta(days=6)
-    if said["month"]:
+    if match["month"]:
         last = today.replace(day=1) - timedelta(days=1)
         return last.replace(day=1), last
-    if said["day"]:
-        name = said["day"].casefold()
+    if match["day"]:
+        name = match["day"].casefold()
         wanted = (_WEEKDAYS if name in _WEEKDAYS else _TAGE).index(name)
         back = (today.weekday() - wanted - 1) % 7 + 1
         return today - timedelta(days=back), today - timedelta(days=back)
-    if said["iso"]:
+    if match["iso"]:
         try:
-            day = date.fromisoformat(said["iso"])
+            day = date.fromisoformat(match["iso"])
         except ValueError:
             return None
         return day, day
-    number = int(said["ago"] or said["vor"])
-    weeks = (said["unit"] or said["einheit"]).casefold() in ("weeks", "wochen")
+    number = int(match["ago"] or match["vor"])
+    weeks = (match["unit"] or match["einheit"]).casefold() in ("weeks", "wochen")
     day = today - timedelta(days=number * (7 if weeks else 1))
     slack = timedelta(days=3 if weeks else 0)
     return day - slack, day + slack

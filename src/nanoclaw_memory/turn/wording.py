@@ -7,7 +7,7 @@ from datetime import date
 
 from nanoclaw_memory.text import one_line
 
-_SAID = {
+_PROGRESSIVE = {
     "want": "wanting",
     "need": "needing",
     "plan": "planning",
@@ -18,22 +18,8 @@ _SAID = {
     "hope": "hoping",
     "think": "thinking",
 }
-_FIRST = re.compile(rf"^(?:I|We) ({'|'.join(_SAID)}) (?P<what>[^.!?]+)[.!]?\Z", re.IGNORECASE)
-_NUMBERS = (
-    "",
-    "",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-)
+_FIRST = re.compile(rf"^(?:I|We) ({'|'.join(_PROGRESSIVE)}) (?P<what>[^.!?]+)[.!]?\Z", re.IGNORECASE)
+_NUMBERS = ("", "", *"two three four five six seven eight nine ten eleven twelve".split())
 
 
 def when(day: date, today: date) -> str:
@@ -88,10 +74,10 @@ def you_said(text: str) -> str:
 def user_mentioned(text: str) -> str:
     """A report of the user's words: "mentioned wanting …" where they said "I want …", else a quotation."""
     plain = one_line(text)
-    said = _FIRST.match(plain)
-    if said and '"' not in plain:
-        what = re.sub(r"\bmy\b", "their", said["what"])
-        return f"User mentioned {_SAID[said[1].casefold()]} {what}."
+    match = _FIRST.match(plain)
+    if match and '"' not in plain:
+        what = re.sub(r"\bmy\b", "their", match["what"])
+        return f"User mentioned {_PROGRESSIVE[match[1].casefold()]} {what}."
     return f'User mentioned: "{_quoted(plain)}"'
 
 

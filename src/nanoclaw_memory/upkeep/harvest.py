@@ -96,7 +96,14 @@ def _lines(group: Group) -> Iterator[Line]:
             entry = log.parse_line(block.lines[0].rstrip("\r\n"), block.start + 1)
             if entry is not None and oldest <= own < group.today:
                 importance = UNTAGGED if entry.importance is None else entry.importance
-                yield Line(own, path, entry.line, one_line(entry.text), entry.tag.lower(), importance)
+                yield Line(
+                    day=own,
+                    path=path,
+                    number=entry.line,
+                    text=one_line(entry.text),
+                    tag=entry.tag.lower(),
+                    importance=importance,
+                )
 
 
 def _routine(lines: Iterable[Line]) -> set[str]:

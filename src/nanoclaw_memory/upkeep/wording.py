@@ -44,12 +44,12 @@ def phrased(writer: Writer, notes: list[str]) -> tuple[list[Wording], list[str]]
     rows = _rows(answer)
     if rows is None:
         return [], ["the writer's answer was refused: it is no JSON array"]
-    kept, said = _sound(rows, notes)
+    kept, refused = _sound(rows, notes)
     covered = {place for wording in kept for place in wording.places}
     if len(notes) - len(covered) > MOST_LOST * len(notes):
         missing = plural(len(notes) - len(covered), "note")
-        return [], [f"the writer's answer was refused: it lost {missing} of {len(notes)}", *said[:5]]
-    return kept, said[:5]
+        return [], [f"the writer's answer was refused: it lost {missing} of {len(notes)}", *refused[:5]]
+    return kept, refused[:5]
 
 
 def _rows(answer: str) -> list[Any] | None:
@@ -63,21 +63,21 @@ def _rows(answer: str) -> list[Any] | None:
 
 def _sound(rows: list[Any], notes: list[str]) -> tuple[list[Wording], list[str]]:
     kept: list[Wording] = []
-    said: list[str] = []
+    refused: list[str] = []
     taken: set[int] = set()
     for row in rows[: len(notes)]:
         wording = _wording(row, len(notes))
         if wording is None or taken & set(wording.places):
-            said.append("the writer named a note that there is not, or one twice")
+            refused.append("the writer named a note that there is not, or one twice")
             continue
         why = rewording_fault([notes[place] for place in wording.places], wording.text)
         why = why or ", ".join(suspicions(wording.text))
         if why:
-            said.append(f"the writer's words for {notes[wording.places[0]][:40]!r} were refused: {why}")
+            refused.append(f"the writer's words for {notes[wording.places[0]][:40]!r} were refused: {why}")
             continue
         taken |= set(wording.places)
         kept.append(wording)
-    return kept, said
+    return kept, refused
 
 
 def _wording(row: Any, count: int) -> Wording | None:
