@@ -75,16 +75,13 @@ def _beyond(
     for bridge in bridges:
         entities = meanings[bridge.neighbour].names
         way = f"two steps from {name.text} by {bridge.slot}"
-        facts = reader.facts(entities)
-        relations = [row for row in reader.relations(entities) if _other_end(row, entities, name)]
-        answers: list[GraphCandidate] = [
-            GraphCandidate(row, ENTITY_INTENT, 1, f"{way}, then {row.slot}", 0)
-            for row in facts
-            if asked.fit(row.slot) == 1.0
+        facts = [(row, ENTITY_INTENT) for row in reader.facts(entities)]
+        relations = [
+            (row, RELATION_INTENT) for row in reader.relations(entities) if _other_end(row, entities, name)
         ]
-        answers += [
-            GraphCandidate(row, RELATION_INTENT, 1, f"{way}, then {row.slot}", 0)
-            for row in relations
+        answers = [
+            GraphCandidate(row, score, 1, f"{way}, then {row.slot}", 0)
+            for row, score in (*facts, *relations)
             if asked.fit(row.slot) == 1.0
         ]
         if answers:
