@@ -75,13 +75,13 @@ def _beyond(
     for bridge in bridges:
         entities = meanings[bridge.neighbour].names
         way = f"two steps from {name.text} by {bridge.slot}"
-        facts = [(row, ENTITY_INTENT) for row in reader.facts(entities)]
-        relations = [
-            (row, RELATION_INTENT) for row in reader.relations(entities) if _other_end(row, entities, name)
+        rows: list[tuple[FactRow | RelationRow, int]] = [
+            (row, ENTITY_INTENT) for row in reader.facts(entities)
         ]
+        rows += [(r, RELATION_INTENT) for r in reader.relations(entities) if _other_end(r, entities, name)]
         answers = [
             GraphCandidate(row, score, 1, f"{way}, then {row.slot}", 0)
-            for row, score in (*facts, *relations)
+            for row, score in rows
             if asked.fit(row.slot) == 1.0
         ]
         if answers:
