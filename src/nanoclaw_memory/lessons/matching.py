@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from nanoclaw_memory.text import content_words, language, stem
+from nanoclaw_memory.text import Language, content_words, language, stem
 from nanoclaw_memory.types import Lesson
 
 # How far a cosine stands above that of unrelated texts (0: like those, 1: the same text); chosen by bench/lessons.py.
@@ -47,11 +47,11 @@ def reach(unrelated: float | None) -> Reach:
 
 
 @functools.lru_cache(maxsize=512)
-def telling(text: str) -> tuple[str, ...]:
-    """The content stems of a text, in order, each once."""
-    spoken = language(text)
-    telling = (word for word in content_words(text) if word not in _WEAK and len(word) > 1)
-    return tuple(dict.fromkeys(stem(word, spoken) for word in telling))
+def telling(text: str, spoken: Language | None = None) -> tuple[str, ...]:
+    """The content stems of a text, in order, each once; by the language of the text unless another is given."""
+    spoken = spoken or language(text)
+    kept = (word for word in content_words(text) if word not in _WEAK and len(word) > 1)
+    return tuple(dict.fromkeys(stem(word, spoken) for word in kept))
 
 
 def match(
@@ -62,22 +62,24 @@ def match(
     most: int,
 ) -> list[Match]:
     """The lessons that apply to a message, best first; general ones fill the remaining places."""
-    said = set(telling(message))
-    found = [one for lesson in lessons if (one := _judge(lesson, said, cosines.get(lesson.id), reach))]
+    found = [one for lesson in lessons if (one := _judge(lesson, message, cosines.get(lesson.id), reach))]
     return sorted(found, key=lambda one: (-one.score, -one.lesson.seen, one.lesson.id))[:most]
 
 
-def _judge(lesson: Lesson, said: set[str], cosine: float | None, reach: Reach) -> Match | None:
-    own = telling(lesson.lesson)
-    shared = said & set(own)
+def _judge(lesson: Lesson, message: str, cosine: float | None, reach: Reach) -> Match | None:
+    # A short message may not show its language; both sides must be stemmed alike.
+    spoken = language(f"{message}\n{lesson.lesson}")
+    stems = set(telling(message, spoken))
+    own = telling(lesson.lesson, spoken)
+    shared = stems & set(own)
     key = shared & set(own[:KEY_WORDS])
-    asked = telling(lesson.trigger)
-    repeated = said & set(asked)
-    again = len(repeated) / max(min(len(said), len(asked)), 1)
+    asked = telling(lesson.trigger, spoken)
+    repeated = stems & set(asked)
+    again = len(repeated) / max(min(len(stems), len(asked)), 1)
     by_words = 0.0
     if key or len(shared) >= 2:
-        by_words = 0.5 + 0.5 * len(shared) / max(min(len(own), len(said)), 1)
-    elif (again >= 0.6 and len(repeated) >= 2) or (asked and set(asked) == said):
+        by_words = 0.5 + 0.5 * len(shared) / max(min(len(own), len(stems)), 1)
+    elif (again >= 0.6 and len(repeated) >= 2) or (asked and set(asked) == stems):
         by_words = 0.5 * again
     deceptive = cosine is not None and cosine < reach.far and len(shared | repeated) < 2
     if by_words and not deceptive:

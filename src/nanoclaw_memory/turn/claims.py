@@ -11,7 +11,7 @@ import msgspec
 
 from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.lessons.matching import telling
-from nanoclaw_memory.text import sentences
+from nanoclaw_memory.text import language, sentences
 from nanoclaw_memory.types import Exchange
 
 ENOUGH = 0.6  # share of a claim's words that one text must contain to support it
@@ -64,7 +64,8 @@ def _matches(answer: str, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[s
     """The sentences that match: the match, the sentence, and its content stems outside the match."""
     for sentence in sentences(answer[:8_000]):
         match = pattern.search(sentence)
-        words = telling(sentence[: match.start()] + " " + sentence[match.end() :]) if match else ()
+        rest = sentence[: match.start()] + " " + sentence[match.end() :] if match else ""
+        words = telling(rest, language(sentence.rstrip(".!?")[:200]))
         if match and len(words) >= 2:
             yield match, sentence.rstrip(".!?")[:200], words
 
@@ -94,7 +95,7 @@ def contradicted(
 
 
 def _share(claim: Claim, text: str) -> float:
-    there = set(telling(text[:20_000]))
+    there = set(telling(text[:20_000], language(claim.text)))  # a short line may not show its language
     return sum(word in there for word in claim.words) / len(claim.words)
 
 

@@ -143,6 +143,12 @@ def test_one_shared_word_does_not_call_for_a_lesson_that_is_about_something_else
     assert matching.match("Please push it to main", [lesson()], {1: 0.4}, reach, 3)
 
 
+def test_a_short_message_is_compared_in_the_language_of_the_lesson():
+    german = Lesson(1, "", "Die Rechnungen immer als PDF schicken", "", 1.0, 0, "active")
+    found = matching.match("Rechnungen Müller", [german], {}, matching.Reach(0.8), 3)
+    assert [one.why for one in found] == ["words: rechnung"]
+
+
 def test_what_is_near_depends_on_how_near_unrelated_texts_are():
     low, high = matching.reach(0.1), matching.reach(0.7)
     assert 0.1 < low.far < low.near < high.far < high.near < 1.0
