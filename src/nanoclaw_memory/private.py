@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 FILE_MODE = 0o600
@@ -34,3 +36,16 @@ def replace_file(path: Path, text: str) -> None:
     with open(scratch, "w", encoding="utf-8", opener=opener) as stream:
         stream.write(text)
     scratch.replace(path)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[int]:
+    """An exclusive lock on a file, created where it is missing; yields a handle that appends to it."""
+    import fcntl
+
+    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, FILE_MODE)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield handle
+    finally:
+        os.close(handle)

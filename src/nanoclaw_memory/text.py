@@ -46,6 +46,11 @@ def one_line(text: str) -> str:
     return _SPACES.sub(" ", _HIDDEN.sub("", _BREAKING.sub(" ", text))).strip()
 
 
+def encodable(text: str) -> str:
+    """`text` with a question mark for each half of a surrogate pair, which no file or database accepts."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def fingerprint(text: str) -> str:
     """SHA-256 of the text, as hex; surrogates that cannot be encoded are kept distinct."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

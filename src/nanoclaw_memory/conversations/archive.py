@@ -27,7 +27,7 @@ from nanoclaw_memory.clock import Clock, moment_of
 from nanoclaw_memory.errors import FileProblem, PathRefused
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.store.exchanges import Exchanges
-from nanoclaw_memory.text import fingerprint, one_line, slug
+from nanoclaw_memory.text import encodable, fingerprint, one_line, slug
 from nanoclaw_memory.types import Archived, Exchange, Transcript, Utterance
 from nanoclaw_memory.workspace.files import append_line, create_text, read_text
 from nanoclaw_memory.workspace.paths import Home
@@ -74,7 +74,16 @@ def archive(
         day = (moments[0] if moments else clock.now()).date().isoformat()
         header = f"# {title}\n\nDate: {day}\nSession: {key}\nPart: {number}\nTurns: {len(piece)}\n"
         path = _write_new(home, group, f"{day}-{slug(title)}", header + render(piece, day, clock))
-        written.append(Archived(f"{FOLDER}/{path.name}", title, day, key, len(fresh), redacted))
+        written.append(
+            Archived(
+                path=f"{FOLDER}/{path.name}",
+                title=title,
+                date=day,
+                session_id=key,
+                turns=len(fresh),
+                redacted=redacted,
+            )
+        )
     return written[0]
 
 
@@ -204,8 +213,7 @@ def title_of(said: Sequence[Utterance]) -> str:
 
 def normalised(text: str) -> str:
     """A turn's text as an archive can contain it: plain line ends, no controls, every code fence closed."""
-    plain = _CONTROLS.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
-    plain = plain.encode("utf-8", "replace").decode()
+    plain = encodable(_CONTROLS.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n")).strip())
     closing = ""
     for _, fence in _in_code(plain.split("\n")):
         closing = fence

@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nanoclaw_memory.clock import moment_of, stamp
-from nanoclaw_memory.private import make_folder
+from nanoclaw_memory.private import locked, make_folder
 
 if TYPE_CHECKING:
     from nanoclaw_memory.types import Utterance
@@ -62,7 +61,7 @@ class Spool(msgspec.Struct, frozen=True):
         make_folder(self.folder)
         path = self.folder / "spool.jsonl"
         while True:
-            with _locked(path) as handle:
+            with locked(path) as handle:
                 # Taken away between open and lock: what is written now would be read by nobody.
                 if path.exists() and os.fstat(handle).st_ino == path.stat().st_ino:
                     os.write(handle, line)
@@ -95,7 +94,7 @@ class Spool(msgspec.Struct, frozen=True):
         """
         if not self.folder.is_dir():
             return 0
-        with _locked(self.folder / "drain.lock"):
+        with locked(self.folder / "drain.lock"):
             self._take(now)
             taken = sorted(self.folder.glob("taken-*.jsonl"))
             lines = [
@@ -112,7 +111,7 @@ class Spool(msgspec.Struct, frozen=True):
     def _take(self, now: datetime) -> None:
         path = self.folder / "spool.jsonl"
         if path.exists():
-            with _locked(path):
+            with locked(path):
                 path.rename(self.folder / f"taken-{stamp(now)}-{os.getpid()}.jsonl")
 
     def _keep(self, lines: list[str], taken: list[Path]) -> None:
@@ -156,18 +155,6 @@ def _is_younger(one: Utterance, at: datetime) -> bool:
         return moment_of(one.at) >= at
     except ValueError:  # clients that write no time
         return False
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[int]:
-    import fcntl
-
-    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield handle
-    finally:
-        os.close(handle)
 
 
 def _record(line: str) -> _Record | None:

@@ -13,7 +13,7 @@ from nanoclaw_memory.store.facts import MAX_OF_ENTITY, FactRow, FactTable, View
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.names import NameTable
 from nanoclaw_memory.store.relations import RelationRow, RelationTable
-from nanoclaw_memory.text import STOP_WORDS, content_words, stem, words
+from nanoclaw_memory.text import STOP_WORDS, content_words, encodable, stem, words
 from nanoclaw_memory.types import Fact, GraphAnswer, GraphHit, Relation
 
 MAX_QUERY = 20_000
@@ -359,5 +359,5 @@ def _stems(text: str) -> set[str]:
 
 
 def _shortened(query: str) -> str:
-    plain = query.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
+    plain = encodable(query.replace("\x00", " "))
     return plain if len(plain) <= MAX_QUERY else plain[: MAX_QUERY // 2] + " " + plain[-MAX_QUERY // 2 :]

@@ -18,7 +18,7 @@ from nanoclaw_memory.settings.sections import GraphSettings
 from nanoclaw_memory.store.facts import FactRow, FactTable, digest
 from nanoclaw_memory.store.names import NameTable, fold, slot_of
 from nanoclaw_memory.store.relations import RelationRow, RelationTable
-from nanoclaw_memory.text import one_line
+from nanoclaw_memory.text import encodable, one_line
 from nanoclaw_memory.types import Upserted
 
 MAX_VALUE = 10_000
@@ -385,4 +385,4 @@ def checked_value(value: str) -> str:
 
 
 def _encodable(text: str) -> str:
-    return text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
+    return encodable(text.replace("\x00", " "))

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.clock import Clock, SystemClock, stamp
 from nanoclaw_memory.errors import InvalidValue, NanoClawError, NotFound, StoreError
 from nanoclaw_memory.host import groups as places
-from nanoclaw_memory.host.messages import checked_name, checked_time, encodable, message_from
+from nanoclaw_memory.host.messages import checked_name, checked_time, message_from
 from nanoclaw_memory.host.router import OnExchange, Router
 from nanoclaw_memory.host.tasks import Tasks
 from nanoclaw_memory.host.triggers import trigger_of
@@ -24,6 +24,7 @@ from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.store.messages import GroupTable, MessageTable, adopt
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.store.tasks import TaskTable
+from nanoclaw_memory.text import encodable
 from nanoclaw_memory.types import (
     MAIN_GROUP,
     AgentPlace,
@@ -319,7 +320,14 @@ class Host:
     def tasks(self, actor: str = MAIN_GROUP) -> Tasks:
         """The tasks that a group may see and change; the main group's are all."""
         locks = places.database_path(self.home).parent / "runs"
-        return Tasks(TaskTable(self.database), self.clock, actor, locks, self.session_of, self.intake)
+        return Tasks(
+            TaskTable(self.database),
+            self.clock,
+            actor,
+            locks=locks,
+            session_of=self.session_of,
+            intake=self.intake,
+        )
 
     def run_commands(self, tasks: Tasks, command: str, timeout: float) -> list[TaskRun]:
         """Run a group's due tasks as commands; interrupted, it leaves none of them running."""

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.errors import InvalidValue
+from nanoclaw_memory.text import encodable
 from nanoclaw_memory.types import Message
 
 MAX_BYTES = 2 * 1024 * 1024
@@ -69,8 +70,3 @@ def checked_time(timestamp: str | datetime) -> str:
         raise InvalidValue(
             f"{str(timestamp)[:80]!r} is no time", "give ISO 8601, such as 2026-02-23T14:05:00Z"
         ) from None
-
-
-def encodable(text: str) -> str:
-    """`text` without halves of surrogate pairs, which no file or database takes."""
-    return text.encode("utf-8", "replace").decode()

@@ -109,7 +109,14 @@ class Router:
         first = batch.messages[0].arrival
         now = stamp(self.clock.now())
         text = self.intake(batch.group.folder).unforgotten(text, "answer").text
-        reply = Reply(f"reply-{last}", jid, batch.group.folder, text, session_id, now)
+        reply = Reply(
+            id=f"reply-{last}",
+            chat_jid=jid,
+            group=batch.group.folder,
+            content=text,
+            session_id=session_id,
+            created_at=now,
+        )
         with self.messages.database.transaction():
             if not self.messages.settle(jid, first, last):
                 return None

@@ -17,9 +17,9 @@ from nanoclaw_memory import private
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused
 from nanoclaw_memory.host import schedule
-from nanoclaw_memory.host.messages import encodable
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.store.tasks import TaskTable
+from nanoclaw_memory.text import encodable
 from nanoclaw_memory.types import MAIN_GROUP, Task, TaskRun
 from nanoclaw_memory.types.arguments import ContextMode, ScheduleKind
 from nanoclaw_memory.workspace.paths import check_group
@@ -240,13 +240,11 @@ class Tasks:
         private.make_folder(self._locks)
         owner = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
         path = self._locks / f"{owner}.lock"
-        handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield owner
-        finally:
-            path.unlink(missing_ok=True)
-            os.close(handle)
+        with private.locked(path):
+            try:
+                yield owner
+            finally:
+                path.unlink(missing_ok=True)
 
     def _alive(self, owner: str) -> bool:
         with suppress(OSError, ValueError):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 
 from nanoclaw_memory.errors import InvalidValue
+from nanoclaw_memory.text import encodable
 
 MAX_PATTERN = 500
 SEEN_CHARS = 65_536  # a call to the agent is in the first pages of a message or nowhere
@@ -40,8 +41,7 @@ def _opens_with(word: str, text: str) -> bool:
 
 def _matches(expression: _Expression, text: str) -> bool:
     # RE2 wants text that can be encoded.
-    shown = text[:SEEN_CHARS].strip().encode("utf-8", "replace").decode()
-    return expression.search(shown) is not None
+    return expression.search(encodable(text[:SEEN_CHARS].strip())) is not None
 
 
 class _Expression:
@@ -60,7 +60,7 @@ def _compiled(pattern: str) -> _Expression:
     options.log_errors = False
     options.max_mem = 1 << 20
     try:
-        compiled: _Expression = re2.compile(pattern.encode("utf-8", "replace").decode(), options)
+        compiled: _Expression = re2.compile(encodable(pattern), options)
     except re2.error as error:
         reason = error.args[0].decode() if error.args and isinstance(error.args[0], bytes) else str(error)
         raise InvalidValue(

@@ -300,7 +300,7 @@ class Memory:
 
     def get(self, file: str, start_line: int | None = None, end_line: int | None = None) -> Lines:
         """Exact lines of a memory file; a missing file or range is empty with a note, never an error."""
-        from nanoclaw_memory.workspace.lines import read_lines
+        from nanoclaw_memory.workspace.files import read_lines
 
         self.group.require_group()
         shared_files = self.settings.privacy.shared_files

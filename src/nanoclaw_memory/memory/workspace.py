@@ -161,6 +161,6 @@ class WorkspacePart:
         return self._group.file(POLICIES)[1]
 
     def _read(self, file: str) -> Lines:
-        from nanoclaw_memory.workspace.lines import read_lines
+        from nanoclaw_memory.workspace.files import read_lines
 
         return read_lines(self._group.home, self._group.scope, self._shared_files, file)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -42,7 +41,7 @@ class Usage(msgspec.Struct, frozen=True):
         self, provider: str, model: str, tokens: int = 0, cost: float = 0.0, failed: bool = False
     ) -> None:
         """Add one call. A ledger that cannot be written never costs the caller an answer."""
-        with suppress(OSError), self._locked():
+        with suppress(OSError), self._lock():
             days = self._read()
             day = days.setdefault(self._today(), {})
             sums = day.setdefault(f"{provider}/{model}", {})
@@ -57,6 +56,10 @@ class Usage(msgspec.Struct, frozen=True):
         """Today's, by provider and model."""
         return _spent([self._read().get(self._today(), {})])
 
+    def _lock(self) -> AbstractContextManager[int]:
+        private.make_folder(self.path.parent)
+        return private.locked(self.path.with_name(f".{self.path.name}.lock"))
+
     def _today(self) -> str:
         return self.clock.now().date().isoformat()
 
@@ -65,13 +68,6 @@ class Usage(msgspec.Struct, frozen=True):
             return msgspec.json.decode(self.path.read_bytes(), type=dict[str, dict[str, dict[str, float]]])
         except (OSError, msgspec.MsgspecError):
             return {}  # none yet, or not ours: counting starts again
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        private.make_folder(self.path.parent)
-        with open(self.path.with_name(f".{self.path.name}.lock"), "a", opener=private.opener) as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
 
 
 def _folded(days: Days) -> Days:

@@ -15,6 +15,7 @@ from nanoclaw_memory.conversations.service import Conversations
 from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.store.turns import Injection
 from nanoclaw_memory.telemetry import Telemetry
+from nanoclaw_memory.text import encodable
 from nanoclaw_memory.turn import blocks, loading
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.pipeline import Pipeline
@@ -85,7 +86,14 @@ class TurnLifecycle:
         entropy = measured[-1].entropy if measured and measured[-1].exchange_id == number else 0.0
         taught = self.context.lessons.learnt_from(number) if entropy else ()
         self.telemetry.record("exchange", chars=len(user) + len(agent), redacted=hidden + more)
-        return Recorded(number, True, hidden + more, entropy, taught, notes)
+        return Recorded(
+            id=number,
+            new=True,
+            redacted=hidden + more,
+            entropy=entropy,
+            lessons=taught,
+            notes=notes,
+        )
 
     def report_tools(self, calls: Sequence[ToolCall]) -> None:
         """Note tool calls as they happen, so that loops are seen before the answer is there."""
@@ -142,7 +150,7 @@ class TurnLifecycle:
         if len(plain) > MAX_SIDE:
             plain = f"{plain[:MAX_SIDE]} […{len(plain) - MAX_SIDE:,} more characters]"
         masked = self.context.intake.masked(plain)
-        return masked.text.encode("utf-8", "replace").decode("utf-8"), masked.redacted
+        return encodable(masked.text), masked.redacted
 
     def _record(self, session_id: str, injections: Sequence[Injection]) -> None:
         self.telemetry.record_all("turn", map(msgspec.structs.asdict, injections))

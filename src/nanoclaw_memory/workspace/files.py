@@ -6,11 +6,13 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from nanoclaw_memory import private
 from nanoclaw_memory.errors import FileProblem, InvalidValue
+from nanoclaw_memory.types import Lines, Scope
+from nanoclaw_memory.workspace.paths import Home, locate
 
 MAX_BYTES = 10_000_000
 HALF = "\ufffd"  # in place of half a character at the end of a log whose writer was killed
@@ -57,6 +59,32 @@ def split_lines(text: str) -> list[str]:
     lines = [line + "\n" for line in text.split("\n")]
     lines[-1] = lines[-1][:-1]
     return lines if lines[-1] else lines[:-1]
+
+
+def read_lines(
+    home: Home,
+    scope: Scope,
+    shared_files: Sequence[str],
+    file: str,
+    start_line: int | None = None,
+    end_line: int | None = None,
+) -> Lines:
+    """Lines of a memory file; a missing file or range is empty with a note, never an error."""
+    start = 1 if start_line is None else start_line
+    if start < 1 or (end_line is not None and end_line < start):
+        raise InvalidValue(
+            f"lines {start} to {'the end' if end_line is None else end_line} are no range",
+            "lines count from 1: --start 1 --end 20",
+        )
+    relative, path = locate(home, scope, file, shared_files)
+    try:
+        lines = split_lines(read_text(path))
+    except FileNotFoundError:
+        return Lines(relative, 0, 0, "", exists=False, note=f"there is no {relative} yet")
+    chosen = lines[start - 1 : end_line]
+    if not chosen:
+        return Lines(relative, 0, 0, "", exists=True, note=f"{relative} has {len(lines):,} lines")
+    return Lines(relative, start, start + len(chosen) - 1, "".join(chosen), exists=True)
 
 
 def newline_of(text: str) -> str:
