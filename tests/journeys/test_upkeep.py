@@ -435,9 +435,9 @@ def test_a_restored_graph_reads_the_logs_that_it_does_not_know(upkept: Memory, h
 
 
 def test_two_runners_never_work_at_once(upkept: Memory, home: Path):
-    from nanoclaw_memory.upkeep.scheduler import alone
+    from nanoclaw_memory.upkeep.scheduler import runner_lock
 
-    with alone(home / "data") as mine:
+    with runner_lock(home / "data") as mine:
         assert mine
         assert {run.skipped for run in upkept.upkeep.run()} == {"another process is at it"}
     assert {run.skipped for run in upkept.upkeep.run()} == {""}

@@ -54,10 +54,10 @@ class UpkeepPart:
     def decide(self, proposal_id: str, accept: bool, text: str = "") -> Proposal:
         """Accept a proposal, in other words if `text` has them, or reject it for good."""
         from nanoclaw_memory.upkeep.review import decide, write_page
-        from nanoclaw_memory.upkeep.scheduler import undisturbed
+        from nanoclaw_memory.upkeep.scheduler import jobs_paused
 
         self._group.require_workspace()
-        with undisturbed(self._group.data):
+        with jobs_paused(self._group.data):
             decided = decide(self._group, proposal_id, accept, text)
             write_page(self._group)
         self._group.telemetry.record("review", kind=decided.kind, accepted=accept)

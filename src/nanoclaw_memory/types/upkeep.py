@@ -93,7 +93,7 @@ class Status(msgspec.Struct, frozen=True):
     usage: tuple[dict[str, float | str], ...] = ()
 
 
-class Done(msgspec.Struct, frozen=True):
+class JobResult(msgspec.Struct, frozen=True):
     """What a job changed, or would change, and what is worth reporting about it."""
 
     changed: int = 0

@@ -1,4 +1,4 @@
-"""MEMORY.md stays small: what counts least is proposed for the archive when it would grow too large."""
+"""Propose the least valuable items of MEMORY.md for the archive when it would grow too large."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import msgspec
 from nanoclaw_memory.statements import source_date
 from nanoclaw_memory.store.mentions import MentionTable
 from nanoclaw_memory.types import Proposal
-from nanoclaw_memory.upkeep import page
-from nanoclaw_memory.upkeep.logbook import LogBlock
+from nanoclaw_memory.upkeep import pages
+from nanoclaw_memory.upkeep.log_blocks import LogBlock
 from nanoclaw_memory.workspace.boot import MEMORY_MAX_LINES, SIZE_TARGETS
 
 if TYPE_CHECKING:
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 MAX_BYTES = SIZE_TARGETS["MEMORY.md"]
 MAX_LINES = MEMORY_MAX_LINES
-A_PERSONS = 2.0  # what a person wrote goes last
+HAND_WRITTEN = 2.0  # what a person wrote is demoted last
 FRESHNESS = 0.3
 HALF_LIFE = 180
-A_USE = 0.05
+PER_USE = 0.05
 
 
 class Size(msgspec.Struct, frozen=True):
@@ -41,44 +41,44 @@ def size_of(text: str) -> Size:
 
 
 def demote(group: Group, text: str) -> int:
-    """Propose as many demotions as the open promotions need room; gives how many are new."""
+    """Propose as many demotions as the open promotions need space; returns how many are new."""
     if not group.has("entries"):
         return 0
-    waiting = group.proposals.listed("open", "promotion")
+    promotions = group.proposals.listed("open", "promotion")
     leaving = {str(one.payload["text"]) for one in group.proposals.listed("open", "demotion")}
     replaced = {
-        str(one.payload.get("replaces", "")) for one in waiting
+        str(one.payload.get("replaces", "")) for one in promotions
     }  # gone already when they are accepted
-    items = page.items(text)
-    after = _after(text, waiting, [item for item in items if page.says(item) in leaving])
-    offered = 0
+    items = pages.items(text)
+    after = _size_after(text, promotions, [item for item in items if pages.item_text(item) in leaving])
+    proposed = 0
     for item, value in _cheapest(group, items):
         if after.fits:
             break
-        said = page.says(item)
-        if said in leaving or said in replaced or group.intake.forgets(said):
-            continue  # on its way already, or kept on the page by a person and nowhere else
+        line = pages.item_text(item)
+        if line in leaving or line in replaced or group.intake.forgets(line):
+            continue  # leaves anyway, or was forgotten and only its owner keeps it on the page
         made = group.proposals.propose(
             "demotion",
-            {"file": "MEMORY.md", "text": said},
+            {"file": "MEMORY.md", "text": line},
             why=f"MEMORY.md would have {after.bytes:,} bytes and {after.lines} lines; this counts least ({value:.2f})",
-            key=said,
+            key=line,
             moment=group.moment(),
             source="MEMORY.md",
-            diff=f"- {said}",
+            diff=f"- {line}",
         )
         if made is not None:
-            offered += 1
+            proposed += 1
             after = Size(after.bytes - _bytes(item), after.lines - len(item.lines))
-    return offered
+    return proposed
 
 
-def _after(text: str, waiting: list[Proposal], leaving: list[LogBlock]) -> Size:
-    """The page's size when everything that is proposed has been accepted."""
+def _size_after(text: str, promotions: list[Proposal], leaving: list[LogBlock]) -> Size:
+    """The page's size once every proposal is accepted."""
     now = size_of(text)
-    come = [one for one in waiting if not one.payload.get("replaces")]
-    more = sum(len(str(one.payload["text"]).encode()) + 4 for one in waiting)
-    more -= sum(len(str(one.payload["replaces"]).encode()) for one in waiting if one not in come)
+    come = [one for one in promotions if not one.payload.get("replaces")]
+    more = sum(len(str(one.payload["text"]).encode()) + 4 for one in promotions)
+    more -= sum(len(str(one.payload["replaces"]).encode()) for one in promotions if one not in come)
     less = sum(_bytes(item) for item in leaving)
     lines = now.lines + len(come) - sum(len(item.lines) for item in leaving)
     return Size(now.bytes + more - less, lines)
@@ -89,16 +89,16 @@ def _bytes(item: LogBlock) -> int:
 
 
 def _cheapest(group: Group, items: list[LogBlock]) -> list[tuple[LogBlock, float]]:
-    """The items with what they are worth: importance, age, use; least first."""
+    """The items with their value by importance, age and use; least first."""
     accepted = group.proposals.listed("accepted", "promotion")
     importance = {str(one.payload["text"]): float(one.payload["importance"]) for one in accepted}
     uses = MentionTable(group.graph.db).uses() if group.has("facts") else {}
     weighed = []
     for item in items:
-        said = page.says(item)
-        dated = source_date(said)
-        asked = sum(uses.get(("MEMORY.md", item.start + 1 + n), 0) for n in range(len(item.lines)))
-        value = importance.get(said, A_PERSONS) + A_USE * min(asked, 4)
+        line = pages.item_text(item)
+        dated = source_date(line)
+        answered = sum(uses.get(("MEMORY.md", item.start + 1 + n), 0) for n in range(len(item.lines)))
+        value = importance.get(line, HAND_WRITTEN) + PER_USE * min(answered, 4)
         age = max((group.today - dated).days, 0) if dated else 0
         value += FRESHNESS * 2.0 ** (-age / HALF_LIFE)
         weighed.append((item, value))

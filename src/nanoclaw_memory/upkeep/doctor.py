@@ -1,4 +1,4 @@
-"""The check-up: every finding ends with the command that helps."""
+"""Check a home: every finding names the command that helps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nanoclaw_memory.store.integrity import engine, of_all_groups, remedy
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import MAIN_GROUP, Finding
-from nanoclaw_memory.upkeep.loops import findings
+from nanoclaw_memory.upkeep.learning_checks import check_learning
 from nanoclaw_memory.workspace.boot import MEMORY_MAX_LINES, SIZE_TARGETS, memory_mode
 from nanoclaw_memory.workspace.files import HALF, read_text
 from nanoclaw_memory.workspace.paths import memory_files
@@ -45,7 +45,7 @@ def examine(group: Group, fix: bool = False) -> list[Finding]:
         return [*removed, Finding("problem", missing, f"nanoclaw-memory init{where}")]
     checks = [check_home, check_settings, check_files, check_sizes, check_boot, check_databases, check_model]
     if group.scope.private:
-        checks += [findings, check_lost_entries]
+        checks += [check_learning, check_lost_entries]
     order = {"problem": 0, "warning": 1, "note": 2, "ok": 3}
     found = [*forgotten, *(finding for check in checks for finding in check(group))]
     return [*removed, *sorted(found, key=lambda finding: order[finding.level])]

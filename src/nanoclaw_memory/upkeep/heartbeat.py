@@ -13,7 +13,7 @@ import msgspec
 from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import HeartbeatItem
-from nanoclaw_memory.upkeep import journal
+from nanoclaw_memory.upkeep import run_history
 from nanoclaw_memory.upkeep.demote import MAX_BYTES, MAX_LINES, size_of
 from nanoclaw_memory.upkeep.jobs import JOBS
 from nanoclaw_memory.upkeep.review import open_proposals
@@ -76,7 +76,7 @@ def _log(group: Group) -> _State:
 
 
 def _upkeep(group: Group) -> _State:
-    ran = journal.read(group.data).jobs
+    ran = run_history.read(group.data).jobs
     if not ran:
         return _State(False, "never ran", "nanoclaw-memory upkeep")
     failed = [name for name, one in ran.items() if one.error]

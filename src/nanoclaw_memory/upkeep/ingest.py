@@ -11,8 +11,8 @@ from nanoclaw_memory.errors import FileProblem
 from nanoclaw_memory.graph.refresh import VERSION, Refresh
 from nanoclaw_memory.store.mentions import MentionTable
 from nanoclaw_memory.text import fingerprint
-from nanoclaw_memory.types import Done
-from nanoclaw_memory.upkeep.logbook import archives, logs
+from nanoclaw_memory.types import JobResult
+from nanoclaw_memory.upkeep.log_blocks import archives, logs
 from nanoclaw_memory.workspace.files import read_text
 from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
 
 
-def ingest(group: Group, dry_run: bool = False) -> Done:
+def ingest(group: Group, dry_run: bool = False) -> JobResult:
     """Read what changed since the last time; files that are gone take along what only they said.
 
     Archives come first: a line that moved there must be known there before its log no longer has it.
@@ -55,7 +55,7 @@ def ingest(group: Group, dry_run: bool = False) -> Done:
         changed += done.added + done.retired
     gone = [path for path in {*known, *mentions.paths()} if path not in seen and _is_log(path)]
     if dry_run:
-        return Done(changed + len(gone), (*notes, *(f"{path} is gone" for path in sorted(gone))))
+        return JobResult(changed + len(gone), (*notes, *(f"{path} is gone" for path in sorted(gone))))
     for path in sorted(gone):
         with graph.db.transaction():
             changed += graph.ingest(path, "").retired
@@ -63,7 +63,7 @@ def ingest(group: Group, dry_run: bool = False) -> Done:
     changed += sum(done.added + done.retired for done in graph.seed(group.home))
     with graph.db.transaction():
         refresh.note(files_now)
-    return Done(changed, tuple(notes))
+    return JobResult(changed, tuple(notes))
 
 
 def _written(file: Path) -> str:

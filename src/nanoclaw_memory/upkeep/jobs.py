@@ -1,4 +1,4 @@
-"""Every job of upkeep in one table: its name, when it is due, and what it does."""
+"""The table of upkeep jobs: name, purpose, schedule and function, with the small jobs themselves."""
 
 from __future__ import annotations
 
@@ -8,16 +8,24 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nanoclaw_memory.errors import InvalidValue
+from nanoclaw_memory.intake.suspicion import suspicions
+from nanoclaw_memory.lessons.maturity import days, ripe
 from nanoclaw_memory.settings import Settings
-from nanoclaw_memory.types import Done
-from nanoclaw_memory.upkeep.cool import cool
+from nanoclaw_memory.statements import features, restates
+from nanoclaw_memory.text import one_line, plural
+from nanoclaw_memory.types import JobResult, Lesson
+from nanoclaw_memory.upkeep import pages
 from nanoclaw_memory.upkeep.ingest import ingest
-from nanoclaw_memory.upkeep.metabolize import metabolize
 from nanoclaw_memory.upkeep.promote import promote
 from nanoclaw_memory.upkeep.retain import retain
+from nanoclaw_memory.workspace.boot import SIZE_TARGETS
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
+    from nanoclaw_memory.types import Indexed
+
+PRINCIPLES_PAGE = "SOUL.md"
+PRINCIPLES_SECTION = "Core Principles"
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -26,70 +34,148 @@ class Job(msgspec.Struct, frozen=True):
     name: str
     about: str
     schedule: str  # the setting below `cron` that says when
-    run: Callable[[Group, bool], Done]
+    run: Callable[[Group, bool], JobResult]  # the group, and whether it is a dry run
 
     def cron(self, settings: Settings) -> str:
         """Its cron expression; empty when it never runs by itself."""
         return str(getattr(settings.cron, self.schedule))
 
 
-def _drain(group: Group, dry_run: bool) -> Done:
-    return Done() if dry_run else Done(sum(iter(lambda: group.drain_spool(200), 0)))
+# ---- conversations and the index ----
 
 
-def _index(group: Group, dry_run: bool) -> Done:
-    if dry_run:
-        return Done(group.retrieval.stale())
-    done = group.index()
-    return Done(done.added + done.removed + done.embedded, done.degraded)
+def _drain(group: Group, dry_run: bool) -> JobResult:
+    return JobResult() if dry_run else JobResult(sum(iter(lambda: group.drain_spool(200), 0)))
 
 
-def _reindex(group: Group, dry_run: bool) -> Done:
-    if dry_run:
-        return Done()
-    done = group.retrieval.corpora.reindex()
-    return Done(done.added + done.removed + done.embedded, done.degraded)
+def _index(group: Group, dry_run: bool) -> JobResult:
+    return JobResult(group.retrieval.stale()) if dry_run else _indexed(group.index())
 
 
-def _expire(group: Group, dry_run: bool) -> Done:
-    from nanoclaw_memory.entries import lifecycle as care
-
-    if not group.has("entries"):
-        return Done()
-    if dry_run:
-        return Done(len(group.entries.ledger.table.expired_by(group.moment())))
-    return Done(care.expire(group.entries))
+def _reindex_corpora(group: Group, dry_run: bool) -> JobResult:
+    return JobResult() if dry_run else _indexed(group.retrieval.corpora.reindex())
 
 
-def _purge(group: Group, dry_run: bool) -> Done:
-    from nanoclaw_memory.entries import lifecycle as care
+def _indexed(done: Indexed) -> JobResult:
+    return JobResult(done.added + done.removed + done.embedded, done.degraded)
+
+
+# ---- entries ----
+
+
+def _expire(group: Group, dry_run: bool) -> JobResult:
+    from nanoclaw_memory.entries import lifecycle
 
     if not group.has("entries"):
-        return Done()
-    return Done(len(care.purgeable(group.entries)) if dry_run else care.purge(group.entries))
+        return JobResult()
+    if dry_run:
+        return JobResult(len(group.entries.ledger.table.expired_by(group.moment())))
+    return JobResult(lifecycle.expire(group.entries))
 
 
-def _archive(group: Group, dry_run: bool) -> Done:
-    from nanoclaw_memory.entries import lifecycle as care
+def _purge(group: Group, dry_run: bool) -> JobResult:
+    from nanoclaw_memory.entries import lifecycle
 
     if not group.has("entries"):
-        return Done()
-    return Done(len(care.stale(group.entries)) if dry_run else care.propose_stale(group.entries))
+        return JobResult()
+    return JobResult(len(lifecycle.purgeable(group.entries)) if dry_run else lifecycle.purge(group.entries))
 
 
-# In the order of a run: what was said comes in, then it is weighed, then what is over moves away.
+def _archive(group: Group, dry_run: bool) -> JobResult:
+    from nanoclaw_memory.entries import lifecycle
+
+    if not group.has("entries"):
+        return JobResult()
+    return JobResult(
+        len(lifecycle.stale(group.entries)) if dry_run else lifecycle.propose_stale(group.entries)
+    )
+
+
+# ---- facts and lessons ----
+
+
+def _cool(group: Group, dry_run: bool) -> JobResult:
+    """Lower the activation of every fact once for each day since the last time."""
+    if not group.has("facts"):
+        return JobResult()
+    if dry_run:
+        last = group.graph.activation.cooled_on()
+        due = not last or last < group.today.isoformat()
+        return JobResult(int(due), (f"last cooled on {last or 'no day yet'}",))
+    changed, missed = group.graph.cool()
+    return JobResult(changed, (f"made up for {plural(missed, 'day')}",) if missed > 1 else ())
+
+
+def _metabolize(group: Group, dry_run: bool) -> JobResult:
+    """Propose every proven lesson once as a principle; names those that are suspicious or known already."""
+    if not group.has("facts"):
+        return JobResult()
+    page = group.page(PRINCIPLES_PAGE)
+    known = pages.item_features(page)
+    proposed, notes = 0, []
+    for lesson in ripe(group.lessons.all(("active",)), group.clock.now()):
+        principle = _principle(lesson)
+        if reasons := suspicions(principle):
+            notes.append(f"lesson {lesson.id} is not proposed: {', '.join(reasons)}")
+        elif any(restates(other, features(principle)) for other in known):
+            notes.append(f"lesson {lesson.id} is not proposed: {PRINCIPLES_PAGE} says it already")
+        elif dry_run:
+            proposed += group.proposals.find("lesson", _lesson_key(lesson)) is None
+        else:
+            proposed += _propose_principle(group, lesson, principle, len(page.encode()))
+    return JobResult(proposed, tuple(notes))
+
+
+def _principle(lesson: Lesson) -> str:
+    title, text = one_line(lesson.principle), one_line(lesson.lesson)
+    return f"{title}: {text}" if title else text
+
+
+def _lesson_key(lesson: Lesson) -> str:
+    return f"{lesson.id}\n{lesson.lesson.casefold()}"
+
+
+def _propose_principle(group: Group, lesson: Lesson, principle: str, page_bytes: int) -> bool:
+    why = (
+        f"learnt {days(lesson, group.clock.now())} days ago, injected {lesson.injections} times, "
+        f"effective in {lesson.effectiveness:.0%}"
+    )
+    if lesson.private:
+        why += "; it was learnt in private, and SOUL.md is read in shared chats too"
+    target = SIZE_TARGETS[PRINCIPLES_PAGE]
+    if (after := page_bytes + len(principle.encode()) + 3) > target:
+        why += f"; {PRINCIPLES_PAGE} would have {after:,} bytes, over its target of {target:,}"
+    proposal = group.proposals.propose(
+        "lesson",
+        {
+            "file": PRINCIPLES_PAGE,
+            "section": PRINCIPLES_SECTION,
+            "text": principle,
+            "lesson": lesson.id,
+        },
+        why=why,
+        key=_lesson_key(lesson),
+        moment=group.moment(),
+        source=f"lesson {lesson.id}",
+        diff=f"## {PRINCIPLES_SECTION}\n+ {principle}",
+    )
+    return proposal is not None
+
+
+# ---- the table, in the order of a run: read what is new, judge it, move what has expired ----
+
 JOBS = (
     Job("drain", "archive what hooks have spooled", "intake", _drain),
     Job("ingest", "read facts from logs and memory files", "intake", ingest),
-    Job("cool", "cool the activation of facts", "decay", cool),
+    Job("cool", "cool the activation of facts", "decay", _cool),
     Job("expire", "mark entries past their date", "nightly", _expire),
     Job("purge", "delete entries that were replaced long ago", "nightly", _purge),
     Job("archive", "propose entries that nobody uses for archiving", "nightly", _archive),
     Job("promote", "propose lines for MEMORY.md, and what to demote", "nightly", promote),
-    Job("metabolize", "propose proven lessons for SOUL.md", "nightly", metabolize),
+    Job("metabolize", "propose proven lessons for SOUL.md", "nightly", _metabolize),
     Job("retain", "move expired log lines to memory/archive/", "nightly", retain),
     Job("index", "bring the search index up to date", "intake", _index),
-    Job("corpus-reindex", "index domain documents again", "rag_reindex", _reindex),
+    Job("corpus-reindex", "index domain documents again", "rag_reindex", _reindex_corpora),
 )
 
 

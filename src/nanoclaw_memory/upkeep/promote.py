@@ -1,4 +1,4 @@
-"""What the logs proved worth keeping is proposed for MEMORY.md; a person decides."""
+"""Propose log lines for MEMORY.md; a person decides."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from nanoclaw_memory.statements import (
 )
 from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.text import plural
-from nanoclaw_memory.types import Done, Proposal
-from nanoclaw_memory.upkeep import page
+from nanoclaw_memory.types import JobResult, Proposal
+from nanoclaw_memory.upkeep import pages
 from nanoclaw_memory.upkeep.demote import demote
-from nanoclaw_memory.upkeep.harvest import PromotionCandidate, harvest
-from nanoclaw_memory.upkeep.wording import phrased
+from nanoclaw_memory.upkeep.log_candidates import PromotionCandidate, log_candidates
+from nanoclaw_memory.upkeep.rewording import reworded
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
@@ -37,11 +37,11 @@ SECTIONS = {
     "user": "About the user",
     "family": "About the user",
 }
-OTHERWISE = "Decisions and lessons"
+DEFAULT_SECTION = "Decisions and lessons"
 
 
-class Draft(msgspec.Struct, frozen=True):
-    """A promotion in the making: what it will say, out of which candidates."""
+class PromotionDraft(msgspec.Struct, frozen=True):
+    """The text of a promotion, and the candidates it is made from."""
 
     text: str
     candidates: tuple[PromotionCandidate, ...]
@@ -51,22 +51,24 @@ class Draft(msgspec.Struct, frozen=True):
         return self.candidates[0]
 
 
-def promote(group: Group, dry_run: bool = False) -> Done:
+def promote(group: Group, dry_run: bool = False) -> JobResult:
     """Propose lines for MEMORY.md, and what to demote when it would grow too large."""
     text = group.page(PAGE)
     past = _past(group)
-    fresh, notes = _fresh(group, text, harvest(group), past)
-    room = group.settings.upkeep.max_proposals - sum(one.status == "open" for one in past)
+    fresh, notes = _fresh(group, text, log_candidates(group), past)
+    free = group.settings.upkeep.max_proposals - sum(one.status == "open" for one in past)
     if dry_run:
-        return Done(len(fresh), tuple(f"would propose: {one.text[:100]} ({one.why})" for one in fresh[:50]))
+        return JobResult(
+            len(fresh), tuple(f"would propose: {one.text[:100]} ({one.why})" for one in fresh[:50])
+        )
     withdrawn = _withdraw_settled(group, text, past)
-    chosen = fresh[: max(room + withdrawn, 0)]
+    chosen = fresh[: max(free + withdrawn, 0)]
     if len(fresh) > len(chosen):
         notes.append(f"{plural(len(fresh) - len(chosen), 'more line')} wait until others are reviewed")
-    drafts, said = _drafts(group, chosen)
+    drafts, rewording_notes = _drafts(group, chosen)
     proposed = sum(_propose(group, text, draft) for draft in drafts)
-    offered = demote(group, text)
-    return Done(proposed + offered, (*notes, *said))
+    demoted = demote(group, text)
+    return JobResult(proposed + demoted, (*notes, *rewording_notes))
 
 
 def _past(group: Group) -> list[Proposal]:
@@ -80,23 +82,23 @@ def _past(group: Group) -> list[Proposal]:
 def _fresh(
     group: Group, text: str, candidates: list[PromotionCandidate], past: list[Proposal]
 ) -> tuple[list[PromotionCandidate], list[str]]:
-    """Candidates that are new: not in MEMORY.md, not proposed before, not given up since, not suspicious."""
-    known = [features(page.says(item)) for item in page.items(text)]
+    """Candidates that are new, current and not suspicious, and why others are not proposed."""
+    known = pages.item_features(text)
     notes_before = [str(note) for one in past for note in one.payload.get("notes", ())]
     exact = {note.casefold() for note in notes_before}
-    offered = [features(note) for note in notes_before]
+    proposed = [features(note) for note in notes_before]
     notes: list[str] = []
     fresh: list[PromotionCandidate] = []
     for one in candidates:
         own = features(one.text)
         if one.text.casefold() in exact or any(restates(other, own) for other in known):
             continue
-        if any(same_statement(other, own) for other in offered) or _forgotten(group, one):
+        if any(same_statement(other, own) for other in proposed) or _forgotten(group, one):
             continue
         if reasons := suspicions(one.text):
             notes.append(f"{one.sources[0]} is not proposed: {', '.join(reasons)}")
             continue
-        if later := _given_up(one, candidates):
+        if later := _contradicted_by(one, candidates):
             notes.append(f"{one.sources[0]} is not proposed: {later.sources[0]} is newer and disagrees")
             continue
         if group.outdated(one.text, one.best.day):
@@ -106,8 +108,8 @@ def _fresh(
     return fresh, notes
 
 
-def _given_up(one: PromotionCandidate, others: list[PromotionCandidate]) -> PromotionCandidate | None:
-    """A newer candidate that cannot hold beside this one."""
+def _contradicted_by(one: PromotionCandidate, others: list[PromotionCandidate]) -> PromotionCandidate | None:
+    """A newer candidate that contradicts this one."""
     for other in others:
         if other.best.day > one.best.day and contradiction(features(one.text), features(other.text)):
             return other
@@ -118,25 +120,25 @@ def _forgotten(group: Group, one: PromotionCandidate) -> bool:
     return any(group.intake.forgets(line.text) for line in one.lines)
 
 
-def _drafts(group: Group, chosen: list[PromotionCandidate]) -> tuple[list[Draft], list[str]]:
-    """The candidates in their own words, or in the writer's where it lost nothing."""
+def _drafts(group: Group, chosen: list[PromotionCandidate]) -> tuple[list[PromotionDraft], list[str]]:
+    """The candidates in their own words, or in the language model's where it lost nothing."""
     masked = [group.intake.masked(one.text).text for one in chosen]
     writer = group.resources.writer if chosen else None
     if writer is None:
-        return [Draft(text, (one,)) for text, one in zip(masked, chosen, strict=True)], []
-    wordings, said = phrased(writer, masked)
-    drafts = [Draft(one.text, tuple(chosen[place] for place in one.places)) for one in wordings]
+        return [PromotionDraft(text, (one,)) for text, one in zip(masked, chosen, strict=True)], []
+    wordings, notes = reworded(writer, masked)
+    drafts = [PromotionDraft(one.text, tuple(chosen[place] for place in one.places)) for one in wordings]
     covered = {place for one in wordings for place in one.places}
-    rest = [Draft(masked[place], (one,)) for place, one in enumerate(chosen) if place not in covered]
-    return [*drafts, *rest], said
+    rest = [PromotionDraft(masked[place], (one,)) for place, one in enumerate(chosen) if place not in covered]
+    return [*drafts, *rest], notes
 
 
-def _propose(group: Group, text: str, draft: Draft) -> bool:
+def _propose(group: Group, text: str, draft: PromotionDraft) -> bool:
     candidates = draft.candidates
-    section = SECTIONS.get(draft.first.best.tag, OTHERWISE)
+    section = SECTIONS.get(draft.first.best.tag, DEFAULT_SECTION)
     day = max(line.day for one in candidates for line in one.lines)
-    said = f"{draft.text} ({day.isoformat()})"
-    old, reason = _beside(text, draft.text)
+    line = f"{draft.text} ({day.isoformat()})"
+    old, reason = _outdated_item(text, draft.text)
     why = "; ".join(dict.fromkeys(one.why for one in candidates))
     if old:
         why += f"; MEMORY.md says “{old[:200]}”: {reason}"
@@ -144,7 +146,7 @@ def _propose(group: Group, text: str, draft: Draft) -> bool:
     payload: dict[str, Any] = {
         "file": PAGE,
         "section": section,
-        "text": said,
+        "text": line,
         "replaces": old,
         "notes": [line.text for one in candidates for line in one.lines],
         "sources": sources,
@@ -158,30 +160,30 @@ def _propose(group: Group, text: str, draft: Draft) -> bool:
         key="\n".join(sorted(one.text.casefold() for one in candidates)),
         moment=group.moment(),
         source=", ".join(sources[:10]),
-        diff=(f"- {old}\n" if old else f"## {section}\n") + f"+ {said}",
+        diff=(f"- {old}\n" if old else f"## {section}\n") + f"+ {line}",
     )
     return made is not None
 
 
-def _beside(text: str, new: str) -> tuple[str, str]:
-    """The line of MEMORY.md that cannot stand beside a new one, and why; empty when all can."""
+def _outdated_item(text: str, new: str) -> tuple[str, str]:
+    """The line of MEMORY.md that a new one contradicts or extends, and why; empty when there is none."""
     own, slots = features(new), _slots(new)
-    for item in page.items(text):
-        said = page.says(item)
-        known = features(said)
-        other = _slots(said)
+    for item in pages.items(text):
+        line = pages.item_text(item)
+        known = features(line)
+        other = _slots(line)
         for slot in slots.keys() & other.keys():
             if slots[slot] != other[slot]:
-                return said, f"there it is {other[slot]}, here {slots[slot]}"
+                return line, f"there it is {other[slot]}, here {slots[slot]}"
         if reason := contradiction(known, own):
-            return said, reason
+            return line, reason
         if extends(known, own):
-            return said, "the new line says the same and more"
+            return line, "the new line says the same and more"
     return "", ""
 
 
 def _slots(text: str) -> dict[tuple[str, str], str]:
-    """The facts that a line says plainly, by entity and key."""
+    """The facts that a line states, by entity and key."""
     return {
         (fold(triple.subject), slot_of(triple.predicate)): triple.object
         for triple in extract(f"- {without_date(text)}", FileRules())
@@ -190,19 +192,19 @@ def _slots(text: str) -> dict[tuple[str, str], str]:
 
 
 def _withdraw_settled(group: Group, text: str, past: list[Proposal]) -> int:
-    """Close open promotions that MEMORY.md says by now, and take back those whose lines are gone everywhere."""
-    known = [features(page.says(item)) for item in page.items(text)]
-    gone = 0
+    """Close open promotions that MEMORY.md contains by now; delete those whose lines left every log."""
+    known = pages.item_features(text)
+    settled = 0
     for one in past:
         if one.status != "open":
             continue
         own = features(str(one.payload["text"]))
         if any(restates(other, own) for other in known):
             group.proposals.decide(one.id, True, group.moment())
-            gone += 1
+            settled += 1
         elif not _still_logged(group, one) or _outdated(group, one):
-            gone += group.proposals.take_back(one.id)
-    return gone
+            settled += group.proposals.take_back(one.id)
+    return settled
 
 
 def _outdated(group: Group, proposal: Proposal) -> bool:
@@ -213,7 +215,7 @@ def _outdated(group: Group, proposal: Proposal) -> bool:
 
 
 def _still_logged(group: Group, proposal: Proposal) -> bool:
-    """Whether any line that a proposal was made from still stands in a log or its archive."""
+    """Whether a log or its archive still contains a line that the proposal was made from."""
     notes = [str(note) for note in proposal.payload.get("notes", ())]
     for source in proposal.payload.get("sources", ()):
         path = str(source).rpartition(":")[0]

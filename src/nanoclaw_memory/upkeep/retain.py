@@ -1,4 +1,4 @@
-"""Retention: log lines whose time is over move to the month's archive; nothing is destroyed."""
+"""Retention: move expired log lines to the month's archive; nothing is deleted."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import msgspec
 from nanoclaw_memory.errors import FileProblem, PathRefused
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.text import plural
-from nanoclaw_memory.types import Done
-from nanoclaw_memory.upkeep.logbook import LogBlock, blocks, headings, logs
+from nanoclaw_memory.types import JobResult
+from nanoclaw_memory.upkeep.log_blocks import LogBlock, blocks, headings, logs
 from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.files import locked, newline_of, read_text, replace_text, split_lines
 from nanoclaw_memory.workspace.log import archived_day
@@ -22,12 +22,12 @@ from nanoclaw_memory.workspace.paths import archive_path, within
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
 
-KEPT_FOR_EVER = 0.8
+PERMANENT = 0.8
 OBSERVATION = 0.4
 
 
 class _Move(msgspec.Struct, frozen=True):
-    """What leaves one log."""
+    """The blocks that leave one log."""
 
     day: date
     path: Path
@@ -35,8 +35,8 @@ class _Move(msgspec.Struct, frozen=True):
     gone: tuple[LogBlock, ...]
 
 
-def retain(group: Group, dry_run: bool = False) -> Done:
-    """Move expired lines of every log; a log that cannot be read or is being edited waits, and is named."""
+def retain(group: Group, dry_run: bool = False) -> JobResult:
+    """Move expired lines of every log; names logs that cannot be read or are being edited."""
     moved, notes = 0, []
     for day, relative, path in logs(group.workspace):
         try:
@@ -54,19 +54,19 @@ def retain(group: Group, dry_run: bool = False) -> Done:
         moved += len(move.gone)
         verb = "would move" if dry_run else "moved"
         notes.append(f"{verb} {plural(len(move.gone), 'line')} of {relative}")
-    return Done(moved, tuple(notes))
+    return JobResult(moved, tuple(notes))
 
 
 def kept_days(importance: float, settings: Settings) -> int | None:
-    """How long a line of this importance stays in its log; None for ever."""
-    if importance >= KEPT_FOR_EVER:
+    """How many days a line of this importance stays in its log; None for ever."""
+    if importance >= PERMANENT:
         return None
     own = settings.upkeep
     return own.observation_days if importance >= OBSERVATION else own.routine_days
 
 
 def expired(day: date, path: Path, today: date, settings: Settings) -> _Move | None:
-    """What has to leave a log; None when nothing does."""
+    """The expired blocks of a log; None when there are none."""
     age = (today - day).days
     if age <= min(settings.upkeep.routine_days, settings.upkeep.observation_days):
         return None
@@ -80,9 +80,9 @@ def expired(day: date, path: Path, today: date, settings: Settings) -> _Move | N
 
 
 def _carry_out(workspace: Path, move: _Move) -> bool:
-    """Write to the archive first, then take out of the log; False when somebody else changed the log.
+    """Write to the archive first, then remove from the log; False when somebody else changed the log.
 
-    Killed between the two, the next run finds the lines in the archive already and only takes them out.
+    After a kill between the two, the next run finds the lines in the archive and only removes them.
     """
     archive = within(workspace / archive_path(move.day), workspace)
     with locked(move.path.parent):
@@ -104,18 +104,18 @@ def _carry_out(workspace: Path, move: _Move) -> bool:
 
 
 def with_archived(text: str, day: date, gone: Iterable[LogBlock]) -> str:
-    """An archive's text with blocks added under their day; what it holds already is not added again."""
+    """An archive's text with blocks added under their day, each once."""
     newline = newline_of(text)
     lines = split_lines(text) or [f"# Archive {day:%Y-%m}{newline}"]
     if not lines[-1].endswith("\n"):
         lines[-1] += newline
     start, end = _day_section(lines, day)
-    held = _plain(lines[start:end])
+    archived = _plain(lines[start:end])
     fresh: dict[str, list[str]] = {}
     for block in gone:
-        if f"\n{block.text}\n" not in held:
+        if f"\n{block.text}\n" not in archived:
             fresh.setdefault(block.heading, []).append(block.text)
-            held += f"{block.text}\n"
+            archived += f"{block.text}\n"
     if not fresh:
         return text
     if start == end:

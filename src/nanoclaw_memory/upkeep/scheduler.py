@@ -1,4 +1,4 @@
-"""Which jobs are due, and running them: one runner at a time, every run written down."""
+"""Run the jobs that are due: one runner per group at a time, every run recorded."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from nanoclaw_memory import private
 from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NanoClawError, StoreBusy
-from nanoclaw_memory.types import Done, JobRun, JobState
-from nanoclaw_memory.upkeep import journal
+from nanoclaw_memory.types import JobResult, JobRun, JobState
+from nanoclaw_memory.upkeep import run_history
 from nanoclaw_memory.upkeep.jobs import JOBS, Job
-from nanoclaw_memory.upkeep.journal import Ran
 from nanoclaw_memory.upkeep.review import write_page
+from nanoclaw_memory.upkeep.run_history import LastRun
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
@@ -30,10 +30,10 @@ PATIENCE = 10.0  # seconds that a person's decision waits for a running job
 def run(
     group: Group, jobs: Iterable[Job] = JOBS, dry_run: bool = False, due_only: bool = False
 ) -> list[JobRun]:
-    """Run jobs in order; one that fails says why and does not keep the others from running."""
-    reads = dry_run and not os.access(group.data, os.W_OK)  # who cannot write needs to keep nobody away
-    with nullcontext(True) if reads else alone(group.data) as mine:
-        if not mine:
+    """Run jobs in order; a job that fails reports why and does not stop the others."""
+    read_only = dry_run and not os.access(group.data, os.W_OK)  # cannot even create the lock
+    with nullcontext(True) if read_only else runner_lock(group.data) as acquired:
+        if not acquired:
             return [JobRun(job.name, 0, 0.0, BUSY) for job in jobs]
         runs = []
         for job in jobs:
@@ -46,22 +46,21 @@ def run(
 
 def _run(group: Group, job: Job, dry_run: bool) -> JobRun:
     began = time.perf_counter()
-    done, error, hint = Done(), "", ""
+    result, error, hint = JobResult(), "", ""
     try:
-        done = job.run(group, dry_run)
+        result = job.run(group, dry_run)
     except NanoClawError as problem:
         error, hint = problem.message, problem.hint
     except OSError as problem:
         error, hint = f"{problem.strerror}: {problem.filename}", "check free disk space and permissions"
     took = round((time.perf_counter() - began) * 1000, 1)
     if not dry_run:
+        last = LastRun(group.moment(), result.changed, took, error, result.notes[:20])
         try:
-            journal.note_run(
-                group.data, job.name, Ran(group.moment(), done.changed, took, error, done.notes[:20])
-            )
+            run_history.record_run(group.data, job.name, last)
         except FileProblem as problem:  # the disk that stopped the job stops this too
             error, hint = error or problem.message, hint or problem.hint
-    return JobRun(job.name, done.changed, took, "", error, hint, done.notes)
+    return JobRun(job.name, result.changed, took, "", error, hint, result.notes)
 
 
 def not_due(job: Job, group: Group) -> str:
@@ -69,20 +68,17 @@ def not_due(job: Job, group: Group) -> str:
     expression = job.cron(group.settings)
     if not expression.strip():
         return "it never runs by itself"
-    ran = journal.read(group.data).jobs.get(job.name)
+    last_run = run_history.read(group.data).jobs.get(job.name)
     now = group.clock.now()
-    if ran is None or not ran.at:
+    if last_run is None or not last_run.at:
         return ""
-    last = moment_of(ran.at)
+    last = moment_of(last_run.at)
     if last > now:  # the clock was turned back: running again does no harm, waiting might be for ever
         return ""
     following = next_time(expression, last.astimezone(now.tzinfo))
     # In UTC: two moments of one zone compare by the wall clock, which shows an hour twice in autumn.
-    return (
-        ""
-        if following.astimezone(UTC) <= now.astimezone(UTC)
-        else f"not due before {following:%Y-%m-%d %H:%M}"
-    )
+    due = following.astimezone(UTC) <= now.astimezone(UTC)
+    return "" if due else f"not due before {following:%Y-%m-%d %H:%M}"
 
 
 def next_time(expression: str, after: datetime) -> datetime:
@@ -101,33 +97,30 @@ def next_time(expression: str, after: datetime) -> datetime:
 
 def states(group: Group) -> list[JobState]:
     """Every job with its last run and the next one."""
-    now = group.clock.now()
-    past = journal.read(group.data).jobs
-    found = []
-    for job in JOBS:
-        expression = job.cron(group.settings)
-        ran = past.get(job.name, Ran())
-        following = next_time(expression, now) if expression.strip() else None
-        found.append(
-            JobState(
-                job.name,
-                job.about,
-                expression,
-                ran.at,
-                ran.changed,
-                ran.error,
-                ran.changed_at,
-                ran.last_change,
-                stamp(following) if following else "",
-                not not_due(job, group),
-            )
-        )
-    return found
+    past = run_history.read(group.data).jobs
+    return [_state(group, job, past.get(job.name, LastRun())) for job in JOBS]
+
+
+def _state(group: Group, job: Job, last: LastRun) -> JobState:
+    expression = job.cron(group.settings)
+    following = next_time(expression, group.clock.now()) if expression.strip() else None
+    return JobState(
+        name=job.name,
+        about=job.about,
+        cron=expression,
+        last_run=last.at,
+        changed=last.changed,
+        error=last.error,
+        last_changed=last.changed_at,
+        last_change=last.last_change,
+        next_run=stamp(following) if following else "",
+        due=not not_due(job, group),
+    )
 
 
 @contextmanager
-def alone(data: Path, patience: float = 0.0) -> Iterator[bool]:
-    """Be the only runner in this group over all processes, or learn that there is another; the lock dies with us."""
+def runner_lock(data: Path, patience: float = 0.0) -> Iterator[bool]:
+    """Take the lock of the group's only runner over all processes; yields whether it was free in time."""
     import fcntl
 
     from nanoclaw_memory.workspace.files import make_folder
@@ -154,9 +147,9 @@ def alone(data: Path, patience: float = 0.0) -> Iterator[bool]:
 
 
 @contextmanager
-def undisturbed(data: Path) -> Iterator[None]:
-    """Hold off jobs while a person's decision is carried out."""
-    with alone(data, PATIENCE) as mine:
-        if not mine:
+def jobs_paused(data: Path) -> Iterator[None]:
+    """Keep jobs from running while a person's decision is carried out."""
+    with runner_lock(data, PATIENCE) as acquired:
+        if not acquired:
             raise StoreBusy("upkeep is running", "try again in a moment: nanoclaw-memory upkeep status")
         yield

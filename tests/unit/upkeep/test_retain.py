@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.upkeep.logbook import blocks
+from nanoclaw_memory.upkeep.log_blocks import blocks
 from nanoclaw_memory.upkeep.retain import with_archived
 
 

@@ -1,4 +1,4 @@
-"""Daily logs and their archive: which days there are, and the blocks of lines that belong together."""
+"""List daily logs and archives, and split Markdown into blocks of lines that belong together."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BULLET = re.compile(r"[-*+•]\s+\S")
 
 
 class LogBlock(msgspec.Struct, frozen=True):
-    """An entry of a log with the lines that hang on it; `start` counts from 0."""
+    """An entry of a log with its continuation lines; `start` counts from 0."""
 
     start: int
     lines: tuple[str, ...]
@@ -46,7 +46,7 @@ def logs(workspace: Path) -> list[tuple[date, str, Path]]:
     for path in (workspace / "memory").glob("[0-9]*.md"):
         relative = f"memory/{path.name}"
         day = day_in_path(relative)
-        if day is not None and _own(path, workspace):
+        if day is not None and _is_own(path, workspace):
             found.append((day, relative, path))
     return sorted(found)
 
@@ -55,11 +55,11 @@ def archives(workspace: Path) -> list[tuple[str, Path]]:
     """Every archive, a month's and that of MEMORY.md, as (workspace path, file)."""
     folder = workspace / ARCHIVE
     return sorted(
-        (f"{ARCHIVE}/{path.name}", path) for path in folder.glob("[!.]*.md") if _own(path, workspace)
+        (f"{ARCHIVE}/{path.name}", path) for path in folder.glob("[!.]*.md") if _is_own(path, workspace)
     )
 
 
-def _own(path: Path, workspace: Path) -> bool:
+def _is_own(path: Path, workspace: Path) -> bool:
     """Whether a file is the workspace's own: a link may lead to another group's memory."""
     try:
         return within(path, workspace).is_file()
@@ -96,8 +96,8 @@ def dated_blocks(text: str, day: date | None) -> Iterator[tuple[date, LogBlock]]
             yield found, block
 
 
-class _Place(msgspec.Struct):
-    """Where in the file we are."""
+class _Position(msgspec.Struct):
+    """The state of the line reader."""
 
     start: int = -1
     blank: bool = False
@@ -105,8 +105,8 @@ class _Place(msgspec.Struct):
     day: date | None = None
     heading: str = ""
 
-    def under(self, line: str) -> None:
-        """Take note of a heading; rules and comments change nothing."""
+    def enter(self, line: str) -> None:
+        """Remember a heading; rules and comments change nothing."""
         mark, _, title = line.strip().partition(" ")
         if not mark.startswith("#"):
             return
@@ -119,35 +119,35 @@ class _Place(msgspec.Struct):
         return self.start < 0 or (self.blank and not line[:1].isspace())
 
 
-def _ranges(lines: list[str]) -> Iterator[tuple[int, int, _Place]]:
-    """First line, line after the last, and place of each block."""
-    place = _Place()
+def _ranges(lines: list[str]) -> Iterator[tuple[int, int, _Position]]:
+    """First line, line after the last, and position of each block."""
+    position = _Position()
     for number, raw in enumerate(lines):
         line = raw.rstrip("\r\n")
         fence = bool(_FENCE.match(line))
-        inside = place.fenced
-        place.fenced ^= fence
+        inside = position.fenced
+        position.fenced ^= fence
         if inside:
             continue
         if not line.strip():
-            place.blank = True
+            position.blank = True
             continue
         framed = not fence and bool(_FRAME.match(line))
-        begins = framed or place.starts(line) or (not fence and bool(_BULLET.match(line)))
-        if begins and place.start >= 0:
-            yield place.start, number, replace(place)
+        begins = framed or position.starts(line) or (not fence and bool(_BULLET.match(line)))
+        if begins and position.start >= 0:
+            yield position.start, number, replace(position)
         if begins:
-            place.start = -1 if framed else number
+            position.start = -1 if framed else number
         if framed:
-            place.under(line)
-        place.blank = False
-    if place.start >= 0:
-        yield place.start, len(lines), replace(place)
+            position.enter(line)
+        position.blank = False
+    if position.start >= 0:
+        yield position.start, len(lines), replace(position)
 
 
-def _block(lines: list[str], start: int, end: int, place: _Place) -> LogBlock:
+def _block(lines: list[str], start: int, end: int, position: _Position) -> LogBlock:
     while end > start + 1 and not lines[end - 1].strip():
         end -= 1
     own = lines[start:end]
     given = [entry.importance for entry in log.parse("".join(own)) if entry.importance is not None]
-    return LogBlock(start, tuple(own), max(given, default=UNTAGGED), place.heading, place.day)
+    return LogBlock(start, tuple(own), max(given, default=UNTAGGED), position.heading, position.day)

@@ -1,4 +1,4 @@
-"""Every learning loop: when it last fired, and what it changed; a loop that is silently dead is named."""
+"""Doctor's checks of upkeep and of each learning loop: when it last ran, and what it changed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from nanoclaw_memory.graph.refresh import Refresh
 from nanoclaw_memory.store.facts import FactTable
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Finding
-from nanoclaw_memory.upkeep import journal
+from nanoclaw_memory.upkeep import run_history
 from nanoclaw_memory.upkeep.jobs import JOBS, Job
-from nanoclaw_memory.upkeep.journal import Ran
+from nanoclaw_memory.upkeep.run_history import LastRun
 from nanoclaw_memory.upkeep.scheduler import not_due
 
 if TYPE_CHECKING:
@@ -23,18 +23,18 @@ OVERDUE_HOURS = 48
 _RUN = "nanoclaw-memory upkeep"
 
 
-def findings(group: Group) -> Iterator[Finding]:
-    """The state of upkeep and of each loop; of one whose database cannot serve, the check of databases tells."""
-    for loop in (_jobs, _facts, _proposals, _lessons, _exchanges):
+def check_learning(group: Group) -> Iterator[Finding]:
+    """The state of upkeep and of each loop; skips a loop whose database `db check` reports as damaged."""
+    for check in (_jobs, _facts, _proposals, _lessons, _exchanges):
         try:
-            yield from loop(group)
+            yield from check(group)
         except StoreError:
             continue
 
 
 def _jobs(group: Group) -> Iterator[Finding]:
     """Runs that failed or are overdue."""
-    ran = journal.read(group.data).jobs
+    ran = run_history.read(group.data).jobs
     if not ran:
         yield Finding(
             "warning",
@@ -55,8 +55,8 @@ def _jobs(group: Group) -> Iterator[Finding]:
     yield Finding("ok", f"upkeep last ran on {last[:16].replace('T', ' ')}{what}", f"{_RUN} status")
 
 
-def _overdue(group: Group, job: Job, ran: Ran | None) -> bool:
-    """Whether a job should have run well two days ago and did not."""
+def _overdue(group: Group, job: Job, ran: LastRun | None) -> bool:
+    """Whether a due job has not succeeded for two days."""
     if not job.cron(group.settings).strip() or not_due(job, group):
         return False
     if ran is None or not ran.well_at:
@@ -93,7 +93,7 @@ def _facts(group: Group) -> Iterator[Finding]:
 
 
 def _proposals(group: Group) -> Iterator[Finding]:
-    """What upkeep proposed, and what became of it."""
+    """Proposals, and what was decided on them."""
     found = {
         status: group.proposals.listed(status) if group.has("entries") else []
         for status in ("open", "accepted", "rejected")
@@ -111,7 +111,7 @@ def _proposals(group: Group) -> Iterator[Finding]:
 
 
 def _lessons(group: Group) -> Iterator[Finding]:
-    """Corrections that became lessons, and whether outcomes come back."""
+    """Lessons, and whether outcomes of their injections are recorded."""
     lessons = group.lessons.all() if group.has("facts") else []
     if not lessons:
         yield Finding("note", "no lesson was learnt yet", "nanoclaw-memory exchange add")
@@ -127,7 +127,7 @@ def _lessons(group: Group) -> Iterator[Finding]:
 
 
 def _exchanges(group: Group) -> Iterator[Finding]:
-    """What was said, and whether it is still being archived."""
+    """Exchanges, and when the last one was archived."""
     last = group.exchanges.recent(limit=1) if group.has("continuity") else []
     if last:
         count = plural(group.exchanges.count(), "exchange")

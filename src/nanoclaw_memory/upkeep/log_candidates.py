@@ -14,7 +14,7 @@ from nanoclaw_memory.errors import FileProblem
 from nanoclaw_memory.statements import features, same_statement
 from nanoclaw_memory.store.mentions import MentionTable
 from nanoclaw_memory.text import content_words, fingerprint, one_line
-from nanoclaw_memory.upkeep.logbook import UNTAGGED, archives, dated_blocks, logs
+from nanoclaw_memory.upkeep.log_blocks import UNTAGGED, archives, dated_blocks, logs
 from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.files import read_text
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
 
 WINDOW = 90  # days back that are looked at
-LEAST = 0.45  # importance below which nothing makes a line worth keeping
+MIN_IMPORTANCE = 0.45  # importance below which nothing makes a line worth keeping
 CERTAIN = 0.8
-A_DAY_MORE = 0.08  # for each further day that says it in its own words, three at most
-A_USE = 0.04  # for each time that it answered a question, five at most
+PER_DAY = 0.08  # for each further day that says it in its own words, three at most
+PER_USE = 0.04  # for each time that it answered a question, five at most
 LASTING = 0.05  # for coming up again after a week
 ROUTINE_DAYS = 3  # the same words on so many days are a habit of the log, no insight
 MAX_TEXT = 400
 # Repetition counts only for lines with one of these tags, or that answered a question.
-_TELLING = frozenset(
+_LASTING_TAGS = frozenset(
     "decision lesson milestone preference project person user family correction insight".split()
 )
 # Open items are not lasting, and what others wrote is never promoted by itself.
-_NEVER = frozenset("todo task question open idea web tool untrusted import".split())
+_NEVER_PROMOTED = frozenset("todo task question open idea web tool untrusted import".split())
 _QUESTION = re.compile(r"\?\s*$")
 
 
-class Line(msgspec.Struct, frozen=True):
-    """One log line with its place."""
+class DatedLine(msgspec.Struct, frozen=True):
+    """One log line with its day and its position."""
 
     day: date
     path: str
@@ -52,13 +52,13 @@ class Line(msgspec.Struct, frozen=True):
 class PromotionCandidate(msgspec.Struct, frozen=True):
     """Lines that say the same, and their score."""
 
-    lines: tuple[Line, ...]  # the best wording first
+    lines: tuple[DatedLine, ...]  # the best wording first
     score: float
     uses: int
     why: str
 
     @property
-    def best(self) -> Line:
+    def best(self) -> DatedLine:
         return self.lines[0]
 
     @property
@@ -70,18 +70,18 @@ class PromotionCandidate(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys(f"{line.path}:{line.number}" for line in self.lines))
 
 
-def harvest(group: Group) -> list[PromotionCandidate]:
+def log_candidates(group: Group) -> list[PromotionCandidate]:
     """The lines of the last months that are worth keeping, best first; today's are left out."""
     lines = list(_lines(group))
     uses = MentionTable(group.graph.db).uses() if group.has("facts") else {}
     routine = _routine(lines)
-    worth = [line for line in lines if line.importance >= LEAST and _sound(line, routine)]
-    found = [_weighed(group, uses) for group in _groups(worth)]
+    worth = [line for line in lines if line.importance >= MIN_IMPORTANCE and _eligible(line, routine)]
+    found = [_scored(same, uses) for same in _groups(worth)]
     chosen = [one for one in found if one.score >= group.settings.upkeep.promote_score]
     return sorted(chosen, key=lambda one: (-one.score, one.best.day, one.best.number))
 
 
-def _lines(group: Group) -> Iterator[Line]:
+def _lines(group: Group) -> Iterator[DatedLine]:
     oldest = group.today - timedelta(days=WINDOW)
     months = {f"{oldest + timedelta(days=step):%Y-%m}" for step in range(0, WINDOW + 31, 28)}
     files = [(None, path, file) for path, file in archives(group.workspace) if file.stem in months]
@@ -96,7 +96,7 @@ def _lines(group: Group) -> Iterator[Line]:
             entry = log.parse_line(block.lines[0].rstrip("\r\n"), block.start + 1)
             if entry is not None and oldest <= own < group.today:
                 importance = UNTAGGED if entry.importance is None else entry.importance
-                yield Line(
+                yield DatedLine(
                     day=own,
                     path=path,
                     number=entry.line,
@@ -106,7 +106,7 @@ def _lines(group: Group) -> Iterator[Line]:
                 )
 
 
-def _routine(lines: Iterable[Line]) -> set[str]:
+def _routine(lines: Iterable[DatedLine]) -> set[str]:
     """The texts that the log repeats word for word on several days."""
     days: dict[str, set[date]] = defaultdict(set)
     for line in lines:
@@ -114,31 +114,31 @@ def _routine(lines: Iterable[Line]) -> set[str]:
     return {text for text, on in days.items() if len(on) >= ROUTINE_DAYS}
 
 
-def _sound(line: Line, routine: set[str]) -> bool:
+def _eligible(line: DatedLine, routine: set[str]) -> bool:
     """Whether a line may be promoted at all."""
-    if line.tag in _NEVER or _QUESTION.search(line.text) or len(line.text) > MAX_TEXT:
+    if line.tag in _NEVER_PROMOTED or _QUESTION.search(line.text) or len(line.text) > MAX_TEXT:
         return False
     if line.importance < CERTAIN and (line.tag == "context" or line.text.casefold() in routine):
         return False
     return len(set(content_words(line.text))) >= 2
 
 
-def _groups(lines: list[Line]) -> list[list[Line]]:
+def _groups(lines: list[DatedLine]) -> list[list[DatedLine]]:
     """Group lines that say the same in other words."""
     read = [features(line.text) for line in lines]
-    holders: dict[str, list[int]] = defaultdict(list)
+    lines_with: dict[str, list[int]] = defaultdict(list)
     for number, one in enumerate(read):
         for word in one.stems:
-            holders[word].append(number)
+            lines_with[word].append(number)
     group_of = list(range(len(lines)))
     for number, one in enumerate(read):
         # A word in every other line does not distinguish, and would make this quadratic.
-        telling = [word for word in one.stems if len(holders[word]) <= 60]
-        shared = Counter(other for word in telling for other in holders[word] if other > number)
+        telling = [word for word in one.stems if len(lines_with[word]) <= 60]
+        shared = Counter(other for word in telling for other in lines_with[word] if other > number)
         for other, count in shared.items():
             if count * 2 >= len(telling) and same_statement(one, read[other]):
                 _join(group_of, number, other)
-    groups: dict[int, list[Line]] = defaultdict(list)
+    groups: dict[int, list[DatedLine]] = defaultdict(list)
     for number, line in enumerate(lines):
         groups[_root(group_of, number)].append(line)
     return list(groups.values())
@@ -154,23 +154,25 @@ def _join(group_of: list[int], one: int, other: int) -> None:
     group_of[_root(group_of, other)] = _root(group_of, one)
 
 
-def _weighed(group: list[Line], uses: dict[tuple[str, int], int]) -> PromotionCandidate:
-    best = max(group, key=lambda line: (line.importance, line.day, line.number))
-    others = sorted((line for line in group if line is not best), key=lambda line: (line.day, line.number))
-    days = {line.day for line in group}
-    wordings = {fingerprint(line.text.casefold()) for line in group}
+def _scored(lines: list[DatedLine], uses: dict[tuple[str, int], int]) -> PromotionCandidate:
+    best = max(lines, key=lambda line: (line.importance, line.day, line.number))
+    others = sorted((line for line in lines if line is not best), key=lambda line: (line.day, line.number))
+    days = {line.day for line in lines}
+    wordings = {fingerprint(line.text.casefold()) for line in lines}
     again = min(len(days), len(wordings)) - 1
-    asked = sum(uses.get((line.path, line.number), 0) for line in group)
+    answered = sum(uses.get((line.path, line.number), 0) for line in lines)
     lasting = (max(days) - min(days)).days >= 7
-    if best.importance < CERTAIN and not asked and not any(line.tag in _TELLING for line in group):
+    if best.importance < CERTAIN and not answered and not any(line.tag in _LASTING_TAGS for line in lines):
         again, lasting = 0, False
     score = (
         best.importance
-        + A_DAY_MORE * min(again, 3)
-        + A_USE * min(asked, 5)
+        + PER_DAY * min(again, 3)
+        + PER_USE * min(answered, 5)
         + LASTING * (lasting and again > 0)
     )
     reasons = [f"importance {best.importance:g}"]
     reasons += [f"said on {len(days)} days"] if len(days) > 1 else []
-    reasons += [f"answered {asked} questions" if asked > 1 else "answered a question"] if asked else []
-    return PromotionCandidate((best, *others), round(score, 3), asked, ", ".join(reasons))
+    reasons += (
+        [f"answered {answered} questions" if answered > 1 else "answered a question"] if answered else []
+    )
+    return PromotionCandidate((best, *others), round(score, 3), answered, ", ".join(reasons))

@@ -14,7 +14,7 @@ from pytest_httpserver import HTTPServer
 
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.statements import rewording_fault
-from nanoclaw_memory.upkeep.wording import phrased
+from nanoclaw_memory.upkeep.rewording import reworded
 
 NOTES = [
     "we then decided that Keystone listens on port 3055 and never on 3000",
@@ -35,7 +35,7 @@ class Saying:
 
 
 def answered(rows: Any) -> tuple[list[str], str]:
-    wordings, said = phrased(Saying(rows if isinstance(rows, str) else json.dumps(rows)), NOTES)
+    wordings, said = reworded(Saying(rows if isinstance(rows, str) else json.dumps(rows)), NOTES)
     return [one.text for one in wordings], " ".join(said)
 
 

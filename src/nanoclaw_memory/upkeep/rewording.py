@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.providers.writer import Writer
 
 MAX_TOKENS = 4_000
-MOST_LOST = 0.25
+MAX_LOST_SHARE = 0.25
 _ARRAY = re.compile(r"\[.*\]", re.DOTALL)
 _TASK = """You edit the long-term memory of an assistant. You get numbered notes. Write each as one short plain
 sentence in the note's own language. Keep every name, number, date, path and reason; add nothing. Notes that say
@@ -32,7 +32,7 @@ class Wording(msgspec.Struct, frozen=True):
     text: str
 
 
-def phrased(writer: Writer, notes: list[str]) -> tuple[list[Wording], list[str]]:
+def reworded(writer: Writer, notes: list[str]) -> tuple[list[Wording], list[str]]:
     """The wordings that lost nothing, and why others were refused; none if too many were."""
     from nanoclaw_memory.providers.writer import fenced
 
@@ -44,12 +44,12 @@ def phrased(writer: Writer, notes: list[str]) -> tuple[list[Wording], list[str]]
     rows = _rows(answer)
     if rows is None:
         return [], ["the writer's answer was refused: it is no JSON array"]
-    kept, refused = _sound(rows, notes)
+    kept, refusals = _faithful(rows, notes)
     covered = {place for wording in kept for place in wording.places}
-    if len(notes) - len(covered) > MOST_LOST * len(notes):
+    if len(notes) - len(covered) > MAX_LOST_SHARE * len(notes):
         missing = plural(len(notes) - len(covered), "note")
-        return [], [f"the writer's answer was refused: it lost {missing} of {len(notes)}", *refused[:5]]
-    return kept, refused[:5]
+        return [], [f"the writer's answer was refused: it lost {missing} of {len(notes)}", *refusals[:5]]
+    return kept, refusals[:5]
 
 
 def _rows(answer: str) -> list[Any] | None:
@@ -61,23 +61,23 @@ def _rows(answer: str) -> list[Any] | None:
     return rows if isinstance(rows, list) else None
 
 
-def _sound(rows: list[Any], notes: list[str]) -> tuple[list[Wording], list[str]]:
+def _faithful(rows: list[Any], notes: list[str]) -> tuple[list[Wording], list[str]]:
     kept: list[Wording] = []
-    refused: list[str] = []
+    refusals: list[str] = []
     taken: set[int] = set()
     for row in rows[: len(notes)]:
         wording = _wording(row, len(notes))
         if wording is None or taken & set(wording.places):
-            refused.append("the writer named a note that there is not, or one twice")
+            refusals.append("the writer named a note that there is not, or one twice")
             continue
         why = rewording_fault([notes[place] for place in wording.places], wording.text)
         why = why or ", ".join(suspicions(wording.text))
         if why:
-            refused.append(f"the writer's words for {notes[wording.places[0]][:40]!r} were refused: {why}")
+            refusals.append(f"the writer's words for {notes[wording.places[0]][:40]!r} were refused: {why}")
             continue
         taken |= set(wording.places)
         kept.append(wording)
-    return kept, refused
+    return kept, refusals
 
 
 def _wording(row: Any, count: int) -> Wording | None:
