@@ -138,3 +138,28 @@ def steps(example: str) -> list[tuple[str, list[str]]]:
         elif line.strip() and found and line.strip() != "…":
             found[-1][1].extend(part.strip() for part in line.split("…") if part.strip())
     return found
+
+
+# Questions that the pages raise, and the words by which the code map answers each of them in one line.
+WHERE = {
+    "Where is a boot context cut that is longer than a client accepts?": ("hooks", "client", "cut"),
+    "Where are answers of the graph kept for the next hooks?": ("facts", "cache", "hooks"),
+    "Where is an exchange dropped that scores far below the best?": ("exchanges", "far below the best"),
+    "Where are missed days of cooling made up?": ("cooling", "missed days"),
+    "Where is it counted how many entries a session stores?": ("limits", "per session", "stores"),
+    "Where is a typo in a name understood?": ("names", "typos"),
+    "Where is it decided which log lines deserve MEMORY.md?": ("log lines", "memory.md", "select"),
+    "Where is the bearer token checked?": ("bearer token",),
+    "Where are the exports of ChatGPT and Codex parsed?": ("parse", "exports", "chatgpt", "codex"),
+    "Where is a forgotten text kept out on its way in?": ("forgotten texts are kept out",),
+    "Where are credentials found and masked?": ("find credentials", "mask"),
+}
+
+
+@pytest.mark.parametrize("question", WHERE)
+def test_the_code_map_answers_in_one_line(question: str):
+    page = (ROOT / "docs" / "code-map.md").read_text(encoding="utf-8")
+    modules = [line for line in page.splitlines() if re.match(r" +\w+\.py ", line)]
+    assert len(modules) > 100
+    found = [line for line in modules if all(word in line.lower() for word in WHERE[question])]
+    assert len(found) == 1, found

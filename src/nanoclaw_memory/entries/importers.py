@@ -1,4 +1,4 @@
-"""What other memories export, as entries, relations and conversations; each format in a small pure reader."""
+"""Parse exports of ChatGPT, Claude, Claude Code, Codex, mem0 and Basic Memory: entries, relations, conversations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits per session, kept in the database: they bound what one injected session can do."""
+"""Limits per session on stores, replacements and deletions, counted in the database: no session can flood memory."""
 
 from __future__ import annotations
 

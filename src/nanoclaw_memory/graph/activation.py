@@ -1,4 +1,4 @@
-"""Activation: retrieval warms facts and links them; every day without use cools them."""
+"""Activation: retrieval warms facts and links them; every day without use cools them, missed days of cooling too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agent hooks: JSON in, JSON out, exit 0 always; a hook that fails prints nothing."""
+"""Answer agent hooks: JSON in, JSON out, exit 0 always; a context that is longer than a client accepts is cut."""
 
 from __future__ import annotations
 

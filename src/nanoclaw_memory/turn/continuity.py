@@ -1,4 +1,4 @@
-"""Continuity (order 10): what was said in earlier sessions, when the present message calls it to mind."""
+"""Continuity (order 10): inject exchanges of earlier sessions that a message recalls, none far below the best."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graph memory (order 5): inject facts about the entities that the message names."""
+"""Graph memory (order 5): inject facts about the entities that the message names; cache answers for the next hooks."""
 
 from __future__ import annotations
 
