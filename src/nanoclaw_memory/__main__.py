@@ -1,15 +1,24 @@
-"""`python -m nanoclaw_memory` is the command line; a plain hook skips its parser."""
+"""The program `nanoclaw-memory`: the command line, whose parser a plain hook skips."""
+
+from __future__ import annotations
 
 import sys
 
 from nanoclaw_memory.interfaces import shim
 
-request = shim.parse(sys.argv[1:])
-if request is not None and request.kind == "hook":
-    from nanoclaw_memory.interfaces.hooks import run_and_exit
 
-    run_and_exit(request)
-else:
-    from nanoclaw_memory.interfaces.cli import main
+def main() -> None:
+    """Answer a hook, or run the command line."""
+    request = shim.parse(sys.argv[1:])
+    if request is not None and request.kind == "hook":
+        from nanoclaw_memory.interfaces.hooks import run_and_exit
 
+        run_and_exit(request)
+    else:
+        from nanoclaw_memory.interfaces.cli import main
+
+        main()
+
+
+if __name__ == "__main__":
     main()

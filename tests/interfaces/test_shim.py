@@ -9,6 +9,8 @@ import socket
 import subprocess
 import sys
 import threading
+import tomllib
+from pathlib import Path
 
 import pytest
 from mcp import Client, StdioServerParameters
@@ -204,6 +206,20 @@ def test_the_shim_imports_nothing_that_costs_time():
         "asyncio",
         "hashlib",
     }
+
+
+def test_the_installed_command_answers_a_hook_without_the_command_line_library(stocked):
+    code = (
+        "import sys; from nanoclaw_memory.__main__ import main; "
+        f"sys.argv = ['ncm', '--home', {str(stocked)!r}, 'hook', 'session-start']; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", code], input="{}", capture_output=True, text=True
+    )
+    assert "# Soul" in context(done.stdout)
+    assert "click" not in done.stderr
+    scripts = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["scripts"]
+    assert set(scripts.values()) == {"nanoclaw_memory.__main__:main"}
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ class Event(msgspec.Struct, frozen=True):
     payload: Mapping[str, Any]
 
     def text(self, *keys: str) -> str:
-        """The first of these fields that holds text."""
+        """The first of these fields that contains text."""
         return next((value for key in keys if isinstance(value := self.payload.get(key), str) and value), "")
 
     @property
@@ -219,7 +219,7 @@ def _attempt(memory: Memory, what: str, work: Callable[[], object]) -> None:
 
 
 def _end(memory: Memory, event: Event) -> str:
-    """Nothing essential: clients give a second, or none."""
+    """Nothing essential: clients allow a second, or none."""
     _catch_up(memory, event)
     _drain(memory)
     if memory.scope.private:

@@ -71,7 +71,7 @@ def failure(error: NanoClawError) -> JSONResponse:
 
 
 def _status_of(error: NanoClawError) -> int:
-    """400 wrong, 403 not for this scope, 404 not there, 503 come again, 500 ours."""
+    """400 wrong, 403 not for this scope, 404 not there, 503 busy, 500 our failure."""
     if isinstance(error, NotFound):
         return 404
     if isinstance(error, PathRefused):

@@ -29,7 +29,7 @@ class Operation(msgspec.Struct, frozen=True, dict=True):
     """One method of one path, and the method of Memory or of a part that it calls.
 
     Arguments are the method's own, without callbacks: `{id}` in the path is its first one, `renamed` have another
-    name here, `fixed` are passed always, `omitted` never. The result is merged into the JSON answer, or stands
+    name here, `fixed` are passed always, `omitted` never. The result is merged into the JSON answer, or put
     under `key`, or is what `shape` makes of it and the arguments. A list that is `paged` has at most `most` items.
     """
 

@@ -207,7 +207,7 @@ def _message(line: bytes) -> _Message:
 def listen(home: Path) -> tuple[socket.socket, Path]:
     """A listening socket of the home, for its user alone; what a dead server left behind is replaced.
 
-    Only whoever holds the home's lock may call this: nobody is listening there then.
+    Only the process that has the home's lock may call this: no other listens there then.
     """
     path = Path(socket_path(str(home)))
     if path.parent != home.resolve():

@@ -1,4 +1,4 @@
-"""What MCP clients are told: the server's instructions, the three prompts, and hints in terms of tools."""
+"""Texts for models: the server's instructions, the three prompts, and hints that name tools."""
 
 from __future__ import annotations
 

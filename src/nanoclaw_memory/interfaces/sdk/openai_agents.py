@@ -27,7 +27,7 @@ class MemorySession:
         await asyncio.to_thread(self._add, items)
 
     async def pop_item(self) -> Any | None:
-        """Remove and give the latest item."""
+        """Remove and return the latest item."""
         return await asyncio.to_thread(self._memory.workspace.sdk_items.pop, self.session_id)
 
     async def clear_session(self) -> None:
