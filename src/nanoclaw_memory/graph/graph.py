@@ -14,7 +14,7 @@ from nanoclaw_memory.clock import Clock, end_of, stamp, start_of
 from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused
 from nanoclaw_memory.graph.activation import Activation
 from nanoclaw_memory.graph.entities import Resolver
-from nanoclaw_memory.graph.lookup import Lookup, Scoring
+from nanoclaw_memory.graph.lookup import Lookup
 from nanoclaw_memory.store.facts import FactRow, FactTable, View
 from nanoclaw_memory.store.names import NameTable, fold, slot_of
 from nanoclaw_memory.store.relations import RelationRow, RelationTable
@@ -289,15 +289,9 @@ class KnowledgeGraph:
     @cached_property
     def _lookup(self) -> Lookup:
         user = self.settings.user
-        plugin = self.settings.plugins.entries.graph_memory
-        scoring = Scoring(
-            plugin.relevance_weight,
-            plugin.activation_weight,
-            plugin.co_occurrence_limit,
-            plugin.co_occurrence_min_weight,
-        )
         resolver = Resolver(self.names, user.entity, user.agent_entity)
-        return Lookup(self.facts, self.relations, self.names, resolver, scoring)
+        weights = self.settings.plugins.entries.graph_memory
+        return Lookup(self.facts, self.relations, self.names, resolver, weights)
 
     def _start(self, valid_from: str) -> str:
         return start_of(valid_from, self.clock.now()) if valid_from else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import re
 from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
@@ -16,6 +15,7 @@ from nanoclaw_memory.graph.extract import FileRules, extract
 from nanoclaw_memory.graph.sentence_patterns import Triple
 from nanoclaw_memory.graph.writer import GraphWriter, NewFact, NewRelation, Origin
 from nanoclaw_memory.settings import Settings
+from nanoclaw_memory.statements import source_date, without_date
 from nanoclaw_memory.store.mentions import MentionRow, MentionTable
 from nanoclaw_memory.store.names import fold
 from nanoclaw_memory.text import one_line
@@ -33,7 +33,6 @@ SEEDS = (
     "memory/tools-*.md",
     "shared/project-*.md",
 )
-_PROMOTED = re.compile(r"\s*\((\d{4}-\d{2}-\d{2})\)\s*$")
 
 
 def rules_of(path: str, text: str, settings: Settings) -> FileRules:
@@ -152,8 +151,8 @@ class Ingest:
             return text, {}
         lines, starts = text.split("\n"), {}
         for number, line in enumerate(lines, 1):
-            if (match := _PROMOTED.search(line)) and (day := archived_day(match[1])):
-                lines[number - 1] = line[: match.start()]
+            if day := source_date(line):
+                lines[number - 1] = without_date(line)
                 starts[number] = start_of(day.isoformat(), self.writer.clock.now())
         return "\n".join(lines), starts
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache, partial
 
 import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.graph import hops, intents
 from nanoclaw_memory.graph.entities import EntityMention, ParsedQuestion, Resolver
+from nanoclaw_memory.settings.sections import GraphMemorySettings
 from nanoclaw_memory.store.facts import MAX_OF_ENTITY, FactRow, FactTable, View
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.names import NameTable
@@ -25,20 +27,6 @@ ENTITY_FACT, ENTITY_RELATION = 70, 65
 KEYWORD_FACT, KEYWORD_RELATION = 50, 40
 LINKED = 30  # below every phase
 MATCHED_ENTITY = 100.0  # added to the score of what an entity match found, so that it always ranks first
-
-
-class Scoring(msgspec.Struct, frozen=True):
-    """Weights of relevance and activation, and what counts as linked."""
-
-    relevance_weight: float = 0.7
-    activation_weight: float = 0.3
-    most_linked: int = 4
-    link_weight: float = 2.0
-
-    def combined(self, score: int, warmth: float) -> float:
-        """The score of a hit whose activation is `warmth` (0 to 1) of the hottest one's."""
-        boost = MATCHED_ENTITY if score >= ENTITY_RELATION else 0.0
-        return boost + self.relevance_weight * score / 100 + self.activation_weight * min(warmth, 1.0)
 
 
 class GraphCandidate(msgspec.Struct, frozen=True):
@@ -65,25 +53,12 @@ class GraphCandidate(msgspec.Struct, frozen=True):
 
 
 class EntityReader:
-    """Rows of entities, read once per search."""
+    """Rows of entities by their names, read once per search."""
 
     def __init__(self, facts: FactTable, relations: RelationTable, view: View) -> None:
         self.view = view
-        self._tables = facts, relations
-        self._facts: dict[tuple[str, ...], list[FactRow]] = {}
-        self._relations: dict[tuple[str, ...], list[RelationRow]] = {}
-
-    def facts(self, names: tuple[str, ...]) -> list[FactRow]:
-        """The facts of an entity by all its names."""
-        if names not in self._facts:
-            self._facts[names] = self._tables[0].of(names, self.view)
-        return self._facts[names]
-
-    def relations(self, names: tuple[str, ...]) -> list[RelationRow]:
-        """The relations that begin or end at an entity."""
-        if names not in self._relations:
-            self._relations[names] = self._tables[1].of(names, self.view)
-        return self._relations[names]
+        self.facts = cache(partial(facts.of, view=view))
+        self.relations = cache(partial(relations.of, view=view))
 
 
 class Lookup:
@@ -95,13 +70,13 @@ class Lookup:
         relations: RelationTable,
         names: NameTable,
         resolver: Resolver,
-        scoring: Scoring,
+        settings: GraphMemorySettings,
     ) -> None:
         self.facts = facts
         self.relations = relations
         self.names = names
         self.resolver = resolver
-        self.scoring = scoring
+        self.settings = settings
 
     def search(self, query: str, top_k: int, view: View, named_only: bool = False) -> GraphAnswer:
         """Return at most `top_k` hits for a question, then facts linked to them.
@@ -204,7 +179,7 @@ class Lookup:
 
         def combined(candidate: GraphCandidate) -> float:
             warmth = candidate.item.activation / hottest if hottest > 0 else 0.0
-            return self.scoring.combined(candidate.score, warmth)
+            return self._combined(candidate.score, warmth)
 
         order = sorted(
             ((candidate, combined(candidate)) for candidate in found.values()),
@@ -218,23 +193,30 @@ class Lookup:
         )
         return [candidate.hit(score) for candidate, score in order[:top_k]]
 
+    def _combined(self, score: int, warmth: float) -> float:
+        """The score of a hit whose activation is `warmth` (0 to 1) of the hottest one's."""
+        boost = MATCHED_ENTITY if score >= ENTITY_RELATION else 0.0
+        relevance = self.settings.relevance_weight * score / 100
+        return boost + relevance + self.settings.activation_weight * min(warmth, 1.0)
+
     def _linked(self, hits: list[GraphHit], view: View) -> list[GraphHit]:
         """Facts that were often retrieved together with the answers."""
         pulling = {hit.item.id: hit for hit in hits if hit.kind == "fact" and not hit.context}
         shown = {hit.item.id for hit in hits if hit.kind == "fact"}
-        if not pulling or not self.scoring.most_linked:
+        most = self.settings.co_occurrence_limit
+        if not pulling or not most:
             return []
         links = self.facts.linked(
-            list(pulling), self.scoring.link_weight, self.scoring.most_linked + len(shown), view
+            list(pulling), self.settings.co_occurrence_min_weight, most + len(shown), view
         )
-        fresh = [link for link in links if link[0].fact.id not in shown][: self.scoring.most_linked]
+        fresh = [link for link in links if link[0].fact.id not in shown][:most]
         return [
             GraphHit(
                 row.fact,
                 LINKED,
                 0,
                 f"retrieved together with {_named(pulling[puller])} {weight:g} times",
-                combined=self.scoring.combined(LINKED, 0.0),
+                combined=self._combined(LINKED, 0.0),
                 linked=True,
             )
             for row, puller, weight in fresh

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -24,6 +22,7 @@ _QUOTE = re.compile(
 _TRACE = re.compile(
     r"^Traceback \(.*?(?=\n\S|\Z)|^\w*(?:Error|Exception|Warning): .*$", re.MULTILINE | re.DOTALL
 )
+_PUNCTUATION = re.compile(r"[,.!?]")
 _ONLY_NO = re.compile(r"(?:no+|nope|nah|nein|actually,? no)[.!]*\Z", re.IGNORECASE)
 
 
@@ -39,15 +38,20 @@ class Correction(msgspec.Struct, frozen=True):
 class _CorrectionRule(msgspec.Struct, frozen=True):
     kind: str
     weight: float
-    regex: re.Pattern[str]
-    question: bool
+    regex: str
+    question: bool = False  # whether it applies to questions too
 
 
-class _Language(msgspec.Struct, frozen=True):
-    name: str
+class _LanguageRules(msgspec.Struct, frozen=True):
+    known_by: str
     rules: tuple[_CorrectionRule, ...]
-    unless: tuple[re.Pattern[str], ...]
-    praise: re.Pattern[str]
+    unless: tuple[str, ...]
+    praise: str
+
+
+class _Patterns(msgspec.Struct, frozen=True):
+    openings: tuple[str, ...]
+    languages: dict[str, _LanguageRules]
 
 
 def find(message: str) -> list[Correction]:
@@ -65,19 +69,22 @@ def is_praise(message: str) -> bool:
     if find(message):
         return False
     plain = " ".join(plain for _, plain in _sentences(message))
-    return any(_language(name).praise.search(plain) for name in _languages())
+    return any(_compiled(own.praise).search(plain) for own in _patterns().languages.values())
 
 
 def _matches(sentence: str, plain: str) -> list[Correction]:
     asked = plain.rstrip("\"' ").endswith("?")
-    found = []
-    for language in _spoken(plain):
-        if any(unless.search(plain) for unless in language.unless):
+    found: list[Correction] = []
+    for name, language in _patterns().languages.items():
+        # Patterns of other languages are not even compiled.
+        if not _tokens(language.known_by).intersection(_PUNCTUATION.sub(" ", plain).split()):
+            continue
+        if any(_compiled(unless).search(plain) for unless in language.unless):
             continue
         found += [
-            Correction(sentence, rule.kind, rule.weight, language.name)
+            Correction(sentence, rule.kind, rule.weight, name)
             for rule in language.rules
-            if (rule.question or not asked) and rule.regex.search(plain)
+            if (rule.question or not asked) and _compiled(rule.regex).search(plain)
         ]
     return found
 
@@ -103,45 +110,22 @@ def _plain(sentence: str) -> str:
     return _openings().sub("", " ".join(unquoted.split())).strip(" ,-")
 
 
-@functools.lru_cache(maxsize=1)
-def _data() -> dict[str, object]:
-    loaded: dict[str, object] = json.loads(
-        Path(__file__).with_name("patterns.json").read_text(encoding="utf-8")
-    )
-    return loaded
-
-
-@functools.lru_cache(maxsize=1)
-def _openings() -> re.Pattern[str]:
-    openings = _data()["openings"]
-    assert isinstance(openings, list)
-    longest_first = "|".join(sorted(map(re.escape, openings), key=len, reverse=True))
-    return re.compile(rf"^(?:(?:{longest_first})\b[,.!:;]*\s+)+")
-
-
-def _spoken(plain: str) -> Iterator[_Language]:
-    """The languages of which a sentence contains a common word; the others are not even compiled."""
-    found = set(plain.replace(",", " ").replace(".", " ").replace("!", " ").replace("?", " ").split())
-    for name, known_by in _languages().items():
-        if not found.isdisjoint(known_by):
-            yield _language(name)
-
-
-@functools.lru_cache(maxsize=1)
-def _languages() -> dict[str, frozenset[str]]:
-    languages = _data()["languages"]
-    assert isinstance(languages, dict)
-    return {name: frozenset(own["known_by"].split()) for name, own in languages.items()}
+@functools.cache
+def _patterns() -> _Patterns:
+    return msgspec.json.decode(Path(__file__).with_name("patterns.json").read_bytes(), type=_Patterns)
 
 
 @functools.cache
-def _language(name: str) -> _Language:
-    languages = _data()["languages"]
-    assert isinstance(languages, dict)
-    own = languages[name]
-    rules = (
-        _CorrectionRule(rule["kind"], rule["weight"], re.compile(rule["regex"]), rule.get("question", False))
-        for rule in own["rules"]
-    )
-    unless = (re.compile(pattern) for pattern in own["unless"])
-    return _Language(name, tuple(rules), tuple(unless), re.compile(own["praise"]))
+def _openings() -> re.Pattern[str]:
+    longest_first = "|".join(sorted(map(re.escape, _patterns().openings), key=len, reverse=True))
+    return re.compile(rf"^(?:(?:{longest_first})\b[,.!:;]*\s+)+")
+
+
+@functools.cache
+def _tokens(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+@functools.cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
