@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,14 +44,16 @@ def extract(found: Sequence[Correction], message: str, asked_before: str) -> Ext
 def principle_of(lesson: str) -> str:
     """The principle with most words in a lesson; `reliability` if there is none."""
     found = set(words(lesson))
-    scores = {name: len(found & known) for name, known in principles().items()}
+    scores = {name: len(found & known) for name, known in _indicators().items() if name != "answering"}
     best = max(scores, key=lambda name: scores[name])
     return best if scores[best] else "reliability"
 
 
 def is_general(lesson: str, found: Sequence[Correction]) -> bool:
     """Whether a lesson is about answering in general rather than about one topic."""
-    about_answers = principle_of(lesson) in ("brevity", "style") and bool(set(words(lesson)) & _answering())
+    about_answers = principle_of(lesson) in ("brevity", "style") and bool(
+        set(words(lesson)) & _indicators()["answering"]
+    )
     return about_answers or any(one.kind == "length" for one in found)
 
 
@@ -67,19 +68,8 @@ def _said(one: Correction, message: str, found: Sequence[Correction]) -> str:
     return f"{one.sentence} {following}".strip() if len(following) < 200 else one.sentence
 
 
-@functools.lru_cache(maxsize=1)
-def principles() -> dict[str, frozenset[str]]:
-    """The words that indicate each principle."""
-    return {name: frozenset(known.split()) for name, known in _data().items() if name != "answering"}
-
-
-@functools.lru_cache(maxsize=1)
-def _answering() -> frozenset[str]:
-    return frozenset(_data()["answering"].split())
-
-
-@functools.lru_cache(maxsize=1)
-def _data() -> dict[str, str]:
-    text = Path(__file__).with_name("principles.json").read_text(encoding="utf-8")
-    loaded: dict[str, str] = json.loads(text)
-    return loaded
+@functools.cache
+def _indicators() -> dict[str, frozenset[str]]:
+    """The words that indicate each principle, and under `answering` those about answers in general."""
+    text = Path(__file__).with_name("principles.json").read_bytes()
+    return {name: frozenset(known.split()) for name, known in msgspec.json.decode(text).items()}
