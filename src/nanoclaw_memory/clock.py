@@ -15,7 +15,7 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 
 
 class Clock(Protocol):
-    """Tells the time in the user's zone."""
+    """Returns the time in the user's zone."""
 
     def now(self) -> datetime:
         """The current moment, aware, in the user's time zone."""

@@ -1,4 +1,4 @@
-"""Every error a caller may meet; each says what is wrong and, in `hint`, the next step.
+"""Every error a caller may meet; each names what is wrong and, in `hint`, the next step.
 
 NanoClawError                    something failed (exit 1)
 ├── Refused                      what the caller gave cannot be accepted (exit 2)

@@ -90,7 +90,10 @@ def _read(process: subprocess.Popen[bytes], deadline: float, stopping: Event) ->
         while (left := deadline - monotonic()) > 0 and not stopping.is_set():
             if not selector.select(min(left, 0.1)):
                 if process.poll() is not None:
-                    return kept, "end"  # a child of its own may hold the pipe; it goes with the group
+                    return (
+                        kept,
+                        "end",
+                    )  # a child process may keep the pipe open; it ends with the process group
                 continue
             block = os.read(process.stdout.fileno(), 65_536)
             if not block:
@@ -141,5 +144,5 @@ def _parts(template: str) -> list[str]:
 
 
 def _filled(part: str, values: Mapping[str, str]) -> str:
-    """One argument with its places filled in one pass: a prompt that holds `{group}` stays as it is."""
+    """One argument with its places filled in one pass: a prompt that contains `{group}` stays as it is."""
     return re.sub(r"\{(?:prompt|group|session|task)\}", lambda match: values[match[0]], part)

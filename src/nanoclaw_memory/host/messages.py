@@ -23,8 +23,8 @@ def message_from(
     is_from_me: bool = False,
     is_bot_message: bool = False,
 ) -> Message:
-    """A message fit for the store, or InvalidValue that says what is wrong with it."""
-    if not isinstance(content, str):  # channels give null for a picture without words
+    """A valid message, or InvalidValue that names what is wrong with it."""
+    if not isinstance(content, str):  # channels send null for a picture without words
         raise InvalidValue(
             f"message {str(id)[:80]!r} has no text", "give its text, or a note such as [image]"
         )

@@ -27,7 +27,7 @@ READ_LIMIT = 500
 BATCH_LIMIT = 200
 CONTEXT_LIMIT = 50
 
-# group folder, session id, what the user said, what the agent answered, when
+# group folder, session id, user message, agent response, time
 OnExchange = Callable[[str, str, str, str, str], None]
 
 

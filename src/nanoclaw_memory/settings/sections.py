@@ -18,7 +18,7 @@ NotNegative = Annotated[int, Meta(ge=0)]
 
 
 def doc(text: str) -> Meta:
-    """The sentence that `config show` and the docs give for a setting."""
+    """The sentence about a setting in `config show` and the docs."""
     return Meta(description=text)
 
 

@@ -27,7 +27,7 @@ _INSERT = (
 
 
 class Filter(msgspec.Struct, frozen=True):
-    """What entries a query may give; tested before any limit. `now` retires what has expired."""
+    """Which entries a query may return; tested before any limit. Entries that expired by `now` are left out."""
 
     now: str
     types: tuple[str, ...] | None = None  # None: every type
@@ -105,7 +105,7 @@ class EntryTable:
         return bool(self.db.query(sql, {"type": entry_type, "key": text_key}))
 
     def holding_all(self, words: Sequence[str], wanted: Filter, limit: int) -> list[Entry]:
-        """Entries whose content holds every one of the words: candidates for a duplicate."""
+        """Entries whose content contains every one of the words: candidates for a duplicate."""
         if not words:
             return []
         where, params = wanted.sql()
@@ -206,7 +206,7 @@ class EntryTable:
         self._index(number, entry)
 
     def change(self, entry: Entry, text_key: str) -> None:
-        """Write an entry that is already there anew."""
+        """Replace the row of an entry."""
         values = {**_row(entry), "text_key": text_key}
         sets = ", ".join(f"{name} = :{name}" for name in values if name != "id")
         self.db.execute(f"UPDATE entries SET {sets} WHERE id = :id", values)  # noqa: S608
@@ -234,7 +234,7 @@ class EntryTable:
         self.db.execute_many("UPDATE entries SET in_domain = 0 WHERE id = :id", [{"id": one} for one in ids])
 
     def take_in(self, entry_type: str) -> None:
-        """Note that a domain file has been written anew."""
+        """Note that a domain file was written again."""
         sql = "UPDATE entries SET in_domain = 1 WHERE type = :type AND in_domain = 0"
         self.db.execute(sql, {"type": entry_type})
 

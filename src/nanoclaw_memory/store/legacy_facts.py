@@ -1,4 +1,4 @@
-"""A facts.db of the older systems: its tables are set aside and kept, every row moves into ours."""
+"""Migrate a facts.db of the older systems: its tables are renamed and kept, every row is copied into ours."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _move(connection: Any, found: list[str]) -> None:
 
 
 def _facts(connection: Any) -> dict[int, int]:
-    """Move the facts; gives for every old id the id of the fact that now stands for it."""
+    """Copy the facts; returns the new id for every old id."""
     moved: dict[int, int] = {}
     seen: dict[tuple[str, str, str], int] = {}
     for row in _rows(connection, "facts"):
@@ -111,7 +111,7 @@ def _facts(connection: Any) -> dict[int, int]:
 
 
 def _merge(connection: Any, fact_id: int, row: dict[str, Any]) -> None:
-    """The same fact again: its counts add up, its warmth is the higher one."""
+    """Merge a duplicate: add the counts, keep the higher activation and importance."""
     connection.execute(
         "UPDATE facts SET access_count = access_count + :count, activation = max(activation, :activation),"
         " importance = max(importance, :importance), permanent = max(permanent, :permanent) WHERE id = :id",
@@ -165,7 +165,7 @@ def _aliases(connection: Any) -> None:
 
 
 def _links(connection: Any, moved: dict[int, int]) -> None:
-    """Links named facts by number, or in one system by a text that holds the number or `entity.key`."""
+    """Links named facts by number, or in one system by a text that contains the number or `entity.key`."""
     named = {
         f"{entity}.{key}".casefold(): fact_id
         for fact_id, entity, key in connection.execute("SELECT id, entity, key FROM facts")
@@ -188,7 +188,7 @@ def _links(connection: Any, moved: dict[int, int]) -> None:
 
 
 def _lessons(connection: Any) -> None:
-    """Move the lessons; their vectors are left behind, because nobody says who made them."""
+    """Copy the lessons without their vectors, whose embedder is unknown."""
     for row in _rows(connection, "growth_vectors"):
         trigger, lesson = (str(row.get(name) or "").strip() for name in ("trigger_pattern", "lesson_text"))
         if not (trigger or lesson):

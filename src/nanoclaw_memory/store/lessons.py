@@ -1,4 +1,4 @@
-"""Lessons and the outcomes of their injections, kept beside the facts."""
+"""Rows of lessons and of the outcomes of their injections."""
 
 from __future__ import annotations
 

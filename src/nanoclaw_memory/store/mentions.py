@@ -1,4 +1,4 @@
-"""Mentions: which line of which file says a fact, relation or alias."""
+"""Rows of mentions: which line of which file states a fact, relation or alias."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from nanoclaw_memory.store.database import Database
 
 
 class MentionRow(msgspec.Struct, frozen=True):
-    """One thing that a file says."""
+    """One fact, relation or alias that a file states."""
 
     mark: str
     line: int
@@ -23,7 +23,7 @@ class MentionTable:
         self.db = db
 
     def of(self, path: str) -> dict[str, MentionRow]:
-        """What a file said when it was last read."""
+        """What a file stated when it was last read."""
         rows = self.db.query("SELECT mark, line, kind, item FROM mentions WHERE path = :path", {"path": path})
         return {row[0]: MentionRow(*row) for row in rows}
 
@@ -32,7 +32,7 @@ class MentionTable:
         return [row[0] for row in self.db.query("SELECT DISTINCT path FROM mentions ORDER BY path")]
 
     def put(self, path: str, mark: str, line: int, kind: str, item: int) -> None:
-        """The file says it on this line."""
+        """Store that a file states an item on this line."""
         self.db.execute(
             "INSERT INTO mentions (path, mark, line, kind, item) VALUES (:path, :mark, :line, :kind, :item)"
             " ON CONFLICT (path, mark) DO UPDATE SET line = :line, item = :item",
@@ -40,13 +40,13 @@ class MentionTable:
         )
 
     def drop(self, path: str, mark: str) -> None:
-        """The file no longer says it."""
+        """Delete a mention: the file no longer states it."""
         self.db.execute(
             "DELETE FROM mentions WHERE path = :path AND mark = :mark", {"path": path, "mark": mark}
         )
 
     def elsewhere(self, kind: str, item: int) -> str:
-        """Where a file still says it, as `path:line`; empty when none does."""
+        """Where a file still states an item, as `path:line`; empty when none does."""
         rows = self.db.query(
             "SELECT path, line FROM mentions WHERE kind = :kind AND item = :item ORDER BY path LIMIT 1",
             {"kind": kind, "item": item},
@@ -54,7 +54,7 @@ class MentionTable:
         return f"{rows[0][0]}:{rows[0][1]}" if rows else ""
 
     def uses(self) -> dict[tuple[str, int], int]:
-        """How often what a line says answered a question, by path and line; only lines that ever did."""
+        """How often the items of a line answered a question, by path and line; only lines that ever did."""
         rows = self.db.query(
             "SELECT m.path, m.line, sum(f.access_count) FROM mentions m JOIN facts f ON f.id = m.item"
             " WHERE m.kind = 'fact' AND f.access_count > 0 GROUP BY m.path, m.line"
@@ -67,15 +67,15 @@ class MentionTable:
             found[path, line] = found.get((path, line), 0) + int(count)
         return found
 
-    # ---- whole files; kept beside the facts, so that a restored checkpoint knows what it has read ----
+    # ---- whole files: stored beside the facts, so that a restored checkpoint knows what it has read ----
 
     def read_files(self) -> dict[str, str]:
-        """The files that were read whole, with the fingerprint of what they said."""
+        """The files that were read whole, with the fingerprint of their text."""
         rows = self.db.query("SELECT key, value FROM graph_state WHERE key LIKE 'read:%'")
         return {key[len("read:") :]: value for key, value in rows}
 
     def mark_read(self, path: str, fingerprint: str) -> None:
-        """The file was read; without a fingerprint it is gone."""
+        """Store the fingerprint of a file that was read; empty when the file is gone."""
         self.db.execute("DELETE FROM graph_state WHERE key = :key", {"key": f"read:{path}"})
         if fingerprint:
             self.db.execute(

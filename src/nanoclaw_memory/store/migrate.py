@@ -45,7 +45,7 @@ Adopt = Callable[[Any, int], Callable[[Any], None] | None]
 
 
 def migrate(connection: Any, steps: Sequence[Step], path: Path, adopt: Adopt | None = None) -> None:
-    """Bring an open connection's schema up to date; the caller holds the write lock.
+    """Bring an open connection's schema up to date; the caller has the write lock.
 
     `adopt` prepares a file for the steps: of an older system it renames the tables, so that the steps can build
     beside them, and returns a function that moves the rows over.

@@ -43,7 +43,7 @@ def placeholders(prefix: str, values: Iterable[Any]) -> tuple[str, dict[str, Any
 
 
 class Meaning(msgspec.Struct, frozen=True):
-    """What a name stands for: every name of the same entity, and the entity's own."""
+    """The meaning of a name: every name of the same entity, and the entity's own."""
 
     names: tuple[str, ...]
     ends: tuple[str, ...]
@@ -104,7 +104,7 @@ class NameTable:
         }
 
     def _sole_aliases(self, targets: Iterable[str]) -> dict[str, list[str]]:
-        """The aliases of each target that stand for nothing else."""
+        """The aliases of each target that are aliases of nothing else."""
         marks, params = placeholders("t", targets)
         rows = self.db.query(
             f"SELECT target, name FROM (SELECT * FROM aliases WHERE {self._seen}) AS own"  # noqa: S608

@@ -1,4 +1,4 @@
-"""Proposals: changes that only a person may make, each offered once."""
+"""Rows of proposals: changes that only a person may accept, each offered once."""
 
 from __future__ import annotations
 

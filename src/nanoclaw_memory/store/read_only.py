@@ -11,7 +11,7 @@ from nanoclaw_memory.errors import CorruptDatabase
 
 
 def is_writable(path: Path) -> bool:
-    """Whether a database can be written: the file, and the folder that holds its WAL and lock."""
+    """Whether a database can be written: the file, and the folder of its WAL and lock."""
     if path.exists() and not os.access(path, os.W_OK):
         return False
     folder = path.parent
@@ -21,7 +21,7 @@ def is_writable(path: Path) -> bool:
 
 
 def open_for_reading(path: Path, busy_ms: int) -> Any:
-    """A connection that only reads; the last state without its WAL where even looking would need a write."""
+    """A connection that only reads; without the WAL where even reading it would need a write."""
     import apsw
 
     try:

@@ -1,4 +1,4 @@
-"""What agents of other SDKs keep: session histories, and items by namespace and key."""
+"""Rows of agents of other SDKs: session histories, and items by namespace and key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLUMNS = "items.id, namespace, key, value, created_at, updated_at"
 
 
 class SdkItems(msgspec.Struct, frozen=True):
-    """One group's."""
+    """The histories and items of one group."""
 
     db: Database
     clock: Clock
@@ -36,7 +36,7 @@ class SdkItems(msgspec.Struct, frozen=True):
         return [json.loads(row[0]) for row in reversed(rows)]
 
     def extend(self, session: str, items: Sequence[Any]) -> None:
-        """Append to a session's history; what a person asked to forget stands there as `[forgotten]`."""
+        """Append to a session's history; what a person asked to forget is replaced by `[forgotten]`."""
         kept = [admitted[0] for item in items if (admitted := self.admit(item)) is not None]
         with self.db.transaction():
             self.db.execute_many(
@@ -57,7 +57,7 @@ class SdkItems(msgspec.Struct, frozen=True):
             return json.loads(rows[0][1])
 
     def clear(self, session: str) -> None:
-        """Forget a session's history."""
+        """Delete a session's history."""
         with self.db.transaction():
             self.db.execute("DELETE FROM history WHERE session_id = :session", {"session": session})
 
@@ -71,7 +71,7 @@ class SdkItems(msgspec.Struct, frozen=True):
         return _item(rows[0]) if rows else None
 
     def put(self, namespace: Sequence[str], key: str, value: Mapping[str, Any] | None) -> None:
-        """Set an item; None removes it. What a person asked to forget stands in it as `[forgotten]`.
+        """Set an item; None removes it. What a person asked to forget is replaced by `[forgotten]`.
 
         One whose very name was forgotten is left out: under another it would not be found.
         """

@@ -1,4 +1,4 @@
-"""SQLite, the embedded default: WAL, a connection per thread, one writer at a time."""
+"""SQLite: WAL, a connection per thread, one writer at a time over all processes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SqliteDatabase:
         self._guard = threading.Lock()
         self._migrated = False
         self._read_only: bool | None = None  # known once it is asked for, until it is closed
-        self._holder = 0  # the thread that keeps all writers waiting
+        self._holder = 0  # the thread that has blocked all other writers
 
     # ---- reading ----
 

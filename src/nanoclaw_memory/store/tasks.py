@@ -1,4 +1,4 @@
-"""Scheduled tasks, their runs, and the lease that keeps a run from happening twice."""
+"""Rows of scheduled tasks, their runs, and the lease that keeps a run from happening twice."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class TaskTable:
     # ---- runs ----
 
     def start(self, task_id: str, owner: str, now: str) -> int | None:
-        """Take a task's lease and note the run; None when somebody has it."""
+        """Take a task's lease and store the run; None when another process has the lease."""
         taken = self.database.execute(
             "INSERT INTO task_leases (task_id, run_id, owner, started_at) VALUES (:task, 0, :owner, :now) "
             "ON CONFLICT (task_id) DO NOTHING",

@@ -9,7 +9,7 @@ import msgspec
 
 
 class Provenance(msgspec.Struct, frozen=True):
-    """Where an entry came from; written by us, never by whoever stores it."""
+    """Where an entry came from; set by the program, never by the caller."""
 
     session_id: str
     group: str
@@ -80,7 +80,7 @@ class EntryHit(msgspec.Struct, frozen=True):
 
 
 class EntriesFound(msgspec.Struct, frozen=True):
-    """Entries that a search found, and aloud what could not take part."""
+    """Entries that a search found, and in `degraded` what could not take part."""
 
     hits: tuple[EntryHit, ...]
     degraded: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ class RecalledEntry(msgspec.Struct, frozen=True):
 
 
 class Recall(msgspec.Struct, frozen=True):
-    """What recall gives: entries, the fenced text of them, and what it cost."""
+    """Entries that recall packed, their fenced text, and its cost."""
 
     entries: tuple[RecalledEntry, ...]
     text: str
@@ -174,7 +174,7 @@ class AuditShare(msgspec.Struct, frozen=True):
 
 
 class Duplicate(msgspec.Struct, frozen=True):
-    """Two places that say the same."""
+    """Two places with the same content."""
 
     content_a: str
     content_b: str
@@ -226,7 +226,7 @@ class AuditVerdict(msgspec.Struct, frozen=True):
 
 
 class EntryLife(msgspec.Struct, frozen=True):
-    """Everything the audit log knows of an entry, and the entry as it is now."""
+    """All records of an entry in the audit log, and the entry as it is now."""
 
     records: tuple[Mapping[str, Any], ...]
     entry: Entry | None
@@ -234,7 +234,7 @@ class EntryLife(msgspec.Struct, frozen=True):
 
 
 class BroughtIn(msgspec.Struct, frozen=True):
-    """What a migration or import stored, knew already, held for review, and could not place."""
+    """Counts of what a migration or import stored, knew already, held for review, and could not place."""
 
     stored: int
     known: int
@@ -247,7 +247,7 @@ class BroughtIn(msgspec.Struct, frozen=True):
 
 
 class ForgottenPage(msgspec.Struct, frozen=True):
-    """What leaves, or would leave, one page; `removed` is False when nobody agreed to it."""
+    """Lines to remove from one page; `removed` is False when nobody agreed to it."""
 
     path: str
     lines: int
@@ -256,11 +256,11 @@ class ForgottenPage(msgspec.Struct, frozen=True):
 
 
 class Forgotten(msgspec.Struct, frozen=True):
-    """What was forgotten, store by store, and what could not be: nothing is left out of this."""
+    """What was forgotten, store by store, and what could not be."""
 
     removed: Mapping[str, int]
     pages: tuple[ForgottenPage, ...] = ()
-    checkpoints: tuple[str, ...] = ()  # hold it and were kept
+    checkpoints: tuple[str, ...] = ()  # contain it and were kept
     left: tuple[str, ...] = ()  # places that nobody but their owner may change
     unfinished: tuple[str, ...] = ()  # files that another process still reads
     dry_run: bool = False

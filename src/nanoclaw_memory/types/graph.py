@@ -6,7 +6,7 @@ import msgspec
 
 
 class Fact(msgspec.Struct, frozen=True):
-    """Entity, key and value, with how hot it is, since when it holds and who said so."""
+    """Entity, key and value, with activation, validity and source."""
 
     id: int
     entity: str
@@ -58,7 +58,7 @@ class Alias(msgspec.Struct, frozen=True):
 
 
 class GraphHit(msgspec.Struct, frozen=True):
-    """A fact or relation that answers, with its score, how hot it is, and why it came."""
+    """A fact or relation that answers, with its score and the reason."""
 
     item: Fact | Relation
     score: int
@@ -66,7 +66,7 @@ class GraphHit(msgspec.Struct, frozen=True):
     why: str
     combined: float = 0.0
     linked: bool = False
-    context: bool = False  # the rest of what is known about an entity whose answer stands above
+    context: bool = False  # another fact of an entity that was already answered above
 
     @property
     def kind(self) -> str:
@@ -103,11 +103,11 @@ class Upserted(msgspec.Struct, frozen=True):
     retired: tuple[int, ...] = ()
     created: bool = True
     redacted: int = 0
-    value: str = ""  # as it was kept: masked where it held credentials
+    value: str = ""  # as stored: credentials masked
 
 
 class Ingested(msgspec.Struct, frozen=True):
-    """What reading a file changed in the graph; `skipped` were rejected before or refused."""
+    """What ingesting a file changed in the graph; `skipped` were rejected before or refused."""
 
     path: str
     added: int = 0

@@ -43,7 +43,7 @@ class ChatGroup(msgspec.Struct, frozen=True):
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """What an agent has to answer: the messages that ask, and what was said before them since the last answer."""
+    """What an agent has to answer: the messages that ask, and those before them since the last answer."""
 
     group: ChatGroup
     messages: tuple[Message, ...]
@@ -53,7 +53,7 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """An answer on its way to the chat; the id stays the same however often it is sent."""
+    """An answer to a chat that may not be delivered yet; the id stays the same however often it is sent."""
 
     id: str
     chat_jid: str

@@ -8,7 +8,7 @@ import msgspec
 
 
 class Chunk(msgspec.Struct, frozen=True):
-    """Lines of a file that are found together, and what they stand under."""
+    """Lines of a file that are found together, and the headings above them."""
 
     start_line: int
     end_line: int
@@ -49,7 +49,7 @@ class Hit(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What search gives: hits, best first, and aloud what could not take part."""
+    """Hits, best first, and in `degraded` what could not take part."""
 
     hits: tuple[Hit, ...]
     degraded: tuple[str, ...] = ()

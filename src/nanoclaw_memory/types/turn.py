@@ -60,7 +60,7 @@ class Session(msgspec.Struct, frozen=True):
 
 
 class SessionHit(msgspec.Struct, frozen=True):
-    """A place in what was said: an exchange, or lines of an archived conversation."""
+    """A hit in conversations: an exchange, or lines of an archived one."""
 
     session_id: str
     timestamp: str

@@ -8,7 +8,7 @@ import msgspec
 
 
 class JobRun(msgspec.Struct, frozen=True):
-    """One run of an upkeep job; `skipped` says why it did not run, `error` why it stopped."""
+    """One run of an upkeep job; `skipped` is why it did not run, `error` why it stopped."""
 
     name: str
     changed: int
@@ -53,7 +53,7 @@ class Refreshed(msgspec.Struct, frozen=True):
 
 
 class HeartbeatItem(msgspec.Struct, frozen=True):
-    """One line of HEARTBEAT.md and how it stands; `well` is None for what only a person can know."""
+    """One line of HEARTBEAT.md and its state; `well` is None for what only a person can know."""
 
     text: str
     ticked: bool
@@ -63,7 +63,7 @@ class HeartbeatItem(msgspec.Struct, frozen=True):
 
 
 class Installed(msgspec.Struct, frozen=True):
-    """Where the machine was asked to run upkeep, or was told not to any more."""
+    """Where the machine's scheduler was changed to run upkeep, or no longer to run it."""
 
     where: str
     changed: bool

@@ -78,7 +78,7 @@ class Policy(msgspec.Struct, frozen=True):
 
 
 class PolicyHit(msgspec.Struct, frozen=True):
-    """A policy that a planned action triggers, how surely (0 to 1), and the words that tell."""
+    """A policy that a planned action triggers, how surely (0 to 1), and the words that matched."""
 
     policy: Policy
     score: float
@@ -108,7 +108,7 @@ class Checkpoint(msgspec.Struct, frozen=True):
 
 
 class Restored(msgspec.Struct, frozen=True):
-    """What a restore did, and the checkpoint that holds the state before it."""
+    """What a restore did, and the checkpoint of the state before it."""
 
     name: str
     before: str
