@@ -1,9 +1,9 @@
-"""Where texts stand in the databases, and how they leave them without a trace or a revival."""
+"""Where texts are in the databases: one table of places for each, and how rows leave them without a trace."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,31 +13,19 @@ from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.entries import EntryTable
 from nanoclaw_memory.store.facts import digest
 from nanoclaw_memory.store.keywords import long_words
-from nanoclaw_memory.store.names import NameTable
+from nanoclaw_memory.store.names import NameTable, fold
 from nanoclaw_memory.store.phrases import Matcher, Phrases, Words, holds, texts_in, words_of
 from nanoclaw_memory.store.tombstones import veiled
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """What is to go: whatever holds a text, belongs to a session or an entity, or is named by table and key."""
+    """What is to go: whatever contains a text, belongs to a session or an entity, or is named by table and key."""
 
     matcher: Matcher = msgspec.field(default_factory=Phrases)
     session: str = ""
     names: frozenset[str] = frozenset()  # folded names of an entity
     keys: Mapping[str, frozenset[Any]] = msgspec.field(default_factory=dict)
     topics: frozenset[Words] = frozenset()  # of exchanges that go; active-context.md names them
-
-
-class Place(msgspec.Struct, frozen=True):
-    """A table with texts. With `instead` a row stays and only loses them."""
-
-    table: str
-    key: str
-    columns: tuple[str, ...]
-    session: str = ""  # the column that names the session
-    joined: bool = False  # its columns make one sentence
-    instead: str = ""
-    only: str = ""
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -47,95 +35,22 @@ class Row(msgspec.Struct, frozen=True):
     texts: tuple[str, ...]
 
 
-ENTRIES = (
-    Place("entries", "number", ("content", "reason", "tags", "source"), "session_id"),
-    Place("merges", "id", ("content",)),
-    Place("proposals", "number", ("payload", "why", "source", "diff")),
-)
-LESSONS = (
-    Place(
-        "growth_vectors",
-        "id",
-        ("trigger_pattern", "lesson_text", "principle", "retired_because"),
-        "session_id",
-    ),
-    Place("vector_outcomes", "id", ("query_text", "user_feedback"), "session_id"),
-)
-GRAPH = (
-    Place("facts", "id", ("entity", "key", "value"), joined=True),
-    Place("relations", "id", ("subject", "predicate", "object"), joined=True),
-    Place("aliases", "rowid", ("alias", "entity")),
-)
-CONTINUITY = (
-    Place("exchanges", "id", ("user_message", "agent_response", "topic"), "session_id"),
-    Place("signs", "id", ("detail",), "session_id"),
-    Place("tool_calls", "id", ("tool", "target"), "session_id"),
-    Place("injections", "id", ("reason",), "session_id"),
-    Place("compactions", "session_id", (), "session_id"),
-)
-SDK = (
-    Place("history", "id", ("item",), "session_id"),
-    Place("items", "id", ("namespace", "key", "value")),
-)
-MESSAGES = (
-    Place(
-        "messages",
-        "rowid",
-        ("content", "sender_name"),
-        only="chat_jid IN (SELECT value FROM json_each(:chats))",
-    ),
-    Place(
-        "chats",
-        "jid",
-        ("name",),
-        instead="name = jid",
-        only="jid IN (SELECT value FROM json_each(:chats)) AND name <> jid",
-    ),
-    Place(
-        "task_run_logs",
-        "id",
-        ("result", "error"),
-        instead="result = NULL, error = NULL",
-        only="task_id IN (SELECT id FROM scheduled_tasks WHERE group_folder = :group)",
-    ),
-    Place(
-        "scheduled_tasks",
-        "id",
-        ("last_result",),
-        instead="last_result = NULL",
-        only="group_folder = :group",
-    ),
-    Place("scheduled_tasks", "id", ("prompt",), only="group_folder = :group"),
-    Place("registered_groups", "jid", ("name",), instead="name = folder", only="folder = :group"),
-)
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """A table with texts. Its conditions and statements are SQL with the parameters of `parameters`, and `:key`."""
 
-
-def rows_of(db: Database, place: Place, wanted: Wanted, params: Mapping[str, Any] | None = None) -> list[Row]:
-    """The rows of a table that are to go."""
-    named = wanted.keys.get(place.table, frozenset())
-    columns = ", ".join([place.key, place.session or "''", *place.columns])
-    where = f" WHERE {place.only}" if place.only else ""
-    found = []
-    for key, session, *values in db.rows(f"SELECT {columns} FROM {place.table}{where}", params):  # noqa: S608
-        texts = tuple(text for value in values if value for text in texts_in(value))
-        if (
-            key in named
-            or (wanted.session and session == wanted.session)
-            or any(holds(wanted.matcher, text) for text in texts)
-            or (place.joined and holds(wanted.matcher, " ".join(texts)))
-        ):
-            found.append(Row(key, texts))
-    return found
-
-
-def remove_rows(db: Database, place: Place, rows: Sequence[Row]) -> None:
-    """Take rows of an ordinary table out; inside a transaction."""
-    act = f"UPDATE {place.table} SET {place.instead}" if place.instead else f"DELETE FROM {place.table}"  # noqa: S608
-    db.execute_many(f"{act} WHERE {place.key} = :key", [{"key": row.key} for row in rows])
+    table: str
+    columns: tuple[str, ...] = ()
+    key: str = "id"
+    counted: str = ""  # the name under which the result counts its rows; empty: not counted
+    joined: bool = False  # its columns make one sentence
+    only: str = "1"  # the rows that can be meant at all
+    also: str = "0"  # the rows that go whatever they say
+    before: tuple[str, ...] = ()  # what goes with a row
+    instead: str = ""  # a row stays, and only this is set
 
 
 def remove_entries(db: Database, rows: Sequence[Row]) -> None:
-    """Take entries out; what they had replaced stays replaced: forgetting brings nothing back."""
+    """Remove entries; what they had replaced stays replaced: forgetting brings nothing back."""
     table = EntryTable(db)
     for row in rows:
         ((entry_id, successor),) = db.query(
@@ -148,97 +63,254 @@ def remove_entries(db: Database, rows: Sequence[Row]) -> None:
         table.delete(entry_id)
 
 
-# ---- the graph ----
+def remove_names(db: Database, rows: Sequence[Row]) -> None:
+    """Drop the names that were used only by removed facts, relations and aliases."""
+    NameTable(db).prune({fold(text) for row in rows for text in row.texts})
 
 
-def graph_rows(
-    db: Database, wanted: Wanted, kept_away: Collection[tuple[str, str, str]]
-) -> dict[str, list[Row]]:
-    """Facts, relations and aliases that are to go: by their texts, entity, session, or a tombstone."""
-    found: dict[str, list[Row]] = {}
-    names = {"names": json.dumps(sorted(wanted.names)), "source": f"session {wanted.session}"}
-    named = "IN (SELECT value FROM json_each(:names))"
-    marks = {"facts": "name, slot", "relations": "subject_name, slot", "aliases": "name, ''"}
-    conditions = {
-        "facts": f"name {named} OR source = :source",
-        "relations": f"subject_name {named} OR object_name {named} OR source = :source",
-        "aliases": f"name {named} OR target {named} OR source = :source",
+_SESSION = "(session_id = :session AND :session <> '')"
+_NAMED = "IN (SELECT value FROM json_each(:names))"
+_EXCHANGES = "IN (SELECT value FROM json_each(:exchanges))"
+_OPENINGS = "IN (SELECT value FROM json_each(:openings))"
+_QUESTIONS = "IN (SELECT value FROM json_each(:questions))"
+_CHATS = "IN (SELECT value FROM json_each(:chats))"
+_TASKS = "(SELECT id FROM scheduled_tasks WHERE group_folder = :group)"
+_SAID_IN_SESSION = (
+    "rowid IN (SELECT m.rowid FROM replies r JOIN messages m ON m.chat_jid = r.chat_jid AND (m.id = r.id"
+    " OR m.arrival BETWEEN coalesce(r.first_arrival, 0) AND coalesce(r.last_arrival, -1))"
+    " WHERE r.session_id = :session AND :session <> '')"
+)
+_REPLY = "DELETE FROM replies WHERE (id, chat_jid) = (SELECT id, chat_jid FROM messages WHERE rowid = :key)"
+
+ENTRY = Place(
+    table="entries",
+    key="number",
+    columns=("content", "reason", "tags", "source"),
+    also=_SESSION,
+    counted="entries",
+)
+WORDING = Place(table="merges", columns=("content",), counted="wordings")
+EXCHANGE = Place(
+    table="exchanges",
+    columns=("user_message", "agent_response", "topic"),
+    also=_SESSION,
+    counted="exchanges",
+)
+# The places of each step, in order: lessons come from exchanges, so they go before them.
+PLACES: dict[str, tuple[Place, ...]] = {
+    "published": (msgspec.structs.replace(ENTRY, counted="published"),),
+    "messages": (
+        Place(
+            table="messages",
+            key="rowid",
+            columns=("content", "sender_name"),
+            only=f"chat_jid {_CHATS}",
+            also=_SAID_IN_SESSION,
+            before=(_REPLY,),
+            counted="messages",
+        ),
+        Place(
+            table="chats",
+            key="jid",
+            columns=("name",),
+            only=f"jid {_CHATS} AND name <> jid",
+            instead="name = jid",
+            counted="messages",
+        ),
+        Place(
+            table="task_run_logs",
+            columns=("result", "error"),
+            only=f"task_id IN {_TASKS}",
+            instead="result = NULL, error = NULL",
+            counted="tasks",
+        ),
+        Place(
+            table="scheduled_tasks",
+            columns=("last_result",),
+            only="group_folder = :group",
+            instead="last_result = NULL",
+            counted="tasks",
+        ),
+        Place(
+            table="scheduled_tasks",
+            columns=("prompt",),
+            only="group_folder = :group",
+            before=(
+                "DELETE FROM task_run_logs WHERE task_id = :key",
+                "DELETE FROM task_leases WHERE task_id = :key",
+            ),
+            counted="tasks",
+        ),
+        Place(
+            table="registered_groups",
+            key="jid",
+            columns=("name",),
+            only="folder = :group",
+            instead="name = folder",
+            counted="messages",
+        ),
+    ),
+    "sdk": (
+        Place(table="history", columns=("item",), also=_SESSION, counted="sdk_items"),
+        Place(table="items", columns=("namespace", "key", "value"), counted="sdk_items"),
+    ),
+    "lessons": (
+        Place(
+            table="growth_vectors",
+            columns=("trigger_pattern", "lesson_text", "principle", "retired_because"),
+            also=f"{_SESSION} OR exchange_id {_EXCHANGES} OR trigger_pattern {_OPENINGS}",
+            counted="lessons",
+        ),
+        Place(
+            table="vector_outcomes",
+            columns=("query_text", "user_feedback"),
+            also=f"{_SESSION} OR query_text {_QUESTIONS}",
+            counted="turn_notes",
+        ),
+    ),
+    "continuity": (
+        EXCHANGE,
+        Place(table="signs", columns=("detail",), also=_SESSION, counted="turn_notes"),
+        Place(table="tool_calls", columns=("tool", "target"), also=_SESSION, counted="turn_notes"),
+        Place(table="injections", columns=("reason",), also=_SESSION, counted="turn_notes"),
+        Place(table="compactions", key="session_id", also=_SESSION, counted="turn_notes"),
+        Place(table="graph_answers", key="question", also="1"),  # a cache of one minute
+    ),
+    "graph": (
+        Place(
+            table="facts",
+            columns=("entity", "key", "value"),
+            joined=True,
+            also=f"name {_NAMED} OR source = :source",
+            before=("DELETE FROM mentions WHERE kind = 'fact' AND item = :key",),
+            counted="facts",
+        ),
+        Place(
+            table="relations",
+            columns=("subject", "predicate", "object"),
+            joined=True,
+            also=f"subject_name {_NAMED} OR object_name {_NAMED} OR source = :source",
+            before=("DELETE FROM mentions WHERE kind = 'relation' AND item = :key",),
+            counted="relations",
+        ),
+        Place(
+            table="aliases",
+            key="rowid",
+            columns=("alias", "entity"),
+            also=f"name {_NAMED} OR target {_NAMED} OR source = :source",
+            counted="aliases",
+        ),
+        # An import may name any source: what remains loses a label that contains the text.
+        Place(table="facts", columns=("source",), instead="source = ''"),
+        Place(table="relations", columns=("source",), instead="source = ''"),
+        Place(table="aliases", key="rowid", columns=("source",), instead="source = ''"),
+    ),
+    "entries": (
+        WORDING,
+        Place(
+            table="proposals", key="number", columns=("payload", "why", "source", "diff"), counted="proposals"
+        ),
+        ENTRY,
+    ),
+}
+DATABASES = {"lessons": "facts", "graph": "facts"}  # of the steps that are not named after theirs
+# How rows leave where other rows depend on them.
+_REMOVERS: dict[str, Callable[[Database, Sequence[Row]], None]] = {"entries": remove_entries}
+
+
+def parameters(
+    wanted: Wanted, exchanges: Sequence[Row] = (), group: str = "", chats: Sequence[str] = ()
+) -> dict[str, str]:
+    """The parameters of all places; `exchanges` are those that go: lessons and outcomes hang on them."""
+    asked = [row.texts[0] for row in exchanges if row.texts and row.texts[0]]
+    return {
+        "session": wanted.session,
+        "source": f"session {wanted.session}",
+        "names": json.dumps(sorted(wanted.names)),
+        "exchanges": json.dumps([row.key for row in exchanges]),
+        "openings": json.dumps([text[:200] for text in asked]),
+        "questions": json.dumps([text[:500] for text in asked]),
+        "group": group,
+        "chats": json.dumps(list(chats)),
     }
-    for place in GRAPH:
-        chosen = {row.key: row for row in rows_of(db, place, wanted)}
-        columns = ", ".join([place.key, conditions[place.table], marks[place.table], *place.columns])
-        for key, asked, name, slot, *texts in db.rows(f"SELECT {columns} FROM {place.table}", names):  # noqa: S608
-            if asked or (kept_away and (veiled(name), veiled(slot), digest(texts[-1])) in kept_away):
-                chosen[key] = Row(key, tuple(texts))
-        found[place.table] = list(chosen.values())
+
+
+def rows_of(db: Database, place: Place, wanted: Wanted, given: Mapping[str, str]) -> list[Row]:
+    """The rows of a table that are to go."""
+    named = frozenset() if place.instead else wanted.keys.get(place.table, frozenset())
+    columns = ", ".join([place.key, place.also, *place.columns])
+    found = []
+    for key, also, *values in db.rows(
+        f"SELECT {columns} FROM {place.table} WHERE {place.only}",  # noqa: S608
+        given,
+    ):
+        texts = tuple(text for value in values if value for text in texts_in(value))
+        if (
+            also
+            or key in named
+            or any(holds(wanted.matcher, text) for text in texts)
+            or (place.joined and holds(wanted.matcher, " ".join(texts)))
+        ):
+            found.append(Row(key, texts))
     return found
 
 
-def remove_graph(db: Database, rows: Mapping[str, Sequence[Row]]) -> None:
-    """Take facts, relations and aliases out with their mentions, wires and unused names."""
-    names: set[str] = set()
-    for table, kind, columns in (
-        ("facts", "fact", "name"),
-        ("relations", "relation", "subject_name, object_name"),
-        ("aliases", "", "name, target"),
-    ):
-        key = "rowid" if table == "aliases" else "id"
-        for row in rows.get(table, ()):
-            one = {"key": row.key, "kind": kind}
-            for found in db.query(f"SELECT {columns} FROM {table} WHERE {key} = :key", one):  # noqa: S608
-                names.update(found)
-            db.execute("DELETE FROM mentions WHERE kind = :kind AND item = :key", one)
-            db.execute(f"DELETE FROM {table} WHERE {key} = :key", one)  # noqa: S608
-    NameTable(db).prune(names)
+def remove_rows(db: Database, place: Place, rows: Sequence[Row]) -> None:
+    """Remove rows, or what is to leave them, with what depends on them; inside a transaction."""
+    if place.table in _REMOVERS:
+        return _REMOVERS[place.table](db, rows)
+    act = f"UPDATE {place.table} SET {place.instead}" if place.instead else f"DELETE FROM {place.table}"  # noqa: S608
+    keys = [{"key": row.key} for row in rows]
+    for statement in (*place.before, f"{act} WHERE {place.key} = :key"):
+        db.execute_many(statement, keys)
+    return None
 
 
-def clear_sources(db: Database, wanted: Wanted) -> None:
-    """An import may name any source: one that tells is taken off what it is the source of."""
-    for table in ("facts", "relations", "aliases"):
-        for (source,) in db.query(f"SELECT DISTINCT source FROM {table} WHERE source <> ''"):  # noqa: S608
-            if holds(wanted.matcher, str(source)):
-                db.execute(
-                    f"UPDATE {table} SET source = '' WHERE source = :source",  # noqa: S608
-                    {"source": source},
-                )
+# ---- values of the graph ----
+
+_VALUES = {"facts": "name, slot, value", "relations": "subject_name, slot, object"}
 
 
-def graph_marks(db: Database, rows: Mapping[str, Sequence[Row]]) -> Iterator[tuple[str, str, str]]:
+def kept_away_keys(db: Database, kept_away: Collection[tuple[str, str, str]]) -> dict[str, frozenset[int]]:
+    """Keys of the facts and relations whose value a tombstone keeps away, under a veiled name."""
+    if not kept_away:
+        return {}
+    return {
+        table: frozenset(
+            key
+            for key, name, slot, value in db.rows(f"SELECT id, {columns} FROM {table}")  # noqa: S608
+            if (veiled(name), veiled(slot), digest(value)) in kept_away
+        )
+        for table, columns in _VALUES.items()
+    }
+
+
+def graph_values(db: Database, rows: Mapping[str, Sequence[Row]]) -> Iterator[tuple[str, str, str]]:
     """Name, key and digest of facts and relations, so that tombstones can keep them away."""
-    for table, columns in (("facts", "name, slot, value"), ("relations", "subject_name, slot, object")):
+    for table, columns in _VALUES.items():
         for row in rows.get(table, ()):
             sql = f"SELECT {columns} FROM {table} WHERE id = :id"  # noqa: S608
             for name, slot, value in db.query(sql, {"id": row.key}):
                 yield name, slot, digest(value)
 
 
-# ---- what exchanges leave behind ----
-
-
-def lessons_from(db: Database, exchanges: Sequence[Row]) -> list[Row]:
-    """Lessons that were learnt from exchanges, or that a question in them may call up."""
-    ids = json.dumps([row.key for row in exchanges])
-    openings = json.dumps([row.texts[0][:200] for row in exchanges if row.texts and row.texts[0]])
-    sql = (
-        "SELECT id FROM growth_vectors WHERE exchange_id IN (SELECT value FROM json_each(:ids))"
-        " OR trigger_pattern IN (SELECT value FROM json_each(:openings))"
-    )
-    return [Row(key, ()) for (key,) in db.query(sql, {"ids": ids, "openings": openings})]
+# ---- others ----
 
 
 def topics_of(db: Database, exchanges: Sequence[Row]) -> frozenset[Words]:
     """What exchanges were about, in words of their own."""
-    ids = json.dumps([row.key for row in exchanges])
-    sql = "SELECT topic FROM exchanges WHERE id IN (SELECT value FROM json_each(:ids))"
-    said = (words_of(str(topic)) for (topic,) in db.query(sql, {"ids": ids}))
+    sql = "SELECT topic FROM exchanges WHERE id IN (SELECT value FROM json_each(:exchanges))"
+    said = (words_of(str(topic)) for (topic,) in db.query(sql, parameters(Wanted(), exchanges)))
     return frozenset(topic for topic in said if len(topic) > 1)
 
 
-def outcomes_of(db: Database, exchanges: Sequence[Row]) -> list[Row]:
-    """Injections that were made for the messages of exchanges."""
-    asked = json.dumps([row.texts[0][:500] for row in exchanges if row.texts and row.texts[0]])
-    sql = "SELECT id FROM vector_outcomes WHERE query_text IN (SELECT value FROM json_each(:asked))"
-    return [Row(key, ()) for (key,) in db.query(sql, {"asked": asked})]
+def chats_of(db: Database, group: str, main: bool) -> list[str]:
+    """The chats of a group; those that belong to no group are the main one's."""
+    sql = (
+        "SELECT c.jid FROM chats c LEFT JOIN registered_groups g ON g.jid = c.jid"
+        " WHERE g.folder = :group OR (:main AND g.folder IS NULL)"
+    )
+    return [str(jid) for (jid,) in db.query(sql, {"group": group, "main": main})]
 
 
 # ---- the search index ----
@@ -266,37 +338,3 @@ def remove_from_index(chunks: Chunks, paths: Iterable[str], texts: Iterable[str]
         for word in words:
             if not chunks.occurrences(word):
                 chunks.database.execute("DELETE FROM long_words WHERE word = :word", {"word": word})
-
-
-# ---- the host's messages ----
-
-
-def messages_of_session(db: Database, session: str, chats: Sequence[str]) -> frozenset[int]:
-    """Row ids of what was asked and answered in a session."""
-    if not session:
-        return frozenset()
-    sql = (
-        "SELECT m.rowid FROM replies r JOIN messages m ON m.chat_jid = r.chat_jid AND (m.id = r.id OR"
-        " m.arrival BETWEEN coalesce(r.first_arrival, 0) AND coalesce(r.last_arrival, -1))"
-        " WHERE r.session_id = :session AND r.chat_jid IN (SELECT value FROM json_each(:chats))"
-    )
-    return frozenset(
-        int(row[0]) for row in db.query(sql, {"session": session, "chats": json.dumps(list(chats))})
-    )
-
-
-def remove_replies(db: Database, messages: Sequence[Row]) -> None:
-    """What was noted of answers that are to go."""
-    db.execute_many(
-        "DELETE FROM replies WHERE (id, chat_jid) = (SELECT id, chat_jid FROM messages WHERE rowid = :key)",
-        [{"key": row.key} for row in messages],
-    )
-
-
-def chats_of(db: Database, group: str, main: bool) -> list[str]:
-    """The chats of a group; those that belong to no group are the main one's."""
-    sql = (
-        "SELECT c.jid FROM chats c LEFT JOIN registered_groups g ON g.jid = c.jid"
-        " WHERE g.folder = :group OR (:main AND g.folder IS NULL)"
-    )
-    return [str(jid) for (jid,) in db.query(sql, {"group": group, "main": main})]

@@ -68,7 +68,9 @@ class Forgetting:
         self.by = asked.by
         self.stores = Stores(targets)
         self.stores.wanted, self.kept = self._resolved()
-        self.stores.wanted = replace(self.stores.wanted, topics=self.stores.topics())
+        if exchanges := self.stores.exchanges():
+            topics = erasure.topics_of(self.at.database("continuity"), exchanges)
+            self.stores.wanted = replace(self.stores.wanted, topics=topics)
 
     def preview(self) -> Forgotten:
         """What would go; changes nothing."""
@@ -147,9 +149,9 @@ class Forgetting:
 
     def _by_session(self) -> tuple[Wanted, Phrases]:
         session = Wanted(session=self.asked.session)
-        entries = [row.texts[0] for _, row in self.stores.found("entries", erasure.ENTRIES[:1], session)]
-        exchanges = self.stores.found("continuity", erasure.CONTINUITY[:1], session)
-        said = [text for _, row in exchanges for text in row.texts]
+        entries = [row.texts[0] for row in self.stores.rows("entries", erasure.ENTRY, session)]
+        exchanges = self.stores.rows("continuity", erasure.EXCHANGE, session)
+        said = [text for row in exchanges for text in row.texts]
         phrases = Phrases.met(entries, longest=10_000)
         return Wanted(phrases, session=self.asked.session), phrases | Phrases.spoken(said)
 
@@ -179,8 +181,12 @@ class Forgetting:
 
     def _texts(self, wanted: Wanted) -> Iterator[str]:
         """What will be removed, in its own words: of that a tombstone keeps fingerprints."""
-        for name, places in (("entries", erasure.ENTRIES[:2]), ("continuity", erasure.CONTINUITY[:1])):
-            for _, row in self.stores.found(name, places, wanted):
+        for step, place in (
+            ("entries", erasure.ENTRY),
+            ("entries", erasure.WORDING),
+            ("continuity", erasure.EXCHANGE),
+        ):
+            for row in self.stores.rows(step, place, wanted):
                 yield from (text for text in row.texts if holds(wanted.matcher, text))
         for change in self.at.files.page_changes(wanted):
             # A heading may be a mere name, of which something new may be said one day.
@@ -215,14 +221,14 @@ class Forgetting:
 
     def _erase(self, changes: Sequence[PageChange]) -> None:
         """Every store in its turn; the one that the request is found by goes last."""
-        steps = self.stores.erasers()
-        last = steps.pop(LAST[self.by])
         paths = {change.relative for change in changes}
         for change in changes:
             self.at.files.apply(change, self.stores.wanted)
             self.at.step(f"page {change.relative}")
-        for name, erase in (*steps.items(), (LAST[self.by], last)):
-            erase()
+        self.stores.erase_machine_files()
+        self.at.step("machine files")
+        for name in sorted(erasure.PLACES, key=lambda name: name == LAST[self.by]):
+            self.stores.erase(name)
             self.at.step(name)
         self._domains()
         self.at.step("domains")
