@@ -211,7 +211,8 @@ def near_duplicate(one: str, other: str) -> bool:
         return False
     if extra.total() > min(MOST_ADDED, min(len(first), len(second)) * 2 // 9):
         return False
-    if any(_decides(word, _names(one) | _names(other)) for word in extra):
+    names = features(one).names | features(other).names
+    if any(_decides(word, names) for word in extra):
         return False
     return [word for word in first if word not in extra] == [word for word in second if word not in extra]
 
@@ -225,12 +226,5 @@ def _stemmed(text: str) -> list[str]:
     return [stem(word, spoken) if word.isalpha() else word for word in _tokens(text) if word not in _LIGHT]
 
 
-def _names(text: str) -> set[str]:
-    """The stems of capitalised words that do not merely begin a sentence."""
-    inside = re.findall(r"(?<![.!?:]\s)(?<!^)\b[A-ZÄÖÜ]\w+", one_line(text))
-    spoken = language(text)
-    return {stem(word.casefold(), spoken) for word in inside}
-
-
-def _decides(word: str, names: set[str]) -> bool:
+def _decides(word: str, names: AbstractSet[str]) -> bool:
     return word in _DECISIVE or word in names or any(char.isdigit() for char in word)
