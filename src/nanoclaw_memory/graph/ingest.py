@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.clock import stamp, start_of
 from nanoclaw_memory.errors import Refused
 from nanoclaw_memory.graph.extract import FileRules, extract
+from nanoclaw_memory.graph.refresh import PAGES
 from nanoclaw_memory.graph.sentence_patterns import Triple
 from nanoclaw_memory.graph.writer import GraphWriter, NewFact, NewRelation, Origin
 from nanoclaw_memory.settings import Settings
@@ -24,15 +25,7 @@ from nanoclaw_memory.workspace.files import read_text
 from nanoclaw_memory.workspace.log import archived_day
 from nanoclaw_memory.workspace.paths import ARCHIVE, Home, day_in_path, memory_files, visible
 
-SEEDS = (
-    "USER.md",
-    "IDENTITY.md",
-    "MEMORY.md",
-    "TOOLS.md",
-    "memory/project-*.md",
-    "memory/tools-*.md",
-    "shared/project-*.md",
-)
+SEEDS = (*PAGES, "memory/project-*.md", "memory/tools-*.md", "shared/project-*.md")
 
 
 def rules_of(path: str, text: str, settings: Settings) -> FileRules:

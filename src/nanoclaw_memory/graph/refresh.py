@@ -26,7 +26,7 @@ RECENT_DAYS = 7  # logs that are looked at besides today's
 MOST_FILES = 20
 MOST_BYTES = 256_000
 WAIT_MS = 100  # for another writer
-_PAGES = ("USER.md", "IDENTITY.md", "MEMORY.md", "TOOLS.md")
+PAGES = ("USER.md", "IDENTITY.md", "MEMORY.md", "TOOLS.md")
 _KEY = "watched"
 
 
@@ -91,7 +91,7 @@ class Refresh:
         days = [today - timedelta(days=back) for back in range(RECENT_DAYS, -1, -1)]
         own = [*dict.fromkeys(archive_path(day) for day in days), f"{ARCHIVE}/MEMORY.md"]
         own += [log_path(day) for day in days]
-        own += _PAGES
+        own += PAGES
         own += [f"memory/{name}" for name in _names(self.workspace / "memory", ("project-", "tools-"))]
         found = [_seen(self.workspace, name, name) for name in own]
         shared = _names(self.home.shared, ("project-",))
