@@ -196,13 +196,14 @@ def made(served):
         api.post(f"{API}/projects", json={"slug": "garden"})
         runbook = served.home / "workspace" / "memory" / "tools-deploy.md"
         runbook.write_text("# Deploy\n\nPush the button.\n")
-        api.post(f"{API}/checkpoints", json={"name": "made"}).raise_for_status()
         task = {"prompt": "Water the plants", "kind": "interval", "value": "3600000"}
         lessons = [
             api.post(f"{API}/lessons", json={"lesson": text}).json()["id"]
             for text in ("Say the year with every date", "Never shorten people's names")
         ]
         tasks = [api.post(f"{API}/tasks", json=task).json()["id"] for _ in range(4)]
+        # Last: restoring it must leave everything above in place.
+        api.post(f"{API}/checkpoints", json={"name": "made"}).raise_for_status()
     return {
         "delete": stored[0], "reinforce": stored[1], "archive_entry": stored[2], "entry": stored[3],
         "audit_trace": stored[3], "approve": holding[0]["id"], "reject": holding[1]["id"],
