@@ -1,0 +1,103 @@
+"""Whether a prompt gets what it needs, and a prompt that needs nothing gets nothing.
+
+    python bench/needs.py [--data FILE…] [--models DIR] [--cold]
+
+A person's weeks of files, log lines and conversations are fed at their dates; then each prompt is the first message
+of a new session. `needed` is the share of prompts that need memory whose blocks contain a gold string, `useful` the
+share of injected lines that do; `idle` the share of the others that get anything, with the mean of tokens.
+The texts are by authors who had not seen the code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from measure import table
+from nanoclaw_memory.clock import FixedClock
+from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.types import Scope
+
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT.parent / "shared" / "data" / "needs"
+MODELS = ROOT / ".venv" / "models"
+NOW = datetime(2026, 3, 12, 12, 0, tzinfo=UTC)
+
+
+def feed(home: Path, life: dict[str, Any], overrides: dict[str, str]) -> FixedClock:
+    """Write a life's files, and tell its log lines and exchanges at their dates, oldest first."""
+    clock = FixedClock(NOW)
+    with Memory.open(home, clock=clock, overrides=overrides) as memory:
+        memory.init()
+        for path, text in life["files"].items():
+            page = memory.home.workspace("main") / path
+            page.parent.mkdir(parents=True, exist_ok=True)
+            page.write_text(text)
+    logs = [(int(days), line) for days, lines in life["logs"].items() for line in lines]
+    for days, line in sorted(logs, key=lambda pair: -pair[0]):
+        clock.moment = NOW - timedelta(days=days)
+        with Memory.open(home, clock=clock, overrides=overrides) as memory:
+            memory.write(line.removeprefix("- "))
+    for one in sorted(life["exchanges"], key=lambda one: -one["days_ago"]):
+        clock.moment = NOW - timedelta(days=one["days_ago"])
+        with Memory.open(home, Scope(session_id=one["session"]), clock=clock, overrides=overrides) as memory:
+            memory.after_turn(one["user"], one["agent"])
+    clock.moment = NOW
+    return clock
+
+
+def row(path: Path, overrides: dict[str, str], resident: bool) -> list[object]:
+    life = json.loads(path.read_text())
+    needed: list[tuple[bool, int, int, int]] = []  # gold is there, tokens, lines, lines with gold
+    idle: list[int] = []
+    wrong = 0
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder) / "home"
+        clock = feed(home, life, overrides)
+        with Memory.open(home, clock=clock, overrides=overrides) as base:
+            base.upkeep.run("ingest")
+            base.index()
+            base.group.resources.resident = resident
+            for number, prompt in enumerate(life["prompts"]):
+                with base.for_session(f"ask-{number}") as memory:
+                    turn = memory.before_turn(prompt["text"])
+                tokens = sum(block.tokens for block in turn.blocks)
+                wrong += any(one.casefold() in turn.text.casefold() for one in prompt["wrong"])
+                if not prompt["needs"]:
+                    idle.append(tokens)
+                    continue
+                gold = [one.casefold() for one in prompt["gold"]]
+                lines = [line for block in turn.blocks for line in block.text.split("\n")[2:] if line.strip()]
+                useful = sum(any(one in line.casefold() for one in gold) for line in lines)
+                found = any(one in turn.text.casefold() for one in gold)
+                needed.append((found, tokens, len(lines), useful))
+    return [
+        path.stem,
+        sum(one[0] for one in needed) / len(needed),
+        sum(one[1] for one in needed) / len(needed),
+        sum(one[3] for one in needed) / max(sum(one[2] for one in needed), 1),
+        sum(tokens > 0 for tokens in idle) / len(idle),
+        sum(idle) / len(idle),
+        wrong,
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, nargs="+", default=sorted(FOLDER.glob("*.json")))
+    parser.add_argument("--models", type=Path, default=MODELS)
+    parser.add_argument("--cold", action="store_true", help="as a hook without a server: no model")
+    arguments = parser.parse_args()
+    overrides = {"embeddings.provider": "none"} if arguments.cold else {}
+    if not arguments.cold:
+        overrides["embeddings.modelPath"] = str(arguments.models / "e5-small-v2")
+    head = ["life", "needed", "tokens", "useful lines", "idle", "tokens", "wrong values"]
+    table(head, [row(path, overrides, not arguments.cold) for path in arguments.data])
+
+
+if __name__ == "__main__":
+    main()
