@@ -1,1 +1,1 @@
-"""REMEMBER -> BRIEF: typed entries, attributed, limited, and safe to read back."""
+"""Typed entries and the brief: attributed, limited, and safe to read back."""

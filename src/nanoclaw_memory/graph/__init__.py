@@ -1,1 +1,1 @@
-"""ENTITY -> FACTS: the knowledge graph."""
+"""The knowledge graph: entities, facts, relations, aliases."""

@@ -1,1 +1,1 @@
-"""HOST: the operational memory of a bot: messages, groups, sessions, tasks and archives."""
+"""The operational state of a bot: chats, messages, groups, sessions, tasks."""

@@ -1,1 +1,1 @@
-"""Ways in for people and programs: parse, call Memory, print."""
+"""Command line, MCP, HTTP, hooks, installers, SDK adapters: they parse, call Memory and print."""

@@ -1,1 +1,1 @@
-"""DATABASES: the only room that opens them."""
+"""Databases: the only package that opens them, one repository per noun."""

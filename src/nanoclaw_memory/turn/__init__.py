@@ -1,1 +1,1 @@
-"""MESSAGE -> PLUGINS -> BLOCKS: what matters before every model call, and what is learnt after it."""
+"""From a message through plugins to blocks: what matters before a model call, what is learnt after it."""

@@ -1,4 +1,4 @@
-"""Every noun of the system, as frozen Structs; names follow the glossary in CONTRIBUTING.md."""
+"""Value types of every noun, as frozen Structs; names follow the glossary in CONTRIBUTING.md."""
 
 from __future__ import annotations
 

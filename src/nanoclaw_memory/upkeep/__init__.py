@@ -1,1 +1,1 @@
-"""LOG -> MEMORY.md -> FACTS -> LESSONS -> SOUL.md, and the check-up of the whole group."""
+"""Jobs that turn logs into MEMORY.md, facts, lessons and SOUL.md; review, forget, doctor."""

@@ -1,1 +1,1 @@
-"""MARKDOWN, the source of truth: files that a person reads and edits."""
+"""Markdown, the source of truth: files that a person reads and edits."""

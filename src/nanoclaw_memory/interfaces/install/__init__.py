@@ -1,1 +1,1 @@
-"""INSTALL into clients: the exact change is shown, kept and can be taken back byte for byte."""
+"""Install into clients: the exact change is shown, kept and can be taken back byte for byte."""
