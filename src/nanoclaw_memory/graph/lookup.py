@@ -139,9 +139,7 @@ class Lookup:
             fits = [(asked.fit(row.slot), row) for row in rows]
             best = max((fit for fit, _ in fits), default=0.0)
             found += [
-                GraphCandidate(
-                    row, ENTITY_INTENT, 1, f"{_described(name, row.fact.entity)} and intent {row.slot}", group
-                )
+                GraphCandidate(row, ENTITY_INTENT, 1, f"{_described(name, row)} and intent {row.slot}", group)
                 for fit, row in fits
                 if fit == best > 0
             ]
@@ -228,9 +226,7 @@ def _related(
 ) -> list[GraphCandidate]:
     matching = [row for row in reader.relations(name.entities) if asked.fit(row.slot) == 1.0]
     return [
-        GraphCandidate(
-            row, RELATION_INTENT, 1, f"{_described(name, _end(row, name))} and relation {row.slot}", group
-        )
+        GraphCandidate(row, RELATION_INTENT, 1, f"{_described(name, row)} and relation {row.slot}", group)
         for row in hops.in_direction(matching, name, question, asked)
     ]
 
@@ -242,30 +238,21 @@ def _known_of(question: ParsedQuestion, reader: EntityReader, context: bool = Fa
     terms = {stem(word) for word in others if word not in STOP_WORDS}
     found: list[GraphCandidate] = []
     for name in question.named:
-        facts, relations = reader.facts(name.entities), reader.relations(name.entities)
-        found += [
-            GraphCandidate(
-                row=row,
-                score=ENTITY_FACT,
-                phase=2,
-                why=f"known of {_described(name, row.fact.entity)}",
-                group=3,
-                cover=_cover(terms, f"{row.fact.key} {row.fact.value}"),
-                context=context,
-            )
-            for row in facts
+        rows: list[FactRow | RelationRow] = [
+            *reader.facts(name.entities),
+            *reader.relations(name.entities),
         ]
         found += [
             GraphCandidate(
                 row=row,
-                score=ENTITY_RELATION,
+                score=ENTITY_FACT if isinstance(row, FactRow) else ENTITY_RELATION,
                 phase=2,
-                why=f"known of {_described(name, _end(row, name))}",
+                why=f"known of {_described(name, row)}",
                 group=3,
-                cover=_cover(terms, row.relation.text),
+                cover=_cover(terms, _compared(row)),
                 context=context,
             )
-            for row in relations
+            for row in rows
         ]
     return found
 
@@ -300,7 +287,12 @@ def _owned_by(name: EntityMention, question: ParsedQuestion, intent: intents.Int
     return intent.until(gaps[0] + 1) if gaps else intent
 
 
-def _described(name: EntityMention, entity: str) -> str:
+def _described(name: EntityMention, row: FactRow | RelationRow) -> str:
+    """The entity of a row, and how the question named it."""
+    if isinstance(row, FactRow):
+        entity = row.fact.entity
+    else:
+        entity = row.relation.subject if row.subject in name.entities else row.relation.object
     if name.how == "self":
         return f"entity {entity}"
     notes = {
@@ -312,8 +304,9 @@ def _described(name: EntityMention, entity: str) -> str:
     return f"entity {entity}{notes.get(name.how, '')}{ambiguous}"
 
 
-def _end(row: RelationRow, name: EntityMention) -> str:
-    return row.relation.subject if row.subject in name.entities else row.relation.object
+def _compared(row: FactRow | RelationRow) -> str:
+    """The text of a row that is compared with the question, without the entity that it already names."""
+    return f"{row.fact.key} {row.fact.value}" if isinstance(row, FactRow) else row.relation.text
 
 
 def _importance(item: Fact | Relation) -> float:
