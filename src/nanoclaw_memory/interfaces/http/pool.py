@@ -26,7 +26,7 @@ MAX_WORKERS = 8
 MAX_SESSIONS = 16  # per worker; each has its plugins, their thread and its connections
 
 
-class Worker:
+class MemoryWorker:
     """One group's memory for one privacy and origin, and the thread that uses it; its sessions share what is open."""
 
     def __init__(self, base: Memory, is_warm: Callable[[], bool]) -> None:
@@ -36,7 +36,7 @@ class Worker:
         # One thread: databases keep a connection per thread, and plugins are not made for two at a time.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="memory")
 
-    def submit(self, work: Callable[[Worker], T]) -> Future[T]:
+    def submit(self, work: Callable[[MemoryWorker], T]) -> Future[T]:
         """Queue work for the thread."""
         return self._thread.submit(work, self)
 
@@ -65,9 +65,9 @@ class MemoryPool:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self._workers: OrderedDict[tuple[str, bool, str, Path | None], tuple[tuple[int, int], Worker]] = (
-            OrderedDict()
-        )
+        self._workers: OrderedDict[
+            tuple[str, bool, str, Path | None], tuple[tuple[int, int], MemoryWorker]
+        ] = OrderedDict()
         self._lock = threading.Lock()
         self._closed = False
         self._settings_changed_at: int | None = None
@@ -83,7 +83,7 @@ class MemoryPool:
         return self.submit_to_worker(scope, lambda worker: work(worker.session(scope.session_id)), directory)
 
     def submit_to_worker(
-        self, scope: Scope, work: Callable[[Worker], T], directory: Path | None = None
+        self, scope: Scope, work: Callable[[MemoryWorker], T], directory: Path | None = None
     ) -> Future[T]:
         """Queue work that chooses its session itself; `directory` may contain a project's settings."""
         with self._lock:
@@ -128,7 +128,7 @@ class MemoryPool:
         for worker in retired:
             worker.close()
 
-    def _worker(self, scope: Scope, directory: Path | None) -> tuple[Worker, list[Worker]]:
+    def _worker(self, scope: Scope, directory: Path | None) -> tuple[MemoryWorker, list[MemoryWorker]]:
         """The scope's worker, and those it replaces."""
         if self._closed:
             raise NanoClawError("the server is stopping", "ask again without it")
@@ -140,7 +140,7 @@ class MemoryPool:
         retired = [worker] if worker is not None and known != state else []
         if worker is None or retired:
             base = self.open(replace(scope, session_id=""), found.parent if found else None)
-            worker = Worker(base, lambda: self._warm)
+            worker = MemoryWorker(base, lambda: self._warm)
         self._workers[key] = (state, worker)
         if len(self._workers) > MAX_WORKERS:
             retired.append(self._workers.popitem(last=False)[1][1])
@@ -153,7 +153,7 @@ class MemoryPool:
             threading.Thread(target=self.warm, name="warm", daemon=True).start()
         self._settings_changed_at = changed_at
 
-    def _take_all(self) -> list[Worker]:
+    def _take_all(self) -> list[MemoryWorker]:
         workers = [worker for _, worker in self._workers.values()]
         self._workers.clear()
         return workers

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from mcp.server.mcpserver import MCPServer
 
-    from nanoclaw_memory.interfaces.http.pool import MemoryPool, Worker
+    from nanoclaw_memory.interfaces.http.pool import MemoryPool, MemoryWorker
 
 HEADER_SECONDS = 5
 GRACE_SECONDS = 10
@@ -104,7 +104,7 @@ class SocketServer:
     ) -> None:
         raw = await asyncio.wait_for(_read(reader, MAX_INPUT), HEADER_SECONDS)
 
-        def answer(worker: Worker) -> bytes:
+        def answer(worker: MemoryWorker) -> bytes:
             def open_memory(scope: Scope) -> nullcontext[Any]:
                 return nullcontext(worker.session(scope.session_id))
 

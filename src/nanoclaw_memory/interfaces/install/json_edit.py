@@ -12,7 +12,7 @@ import msgspec
 _BLANK = " \t\r\n"
 
 
-class Part(msgspec.Struct, frozen=True):
+class JsonPart(msgspec.Struct, frozen=True):
     """A member of an object or an item of an array: where it starts, where its value starts and ends."""
 
     key: str
@@ -96,7 +96,7 @@ def _find(text: str, path: Sequence[str]) -> int | None:
     return at
 
 
-def _parts(text: str, at: int, opening: str) -> list[Part]:
+def _parts(text: str, at: int, opening: str) -> list[JsonPart]:
     """The members of the object, or the items of the array, at a position; `opening` is its first character."""
     if text[at] != opening:
         raise ValueError("another kind of value was expected")
@@ -107,13 +107,13 @@ def _parts(text: str, at: int, opening: str) -> list[Part]:
             key, after = scanstring(text, start + 1, True)
             position = _skip(text, _skip(text, after) + 1)
         end = json.JSONDecoder().raw_decode(text, position)[1]
-        found.append(Part(key, start, position, end))
+        found.append(JsonPart(key, start, position, end))
         position = _skip(text, end)
         position = _skip(text, position + 1) if text[position] == "," else position
     return found
 
 
-def _insert(text: str, at: int, parts: list[Part], lead: str, value: Any) -> str:
+def _insert(text: str, at: int, parts: list[JsonPart], lead: str, value: Any) -> str:
     unit = _unit(text)
     newline = "\r\n" if "\r\n" in text else "\n"
     outer = _indent_of_line(text, at)
@@ -131,7 +131,7 @@ def _insert(text: str, at: int, parts: list[Part], lead: str, value: Any) -> str
     return f"{text[: at + 1]}{newline}{inner}{made}{newline}{outer}{text[close:]}"
 
 
-def _cut(text: str, at: int, parts: list[Part], index: int) -> str:
+def _cut(text: str, at: int, parts: list[JsonPart], index: int) -> str:
     if len(parts) == 1:
         close = json.JSONDecoder().raw_decode(text, at)[1] - 1
         return text[: at + 1] + text[close:]
