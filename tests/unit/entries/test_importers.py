@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from nanoclaw_memory.entries import importers
 from nanoclaw_memory.entries.importers import KINDS, Imports, bring
 from nanoclaw_memory.errors import FileProblem, InvalidValue
-from nanoclaw_memory.interfaces.cli.importing import KINDS as OFFERED
+from nanoclaw_memory.interfaces.cli.entries import EXPORTS as OFFERED
 from nanoclaw_memory.types import Utterance
 
 CLAUDE = [

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import click
 
-from nanoclaw_memory.interfaces.cli.common import LazyGroup, global_options
+from nanoclaw_memory.interfaces.cli.common import LazyGroup, global_options, report_error
 
 # name -> (module, what it does); the module is imported only when the command runs.
 COMMANDS = {
@@ -18,14 +18,14 @@ COMMANDS = {
     "log": ("workspace", "Show the entries of a day's log."),
     "boot": ("workspace", "Print what an agent reads at session start."),
     "get": ("workspace", "Print lines of a memory file."),
-    "project": ("project", "What a project's agents must know: list, new, show."),
-    "runbook": ("runbook", "How-tos: list, show."),
-    "policy": ("policy", "Rules before risky actions: add, list, check."),
-    "checkpoint": ("checkpoint", "Save the state before risk, compare, restore."),
-    "db": ("db", "Check the database files."),
-    "status": ("health", "Show what there is, at a glance."),
-    "doctor": ("health", "Check everything and name the command that helps."),
-    "models": ("models", "Fetch and check the models that run on this machine."),
+    "project": ("workspace", "What a project's agents must know: list, new, show."),
+    "runbook": ("workspace", "How-tos: list, show."),
+    "policy": ("workspace", "Rules before risky actions: add, list, check."),
+    "checkpoint": ("workspace", "Save the state before risk, compare, restore."),
+    "db": ("admin", "Check the database files."),
+    "status": ("admin", "Show what there is, at a glance."),
+    "doctor": ("admin", "Check everything and name the command that helps."),
+    "models": ("admin", "Fetch and check the models that run on this machine."),
     "index": ("search", "Bring the search index up to date."),
     "search": ("search", "Find lines in memory."),
     "watch": ("search", "Keep the index up to date while files change."),
@@ -35,18 +35,18 @@ COMMANDS = {
     "entries": ("entries", "Store, list, show and delete typed entries."),
     "recall": ("entries", "Recall what answers a question, within a token budget."),
     "brief": ("entries", "Print what matters, for a session's start."),
-    "audit": ("audit", "Show what memory costs; check the audit log."),
-    "share": ("audit", "Publish entries to other groups."),
-    "turn": ("turn", "Print the blocks an agent gets before it answers."),
+    "audit": ("entries", "Show what memory costs; check the audit log."),
+    "share": ("entries", "Publish entries to other groups."),
+    "turn": ("conversations", "Print the blocks an agent gets before it answers."),
     "lessons": ("lessons", "What corrections taught: list, show, add, retire, outcomes."),
-    "exchange": ("turn", "Archive what was asked and answered."),
-    "groups": ("groups", "Chats that have an agent of their own: add, list, remove."),
-    "tasks": ("tasks", "Scheduled tasks: add, list, pause, resume, remove, logs, run."),
-    "sessions": ("sessions", "Conversations: list, show, search, transcripts, archives, archive."),
-    "forget": ("forget", "Remove something for good, from everywhere."),
-    "import": ("importing", "Bring in what another memory exported."),
-    "install": ("install", "Put memory into Claude Code, Codex, Cursor, …"),
-    "uninstall": ("install", "Take it out again."),
+    "exchange": ("conversations", "Archive what was asked and answered."),
+    "groups": ("host", "Chats that have an agent of their own: add, list, remove."),
+    "tasks": ("host", "Scheduled tasks: add, list, pause, resume, remove, logs, run."),
+    "sessions": ("conversations", "Conversations: list, show, search, transcripts, archives, archive."),
+    "forget": ("admin", "Remove something for good, from everywhere."),
+    "import": ("entries", "Bring in what another memory exported."),
+    "install": ("agents", "Put memory into Claude Code, Codex, Cursor, …"),
+    "uninstall": ("agents", "Take it out again."),
     "upkeep": ("upkeep", "Keep memory healthy; run it daily, or let cron do it."),
     "review": ("upkeep", "Decide on what upkeep proposes."),
     "heartbeat": ("upkeep", "Print the checklist of HEARTBEAT.md with its state."),
@@ -54,14 +54,14 @@ COMMANDS = {
     "hook": ("agents", "Answer an agent's hook."),
     "mcp": ("agents", "Serve memory to an MCP client."),
     "serve": ("agents", "Serve hooks, MCP and an API from one process that stays warm."),
-    "config": ("config", "Show, read and change settings."),
+    "config": ("admin", "Show, read and change settings."),
 }
 
 
 @click.command(
     cls=LazyGroup,
     commands_table=COMMANDS,
-    params=global_options(),
+    params=list(global_options()),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 done, 1 failed, 2 refused. Every command takes --json.",
 )
@@ -76,16 +76,14 @@ def cli() -> None:
     """
 
 
-def _told(error: OSError, as_json: bool) -> int:
-    """A full disk or a missing permission in one line: the machine's trouble is no bug of ours."""
-    from nanoclaw_memory.interfaces.cli.common import report_error
-
-    if error.filename is None:  # only what is written has no name: the output itself
+def _report_os_error(error: OSError, as_json: bool) -> int:
+    """Report a full disk or a missing permission in one line, because it is no bug of ours."""
+    if error.filename is None:  # only the output itself has no name
         _drop_output()
         as_json = False
     what = error.filename or "the output"
-    told = f"{what} cannot be used: {error.strerror or error}"
-    return report_error("OSError", told, "check free disk space and permissions", 1, as_json)
+    message = f"{what} cannot be used: {error.strerror or error}"
+    return report_error("OSError", message, "check free disk space and permissions", 1, as_json)
 
 
 def _drop_output() -> None:
@@ -96,7 +94,6 @@ def _drop_output() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; every outcome becomes an exit code, never a traceback for a user's mistake."""
     from nanoclaw_memory.errors import NanoClawError
-    from nanoclaw_memory.interfaces.cli.common import report_error
 
     # A short command makes too little garbage to look for; importing alone would set the collector off ten times.
     gc.set_threshold(100_000, 10, 10)
@@ -122,6 +119,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _drop_output()  # the reader went away
         code = 0
     except OSError as error:
-        code = _told(error, as_json)
+        code = _report_os_error(error, as_json)
     gc.freeze()  # all goes away with the process: the interpreter need not search it for cycles first
     sys.exit(code if isinstance(code, int) else 0)

@@ -1,19 +1,106 @@
-"""Commands that clients and their hooks start: hook, mcp, serve."""
+"""Commands that connect memory to agents: install, uninstall, hook, mcp, serve."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from nanoclaw_memory.errors import Refused
-from nanoclaw_memory.interfaces.cli.common import Caller, command, pass_caller
+from nanoclaw_memory.interfaces.cli.common import Caller, Command, Output, command
+from nanoclaw_memory.interfaces.install.clients import CLIENTS, Commands
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.interfaces.http.serve import ServerAddress
+    from nanoclaw_memory.interfaces.install.install import FileChange
+
+CLIENT = click.argument("client", type=click.Choice(list(CLIENTS)))
+DRY_RUN = click.option("--dry-run", is_flag=True, help="Only show the change.")
+PROJECT = click.option("--project", is_flag=True, help="In this directory's files, not in your own.")
 
 
-@command("hook")
+@command("install", cls=Command)
+@CLIENT
+@DRY_RUN
+@PROJECT
+def install(caller: Caller, client: str, dry_run: bool, project: bool) -> None:
+    """Put memory into CLIENT: its hooks where it runs hooks, the MCP server everywhere.
+
+    The exact change is shown; what was there before is kept, and `uninstall` brings it back.
+
+    \b
+    ncm install claude-code --dry-run
+    ncm install codex
+    ncm install cursor --project
+    """
+    from nanoclaw_memory.interfaces.install import install as installer
+
+    with caller.memory(new=True) as memory:
+        home = memory.home.root
+        changes = installer.plan(client, _commands(caller, home), _folder(project))
+        if not dry_run:
+            memory.init()
+            installer.install(changes, _record(home, client, project))
+    _show(caller, client, changes, dry_run, "is installed already")
+
+
+@command("uninstall", cls=Command)
+@CLIENT
+@DRY_RUN
+@PROJECT
+def uninstall(caller: Caller, client: str, dry_run: bool, project: bool) -> None:
+    """Take memory out of CLIENT again; your memory itself stays.
+
+    \b
+    ncm uninstall claude-code
+    """
+    from nanoclaw_memory.interfaces.install import install as installer
+
+    with caller.memory(new=True) as memory:
+        home = memory.home.root
+    record = _record(home, client, project)
+    changes = installer.plan_removal(client, _commands(caller, home), record, _folder(project))
+    if not dry_run:
+        installer.uninstall(changes, record)
+    _show(caller, client, changes, dry_run, "is not installed")
+
+
+def _commands(caller: Caller, home: Path) -> Commands:
+    """How the client calls us; any home but the usual one is named, because a client lacks our environment."""
+    from nanoclaw_memory.interfaces.install.install import program
+
+    usual = home.resolve() == (Path.home() / ".nanoclaw").resolve()
+    options = [] if usual else ["--home", str(home.resolve())]
+    options += ["--group", caller.group] if caller.group != "main" else []
+    options += ["--shared"] if caller.shared else []
+    return Commands(program(), tuple(options))
+
+
+def _folder(project: bool) -> Path | None:
+    return Path.cwd() if project else None
+
+
+def _record(home: Path, client: str, project: bool) -> Path:
+    """The file in the home that keeps what a client's files contained before."""
+    from nanoclaw_memory.text import fingerprint
+
+    where = f"-{fingerprint(str(Path.cwd()))[:12]}" if project else ""
+    return home / "installed" / f"{client}{where}.json"
+
+
+def _show(caller: Caller, client: str, changes: list[FileChange], dry_run: bool, nothing: str) -> None:
+    rows = [{"path": change.path, "diff": change.diff, "removed": change.after is None} for change in changes]
+    result = {"client": client, "dry_run": dry_run, "files": rows}
+    paths = ", ".join(str(change.path) for change in changes)
+    note = f"{'would change' if dry_run else 'changed'}: {paths}" if changes else ""
+    diffs = [change.diff for change in changes]
+    caller.show(Output(result, diffs, f"{client} {nothing}; nothing changed.", [note]))
+
+
+@command("hook", cls=Command)
 @click.argument("event")
-@pass_caller
 def hook(caller: Caller, event: str) -> None:
     """Answer an agent's hook EVENT: its JSON on standard input, ours on standard output.
 
@@ -28,9 +115,8 @@ def hook(caller: Caller, event: str) -> None:
     run(caller.request("hook", event), caller.overrides)
 
 
-@command("mcp")
+@command("mcp", cls=Command)
 @click.option("--tools", type=click.Choice(["core", "all"]), default="core", help="Seven tools, or all.")
-@pass_caller
 def mcp(caller: Caller, tools: str) -> None:
     """Serve memory to an MCP client over standard input and output.
 
@@ -57,14 +143,13 @@ def mcp(caller: Caller, tools: str) -> None:
         serve_stdio(memory, tools)
 
 
-@command("serve")
+@command("serve", cls=Command)
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=7717, show_default=True, help="0: any free one."
 )
 @click.option("--no-http", is_flag=True, help="Only the socket, for hooks and MCP on this machine.")
 @click.option("--no-watch", is_flag=True, help="Do not index when files change.")
 @click.option("--no-upkeep", is_flag=True, help="Do not run upkeep when it is due.")
-@pass_caller
 def serve(caller: Caller, port: int, no_http: bool, no_watch: bool, no_upkeep: bool) -> None:
     """Serve this home to hooks, MCP clients and programs until stopped: one process that stays warm.
 
@@ -76,19 +161,18 @@ def serve(caller: Caller, port: int, no_http: bool, no_watch: bool, no_upkeep: b
     ncm serve --port 0 --json
     ncm serve --no-http
     """
-    from nanoclaw_memory.interfaces.http.serve import ServeOptions, ServerAddress
-    from nanoclaw_memory.interfaces.http.serve import serve as run
-
-    def announce(address: ServerAddress) -> None:
-        lines = [f"serving {address.home} as process {address.pid}", f"  hooks and MCP: {address.socket}"]
-        if address.url:
-            lines += [
-                f"  MCP: {address.url}/mcp",
-                f"  API: {address.url}/api/v1 with the token in {address.token_file}",
-            ]
-        caller.show(address, "\n".join(lines))
+    from nanoclaw_memory.interfaces.http import serve as server
 
     with caller.memory(new=True) as memory:
         memory.admin.require_main("serve the home")
         home = memory.home.root
-    run(Path(home), ServeOptions(not no_http, port, not no_watch, not no_upkeep), announce)
+    options = server.ServeOptions(not no_http, port, not no_watch, not no_upkeep)
+    server.serve(Path(home), options, lambda address: caller.show(_address(address)))
+
+
+def _address(address: ServerAddress) -> Output:
+    lines = [f"serving {address.home} as process {address.pid}", f"  hooks and MCP: {address.socket}"]
+    if address.url:
+        lines.append(f"  MCP: {address.url}/mcp")
+        lines.append(f"  API: {address.url}/api/v1 with the token in {address.token_file}")
+    return Output(address, lines)

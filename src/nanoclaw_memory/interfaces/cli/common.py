@@ -6,7 +6,8 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.types import Scope
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 
 class Caller(msgspec.Struct):
@@ -30,10 +32,10 @@ class Caller(msgspec.Struct):
     json: bool = False
     session: str = msgspec.field(default_factory=lambda: os.environ.get("NANOCLAW_SESSION", ""))
     overrides: dict[str, str] = msgspec.field(default_factory=dict)
-    origin: str = "owner"  # a face for agents says so; no option does
+    origin: str = "owner"  # `ncm mcp` sets it to "agent"; no option does
 
     def memory(self, new: bool = False) -> Memory:
-        """The memory these options name; only with `new` may it be one that is not there yet."""
+        """Open the memory that these options name; only with `new` may it be missing."""
         from nanoclaw_memory.types import Scope
 
         memory = self.memory_as(Scope(self.group, self.session, not self.shared, self.origin))
@@ -42,7 +44,7 @@ class Caller(msgspec.Struct):
         return memory
 
     def memory_as(self, scope: Scope) -> Memory:
-        """The memory of these options' home, as another scope sees it."""
+        """Open the memory of these options' home as another scope sees it."""
         from nanoclaw_memory.memory import Memory
 
         return Memory.open(self.home, scope, overrides=self.overrides, directory=Path.cwd())
@@ -54,7 +56,7 @@ class Caller(msgspec.Struct):
         return [*words, "--shared"] if self.shared else words
 
     def request(self, kind: str, argument: str) -> Request:
-        """What the home's server is asked on behalf of these options."""
+        """A request to the home's server with these options."""
         from nanoclaw_memory.interfaces import shim
 
         request = shim.Request()
@@ -63,15 +65,43 @@ class Caller(msgspec.Struct):
         request.kind, request.argument = kind, argument
         return request
 
-    def show(self, result: Any, text: str) -> None:
-        """Print the result as JSON, or as text for a person."""
+    def show(self, output: Output) -> None:
+        """Print the result as JSON, or as text and notes for a person; a failure ends with exit code 1."""
         if self.json:
-            click.echo(json.dumps({"ok": True, **plain(result)}, ensure_ascii=False, default=str))
-        elif text:
-            click.echo(text.rstrip("\n"))
+            click.echo(json.dumps({"ok": True, **plain(output.result)}, ensure_ascii=False, default=str))
+        else:
+            text = output.text if isinstance(output.text, str) else "\n".join(output.text)
+            if text := text or output.empty:
+                click.echo(text.rstrip("\n"))
+            for note in filter(None, output.notes):
+                click.echo(note, err=True)
+        if output.failed:
+            raise click.exceptions.Exit(1)
 
 
-pass_caller = click.make_pass_decorator(Caller, ensure=True)
+class Output(msgspec.Struct, frozen=True):
+    """What a command prints."""
+
+    result: Any  # a struct or a dict: the JSON object
+    text: str | Iterable[str] = ""  # for a person, on standard output; several are lines
+    empty: str = ""  # the text when there is none
+    notes: Iterable[str] = ()  # for a person, on standard error
+    failed: bool = False
+
+
+def listing(key: str, found: Sequence[T], line: Callable[[T], str], empty: str) -> Output:
+    """A list under its key, a line for each."""
+    return Output({key: found}, map(line, found), empty)
+
+
+def noted(problems: Iterable[str]) -> list[str]:
+    """Problems that did not stop a command, as notes."""
+    return [f"note: {problem}" for problem in problems if problem]
+
+
+def fields(value: object, *names: str) -> dict[str, Any]:
+    """The named attributes, for JSON that has only some of a struct's."""
+    return {name: getattr(value, name) for name in names}
 
 
 def plain(result: Any) -> Any:
@@ -79,55 +109,37 @@ def plain(result: Any) -> Any:
     return msgspec.to_builtins(result, enc_hook=str, str_keys=True)
 
 
-def global_options() -> list[click.Parameter]:
-    """--home, --group, --shared, --session, --set and --json, for the group and for every command."""
-    return [
-        click.Option(
-            ["--home"],
-            metavar="DIR",
-            help="Where memory lives; default NANOCLAW_HOME, else ~/.nanoclaw.",
-            **_kept("home"),
-        ),
-        click.Option(
-            ["--group"],
-            metavar="NAME",
-            help="Whose memory; default NANOCLAW_GROUP, else main.",
-            **_kept("group"),
-        ),
-        click.Option(
-            ["--shared"],
-            is_flag=True,
-            help="Ask as a shared chat: private memory stays hidden.",
-            **_kept("shared"),
-        ),
-        click.Option(
-            ["--session"],
-            metavar="ID",
-            help="The session that asks; default NANOCLAW_SESSION.",
-            **_kept("session"),
-        ),
-        click.Option(
-            ["--set"],
-            metavar="KEY=VALUE",
-            multiple=True,
-            help="A setting for this call.",
-            **_kept("overrides"),
-        ),
-        click.Option(["--json"], is_flag=True, help="Print JSON.", **_kept("json")),
-    ]
+def caller_of(context: click.Context) -> Caller:
+    """The global options that a command was called with."""
+    return context.find_root().ensure_object(Caller)
 
 
-def _kept(name: str) -> dict[str, Any]:
+@cache
+def global_options() -> tuple[click.Parameter, ...]:
+    """--home, --group, --shared, --session, --set and --json, for the root and for every command."""
+    return (
+        _option("--home", metavar="DIR", help="Where memory lives; default NANOCLAW_HOME, else ~/.nanoclaw."),
+        _option("--group", metavar="NAME", help="Whose memory; default NANOCLAW_GROUP, else main."),
+        _option("--shared", is_flag=True, help="Ask as a shared chat: private memory stays hidden."),
+        _option("--session", metavar="ID", help="The session that asks; default NANOCLAW_SESSION."),
+        _option("--set", metavar="KEY=VALUE", multiple=True, help="A setting for this call."),
+        _option("--json", is_flag=True, help="Print JSON."),
+    )
+
+
+def _option(flag: str, **settings: Any) -> click.Option:
+    """An option whose value goes into the caller's field of that name."""
+    field = {"--set": "overrides"}.get(flag, flag[2:])
+
     def keep(context: click.Context, option: click.Parameter, value: Any) -> None:
         if value in (None, False, ()):
             return
-        caller = context.find_root().ensure_object(Caller)
-        if name == "overrides":
-            caller.overrides.update(_pair(text) for text in value)
+        if field == "overrides":
+            caller_of(context).overrides.update(_pair(text) for text in value)
         else:
-            setattr(caller, name, value)
+            setattr(caller_of(context), field, value)
 
-    return {"callback": keep, "expose_value": False, "default": None}
+    return click.Option([flag], callback=keep, expose_value=False, default=None, **settings)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -138,31 +150,49 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 class Command(click.Command):
-    """A command that takes the global options too."""
+    """A command with the global options; its function gets the caller."""
+
+    callback: Callable[..., Any]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params = [*self.params, *global_options()]
 
+    def invoke(self, ctx: click.Context) -> Any:
+        return ctx.invoke(self.callback, caller_of(ctx), **ctx.params)
 
-class Group(click.Group):
+
+class MemoryCommand(Command):
+    """A command whose function gets the memory, and returns what to print; `new`: the home may be missing."""
+
+    def __init__(self, *args: Any, new: bool = False, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.new = new
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with caller_of(ctx).memory(self.new) as memory:
+            output = ctx.invoke(self.callback, memory, **ctx.params)
+        caller_of(ctx).show(output)
+
+
+class CommandGroup(click.Group):
     """A command with commands below it."""
 
-    command_class = Command
+    command_class = MemoryCommand
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params = [*self.params, *global_options()]
 
 
-def command(name: str, **settings: Any) -> Callable[[F], Command]:
+def command(name: str, cls: type[Command] = MemoryCommand, **settings: Any) -> Callable[[F], Command]:
     """Declare a top-level command."""
-    return click.command(name, cls=Command, **settings)
+    return click.command(name, cls=cls, **settings)
 
 
-def group(name: str, **settings: Any) -> Callable[[F], Group]:
+def group(name: str, **settings: Any) -> Callable[[F], CommandGroup]:
     """Declare a command with commands below it."""
-    return click.group(name, cls=Group, **settings)
+    return click.group(name, cls=CommandGroup, **settings)
 
 
 class LazyGroup(click.Group):
@@ -179,8 +209,9 @@ class LazyGroup(click.Group):
         if cmd_name not in self.table:
             return None
         module = importlib.import_module(f"nanoclaw_memory.interfaces.cli.{self.table[cmd_name][0]}")
-        found = (value for value in vars(module).values() if isinstance(value, click.Command))
-        return next(command for command in found if command.name == cmd_name)
+        variable = {"import": "import_"}.get(cmd_name, cmd_name.replace("-", "_"))
+        found: click.Command = getattr(module, variable)
+        return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -188,7 +219,7 @@ class LazyGroup(click.Group):
 
 
 def report_error(kind: str, message: str, hint: str, code: int, as_json: bool) -> int:
-    """Say what went wrong and what helps; gives the exit code."""
+    """Report what went wrong and what helps; returns the exit code."""
     if as_json:
         error = {"type": kind, "message": message, "hint": hint}
         click.echo(json.dumps({"ok": False, "error": error}, ensure_ascii=False))
@@ -197,6 +228,13 @@ def report_error(kind: str, message: str, hint: str, code: int, as_json: bool) -
         if hint:
             click.echo(f"  {hint}", err=True)
     return code
+
+
+def limit_option(*names: str, most: int, default: int, help: str) -> Callable[[F], F]:
+    """Declare how many results are wanted, from 1 to `most`."""
+    return click.option(
+        *names, "limit", type=click.IntRange(1, most), default=default, show_default=True, help=help
+    )
 
 
 def given_text(text: str) -> str:
@@ -216,14 +254,3 @@ def given_text(text: str) -> str:
 def at_terminal() -> bool:
     """Whether a person can be asked: they type here and see what is printed."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
-
-
-def bar(done: int, total: int, label: str) -> None:
-    """A progress line on standard error, only for a person at a terminal."""
-    if not sys.stderr.isatty():
-        return
-    share = done / total if total else 1.0
-    filled = int(share * 30)
-    end = "\n" if done >= total else ""
-    sys.stderr.write(f"\r{label} [{'#' * filled}{'.' * (30 - filled)}] {done:,}/{total:,}{end}")
-    sys.stderr.flush()

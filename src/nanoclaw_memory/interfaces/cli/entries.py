@@ -1,14 +1,30 @@
-"""Commands on typed entries: entries, recall, brief."""
+"""Commands on typed entries: entries, import, recall, brief, audit, share."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
-from nanoclaw_memory.interfaces.cli.common import Caller, command, given_text, group, pass_caller
-from nanoclaw_memory.text import one_line
-from nanoclaw_memory.types import Entry
+from nanoclaw_memory.interfaces.cli.common import (
+    Output,
+    caller_of,
+    command,
+    given_text,
+    group,
+    listing,
+    noted,
+)
+from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.text import one_line, plural
+from nanoclaw_memory.types import Audit, BroughtIn, Entry, Recommendation
+
+EXPORTS = ["claude", "chatgpt", "claude-code", "codex", "mem0", "basic-memory"]
+ENTRY_ID = click.argument("entry_id", metavar="ID")
+READER = click.argument("reader", metavar="GROUP")
+TYPES = click.option("--type", "-t", "types", multiple=True, help="Only these types.")
+BUDGET = click.option("--budget", "token_budget", type=int, help="Most tokens; default 3,000.")
 
 
 @group("entries")
@@ -21,18 +37,17 @@ def entries() -> None:
     """
 
 
-@entries.command("store")
+@entries.command("store", new=True)
 @click.argument("content")
-@click.option("--type", "-t", "kind", default="", help="preference, instruction, correction, fact, …")
+@click.option("--type", "-t", default="", help="preference, instruction, correction, fact, …")
 @click.option("--category", default="", help="Another name for --type.")
 @click.option("--tag", "tags", multiple=True, help="Repeat for more.")
 @click.option("--priority", "-p", default="", help="critical, high, medium or low.")
 @click.option("--reason", default="", help="Why this is worth keeping.")
-@click.option("--related", multiple=True, metavar="ID", help="An entry this one belongs with.")
+@click.option("--related", "related_to", multiple=True, metavar="ID", help="An entry this one belongs with.")
 @click.option("--supersedes", default="", metavar="ID", help="The entry this one replaces.")
 @click.option("--expires", default="", metavar="DATE", help="Last day on which it holds.")
-@pass_caller
-def store(caller: Caller, /, content: str, kind: str, related: tuple[str, ...], **given: Any) -> None:
+def store(memory: Memory, /, content: str, **fields: Any) -> Output:
     """Store one entry; CONTENT `-` reads it from standard input.
 
     \b
@@ -40,124 +55,112 @@ def store(caller: Caller, /, content: str, kind: str, related: tuple[str, ...], 
     echo "The staging port is 8080" | ncm entries store - --type fact
     ncm entries store "The staging port is 9090" --type fact --supersedes mem-…
     """
-    fields = {name: value for name, value in given.items() if value}
-    with caller.memory(new=True) as memory:
-        result = memory.store(given_text(content), kind, related_to=related, **fields)
+    result = memory.store(given_text(content), **fields)
     state = "merged with" if result.deduplicated else "stored as"
     lines = [f"{state} {result.id} ({result.type}, about {result.token_cost} tokens)"]
     if result.superseded:
         lines.append(f"replaces {result.superseded}")
     if result.redacted:
-        lines.append(f"{result.redacted} credential{'s' * (result.redacted > 1)} masked")
-    caller.show(result, "\n".join([*lines, *result.notes]))
+        lines.append(f"{plural(result.redacted, 'credential')} masked")
+    return Output(result, [*lines, *result.notes])
 
 
 @entries.command("list")
-@click.option("--type", "-t", "kinds", multiple=True, help="Only these types.")
+@TYPES
 @click.option("--tag", "tags", multiple=True, help="Only entries with all of these tags.")
 @click.option("--status", default="active", help="active, held, superseded, archived, expired or all.")
 @click.option("--limit", "-k", type=click.IntRange(1, 10_000), default=100, help="Most entries.")
-@pass_caller
-def list_(caller: Caller, kinds: tuple[str, ...], tags: tuple[str, ...], status: str, limit: int) -> None:
+def list_entries(memory: Memory, types: tuple[str, ...], **filters: Any) -> Output:
     """List entries, newest first.
 
     \b
     ncm entries list
     ncm entries list --type fact --tag ops --status all
     """
-    with caller.memory() as memory:
-        found = memory.entries.all(kinds or None, tags, status, limit)
-    caller.show({"entries": found}, "\n".join(_row(entry) for entry in found) or "No entries.")
+    return listing("entries", memory.entries.all(types or None, **filters), _entry_line, "No entries.")
 
 
 @entries.command("show")
-@click.argument("entry_id", metavar="ID")
-@pass_caller
-def show(caller: Caller, entry_id: str) -> None:
+@ENTRY_ID
+def show(memory: Memory, entry_id: str) -> Output:
     """Show one entry with its provenance and what it replaced.
 
     \b
     ncm entries show mem-…
     """
-    with caller.memory() as memory:
-        entry, *replaced = memory.entries.history(entry_id)
+    entry, *replaced = memory.entries.history(entry_id)
     came = entry.provenance
+    details = {
+        "why: ": one_line(entry.reason),
+        "expires ": entry.expires,
+        "held: ": ", ".join(entry.suspicions),
+        "replaced by ": entry.superseded_by,
+    }
     lines = [
-        _row(entry),
+        _entry_line(entry),
         f"  from {came.origin}, session {one_line(came.session_id) or 'none'}, {came.timestamp}",
         f"  tags: {', '.join(entry.tags) or 'none'}; about {entry.token_cost} tokens",
-        *([f"  why: {one_line(entry.reason)}"] if entry.reason else []),
-        *([f"  expires {entry.expires}"] if entry.expires else []),
-        *([f"  held: {', '.join(entry.suspicions)}"] if entry.suspicions else []),
-        *([f"  replaced by {entry.superseded_by}"] if entry.superseded_by else []),
-        *(f"  replaced {_row(old)}" for old in replaced),
+        *(f"  {label}{value}" for label, value in details.items() if value),
+        *(f"  replaced {_entry_line(old)}" for old in replaced),
     ]
-    caller.show({"entry": entry, "replaced": replaced}, "\n".join(lines))
+    return Output({"entry": entry, "replaced": replaced}, lines)
 
 
 @entries.command("delete")
-@click.argument("entry_id", metavar="ID")
-@pass_caller
-def delete(caller: Caller, entry_id: str) -> None:
+@ENTRY_ID
+def delete(memory: Memory, entry_id: str) -> Output:
     """Delete one entry for good; what it replaced becomes current again.
 
     \b
     ncm entries delete mem-…
     """
-    with caller.memory() as memory:
-        result = memory.delete(entry_id)
-    lines = [f"deleted {result.id}", *(f"restored {old}" for old in result.restored), *result.notes]
-    caller.show(result, "\n".join(lines))
+    result = memory.delete(entry_id)
+    restored = [f"restored {old}" for old in result.restored]
+    return Output(result, [f"deleted {result.id}", *restored, *result.notes])
 
 
 @entries.command("reinforce")
-@click.argument("entry_id", metavar="ID")
-@pass_caller
-def reinforce(caller: Caller, entry_id: str) -> None:
+@ENTRY_ID
+def reinforce(memory: Memory, entry_id: str) -> Output:
     """Mark an entry as still relevant, so that it fades more slowly.
 
     \b
     ncm entries reinforce mem-…
     """
-    with caller.memory() as memory:
-        entry = memory.entries.reinforce(entry_id)
-    caller.show({"entry": entry}, f"reinforced {entry.id} ({entry.reinforcements} times)")
+    entry = memory.entries.reinforce(entry_id)
+    return Output({"entry": entry}, f"reinforced {entry.id} ({entry.reinforcements} times)")
 
 
 @entries.command("render")
-@pass_caller
-def render(caller: Caller) -> None:
+def render(memory: Memory) -> Output:
     """Write the domain files anew from the entries; files edited by hand are left, and said.
 
     \b
     ncm entries render
     """
-    with caller.memory() as memory:
-        written, left = memory.entries.render()
+    written, left = memory.entries.render()
     lines = [*(f"wrote {path}" for path in written), *left]
-    caller.show({"written": written, "left": left}, "\n".join(lines) or "No entries to write.")
+    return Output({"written": written, "left": left}, lines, "No entries to write.")
 
 
 @entries.command("status")
-@pass_caller
-def status(caller: Caller) -> None:
+def status(memory: Memory) -> Output:
     """Count files, entries and tokens: what is always loaded, and what on demand.
 
     \b
     ncm entries status
     ncm entries status --json
     """
-    with caller.memory() as memory:
-        found = memory.index_status()
+    found = memory.index_status()
     parts = (("files", found.legacy), ("entries", found.progressive), ("index", found.index))
-    lines = [f"{part:<8} {key}: {value}" for part, values in parts for key, value in values.items()]
-    caller.show(found, "\n".join(lines))
+    return Output(
+        found, [f"{part:<8} {key}: {value}" for part, values in parts for key, value in values.items()]
+    )
 
 
 @entries.command("migrate")
 @click.option("--dry-run", is_flag=True, help="Only show what would be stored.")
-@pass_caller
-def migrate(caller: Caller, dry_run: bool) -> None:
+def migrate(memory: Memory, dry_run: bool) -> Output:
     """Turn MEMORY.md and memory/*.md into typed entries; the files stay as they are.
 
     Headings and wording decide the type; what cannot be placed is listed. A second run adds nothing.
@@ -166,67 +169,235 @@ def migrate(caller: Caller, dry_run: bool) -> None:
     ncm entries migrate --dry-run
     ncm entries migrate
     """
-    from nanoclaw_memory.interfaces.cli.importing import told
+    done = memory.upkeep.migrate_files(dry_run)
+    return Output(done, _import_lines(done))
 
-    with caller.memory() as memory:
-        done = memory.upkeep.migrate_files(dry_run)
-    caller.show(done, told(done))
+
+@command("import", new=True)
+@click.argument("kind", type=click.Choice(EXPORTS))
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--dry-run", is_flag=True, help="Only show what would come in.")
+def import_(memory: Memory, kind: str, path: Path, dry_run: bool) -> Output:
+    """Bring in an export: conversations into the archive, memories as entries with the origin `import`.
+
+    A second run adds nothing. Suspicious behavioral entries are held for review.
+
+    \b
+    ncm import claude ~/Downloads/claude-export.zip --dry-run
+    ncm import chatgpt conversations.json
+    ncm import claude-code ~/.claude/projects/my-project/memory
+    """
+    done = memory.upkeep.import_export(kind, path, dry_run)
+    return Output(done, _import_lines(done))
+
+
+def _import_lines(done: BroughtIn) -> list[str]:
+    verb = "would store" if done.dry_run else "stored"
+    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(done.types.items()))
+    lines = [f"{verb} {done.stored} entries, {done.known} known already, {done.held} held for review"]
+    if kinds:
+        lines.append(f"found: {kinds}")
+    if done.relations or done.conversations:
+        lines.append(f"{done.relations} relations, {done.conversations} conversations")
+    lines += [f"not placed: {one}" for one in done.unplaced[:20]]
+    if len(done.unplaced) > 20:
+        lines.append(f"… and {len(done.unplaced) - 20} more; --json lists all")
+    return lines
+
+
+def _entry_line(entry: Entry) -> str:
+    state = "" if entry.status == "active" else f" ({entry.status})"
+    return f"{entry.id}  {entry.type:<11} {entry.priority:<8} {one_line(entry.content)}{state}"
 
 
 @command("recall")
 @click.argument("query")
-@click.option("--budget", type=int, help="Most tokens; default 3,000.")
-@click.option("--type", "-t", "kinds", multiple=True, help="Only these types.")
+@BUDGET
+@TYPES
 @click.option("--priority-min", default="low", help="critical, high, medium or low.")
-@click.option("--context", is_flag=True, help="Say why each entry was stored.")
-@click.option("--format", "form", default="brief", help="brief or detailed.")
-@pass_caller
-def recall(
-    caller: Caller,
-    query: str,
-    budget: int | None,
-    kinds: tuple[str, ...],
-    priority_min: str,
-    context: bool,
-    form: str,
-) -> None:
+@click.option("--context", "include_context", is_flag=True, help="Say why each entry was stored.")
+@click.option("--format", default="brief", help="brief or detailed.")
+def recall(memory: Memory, query: str, types: tuple[str, ...], **options: Any) -> Output:
     """Recall what answers a question, within a token budget.
 
     \b
     ncm recall "how does the user like code reviews"
     ncm recall "staging port" --type fact --budget 500
     """
-    with caller.memory() as memory:
-        result = memory.recall(
-            query,
-            types=kinds or None,
-            priority_min=priority_min,
-            token_budget=budget,
-            include_context=context,
-            format=form,
-        )
-    caller.show(result, result.text or "Nothing was recalled.")
-    if not caller.json:
-        source = " from files: no entry matched" if result.fallback else ""
-        click.echo(f"{result.token_count:,} tokens{source}, {result.budget_remaining:,} left", err=True)
+    result = memory.recall(query, types=types or None, **options)
+    source = " from files: no entry matched" if result.fallback else ""
+    note = f"{result.token_count:,} tokens{source}, {result.budget_remaining:,} left"
+    return Output(result, result.text, "Nothing was recalled.", [note])
 
 
 @command("brief")
 @click.option("--provenance", is_flag=True, help="Say where each entry came from.")
-@pass_caller
-def brief(caller: Caller, provenance: bool) -> None:
+def brief(memory: Memory, provenance: bool) -> Output:
     """Print what matters, for a session's start.
 
     \b
     ncm brief
     ncm brief --provenance --json
     """
-    with caller.memory() as memory:
-        result = memory.brief(provenance)
-    said = [f"note: {one}" for one in result.degraded]
-    caller.show(result, "\n".join([result.text or ("" if said else "No entries yet."), *said]).lstrip())
+    result = memory.brief(provenance)
+    text = "\n".join([result.text, *noted(result.degraded)])
+    return Output(result, text.lstrip(), "No entries yet.")
 
 
-def _row(entry: Entry) -> str:
-    state = "" if entry.status == "active" else f" ({entry.status})"
-    return f"{entry.id}  {entry.type:<11} {entry.priority:<8} {one_line(entry.content)}{state}"
+@group("audit", invoke_without_command=True)
+@click.option("--scope", default="all", help="all, memory_md, domains or system_prompt.")
+@click.option("--fix", is_flag=True, help="Carry out what has a low risk, after a checkpoint.")
+@click.pass_context
+def audit(context: click.Context, scope: str, fix: bool) -> None:
+    """Show what memory costs in tokens, what says the same twice, and what would help.
+
+    \b
+    ncm audit
+    ncm audit --fix
+    ncm audit verify
+    """
+    if context.invoked_subcommand is not None:
+        return
+    with caller_of(context).memory() as memory:
+        result = memory.audit(scope, fix=fix)
+    caller_of(context).show(Output(result, _audit_lines(result)))
+
+
+def _audit_lines(audit: Audit) -> list[str]:
+    analysis = audit.analysis
+    lines = [f"{analysis.total_tokens:,} tokens"]
+    lines += [f"{one.tokens:>8,}  {one.percentage:>5.1f} %  {one.source}" for one in analysis.breakdown]
+    for pair in analysis.duplicates:
+        lines += [f"alike {pair.similarity:.0%}: {' and '.join(pair.sources)}", f"  {pair.content_a}"]
+    lines += map(_advice_line, audit.recommendations)
+    if audit.checkpoint:
+        lines.append(f"checkpoint {audit.checkpoint} holds the state before")
+    return lines
+
+
+def _advice_line(advice: Recommendation) -> str:
+    state = "done" if advice.applied else f"{advice.risk} risk"
+    tokens = advice.estimated_savings_tokens
+    return f"- {advice.description} ({state}{f', saves about {tokens:,} tokens' if tokens else ''})"
+
+
+@audit.command("verify")
+def verify(memory: Memory) -> Output:
+    """Prove that no line of the audit log was changed or removed; exit 1 when one was.
+
+    \b
+    ncm audit verify
+    """
+    verdict = memory.entries.verify()
+    text = [f"{verdict.records:,} records, unbroken"] if verdict.ok else verdict.problems
+    result = {"verified": verdict.ok, "records": verdict.records, "problems": verdict.problems}
+    return Output(result, text, failed=not verdict.ok)
+
+
+@audit.command("trace")
+@ENTRY_ID
+def trace(memory: Memory, entry_id: str) -> Output:
+    """Show an entry's whole life: who stored, merged, replaced, approved or deleted it, and when.
+
+    \b
+    ncm audit trace mem-…
+    """
+    life = memory.entries.trace(entry_id)
+    lines = [
+        f"{record['at']}  {record['event']:<10} {record['id']}  by {record['origin']}, "
+        f"session {record['session'] or 'none'}"
+        for record in life.records
+    ]
+    if life.entry is not None:
+        lines.append(f"now {life.entry.status}: {one_line(life.entry.content)}")
+    return Output(life, lines, f"The audit log does not know {entry_id}.")
+
+
+@group("share")
+def share() -> None:
+    """Publish entries, and let other groups read them.
+
+    \b
+    ncm share publish mem-…
+    ncm share grant research
+    ncm share recall "staging port" --group research
+    """
+
+
+@share.command("publish")
+@ENTRY_ID
+def publish(memory: Memory, entry_id: str) -> Output:
+    """Publish a current entry to the groups that hold a grant.
+
+    \b
+    ncm share publish mem-…
+    """
+    entry = memory.entries.publish(entry_id)
+    return Output({"id": entry.id, "published": True}, f"published {entry.id}")
+
+
+@share.command("unpublish")
+@ENTRY_ID
+def unpublish(memory: Memory, entry_id: str) -> Output:
+    """Take a published entry back.
+
+    \b
+    ncm share unpublish mem-…
+    """
+    memory.entries.unpublish(entry_id)
+    return Output({"id": entry_id, "published": False}, f"took back {entry_id}")
+
+
+@share.command("grant")
+@READER
+def grant(memory: Memory, reader: str) -> Output:
+    """Let a group read what this one publishes.
+
+    \b
+    ncm share grant research
+    """
+    memory.entries.grant(reader)
+    result = {"publisher": memory.scope.group, "reader": reader, "granted": True}
+    return Output(result, f"{reader} may read")
+
+
+@share.command("revoke")
+@READER
+def revoke(memory: Memory, reader: str) -> Output:
+    """Take a group's grant back.
+
+    \b
+    ncm share revoke research
+    """
+    memory.entries.revoke(reader)
+    result = {"publisher": memory.scope.group, "reader": reader, "granted": False}
+    return Output(result, f"{reader} may no longer read")
+
+
+@share.command("list")
+def list_shares(memory: Memory) -> Output:
+    """List what this group publishes and to whom, and what it may read of others.
+
+    \b
+    ncm share list
+    """
+    shares = memory.entries.shares()
+    lines = [
+        f"{one.publisher}: {len(one.entries)} published, read by {', '.join(one.readers) or 'nobody'}"
+        for one in shares
+    ]
+    return Output({"shares": shares}, lines, "Nothing is published.")
+
+
+@share.command("recall")
+@click.argument("query")
+@BUDGET
+@TYPES
+def shared_recall(memory: Memory, query: str, types: tuple[str, ...], token_budget: int | None) -> Output:
+    """Recall from what other groups have published and granted to this one.
+
+    \b
+    ncm share recall "staging port" --group research
+    """
+    result = memory.entries.shared_recall(query, types=types or None, token_budget=token_budget)
+    return Output(result, result.text, "Nothing was recalled.")

@@ -1,4 +1,4 @@
-"""Commands on the knowledge graph."""
+"""Commands on the knowledge graph: search, add, relate, alias, remove, reject, history, import, export, …"""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from nanoclaw_memory.errors import InvalidValue
-from nanoclaw_memory.interfaces.cli.common import Caller, group, pass_caller
+from nanoclaw_memory.interfaces.cli.common import Output, fields, group, limit_option, noted
+from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.text import one_line, plural
 from nanoclaw_memory.types import Fact, GraphHit, Upserted, tier
 
@@ -20,90 +21,60 @@ def graph() -> None:
 
 @graph.command("search")
 @click.argument("query")
-@click.option(
-    "-k", "top_k", type=click.IntRange(1, 100), default=6, show_default=True, help="Most hits, up to 100."
-)
+@limit_option("-k", most=100, default=6, help="Most hits, up to 100.")
 @click.option("--as-of", metavar="DATE", help="What was believed on that day (or YYYY-MM).")
 @click.option("--no-bump", is_flag=True, help="Leave activation and links as they are.")
-@pass_caller
-def search(caller: Caller, query: str, top_k: int, as_of: str | None, no_bump: bool) -> None:
+def search(memory: Memory, query: str, limit: int, as_of: str | None, no_bump: bool) -> Output:
     """Ask the graph.
 
     \b
     ncm graph search "When is Partner's birthday?"
     ncm graph search "Where does Alice work?" --as-of 2026-03
     """
-    with caller.memory() as memory:
-        answer = memory.graph.search(query, top_k, as_of)
-        note = "" if no_bump else memory.graph.reinforce(answer.hits)
+    answer = memory.graph.search(query, limit, as_of)
+    note = "" if no_bump else memory.graph.reinforce(answer.hits)
     result = {
         "hits": [_hit(hit) for hit in answer.hits],
-        "entities": answer.entities,
-        "ambiguous": answer.ambiguous,
+        **fields(answer, "entities", "ambiguous"),
         "took_ms": round(answer.took_ms, 2),
         "note": note,
         "degraded": answer.degraded,
     }
-    caller.show(result, "\n".join(map(_line, answer.hits)) or "Nothing is known about that.")
-    if not caller.json:
-        for name in answer.ambiguous:
-            click.echo(f"note: {name} may mean several: {', '.join(answer.entities)}", err=True)
-        for said in (note, *answer.degraded):
-            if said:
-                click.echo(f"note: {said}", err=True)
+    notes = [f"{name} may mean several: {', '.join(answer.entities)}" for name in answer.ambiguous]
+    notes = noted([*notes, note, *answer.degraded])
+    return Output(result, map(_hit_line, answer.hits), "Nothing is known about that.", notes)
 
 
 def _hit(hit: GraphHit) -> dict[str, Any]:
-    item = hit.item
-    own = (
-        {"entity": item.entity, "key": item.key, "value": item.value, "category": item.category}
-        if isinstance(item, Fact)
-        else {"subject": item.subject, "predicate": item.predicate, "object": item.object}
-    )
+    own = ("entity", "key", "value", "category") if hit.kind == "fact" else ("subject", "predicate", "object")
     return {
         "kind": hit.kind,
-        "id": item.id,
-        **own,
+        **fields(hit.item, "id", *own),
         "score": hit.score,
         "combined": round(hit.combined, 4),
         "phase": hit.phase,
-        "activation": round(item.activation, 4),
-        "tier": hit.tier,
-        "linked": hit.linked,
-        "context": hit.context,
-        "why": hit.why,
-        "source": item.source,
-        "valid_from": item.valid_from,
-        "valid_to": item.valid_to or None,
+        "activation": round(hit.item.activation, 4),
+        **fields(hit, "tier", "linked", "context", "why"),
+        **fields(hit.item, "source", "valid_from"),
+        "valid_to": hit.item.valid_to or None,
     }
 
 
-def _line(hit: GraphHit) -> str:
+def _hit_line(hit: GraphHit) -> str:
     mark = " [linked]" if hit.linked else ""
     return f"{one_line(hit.text)}{mark}  ({hit.score}, {hit.tier}: {hit.why})"
 
 
-@graph.command("add")
+@graph.command("add", new=True)
 @click.argument("entity")
 @click.argument("key")
 @click.argument("value")
 @click.option("--category", "-c", default="", help="person, project, tool, decision, …")
 @click.option("--importance", "-i", type=float, default=0.5, show_default=True, help="0 to 1.")
 @click.option("--permanent", is_flag=True, help="Never cools.")
-@click.option("--add", "several", is_flag=True, help="Keep the key's other values.")
+@click.option("--add", is_flag=True, help="Keep the key's other values.")
 @click.option("--valid-from", metavar="DATE", default="", help="Since when it holds; default now.")
-@pass_caller
-def add(
-    caller: Caller,
-    entity: str,
-    key: str,
-    value: str,
-    category: str,
-    importance: float,
-    permanent: bool,
-    several: bool,
-    valid_from: str,
-) -> None:
+def add(memory: Memory, entity: str, key: str, value: str, **options: Any) -> Output:
     """Say a fact; the key's old value is retired and kept as history.
 
     \b
@@ -111,33 +82,30 @@ def add(
     ncm graph add Alice employer Acme --valid-from 2026-03-01
     ncm graph add Alice hobby chess --add
     """
-    with caller.memory(new=True) as memory:
-        done = memory.graph.upsert(
-            entity, key, value, category, importance, permanent=permanent, add=several, valid_from=valid_from
-        )
+    done = memory.graph.upsert(entity, key, value, **options)
     kept = f" = {one_line(done.value)}" if done.redacted else ""
-    caller.show(done, f"{entity}.{key}{kept} {_done(done)}")
+    return Output(done, f"{entity}.{key}{kept} {_outcome(done)}")
 
 
-@graph.command("relate")
+@graph.command("relate", new=True)
 @click.argument("subject")
 @click.argument("predicate")
 @click.argument("object")
 @click.option("--replace", is_flag=True, help="Retire the subject's other objects of this predicate.")
 @click.option("--valid-from", metavar="DATE", default="", help="Since when it holds; default now.")
-@pass_caller
-def relate(caller: Caller, subject: str, predicate: str, object: str, replace: bool, valid_from: str) -> None:
+def relate(
+    memory: Memory, subject: str, predicate: str, object: str, replace: bool, valid_from: str
+) -> Output:
     """Say how two entities are related.
 
     \b
     ncm graph relate Alice owns Keystone
     """
-    with caller.memory(new=True) as memory:
-        done = memory.graph.relate(subject, predicate, object, replace=replace, valid_from=valid_from)
-    caller.show(done, f"{subject} → {predicate} → {one_line(done.value)} {_done(done)}")
+    done = memory.graph.relate(subject, predicate, object, replace=replace, valid_from=valid_from)
+    return Output(done, f"{subject} → {predicate} → {one_line(done.value)} {_outcome(done)}")
 
 
-def _done(done: Upserted) -> str:
+def _outcome(done: Upserted) -> str:
     parts = ["stored" if done.created else "was known"]
     if done.retired:
         parts.append(f"{plural(len(done.retired), 'old value')} retired")
@@ -146,20 +114,18 @@ def _done(done: Upserted) -> str:
     return f"({', '.join(parts)})"
 
 
-@graph.command("alias")
+@graph.command("alias", new=True)
 @click.argument("alias")
 @click.argument("entity")
-@pass_caller
-def alias(caller: Caller, alias: str, entity: str) -> None:
+def alias(memory: Memory, alias: str, entity: str) -> Output:
     """Give an entity another name.
 
     \b
     ncm graph alias Mama Heidi
     """
-    with caller.memory(new=True) as memory:
-        created = memory.graph.alias(alias, entity)
+    created = memory.graph.alias(alias, entity)
     result = {"id": f"{alias} → {entity}", "alias": alias, "entity": entity, "created": created}
-    caller.show(result, f"{alias} means {entity}{'' if created else ' (was known)'}")
+    return Output(result, f"{alias} means {entity}{'' if created else ' (was known)'}")
 
 
 @graph.command("remove")
@@ -167,8 +133,7 @@ def alias(caller: Caller, alias: str, entity: str) -> None:
 @click.option("--relation", is_flag=True, help="The three words are subject, predicate, object.")
 @click.option("--alias", "is_alias", is_flag=True, help="The words are an alias and, if wanted, its entity.")
 @click.option("--purge", is_flag=True, help="Erase it from history too.")
-@pass_caller
-def remove(caller: Caller, names: tuple[str, ...], relation: bool, is_alias: bool, purge: bool) -> None:
+def remove(memory: Memory, names: tuple[str, ...], relation: bool, is_alias: bool, purge: bool) -> Output:
     """Say that a fact, relation or alias holds no longer; history keeps it unless --purge.
 
     \b
@@ -176,22 +141,19 @@ def remove(caller: Caller, names: tuple[str, ...], relation: bool, is_alias: boo
     ncm graph remove --relation Alice owns Keystone
     ncm graph remove --alias Mama
     """
-    with caller.memory() as memory:
-        if relation:
-            if len(names) != 3:
-                raise InvalidValue(
-                    "a relation has three words", "graph remove --relation Alice owns Keystone"
-                )
-            removed: Any = memory.graph.unrelate(*names, purge=purge)
-        elif is_alias:
-            removed = memory.graph.unalias(names[0], "".join(names[1:2]))
-        else:
-            if len(names) > 3:
-                raise InvalidValue("too many words", 'quote names with spaces: "Partner Boyd" birthday')
-            entity, key, value = (*names, "", "")[:3]
-            removed = memory.graph.remove(entity, key, value, purge)
+    if relation:
+        if len(names) != 3:
+            raise InvalidValue("a relation has three words", "graph remove --relation Alice owns Keystone")
+        removed: Any = memory.graph.unrelate(*names, purge=purge)
+    elif is_alias:
+        removed = memory.graph.unalias(names[0], "".join(names[1:2]))
+    else:
+        if len(names) > 3:
+            raise InvalidValue("too many words", 'quote names with spaces: "Partner Boyd" birthday')
+        entity, key, value = (*names, "", "")[:3]
+        removed = memory.graph.remove(entity, key, value, purge)
     count = removed if isinstance(removed, int) else len(removed)
-    caller.show({"removed": removed}, f"{plural(count, 'row')} {'erased' if purge else 'removed'}")
+    return Output({"removed": removed}, f"{plural(count, 'row')} {'erased' if purge else 'removed'}")
 
 
 @graph.command("reject")
@@ -200,161 +162,133 @@ def remove(caller: Caller, names: tuple[str, ...], relation: bool, is_alias: boo
 @click.argument("value")
 @click.option("--reason", default="", help="Why it is wrong.")
 @click.option("--undo", is_flag=True, help="It was right after all; it may come back.")
-@pass_caller
-def reject(caller: Caller, entity: str, key: str, value: str, reason: str, undo: bool) -> None:
+def reject(memory: Memory, entity: str, key: str, value: str, reason: str, undo: bool) -> Output:
     """A value is wrong: erase it, restore the one before, and never ingest it again.
 
     \b
     ncm graph reject Keystone port 3001 --reason "typo in the log"
     """
-    with caller.memory() as memory:
-        if undo:
-            done = memory.graph.unreject(entity, key, value)
-            caller.show({"undone": done}, "It may come back." if done else "It was not rejected.")
-            return
-        gone = memory.graph.reject(entity, key, value, reason)
-    caller.show({"removed": gone, "rejected": True}, f"{plural(len(gone), 'fact')} erased; it stays away")
+    if undo:
+        done = memory.graph.unreject(entity, key, value)
+        return Output({"undone": done}, "It may come back." if done else "It was not rejected.")
+    gone = memory.graph.reject(entity, key, value, reason)
+    return Output({"removed": gone, "rejected": True}, f"{plural(len(gone), 'fact')} erased; it stays away")
 
 
 @graph.command("history")
 @click.argument("entity")
 @click.argument("key", default="")
-@pass_caller
-def history(caller: Caller, entity: str, key: str) -> None:
+def history(memory: Memory, entity: str, key: str) -> Output:
     """Every value that an entity's keys, or one of them, ever had.
 
     \b
     ncm graph history Alice employer
     """
-    with caller.memory() as memory:
-        facts = memory.graph.history(entity, key)
+    facts = memory.graph.history(entity, key)
     rows = [{**_fact(fact), "current": not fact.valid_to} for fact in facts]
     shown = [
         f"{fact.valid_from[:10] or 'always':<10} – {fact.valid_to[:10] or 'now':<10}  {one_line(fact.text)}"
         f"  [{fact.source}]"
         for fact in facts
     ]
-    caller.show({"facts": rows}, "\n".join(shown) or "Nothing is known about that.")
+    return Output({"facts": rows}, shown, "Nothing is known about that.")
 
 
 def _fact(fact: Fact) -> dict[str, Any]:
     return {
-        "id": fact.id,
-        "entity": fact.entity,
-        "key": fact.key,
-        "value": fact.value,
-        "category": fact.category,
-        "valid_from": fact.valid_from,
+        **fields(fact, "id", "entity", "key", "value", "category", "valid_from"),
         "valid_to": fact.valid_to or None,
-        "superseded_by": fact.superseded_by,
-        "source": fact.source,
+        **fields(fact, "superseded_by", "source"),
         "activation": round(fact.activation, 4),
         "tier": tier(fact.activation),
-        "access_count": fact.access_count,
-        "importance": fact.importance,
-        "permanent": fact.permanent,
+        **fields(fact, "access_count", "importance", "permanent"),
     }
 
 
 @graph.command("cool")
-@pass_caller
-def cool(caller: Caller) -> None:
+def cool(memory: Memory) -> Output:
     """Cool activation for every day since the last time; twice on one day changes nothing.
 
     \b
     ncm graph cool
     """
-    with caller.memory() as memory:
-        changed, days = memory.graph.cool()
+    changed, days = memory.graph.cool()
     text = f"{plural(changed, 'fact')} cooled for {plural(days, 'day')}" if days else "Cooled today already."
-    caller.show({"changed": changed, "days": days}, text)
+    return Output({"changed": changed, "days": days}, text)
 
 
 @graph.command("top")
 @click.option("--tier", "wanted", default="", help="hot, warm or cool.")
-@click.option("-n", "limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many.")
-@pass_caller
-def top(caller: Caller, wanted: str, limit: int) -> None:
+@limit_option("-n", most=1000, default=20, help="How many.")
+def top(memory: Memory, wanted: str, limit: int) -> Output:
     """The facts that are used most.
 
     \b
     ncm graph top --tier hot
     """
-    with caller.memory() as memory:
-        facts = memory.graph.top(wanted, limit)
+    facts = memory.graph.top(wanted, limit)
     shown = [f"{fact.activation:6.2f} {tier(fact.activation):<4}  {one_line(fact.text)}" for fact in facts]
-    caller.show({"facts": [_fact(fact) for fact in facts]}, "\n".join(shown) or "No facts.")
+    return Output({"facts": [_fact(fact) for fact in facts]}, shown, "No facts.")
 
 
-@graph.command("import")
+@graph.command("import", new=True)
 @click.argument("file", type=click.Path(path_type=Path))
-@pass_caller
-def import_(caller: Caller, file: Path) -> None:
+def import_(memory: Memory, file: Path) -> Output:
     """Bring in facts, relations and aliases: JSONL, CSV, an MCP memory.jsonl, or another facts.db.
 
     \b
     ncm graph import contacts.csv
     ncm graph import ~/.openclaw/memory/facts.db
     """
-    with caller.memory(new=True) as memory:
-        done = memory.graph.import_file(file.expanduser())
+    done = memory.graph.import_file(file.expanduser())
     counts = [plural(done.facts, "fact"), plural(done.relations, "relation"), f"{done.aliases:,} aliases"]
-    caller.show(done, f"{', '.join(counts)} came in; {done.known:,} were known, {done.skipped:,} skipped")
-    if not caller.json:
-        for problem in done.problems:
-            click.echo(f"skipped: {problem}", err=True)
+    text = f"{', '.join(counts)} came in; {done.known:,} were known, {done.skipped:,} skipped"
+    return Output(done, text, notes=[f"skipped: {problem}" for problem in done.problems])
 
 
 @graph.command("export")
 @click.option("--format", "form", default="jsonl", show_default=True, help="jsonl, csv or mcp.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="A file; default standard output.")
-@pass_caller
-def export(caller: Caller, form: str, output: Path | None) -> None:
+def export(memory: Memory, form: str, output: Path | None) -> Output:
     """Write the whole graph, history included; `mcp` is the official memory server's format.
 
     \b
     ncm graph export > graph.jsonl
     ncm graph export --format csv -o graph.csv
     """
-    with caller.memory() as memory:
-        lines = list(memory.graph.export(form))
+    lines = list(memory.graph.export(form))
     text = "\n".join(lines)
     if output is not None:
         output.write_text(text + "\n" if lines else "", encoding="utf-8")
-        caller.show({"path": output, "rows": len(lines)}, f"{plural(len(lines), 'line')} in {output}")
-    else:
-        caller.show({"format": form, "rows": len(lines), "text": text}, text)
+        return Output({"path": output, "rows": len(lines)}, f"{plural(len(lines), 'line')} in {output}")
+    return Output({"format": form, "rows": len(lines), "text": text}, text)
 
 
 @graph.command("seed")
-@pass_caller
-def seed(caller: Caller) -> None:
+def seed(memory: Memory) -> Output:
     """Read facts out of USER.md, IDENTITY.md, MEMORY.md, TOOLS.md, project and tool files; twice changes nothing.
 
     \b
     ncm graph seed
     """
-    with caller.memory() as memory:
-        files = memory.graph.seed(memory.home)
+    files = memory.graph.seed(memory.home)
     shown = [
         f"{file.path}: {file.added:,} new, {file.kept:,} kept, {file.retired:,} retired" for file in files
     ]
     total = {name: sum(getattr(file, name) for file in files) for name in ("added", "kept", "retired")}
-    caller.show({**total, "files": files}, "\n".join(shown) or "There are no files to read.")
+    return Output({**total, "files": files}, shown, "There are no files to read.")
 
 
 @graph.command("show")
 @click.argument("entity")
 @click.option("--depth", type=int, default=1, show_default=True, help="How many relations far.")
 @click.option("--format", "form", default="tree", show_default=True, help="tree, mermaid, dot or json.")
-@pass_caller
-def show(caller: Caller, entity: str, depth: int, form: str) -> None:
+def show(memory: Memory, entity: str, depth: int, form: str) -> Output:
     """Draw what surrounds an entity.
 
     \b
     ncm graph show Keystone --depth 2
     ncm graph show Keystone --format mermaid
     """
-    with caller.memory() as memory:
-        result = memory.graph.drawn(entity, depth, form)
-    caller.show(result, result["text"])
+    result = memory.graph.drawn(entity, depth, form)
+    return Output(result, result["text"])

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import click
 
-from nanoclaw_memory.interfaces.cli.common import Caller, group, pass_caller
+from nanoclaw_memory.interfaces.cli.common import Caller, Command, Output, group, listing
+from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.types import Lesson, Outcome
+
+LESSON_ID = click.argument("lesson_id", metavar="ID", type=int)
 
 
 @group("lessons")
@@ -15,30 +18,25 @@ def lessons() -> None:
 
 @lessons.command("list")
 @click.option("--state", default="", metavar="STATE", help="candidate, active, metabolized or retired.")
-@pass_caller
-def list_(caller: Caller, state: str) -> None:
+def list_(memory: Memory, state: str) -> Output:
     """List the lessons, oldest first.
 
     \b
     ncm lessons list
     ncm lessons list --state active
     """
-    with caller.memory() as memory:
-        found = memory.lessons.lessons(state)
-    caller.show({"lessons": found}, "\n".join(map(_line, found)) or "No lessons yet.")
+    return listing("lessons", memory.lessons.lessons(state), _line, "No lessons yet.")
 
 
 @lessons.command("show")
-@click.argument("lesson_id", metavar="ID", type=int)
-@pass_caller
-def show(caller: Caller, lesson_id: int) -> None:
+@LESSON_ID
+def show(memory: Memory, lesson_id: int) -> Output:
     """Print a lesson with what came of its injections.
 
     \b
     ncm lessons show 1
     """
-    with caller.memory() as memory:
-        detail = memory.lessons.detail(lesson_id)
+    detail = memory.lessons.detail(lesson_id)
     lesson = detail.lesson
     head = [
         _line(lesson),
@@ -46,47 +44,42 @@ def show(caller: Caller, lesson_id: int) -> None:
         f"      since {lesson.created_at[:10]}, {lesson.maturity_days} days, corrected {lesson.seen} times"
         + (f", retired: {lesson.retired_because}" if lesson.retired_because else ""),
     ]
-    caller.show(detail, "\n".join([*head, *map(_outcome, detail.outcomes)]))
+    return Output(detail, [*head, *map(_outcome, detail.outcomes)])
 
 
-@lessons.command("add")
+@lessons.command("add", new=True)
 @click.argument("text")
 @click.option("--when", "trigger", default="", metavar="TEXT", help="What is asked when it applies.")
 @click.option("--principle", default="", help="The principle that it serves.")
 @click.option("--general", is_flag=True, help="It applies to every answer.")
-@pass_caller
-def add(caller: Caller, text: str, trigger: str, principle: str, general: bool) -> None:
+def add(memory: Memory, text: str, trigger: str, principle: str, general: bool) -> Output:
     """Teach a lesson; it is active at once.
 
     \b
     ncm lessons add "Ask before deleting a branch" --when "clean up branches"
     ncm lessons add "Answer in British English" --general
     """
-    with caller.memory(new=True) as memory:
-        lesson = memory.lessons.add(text, trigger, principle, general)
-    caller.show(lesson, _line(lesson))
+    lesson = memory.lessons.add(text, trigger, principle, general)
+    return Output(lesson, _line(lesson))
 
 
 @lessons.command("retire")
-@click.argument("lesson_id", metavar="ID", type=int)
+@LESSON_ID
 @click.option("--reason", default="", help="Why.")
-@pass_caller
-def retire(caller: Caller, lesson_id: int, reason: str) -> None:
+def retire(memory: Memory, lesson_id: int, reason: str) -> Output:
     """No longer inject a lesson; it is kept, and wakes when the correction is made again.
 
     \b
     ncm lessons retire 1 --reason "no longer true"
     """
-    with caller.memory() as memory:
-        lesson = memory.lessons.retire(lesson_id, reason)
-    caller.show(lesson, _line(lesson))
+    lesson = memory.lessons.retire(lesson_id, reason)
+    return Output(lesson, _line(lesson))
 
 
-@lessons.command("outcomes")
+@lessons.command("outcomes", cls=Command)
 @click.argument("lesson_id", metavar="[ID]", type=int, required=False)
 @click.option("--good", "verdict", flag_value="good", help="The last injection of ID helped.")
 @click.option("--bad", "verdict", flag_value="bad", help="The last injection of ID did not help.")
-@pass_caller
 def outcomes(caller: Caller, lesson_id: int | None, verdict: str | None) -> None:
     """Print what came of injections, newest first; or judge the last one of a lesson.
 
@@ -97,12 +90,11 @@ def outcomes(caller: Caller, lesson_id: int | None, verdict: str | None) -> None
     if verdict and lesson_id is None:
         raise click.UsageError("say which lesson you mean: ncm lessons outcomes ID --good")
     with caller.memory() as memory:
+        part = memory.lessons
         if lesson_id is not None and verdict:
-            memory.lessons.feedback(lesson_id, verdict == "good")
-        found = (
-            memory.lessons.detail(lesson_id).outcomes if lesson_id is not None else memory.lessons.outcomes()
-        )
-    caller.show({"outcomes": found}, "\n".join(map(_outcome, found)) or "No lesson was injected yet.")
+            part.feedback(lesson_id, verdict == "good")
+        found = part.outcomes() if lesson_id is None else part.detail(lesson_id).outcomes
+    caller.show(listing("outcomes", found, _outcome, "No lesson was injected yet."))
 
 
 def _line(lesson: Lesson) -> str:

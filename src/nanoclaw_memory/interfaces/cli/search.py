@@ -3,39 +3,34 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from nanoclaw_memory.interfaces.cli.common import Caller, bar, command, group, pass_caller
+from nanoclaw_memory.interfaces.cli.common import Caller, Command, Output, command, group, limit_option, noted
+from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.text import plural
-
-if TYPE_CHECKING:
-    from nanoclaw_memory.types import Hit, Indexed
+from nanoclaw_memory.types import Hit, Indexed
 
 
 @command("index")
 @click.option("--rebuild", is_flag=True, help="Read every file again; the old index answers meanwhile.")
-@pass_caller
-def index(caller: Caller, rebuild: bool) -> None:
+def index(memory: Memory, rebuild: bool) -> Output:
     """Bring the search index up to date with the files.
 
     \b
     ncm index
     ncm index --rebuild
     """
-    with caller.memory() as memory:
-        done = memory.index(rebuild, lambda stage, at, of: bar(at, of, stage))
-    _show_run(caller, done)
+    return _report(memory.index(rebuild, _progress))
 
 
 @command("search")
 @click.argument("query", default="")
-@click.option(
-    "--limit", "-k", type=click.IntRange(1, 100), default=10, show_default=True, help="Most hits, up to 100."
-)
+@limit_option("--limit", "-k", most=100, default=10, help="Most hits, up to 100.")
 @click.option("--type", "types", multiple=True, help="Only entries of this type.")
 @click.option("--tag", "tags", multiple=True, help="Only entries with this tag.")
 @click.option("--include-superseded", is_flag=True, help="Entries, replaced ones too.")
@@ -44,8 +39,7 @@ def index(caller: Caller, rebuild: bool) -> None:
 @click.option("--rerank/--no-rerank", default=None, help="Read the best hits again; default as set.")
 @click.option("--mmr", is_flag=True, help="Prefer hits that differ from each other.")
 @click.option("--explain", is_flag=True, help="Show every component of each score.")
-@pass_caller
-def search(caller: Caller, /, query: str, limit: int, types: tuple[str, ...], **options: Any) -> None:
+def search(memory: Memory, query: str, limit: int, types: tuple[str, ...], **options: Any) -> Output:
     """Find lines in memory, by words and by meaning; without QUERY the newest entries.
 
     \b
@@ -53,14 +47,11 @@ def search(caller: Caller, /, query: str, limit: int, types: tuple[str, ...], **
     ncm search "deploy key" -k 3 --fast
     ncm search "nondual awareness" --corpus books
     """
-    with caller.memory() as memory:
-        found = memory.search(query, limit, types=types or None, **options)
-    caller.show(found, "\n\n".join(_shown(hit) for hit in found.hits) or "Nothing found.")
-    _aloud(caller, found.degraded)
+    found = memory.search(query, limit, types=types or None, **options)
+    return Output(found, "\n\n".join(map(_hit_lines, found.hits)), "Nothing found.", noted(found.degraded))
 
 
-@command("watch")
-@pass_caller
+@command("watch", cls=Command)
 def watch(caller: Caller) -> None:
     """Keep the index up to date while files change; ends with Ctrl-C.
 
@@ -69,14 +60,16 @@ def watch(caller: Caller) -> None:
     """
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    told: set[str] = set()  # what is missing is missing every time
+    reported: set[str] = set()  # what is missing is missing every time
     with caller.memory() as memory:
         try:
             for done in memory.admin.watch(stop):
+                notes = noted(line for line in done.degraded if line not in reported)
                 if done.added or done.removed or done.embedded:
-                    caller.show(done, f"{done.added} read, {done.removed} removed, {done.embedded} embedded")
-                _aloud(caller, tuple(line for line in done.degraded if line not in told))
-                told.update(done.degraded)
+                    caller.show(Output(done, _counts(done), notes=notes))
+                elif not caller.json:
+                    caller.show(Output(done, notes=notes))
+                reported.update(done.degraded)
         except KeyboardInterrupt:
             stop.set()
 
@@ -91,65 +84,55 @@ def corpus() -> None:
     """
 
 
-@corpus.command("add")
+@corpus.command("add", new=True)
 @click.argument("name")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@pass_caller
-def corpus_add(caller: Caller, name: str, paths: tuple[Path, ...]) -> None:
+def corpus_add(memory: Memory, name: str, paths: tuple[Path, ...]) -> Output:
     """Index files or folders as NAME; the documents stay where they are.
 
     \b
     ncm corpus add books ~/Documents/books
     """
-    with caller.memory(new=True) as memory:
-        done = memory.admin.corpora.add(name, paths, lambda stage, at, of: bar(at, of, stage))
-    _show_run(caller, done)
+    return _report(memory.admin.corpora.add(name, paths, _progress))
 
 
 @corpus.command("list")
-@pass_caller
-def corpus_list(caller: Caller) -> None:
+def corpus_list(memory: Memory) -> Output:
     """Every corpus with its sources and size.
 
     \b
     ncm corpus list
     """
-    with caller.memory() as memory:
-        found = memory.admin.corpora.all()
+    found = memory.admin.corpora.all()
     lines = [
         f"{one.name}  {plural(one.files, 'file')}, {plural(one.chunks, 'chunk')}  {', '.join(one.sources)}"
         for one in found
     ]
-    caller.show({"corpora": found}, "\n".join(lines) or "No corpora yet: ncm corpus add NAME PATH")
+    return Output({"corpora": found}, lines, "No corpora yet: ncm corpus add NAME PATH")
 
 
 @corpus.command("reindex")
 @click.argument("name", default="")
 @click.option("--rebuild", is_flag=True, help="Read every document again.")
-@pass_caller
-def corpus_reindex(caller: Caller, name: str, rebuild: bool) -> None:
+def corpus_reindex(memory: Memory, name: str, rebuild: bool) -> Output:
     """Bring NAME, or all corpora, up to date with their documents.
 
     \b
     ncm corpus reindex books
     """
-    with caller.memory() as memory:
-        done = memory.admin.corpora.reindex(name, rebuild, lambda stage, at, of: bar(at, of, stage))
-    _show_run(caller, done)
+    return _report(memory.admin.corpora.reindex(name, rebuild, _progress))
 
 
 @corpus.command("remove")
 @click.argument("name")
-@pass_caller
-def corpus_remove(caller: Caller, name: str) -> None:
+def corpus_remove(memory: Memory, name: str) -> Output:
     """Forget NAME; its documents are not touched.
 
     \b
     ncm corpus remove books
     """
-    with caller.memory() as memory:
-        memory.admin.corpora.remove(name)
-    caller.show({"removed": name}, f"removed {name}; its documents are untouched")
+    memory.admin.corpora.remove(name)
+    return Output({"removed": name}, f"removed {name}; its documents are untouched")
 
 
 @group("bench")
@@ -159,37 +142,37 @@ def bench() -> None:
 
 @bench.command("embed")
 @click.option("--texts", default=200, show_default=True, help="How many chunks take part.")
-@pass_caller
-def bench_embed(caller: Caller, texts: int) -> None:
+def bench_embed(memory: Memory, texts: int) -> Output:
     """Compare keyword search and embedders on your own notes: each finds a chunk by one of its sentences.
 
     \b
     ncm bench embed
     ncm bench embed --set embeddings.provider=openai --set embeddings.model=nomic-embed-text
     """
-    with caller.memory() as memory:
-        rows = memory.admin.compare_embedders(texts, lambda stage, at, of: bar(at, of, stage))
+    rows = memory.admin.compare_embedders(texts, _progress)
     head = f"{'':<44} {'R@1':>6} {'R@5':>6} {'MRR':>6} {'ms a query':>11}"
     lines = [
         f"{row.name:<44} {row.recall_1:>6.3f} {row.recall_5:>6.3f} {row.mrr:>6.3f} {row.query_ms:>11.1f}"
         + (f"  {row.note}" if row.note else "")
         for row in rows
     ]
-    caller.show({"results": rows}, "\n".join([head, *lines]))
+    return Output({"results": rows}, [head, *lines])
 
 
-def _show_run(caller: Caller, done: Indexed) -> None:
+def _report(done: Indexed) -> Output:
     lines = [
-        f"{plural(done.files, 'file')}, {plural(done.chunks, 'chunk')}:"
-        f" {done.added} read, {done.removed} removed, {done.embedded} embedded"
+        f"{plural(done.files, 'file')}, {plural(done.chunks, 'chunk')}: {_counts(done)}",
+        *done.announced,
     ]
-    lines += done.announced
     lines += [f"skipped {skipped.path}: {skipped.reason}" for skipped in done.skipped]
-    caller.show(done, "\n".join(lines))
-    _aloud(caller, done.degraded)
+    return Output(done, lines, notes=noted(done.degraded))
 
 
-def _shown(hit: Hit) -> str:
+def _counts(done: Indexed) -> str:
+    return f"{done.added} read, {done.removed} removed, {done.embedded} embedded"
+
+
+def _hit_lines(hit: Hit) -> str:
     lines = f"{hit.start_line}" if hit.start_line == hit.end_line else f"{hit.start_line}-{hit.end_line}"
     where = f"{hit.path}:{lines}" if hit.start_line else f"{hit.type} {hit.id}"
     trust = f", untrusted: {hit.origin}" if hit.untrusted else ""
@@ -198,7 +181,11 @@ def _shown(hit: Hit) -> str:
     return f"{head}{parts}\n" + "\n".join(f"  {line}" for line in hit.text.split("\n"))
 
 
-def _aloud(caller: Caller, degraded: tuple[str, ...]) -> None:
-    if not caller.json:
-        for line in degraded:
-            click.echo(f"note: {line}", err=True)
+def _progress(stage: str, done: int, total: int) -> None:
+    """A progress line on standard error, only for a person at a terminal."""
+    if not sys.stderr.isatty():
+        return
+    filled = int(30 * done / total) if total else 30
+    end = "\n" if done >= total else ""
+    sys.stderr.write(f"\r{stage} [{'#' * filled}{'.' * (30 - filled)}] {done:,}/{total:,}{end}")
+    sys.stderr.flush()

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from nanoclaw_memory.errors import NanoClawError
-from nanoclaw_memory.interfaces.cli.common import Caller, at_terminal, command, group, pass_caller
+from nanoclaw_memory.interfaces.cli.common import (
+    Caller,
+    Command,
+    Output,
+    at_terminal,
+    caller_of,
+    command,
+    group,
+    listing,
+    plain,
+)
+from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.types import JobRun, JobState, Proposal, Scope
 
-if TYPE_CHECKING:
-    from nanoclaw_memory.memory import Memory
+PROPOSAL_IDS = click.argument("ids", nargs=-1, required=True, metavar="ID...")
 
 
-@command("upkeep")
+@command("upkeep", cls=Command)
 @click.argument("job", required=False, default="")
 @click.option("--dry-run", is_flag=True, help="Say what would change; change nothing.")
 @click.option("--due", is_flag=True, help="Only jobs whose time has come, as cron does.")
 @click.option("--all-groups", is_flag=True, help="In every group of the home.")
-@pass_caller
 def upkeep(caller: Caller, job: str, dry_run: bool, due: bool, all_groups: bool) -> None:
     """Keep memory healthy: read facts from logs, cool, archive, propose, index. JOB names one job;
     `status` shows all of them with their last and next runs.
@@ -32,37 +39,28 @@ def upkeep(caller: Caller, job: str, dry_run: bool, due: bool, all_groups: bool)
     ncm upkeep retain --dry-run
     ncm upkeep --due --all-groups
     """
-    if job == "status":
-        _status(caller)
-        return
     with caller.memory() as memory:
+        if job == "status":
+            return caller.show(listing("jobs", memory.upkeep.status(), _state_line, ""))
         if all_groups:
             memory.admin.require_main("look after all groups")
         groups = memory.home.groups() if all_groups else [caller.group]
-    found = [(name, run) for name in groups for run in _runs(caller, name, (job, dry_run, due), all_groups)]
-    runs = [
-        {"name": run.name, "changed": run.changed, "took_ms": run.took_ms, "skipped": run.skipped}
-        | {"error": run.error, "hint": run.hint, "notes": run.notes, "group": name}
-        for name, run in found
-    ]
-    lines = [_line(run, name if all_groups else "", dry_run) for name, run in found]
-    caller.show({"jobs": runs, "dry_run": dry_run}, "\n".join(lines))
-    if any(run.error for _, run in found):
-        raise click.exceptions.Exit(1)
+    runs = []
+    for name in groups:
+        try:
+            with caller.memory_as(Scope(name, caller.session, not caller.shared, caller.origin)) as memory:
+                runs += [(name, run) for run in memory.upkeep.run(job, dry_run, due)]
+        except NanoClawError as error:
+            if not all_groups:
+                raise
+            # A group that cannot be opened does not stop the others.
+            runs.append((name, JobRun("open", 0, 0.0, error=error.message, hint=error.hint)))
+    result = {"jobs": [{**plain(run), "group": name} for name, run in runs], "dry_run": dry_run}
+    lines = [_run_line(run, name if all_groups else "", dry_run) for name, run in runs]
+    caller.show(Output(result, lines, failed=any(run.error for _, run in runs)))
 
 
-def _runs(caller: Caller, name: str, how: tuple[str, bool, bool], many: bool) -> list[JobRun]:
-    """The runs of one group; of many, one that cannot be opened does not keep the others from theirs."""
-    try:
-        with caller.memory_as(Scope(name, caller.session, not caller.shared, caller.origin)) as memory:
-            return memory.upkeep.run(*how)
-    except NanoClawError as error:
-        if not many:
-            raise
-        return [JobRun("open", 0, 0.0, "", error.message, error.hint)]
-
-
-def _line(run: JobRun, group: str, dry_run: bool) -> str:
+def _run_line(run: JobRun, group: str, dry_run: bool) -> str:
     where = f"{group:<12} " if group else ""
     if run.skipped:
         return f"{where}{run.name:<15} skipped: {run.skipped}"
@@ -74,13 +72,7 @@ def _line(run: JobRun, group: str, dry_run: bool) -> str:
     )
 
 
-def _status(caller: Caller) -> None:
-    with caller.memory() as memory:
-        found = memory.upkeep.status()
-    caller.show({"jobs": found}, "\n".join(_state(one) for one in found))
-
-
-def _state(one: JobState) -> str:
+def _state_line(one: JobState) -> str:
     last = f"last {one.last_run[:16].replace('T', ' ')}" if one.last_run else "never ran"
     changed = f", changed {one.last_change:,} on {one.last_changed[:10]}" if one.last_changed else ""
     when = (
@@ -92,8 +84,7 @@ def _state(one: JobState) -> str:
 
 @group("review", invoke_without_command=True)
 @click.pass_context
-@pass_caller
-def review(caller: Caller, context: click.Context) -> None:
+def review(context: click.Context) -> None:
     """Decide on what upkeep proposes: promotions, demotions, lessons, held entries, archive candidates.
 
     At a terminal it asks about each in turn; otherwise it lists them.
@@ -104,87 +95,79 @@ def review(caller: Caller, context: click.Context) -> None:
     """
     if context.invoked_subcommand:
         return
+    caller = caller_of(context)
     with caller.memory() as memory:
         found = memory.upkeep.review()
         if found and not caller.json and at_terminal():
-            _ask(memory, found)
-            return
-    text = "\n\n".join(_proposal(one) for one in found) or "Nothing waits for review."
-    caller.show({"proposals": found}, text)
+            return _ask(memory, found)
+    text = "\n\n".join(map(_proposal_lines, found))
+    caller.show(Output({"proposals": found}, text, "Nothing waits for review."))
 
 
 @review.command("accept")
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@pass_caller
-def accept(caller: Caller, ids: tuple[str, ...]) -> None:
+@PROPOSAL_IDS
+def accept(memory: Memory, ids: tuple[str, ...]) -> Output:
     """Carry out proposals; demotions come first, because they make room.
 
     \b
     ncm review accept prop-1a2b3c4d5e6f
     """
-    _decide(caller, ids, True)
+    return _decide(memory, ids, True)
 
 
 @review.command("reject")
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@pass_caller
-def reject(caller: Caller, ids: tuple[str, ...]) -> None:
+@PROPOSAL_IDS
+def reject(memory: Memory, ids: tuple[str, ...]) -> Output:
     """Refuse proposals; the same ones never come back.
 
     \b
     ncm review reject prop-1a2b3c4d5e6f
     """
-    _decide(caller, ids, False)
+    return _decide(memory, ids, False)
 
 
 @review.command("edit")
 @click.argument("proposal_id", metavar="ID")
 @click.argument("text")
-@pass_caller
-def edit(caller: Caller, proposal_id: str, text: str) -> None:
+def edit(memory: Memory, proposal_id: str, text: str) -> Output:
     """Accept a promotion or lesson in your own words.
 
     \b
     ncm review edit prop-1a2b3c4d5e6f "Keystone listens on port 3055"
     """
-    with caller.memory() as memory:
-        decided = memory.upkeep.decide(proposal_id, True, text)
-    caller.show({"proposals": [decided]}, f"accepted {decided.id} in your words")
+    decided = memory.upkeep.decide(proposal_id, True, text)
+    return Output({"proposals": [decided]}, f"accepted {decided.id} in your words")
 
 
 @review.command("skip")
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@pass_caller
-def skip(caller: Caller, ids: tuple[str, ...]) -> None:
+@PROPOSAL_IDS
+def skip(memory: Memory, ids: tuple[str, ...]) -> Output:
     """Leave proposals for later.
 
     \b
     ncm review skip prop-1a2b3c4d5e6f
     """
-    with caller.memory() as memory:
-        found = [memory.upkeep.proposal(one) for one in ids]
-    caller.show({"proposals": found}, "\n".join(f"{one.id} stays {one.status}" for one in found))
+    found = [memory.upkeep.proposal(one) for one in ids]
+    return Output({"proposals": found}, [f"{one.id} stays {one.status}" for one in found])
 
 
-def _decide(caller: Caller, ids: tuple[str, ...], accepted: bool) -> None:
-    with caller.memory() as memory:
-        chosen = [memory.upkeep.proposal(one) for one in dict.fromkeys(ids)]
-        chosen.sort(key=lambda one: one.kind != "demotion")
-        decided = [memory.upkeep.decide(one.id, accepted) for one in chosen]
-    lines = [f"{one.status} {one.id} ({one.kind})" for one in decided]
-    caller.show({"proposals": decided}, "\n".join(lines))
+def _decide(memory: Memory, ids: tuple[str, ...], accepted: bool) -> Output:
+    chosen = [memory.upkeep.proposal(one) for one in dict.fromkeys(ids)]
+    chosen.sort(key=lambda one: one.kind != "demotion")
+    decided = [memory.upkeep.decide(one.id, accepted) for one in chosen]
+    return Output({"proposals": decided}, [f"{one.status} {one.id} ({one.kind})" for one in decided])
 
 
-def _proposal(one: Proposal) -> str:
+def _proposal_lines(one: Proposal) -> str:
     source = f"\n  from: {one.source}" if one.source else ""
     diff = "\n".join(f"    {line}" for line in one.diff.split("\n"))
     return f"{one.id}  {one.kind}\n  why: {one.why}{source}\n{diff}"
 
 
 def _ask(memory: Memory, found: list[Proposal]) -> None:
-    """One proposal after the other; whatever is not decided stays open."""
+    """Ask about each proposal; those that are not decided stay open."""
     for number, one in enumerate(found, 1):
-        click.echo(f"\n[{number}/{len(found)}] {_proposal(one)}")
+        click.echo(f"\n[{number}/{len(found)}] {_proposal_lines(one)}")
         choices = click.Choice(["a", "e", "r", "s", "q"])
         answer = click.prompt("accept, edit, reject, skip, quit", type=choices, default="s")
         if answer == "q":
@@ -200,28 +183,25 @@ def _ask(memory: Memory, found: list[Proposal]) -> None:
 
 
 @command("heartbeat")
-@pass_caller
-def heartbeat(caller: Caller) -> None:
+def heartbeat(memory: Memory) -> Output:
     """Print HEARTBEAT.md's checklist with the state of each item that can be known.
 
     \b
     ncm heartbeat
     """
-    with caller.memory() as memory:
-        items = memory.upkeep.heartbeat()
+    items = memory.upkeep.heartbeat()
     signs = {True: "✓", False: "!", None: "?"}
     lines = [
         f"{signs[item.well]} {item.text}: {item.state}" + (f"\n    {item.next}" if item.next else "")
         for item in items
     ]
-    caller.show({"items": items}, "\n".join(lines) or "HEARTBEAT.md has no items.")
+    return Output({"items": items}, lines, "HEARTBEAT.md has no items.")
 
 
 @command("install-cron")
 @click.option("--remove", is_flag=True, help="Take it out again.")
 @click.option("--systemd", is_flag=True, help="A systemd user timer instead of a crontab line.")
-@pass_caller
-def install_cron(caller: Caller, remove: bool, systemd: bool) -> None:
+def install_cron(memory: Memory, remove: bool, systemd: bool) -> Output:
     """Ask this machine to run the upkeep that is due every hour, for all groups of the home.
 
     \b
@@ -229,8 +209,7 @@ def install_cron(caller: Caller, remove: bool, systemd: bool) -> None:
     ncm install-cron --systemd
     ncm install-cron --remove
     """
-    with caller.memory() as memory:
-        done = memory.upkeep.install_cron(remove, systemd)
+    done = memory.upkeep.install_cron(remove, systemd)
     verb = "removed from" if remove else "written to"
     text = f"{verb} {done.where}" if done.changed else f"{done.where} is as it should be"
-    caller.show(done, "\n".join(part for part in (text, done.note) if part))
+    return Output(done, filter(None, (text, done.note)))

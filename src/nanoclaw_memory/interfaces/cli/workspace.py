@@ -1,74 +1,67 @@
-"""Commands on the Markdown files: init, write, log, boot, get."""
+"""Commands on the Markdown files: init, write, log, boot, get, project, runbook, policy, checkpoint."""
 
 from __future__ import annotations
 
 import click
 
-from nanoclaw_memory.interfaces.cli.common import Caller, command, given_text, pass_caller
+from nanoclaw_memory.interfaces.cli.common import Output, command, fields, given_text, group, listing
+from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.text import plural
-from nanoclaw_memory.types import LogLine
+from nanoclaw_memory.types import Checkpoint, LogLine, Policy
+
+MARKS = {"added": "+", "removed": "-", "changed": "~"}
 
 
-@command("init")
-@pass_caller
-def init(caller: Caller) -> None:
+@command("init", new=True)
+def init(memory: Memory) -> Output:
     """Create a home, or with --group a group in it; files that exist are kept.
 
     \b
     ncm init
     ncm init --group family
     """
-    with caller.memory(new=True) as memory:
-        result = memory.init()
+    result = memory.init()
     lines = [f"created {name}" for name in result.created] + [f"kept    {name}" for name in result.kept]
-    caller.show(result, f"Memory at {result.home}\n  " + "\n  ".join(lines))
+    return Output(result, f"Memory at {result.home}\n  " + "\n  ".join(lines))
 
 
-@command("write")
+@command("write", new=True)
 @click.argument("text")
 @click.option("--tag", "-t", default="", help="decision, milestone, lesson, context, …")
 @click.option("--importance", "-i", type=float, help="0 to 1; 0.8 and more is kept for ever.")
-@pass_caller
-def write(caller: Caller, text: str, tag: str, importance: float | None) -> None:
+def write(memory: Memory, text: str, tag: str, importance: float | None) -> Output:
     """Append a line to today's log; TEXT `-` reads it from standard input.
 
     \b
     ncm write "Switched to PostgreSQL" --tag decision --importance 0.9
     git log -1 --format=%s | ncm write - --tag milestone
     """
-    with caller.memory(new=True) as memory:
-        result = memory.write(given_text(text), tag, importance)
+    result = memory.write(given_text(text), tag, importance)
     masked = f" ({plural(result.redacted, 'credential')} masked)" if result.redacted else ""
-    caller.show(result, f"{result.path}:{result.line}{masked}")
+    return Output(result, f"{result.path}:{result.line}{masked}")
 
 
 @command("log")
 @click.argument("date", required=False)
-@pass_caller
-def log(caller: Caller, date: str | None) -> None:
+def log(memory: Memory, date: str | None) -> Output:
     """Show the entries of a day's log; today's without DATE.
 
     \b
     ncm log
     ncm log 2026-02-23 --json
     """
-    with caller.memory() as memory:
-        day, lines = memory.log(date)
-    shown = [
-        f"{entry.line:>4}  {entry.tag or '-':<10} {_strength(entry):<4}  {entry.text}" for entry in lines
-    ]
-    result = {"date": day.isoformat(), "lines": lines}
-    caller.show(result, "\n".join(shown) or f"No entries on {day.isoformat()}.")
+    day, lines = memory.log(date)
+    return Output({"date": day, "lines": lines}, map(_log_line, lines), f"No entries on {day}.")
 
 
-def _strength(entry: LogLine) -> str:
-    return "" if entry.importance is None else f"{entry.importance:g}"
+def _log_line(entry: LogLine) -> str:
+    importance = "" if entry.importance is None else f"{entry.importance:g}"
+    return f"{entry.line:>4}  {entry.tag or '-':<10} {importance:<4}  {entry.text}"
 
 
 @command("boot")
 @click.option("--project", metavar="SLUG", default="", help="Boot as an agent of this project.")
-@pass_caller
-def boot(caller: Caller, project: str) -> None:
+def boot(memory: Memory, project: str) -> Output:
     """Print exactly what an agent reads at session start; sizes go to standard error.
 
     \b
@@ -76,30 +69,233 @@ def boot(caller: Caller, project: str) -> None:
     ncm boot --project payment-api
     ncm boot --shared
     """
-    with caller.memory() as memory:
-        result = memory.boot(project)
-    caller.show(result, result.text)
-    if not caller.json:
-        for file in result.files:
-            state = "missing" if file.missing else f"{file.chars:,} characters, {file.tokens:,} tokens"
-            click.echo(f"{file.path}: {state}{' (truncated)' if file.truncated else ''}", err=True)
-        click.echo(f"{result.tokens:,} tokens in all", err=True)
+    result = memory.boot(project)
+    notes = []
+    for file in result.files:
+        state = "missing" if file.missing else f"{file.chars:,} characters, {file.tokens:,} tokens"
+        notes.append(f"{file.path}: {state}{' (truncated)' if file.truncated else ''}")
+    return Output(result, result.text, notes=[*notes, f"{result.tokens:,} tokens in all"])
 
 
 @command("get")
 @click.argument("file")
 @click.option("--start", type=int, help="First line, from 1.")
 @click.option("--end", type=int, help="Last line, included.")
-@pass_caller
-def get(caller: Caller, file: str, start: int | None, end: int | None) -> None:
+def get(memory: Memory, file: str, start: int | None, end: int | None) -> Output:
     """Print lines of a memory file; a missing file is empty, with a note.
 
     \b
     ncm get MEMORY.md
     ncm get memory/2026-02-23.md --start 3 --end 9
     """
-    with caller.memory() as memory:
-        result = memory.get(file, start, end)
-    caller.show(result, result.text)
-    if result.note and not caller.json:
-        click.echo(result.note, err=True)
+    result = memory.get(file, start, end)
+    return Output(result, result.text, notes=[result.note])
+
+
+@group("project")
+def project() -> None:
+    """What a project's agents must know: shared/project-SLUG.md, or the group's own."""
+
+
+@project.command("list")
+def list_projects(memory: Memory) -> Output:
+    """List the projects, the group's own and the shared ones.
+
+    \b
+    ncm project list
+    """
+    found = memory.workspace.projects()
+    lines = [f"{one.slug:<24} {one.path:<40} {one.title} ({plural(one.chars, 'character')})" for one in found]
+    return Output({"projects": found}, lines, "No projects yet: ncm project new SLUG")
+
+
+@project.command("new", new=True)
+@click.argument("slug")
+@click.option("--title", default="", help="The heading; default the slug.")
+def new_project(memory: Memory, slug: str, title: str) -> Output:
+    """Create a project's file, shared by all groups; never overwrites.
+
+    \b
+    ncm project new payment-api --title "Payment API"
+    """
+    made = memory.workspace.new_project(slug, title)
+    return Output(made, f"created {made.path}")
+
+
+@project.command("show")
+@click.argument("slug")
+def show_project(memory: Memory, slug: str) -> Output:
+    """Print a project's memory: the group's own file, then the shared one.
+
+    \b
+    ncm project show payment-api
+    """
+    found = memory.workspace.project(slug)
+    files = [fields(lines, "path", "text") for lines in found]
+    return Output({"slug": slug, "files": files}, [lines.text for lines in found])
+
+
+@group("runbook")
+def runbook() -> None:
+    """How-tos of the group: memory/tools-NAME.md."""
+
+
+@runbook.command("list")
+def list_runbooks(memory: Memory) -> Output:
+    """List the runbooks.
+
+    \b
+    ncm runbook list
+    """
+    found = memory.workspace.runbooks()
+    lines = [f"{one.name:<24} {one.title} ({plural(one.chars, 'character')})" for one in found]
+    return Output({"runbooks": found}, lines, "No runbooks yet: write memory/tools-NAME.md")
+
+
+@runbook.command("show")
+@click.argument("name")
+def show_runbook(memory: Memory, name: str) -> Output:
+    """Print a runbook.
+
+    \b
+    ncm runbook show deploy
+    """
+    lines = memory.workspace.runbook(name)
+    return Output(fields(lines, "path", "text"), lines.text)
+
+
+@group("policy")
+def policy() -> None:
+    """Rules learned from failures: what must happen before a risky action."""
+
+
+@policy.command("add", new=True)
+@click.argument("title")
+@click.option("--trigger", required=True, help="What brings the policy into play.")
+@click.option("--gate", required=True, help="What must happen first.")
+@click.option("--reason", default="", help="What went wrong without it.")
+@click.option("--source", default="", help="Where that is written down, such as a daily log.")
+def add_policy(memory: Memory, **parts: str) -> Output:
+    """Add a policy to memory/gating-policies.md; a number once given is never given again.
+
+    \b
+    ncm policy add "Never restart the gateway unasked" --trigger "Any request to restart services" \\
+      --gate "Wait for an explicit yes" --reason "A silent restart lost a session"
+    """
+    added = memory.workspace.add_policy(**parts)
+    return Output(added, f"{added.id} at memory/gating-policies.md:{added.line}")
+
+
+@policy.command("list")
+def list_policies(memory: Memory) -> Output:
+    """List the policies.
+
+    \b
+    ncm policy list
+    """
+    found = memory.workspace.policies()
+    return Output({"policies": found}, "\n\n".join(map(_policy_lines, found)), "No policies yet.")
+
+
+@policy.command("check")
+@click.argument("action")
+def check_policies(memory: Memory, action: str) -> Output:
+    """Tell which policies a planned action triggers, and by which words.
+
+    \b
+    ncm policy check "restart the gateway to load the new config"
+    """
+    hits = memory.workspace.check_policies(action)
+    rows = [
+        fields(hit.policy, "id", "title", "gate", "reason", "source") | fields(hit, "matched", "score")
+        for hit in hits
+    ]
+    shown = [
+        f"{_policy_lines(hit.policy)}\n  matched: {', '.join(hit.matched)} ({hit.score:g})" for hit in hits
+    ]
+    return Output({"policies": rows}, "\n\n".join(shown), "No policy is triggered.")
+
+
+def _policy_lines(policy: Policy) -> str:
+    parts = fields(policy, "trigger", "gate", "reason", "source")
+    lines = [f"  {name}: {text}" for name, text in parts.items() if text]
+    return "\n".join([f"{policy.id}  {policy.title}", *lines])
+
+
+@group("checkpoint")
+def checkpoint() -> None:
+    """Save the group's files and databases before risk, and bring them back."""
+
+
+@checkpoint.command("create")
+@click.argument("name")
+@click.option("--reason", default="", help="Why; shown in the list.")
+def create_checkpoint(memory: Memory, name: str, reason: str) -> Output:
+    """Save the present state under a name.
+
+    \b
+    ncm checkpoint create before-migration --reason "moving to the new schema"
+    """
+    made = memory.workspace.checkpoint(name, reason)
+    return Output(made, f"{_checkpoint_line(made)}\n{made.path}")
+
+
+@checkpoint.command("list")
+def list_checkpoints(memory: Memory) -> Output:
+    """List the checkpoints, oldest first.
+
+    \b
+    ncm checkpoint list
+    """
+    return listing("checkpoints", memory.workspace.checkpoints(), _checkpoint_line, "No checkpoints yet.")
+
+
+@checkpoint.command("show")
+@click.argument("name")
+def show_checkpoint(memory: Memory, name: str) -> Output:
+    """Show what a checkpoint holds.
+
+    \b
+    ncm checkpoint show before-migration
+    """
+    summary, manifest = memory.workspace.show_checkpoint(name)
+    lines = [f"  {saved.path} ({saved.bytes:,} bytes)" for saved in manifest.files]
+    lines += [f"  {path} -> {target}" for path, target in manifest.links.items()]
+    lines += [f"  data/{saved.path}.db ({saved.bytes:,} bytes)" for saved in manifest.databases]
+    return Output({"checkpoint": summary, "manifest": manifest}, [_checkpoint_line(summary), *lines])
+
+
+@checkpoint.command("restore")
+@click.argument("name")
+def restore_checkpoint(memory: Memory, name: str) -> Output:
+    """Bring back a checkpoint; the present state is saved as another checkpoint first.
+
+    \b
+    ncm checkpoint restore before-migration
+    """
+    done = memory.workspace.restore_checkpoint(name)
+    files = f"{plural(done.replaced, 'file')}, {plural(done.removed, 'file')} removed"
+    return Output(
+        done,
+        f"restored {done.name}: {files}, {plural(len(done.databases), 'database')}\n"
+        f"the state before is checkpoint {done.before}",
+    )
+
+
+@checkpoint.command("diff")
+@click.argument("name")
+def diff_checkpoint(memory: Memory, name: str) -> Output:
+    """Show what changed since a checkpoint.
+
+    \b
+    ncm checkpoint diff before-migration
+    """
+    changes = memory.workspace.compare_checkpoint(name)
+    shown = [f"{MARKS[one.kind]} {one.path}" + (f"\n{one.diff}" if one.diff else "") for one in changes]
+    return Output({"changes": changes}, shown, f"Nothing has changed since {name}.")
+
+
+def _checkpoint_line(one: Checkpoint) -> str:
+    what = f"{plural(one.files, 'file')}, {plural(len(one.databases), 'database')}, {one.bytes:,} bytes"
+    damaged = f"  (damaged: {', '.join(one.damaged)})" if one.damaged else ""
+    return f"{one.name:<28} {one.created_at}  {what}{damaged}  {one.reason}".rstrip()

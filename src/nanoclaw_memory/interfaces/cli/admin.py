@@ -1,0 +1,274 @@
+"""Commands on the home as a whole: status, doctor, db, models, config, forget."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+import click
+from msgspec.structs import replace
+
+from nanoclaw_memory.errors import Refused
+from nanoclaw_memory.interfaces.cli.common import Caller, Command, Output, at_terminal, command, group, noted
+from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.text import plural
+from nanoclaw_memory.types import Forgotten
+
+SIGNS = {"problem": "✗", "warning": "!", "note": "·", "ok": "✓"}
+
+
+@command("status")
+def status(memory: Memory) -> Output:
+    """Show what there is, at a glance; opens nothing and is instant.
+
+    \b
+    ncm status
+    """
+    found = memory.status()
+    own = "" if found.group == "main" else f" --group {found.group}"
+    state = "" if found.exists else f" (not created yet: ncm init{own})"
+    lines = [f"home      {found.home}{state}", f"group     {found.group} of {', '.join(found.groups)}"]
+    lines.append(f"memory    {plural(found.files, 'file')}")
+    lines += [f"database  {name}.db, {size:,} bytes" for name, size in found.databases.items()]
+    lines.append(f"embedder  {found.embedder}")
+    for spent in found.usage:
+        who = f"{spent['provider']} {spent['model']}"
+        sums = f"{spent['calls']:,} calls, {spent['tokens']:,} tokens, ${spent['cost']:.4f}"
+        lines.append(f"spent     {who}: {sums}")
+    return Output(found, lines)
+
+
+@command("doctor", new=True)
+@click.option("--fix", is_flag=True, help="Remove temporary files of killed writers, over an hour old.")
+def doctor(memory: Memory, fix: bool) -> Output:
+    """Check home, settings, files and databases; every finding ends with the command that helps.
+
+    Exit 1 when a problem was found.
+
+    \b
+    ncm doctor
+    ncm doctor --json
+    ncm doctor --fix
+    """
+    findings = memory.doctor(fix)
+    lines = [f"{SIGNS[found.level]} {found.message}\n    {found.next}" for found in findings]
+    failed = any(found.level == "problem" for found in findings)
+    return Output({"ok": not failed, "findings": findings}, lines, failed=failed)
+
+
+@group("db")
+def db() -> None:
+    """Look after the database files."""
+
+
+@db.command("check")
+@click.option("--all", "all_groups", is_flag=True, help="Check the databases of every group.")
+def check_databases(memory: Memory, all_groups: bool) -> Output:
+    """Run the integrity check over every database there is; exit 1 when one is damaged.
+
+    \b
+    ncm db check
+    ncm db check --all --json
+    """
+    checks = memory.admin.check_databases(all_groups)
+    lines = []
+    for one in checks:
+        lines.append(f"{one.path}: {'sound' if not one.problems else 'DAMAGED'}")
+        lines += [f"  {problem}" for problem in one.problems] + ([f"  next: {one.next}"] if one.next else [])
+    failed = any(one.problems for one in checks)
+    return Output({"ok": not failed, "databases": checks}, lines, "No databases yet.", failed=failed)
+
+
+@group("models")
+def models() -> None:
+    """Fetch and check the models that run on this machine."""
+
+
+@models.command("install", new=True)
+@click.argument("names", nargs=-1)
+@click.option("--all", "every", is_flag=True, help="The reranker too.")
+@click.option("--force", is_flag=True, help="Fetch again even when the files are right.")
+def install_models(memory: Memory, names: tuple[str, ...], every: bool, force: bool) -> Output:
+    """Fetch a model once and verify it; afterwards it works offline. Without a name: the embedder.
+
+    \b
+    ncm models install
+    ncm models install --all
+    """
+    return _models(memory.admin.install_models(names, every, force, partial(click.echo, err=True)))
+
+
+@models.command("list", new=True)
+def list_models(memory: Memory) -> Output:
+    """List the models and whether they are installed (by name and size).
+
+    \b
+    ncm models list
+    """
+    return _models(memory.admin.models())
+
+
+@models.command("verify", new=True)
+def verify_models(memory: Memory) -> Output:
+    """Read every byte of the installed models; exit 1 when a file is not the one we know.
+
+    \b
+    ncm models verify
+    """
+    found = memory.admin.models(check=True)
+    failed = any(model["state"] in ("tampered", "incomplete") for model in found)
+    return replace(_models(found), failed=failed)
+
+
+def _models(found: list[dict[str, str]]) -> Output:
+    lines = []
+    for model in found:
+        lines.append(f"{model['name']:<26} {model['state']:<11} {model['purpose']:<22} {model['path']}")
+        lines += [f"  {model['detail']}"] if model["detail"] else []
+    return Output({"models": found}, lines)
+
+
+@group("config")
+def config() -> None:
+    """Show, read and change settings (nanoclaw.json)."""
+
+
+@config.command("show", new=True)
+@click.argument("prefix", default="")
+def show_settings(memory: Memory, prefix: str) -> Output:
+    """List settings with their values and where each comes from.
+
+    \b
+    ncm config show
+    ncm config show embeddings
+    """
+    rows = memory.admin.config_rows(prefix)
+    problems = memory.group.configuration.problems
+    lines = [f"{row['key']:<48} {_as_json(row['value']):<28} {row['from']}" for row in rows]
+    return Output({"settings": rows, "problems": problems}, lines, notes=noted(problems))
+
+
+@config.command("get", new=True)
+@click.argument("key")
+def get_setting(memory: Memory, key: str) -> Output:
+    """Print one setting.
+
+    \b
+    ncm config get memory.chunkSize
+    """
+    value, origin = memory.admin.config_get(key)
+    text = value if isinstance(value, str) else _as_json(value)
+    return Output({"key": key, "value": value, "from": origin}, text)
+
+
+@config.command("set", new=True)
+@click.argument("key")
+@click.argument("value")
+def set_setting(memory: Memory, key: str, value: str) -> Output:
+    """Change one setting in nanoclaw.json; the file is checked before it is replaced.
+
+    \b
+    ncm config set user.timezone Europe/Berlin
+    ncm config set embeddings.provider azure-openai
+    """
+    stored = memory.admin.config_set(key, value)
+    return Output({"key": key, "value": stored}, f"{key} = {_as_json(stored)}")
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+@command("forget", cls=Command)
+@click.option("--id", default="", metavar="ID", help="An entry, with every wording it replaced.")
+@click.option("--entity", default="", metavar="NAME", help="All that is known of, or names, an entity.")
+@click.option("--session", default="", metavar="ID", help="All that a session said and stored.")
+@click.option("--text", default="", metavar="TEXT", help="Whatever holds these words, in this order.")
+@click.option("--dry-run", is_flag=True, help="Only show what would go.")
+@click.option("--yes", is_flag=True, help="Agree to all of it without being asked.")
+@click.option("--keep-pages", is_flag=True, help="Leave Markdown pages as they are.")
+@click.option("--checkpoints", is_flag=True, help="Remove the checkpoints that hold it, whole.")
+@click.option("--allow", is_flag=True, help="With --text: let a forgotten text come back in.")
+def forget(
+    caller: Caller,
+    dry_run: bool,
+    yes: bool,
+    keep_pages: bool,
+    checkpoints: bool,
+    allow: bool,
+    **target: Any,
+) -> None:
+    """Remove something from every store, file and cache, for good, and keep it from coming back.
+
+    At a terminal you see all that would go, with the diff of pages, and are asked once; elsewhere --yes must agree.
+    It cannot be undone.
+
+    \b
+    ncm forget --text "Anna's phone number is 0171 5550199" --dry-run
+    ncm forget --id mem-3f0c… --yes
+    ncm forget --entity "Anna Kowalski" --yes --checkpoints
+    """
+    if allow:
+        return _allow(caller, target["text"])
+    if not dry_run and not yes and (caller.json or not at_terminal()):
+        raise Refused(
+            "forgetting cannot be undone, and nobody can be asked here; nothing was removed",
+            "see what would go with --dry-run, then agree with --yes",
+        )
+    with caller.memory() as memory:
+        work = partial(memory.forget, **target)
+        if dry_run:
+            plan = _plan(work(dry_run=True), keep_pages)
+            return caller.show(Output(plan, _forgotten_lines(plan, checkpoints)))
+        if not yes and not _agreed(_plan(work(dry_run=True), keep_pages), checkpoints):
+            click.echo("nothing was removed", err=True)
+            raise click.exceptions.Exit(1)
+        done = work(agreed=lambda pages: not keep_pages, checkpoints=checkpoints)
+    caller.show(Output(done, _forgotten_lines(done), failed=bool(done.unfinished)))
+
+
+# Here --session names what is to be forgotten; the session that asks is given before the command.
+forget.params = [one for one in forget.params if one.expose_value or "--session" not in one.opts]
+
+
+def _plan(plan: Forgotten, keep_pages: bool) -> Forgotten:
+    """The plan, without what happens to pages if they are to stay."""
+    if not keep_pages:
+        return plan
+    kept = tuple(replace(page, diff="") for page in plan.pages)
+    return replace(plan, pages=kept, removed={**plan.removed, "lines": 0})
+
+
+def _agreed(plan: Forgotten, checkpoints: bool) -> bool:
+    click.echo("\n".join(_forgotten_lines(plan, checkpoints)))
+    return click.confirm("Remove all of this for good?", default=False)
+
+
+def _allow(caller: Caller, text: str) -> None:
+    if not text:
+        raise click.UsageError("--allow needs --text")
+    with caller.memory() as memory:
+        lifted = memory.admin.allow_forgotten(text)
+    caller.show(Output({"lifted": lifted}, "it may come back in" if lifted else "it was not kept away"))
+
+
+def _forgotten_lines(done: Forgotten, checkpoints: bool = False) -> list[str]:
+    """What was, or would be, removed, what stays, and what to do about it; a plan may remove `checkpoints` too."""
+    verb = "would remove" if done.dry_run else "removed"
+    counts = [f"{name.replace('_', ' ')} {number:,}" for name, number in done.removed.items() if number]
+    lines = [f"{verb}: {', '.join(counts)}" if counts else "nothing holds it"]
+    lines += [page.diff.rstrip("\n") for page in done.pages if done.dry_run and page.diff]
+    if kept := [page.path for page in done.pages if not (page.diff if done.dry_run else page.removed)]:
+        verb = "would keep" if done.dry_run else "kept in"
+        lines.append(f"{verb} {', '.join(kept)}: without --keep-pages the lines go too")
+    if done.checkpoints:
+        named = ", ".join(done.checkpoints)
+        stay = f"checkpoints that hold it: {named}; --checkpoints removes them"
+        lines.append(f"would remove the checkpoints {named}, whole" if checkpoints else stay)
+    lines += [f"still named by {place}: change it by hand" for place in done.left]
+    if done.unfinished:
+        databases = ", ".join(done.unfinished)
+        lines.append(f"another process still reads {databases}: old pages stay until it ends")
+        lines.append("  stop it (ncm serve, an agent), then run the same command again")
+    return lines

@@ -1,0 +1,162 @@
+"""Commands on conversations: the blocks for a message, exchanges, sessions, transcripts and their archives."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from nanoclaw_memory.errors import InvalidValue
+from nanoclaw_memory.interfaces.cli.common import Output, command, group, limit_option, listing
+from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.text import plural
+from nanoclaw_memory.types import PluginNote, SessionHit, ToolCall
+
+
+@command("turn")
+@click.argument("message")
+def turn(memory: Memory, message: str) -> Output:
+    """Print the blocks that an agent would get before answering MESSAGE; - reads it from standard input.
+
+    What was left out, and why, goes to standard error.
+
+    \b
+    ncm turn "How did last week's deployment go?"
+    ncm turn "When is Partner's birthday?" --session s7 --json
+    """
+    text = (sys.stdin.read() if sys.stdin else "") if message == "-" else message
+    result = memory.before_turn(text)
+    size = f"{sum(block.tokens for block in result.blocks)} tokens in {result.took_ms:.1f} ms"
+    return Output(result, result.text, notes=[*map(_note, (*result.skipped, *result.notes)), size])
+
+
+@group("exchange")
+def exchange() -> None:
+    """What was asked and answered."""
+
+
+@exchange.command("add", new=True)
+@click.option("--user", "-u", required=True, metavar="TEXT", help="What the person said.")
+@click.option("--agent", "-a", default="", metavar="TEXT", help="What the agent answered.")
+@click.option(
+    "--tool", "tools", multiple=True, metavar="NAME[:TARGET]", help="A tool that was called; repeat it."
+)
+@click.option("--at", metavar="MOMENT", help="When it was said (ISO 8601); now without it.")
+def add(memory: Memory, user: str, agent: str, tools: tuple[str, ...], at: str | None) -> Output:
+    """Archive an exchange, so that later sessions remember it; credentials are masked.
+
+    \b
+    ncm exchange add --user "Let's keep REST alive" --agent "Agreed: six months" --session s1
+    ncm exchange add -u "Read it again" -a "Done" --tool read:app.py --tool read:app.py
+    """
+    from datetime import datetime
+
+    try:
+        moment = datetime.fromisoformat(at).astimezone() if at else None
+    except ValueError:
+        raise InvalidValue(f"{at!r} is no moment", "write it as 2026-02-23T14:30") from None
+    calls = [ToolCall(name, target) for name, _, target in (text.partition(":") for text in tools)]
+    result = memory.after_turn(user, agent, calls, moment)
+    known = "" if result.new else " (known already)"
+    masked = f", {result.redacted} credentials masked" if result.redacted else ""
+    archived = f"exchange {result.id}{known}, entropy {result.entropy:.1f}{masked}"
+    return Output(result, archived if result.id else "not archived", notes=map(_note, result.notes))
+
+
+def _note(note: PluginNote) -> str:
+    return f"{note.plugin}: {note.reason}"
+
+
+@group("sessions")
+def sessions() -> None:
+    """What was said: raw transcripts and archived conversations."""
+
+
+@sessions.command("list")
+@limit_option("-n", most=1000, default=20, help="Most sessions.")
+def list_sessions(memory: Memory, limit: int) -> Output:
+    """List the sessions of which exchanges are kept, newest first.
+
+    \b
+    ncm sessions list
+    """
+    found = memory.conversations.sessions(limit)
+    lines = [
+        f"{one.last[:16]}  {plural(one.exchanges, 'exchange'):>13}  {one.session_id or '-':<20} {', '.join(one.topics)}"
+        for one in found
+    ]
+    return Output({"sessions": found}, lines, "Nothing was said yet.")
+
+
+@sessions.command("show")
+@click.argument("session_id", metavar="SESSION")
+def show(memory: Memory, session_id: str) -> Output:
+    """Print what was said in a session, oldest first.
+
+    \b
+    ncm sessions show s1
+    """
+    found = memory.conversations.session(session_id)
+    lines = [
+        f"{one.timestamp[:16]}\nUser: {one.user_message}\nAgent: {one.agent_response}\n" for one in found
+    ]
+    return Output({"exchanges": found}, lines)
+
+
+@sessions.command("search")
+@click.argument("query")
+@limit_option("-k", most=100, default=10, help="Most hits, up to 100.")
+def search(memory: Memory, query: str, limit: int) -> Output:
+    """Find where something was said: in exchanges, and in archived conversations.
+
+    \b
+    ncm sessions search "deprecation notice"
+    """
+    return listing("hits", memory.conversations.search(query, limit), _hit_lines, "Nobody said that.")
+
+
+def _hit_lines(hit: SessionHit) -> str:
+    place = f"{hit.path}:{hit.line}" if hit.path else hit.session_id or "-"
+    return f"{hit.timestamp[:16]}  {place}\n{hit.text}\n"
+
+
+@sessions.command("transcripts")
+def transcripts(memory: Memory) -> Output:
+    """List the raw transcripts under the group's session directory, newest first.
+
+    \b
+    ncm sessions transcripts
+    ncm sessions transcripts --group family
+    """
+    found = memory.conversations.transcripts()
+    lines = [f"{one.modified_at}  {one.session_id:<38} {one.bytes:>12,}  {one.path}" for one in found]
+    return Output({"transcripts": found}, lines, "No transcripts yet.")
+
+
+@sessions.command("archives")
+def archives(memory: Memory) -> Output:
+    """List the conversations archived as Markdown, oldest first.
+
+    \b
+    ncm sessions archives
+    """
+    found = memory.conversations.archives()
+    lines = [f"{one.date}  {plural(one.turns, 'turn'):>10}  {one.path}  {one.title}" for one in found]
+    return Output({"archives": found}, lines, "No archives yet.")
+
+
+@sessions.command("archive")
+@click.argument("transcript")
+def archive(memory: Memory, transcript: str) -> Output:
+    """Write what is new in a transcript to conversations/, readable and searchable.
+
+    TRANSCRIPT is a file (Claude Code, Codex, or messages as JSON), or the id of a session that
+    `ncm sessions transcripts` lists. Credentials are masked, tool noise is left out.
+
+    \b
+    ncm sessions archive ~/.claude/projects/-home-me-app/5c1f09d2.jsonl
+    """
+    written = memory.conversations.archive(transcript)
+    if written is None:
+        return Output({"path": "", "turns": 0}, "Nothing new to archive.")
+    return Output(written, f"{written.path} ({plural(written.turns, 'turn')})")
