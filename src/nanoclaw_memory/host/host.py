@@ -15,11 +15,10 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, SystemClock, stamp
 from nanoclaw_memory.errors import InvalidValue, NanoClawError, NotFound, StoreError
-from nanoclaw_memory.host import groups as places
-from nanoclaw_memory.host.messages import checked_name, checked_time, message_from
+from nanoclaw_memory.host import directories
+from nanoclaw_memory.host.messages import checked_name, checked_time, message_from, trigger_of
 from nanoclaw_memory.host.router import OnExchange, Router
 from nanoclaw_memory.host.tasks import Tasks
-from nanoclaw_memory.host.triggers import trigger_of
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.store.messages import GroupTable, MessageTable, adopt
 from nanoclaw_memory.store.sqlite import SqliteDatabase
@@ -59,7 +58,7 @@ class Host:
         self.on_exchange = on_exchange
         self.problems: tuple[str, ...] = ()
         # Durable: a channel forgets what we acknowledged, and people do not forget a second answer.
-        self.database = SqliteDatabase(places.database_path(home), "messages", adopt, durable=True)
+        self.database = SqliteDatabase(directories.database_path(home), "messages", adopt, durable=True)
         self._messages = MessageTable(self.database)
         self._groups = GroupTable(self.database)
         self._intakes: dict[str, Intake] = {}
@@ -248,11 +247,11 @@ class Host:
             added_at=added_at,
             requires_trigger=requires_trigger,
         )
-        places.check_registration(group, self._registered.values())
+        directories.check_registration(group, self._registered.values())
         self.intake(folder).refuse(shown, folder, trigger_pattern)
-        places.create_group(self.home, group, self.clock.now().date())
+        directories.create_group(self.home, group, self.clock.now().date())
         with self.database.transaction():
-            places.check_registration(group, self._groups.all())
+            directories.check_registration(group, self._groups.all())
             self._messages.put_chat(Chat(jid, shown, ""))
             self._groups.put(group)
         self._registered[jid] = group
@@ -272,8 +271,10 @@ class Host:
     def _place(self, folder: str, session_id: str, registered: Iterable[ChatGroup]) -> AgentPlace:
         for group in registered:
             if group.folder == folder and not self.home.group_root(folder).is_dir():
-                places.create_group(self.home, group, self.clock.now().date())  # known from v1's file only
-        return places.place_of(self.home, folder, session_id)
+                directories.create_group(
+                    self.home, group, self.clock.now().date()
+                )  # known from v1's file only
+        return directories.place_of(self.home, folder, session_id)
 
     def drain_ipc(self) -> list[str]:
         """Carry out what agents ask by files in their IPC directories; returns what was refused and why."""
@@ -319,7 +320,7 @@ class Host:
 
     def tasks(self, actor: str = MAIN_GROUP) -> Tasks:
         """The tasks that a group may see and change; the main group's are all."""
-        locks = places.database_path(self.home).parent / "runs"
+        locks = directories.database_path(self.home).parent / "runs"
         return Tasks(
             TaskTable(self.database),
             self.clock,

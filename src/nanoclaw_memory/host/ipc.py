@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NanoClawError, PathRefused
-from nanoclaw_memory.host.groups import ipc_directory
+from nanoclaw_memory.host.directories import ipc_directory
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import MAIN_GROUP, ChatGroup
 from nanoclaw_memory.workspace.files import read_text, replace_text

@@ -17,8 +17,7 @@ from contextlib import suppress
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import Refused
-from nanoclaw_memory.host.messages import message_from
-from nanoclaw_memory.host.triggers import trigger_of
+from nanoclaw_memory.host.messages import message_from, trigger_of
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.store.messages import GroupTable, MessageTable, user_messages
 from nanoclaw_memory.types import Batch, ChatGroup, Message, Reply
@@ -88,14 +87,14 @@ class Router:
         if due is None:
             return None
         first, last = due
-        asked = self.messages.of_people(group.jid, first, last, BATCH_LIMIT)
-        if not asked:  # deleted since they were read
+        asking = self.messages.of_people(group.jid, first, last, BATCH_LIMIT)
+        if not asking:  # deleted since they were read
             self._settle(group.jid, first, last)
             return None
         since = self.messages.answered(group.jid) + 1
         context = self.messages.of_chat(group.jid, since, first - 1, CONTEXT_LIMIT, newest=True)
         earlier = self.messages.count(group.jid, since, first - 1) - len(context)
-        return Batch(group, tuple(asked), tuple(context), earlier, session_id)
+        return Batch(group, tuple(asking), tuple(context), earlier, session_id)
 
     def _settle(self, jid: str, first: int, last: int) -> None:
         with self.messages.database.transaction():
@@ -159,8 +158,8 @@ class Router:
         """Hand every answered exchange to the memory of its group, in order; returns how many."""
         waiting = self.messages.replies("remembered")
         for reply, first, last in waiting:
-            asked = self.messages.of_people(reply.chat_jid, first, last, BATCH_LIMIT)
-            spoken = "\n".join(_spoken(message) for message in asked)
+            asking = self.messages.of_people(reply.chat_jid, first, last, BATCH_LIMIT)
+            spoken = "\n".join(_spoken(message) for message in asking)
             # What memory refuses today it refuses tomorrow; it must not keep back what comes after it.
             with suppress(Refused):
                 on_exchange(reply.group, reply.session_id, spoken, reply.content, reply.created_at)

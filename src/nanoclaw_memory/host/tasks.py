@@ -259,7 +259,7 @@ class Tasks:
 
 
 def _startable(waiting: list[Task], running: Iterable[Task], workers: int) -> list[Task]:
-    """The next tasks that may start: at most one of a group at a time, as many as there is room for."""
+    """The next tasks that may start: at most one of a group at a time, at most `workers` in all."""
     busy = [task.group for task in running]
     chosen: list[Task] = []
     for task in waiting:

@@ -119,15 +119,15 @@ class Chain(msgspec.Struct, frozen=True):
         """The query's vector by the first member in `among` that answers within the one time limit."""
         limit = time.monotonic() + self.timeout
         limit = limit if deadline is None else min(limit, deadline)
-        asked = [member for member in self.members if among is None or member.identity in among]
+        chosen = [member for member in self.members if among is None or member.identity in among]
         older = (self.former(identity) for identity in among or () if identity not in self.identities)
-        asked += [member for member in older if member is not None]
+        chosen += [member for member in older if member is not None]
         failures: list[ProviderError] = []
-        for place, member in enumerate(asked):
+        for place, member in enumerate(chosen):
             # The time left is shared by those still to be asked: a silent first must leave the next its turn.
             now = time.monotonic()
             try:
-                vector = member.embed_query(text, now + (limit - now) / (len(asked) - place))
+                vector = member.embed_query(text, now + (limit - now) / (len(chosen) - place))
             except ProviderError as error:
                 failures.append(error)
             else:

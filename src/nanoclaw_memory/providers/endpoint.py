@@ -66,8 +66,8 @@ class Service(msgspec.Struct, frozen=True):
     def name(self) -> str:
         return f"{self.provider} {self.model}"
 
-    def cost(self, asked: int, answered: int) -> float:
-        return (asked * self.price_in + answered * self.price_out) / 1e6
+    def cost(self, tokens_in: int, tokens_out: int) -> float:
+        return (tokens_in * self.price_in + tokens_out * self.price_out) / 1e6
 
 
 class _Failure(Exception):
@@ -139,9 +139,11 @@ class JsonEndpoint:
                 self._client.close()
                 self._client = None
 
-    def _charge(self, asked: int, answered: int, failed: bool = False) -> None:
-        cost = self.service.cost(asked, answered)
-        self._config.usage.record(self.service.provider, self.service.model, asked + answered, cost, failed)
+    def _charge(self, tokens_in: int, tokens_out: int, failed: bool = False) -> None:
+        cost = self.service.cost(tokens_in, tokens_out)
+        self._config.usage.record(
+            self.service.provider, self.service.model, tokens_in + tokens_out, cost, failed
+        )
 
     def _attempts(self, body: Mapping[str, Any], deadline: float) -> dict[str, Any]:
         import stamina

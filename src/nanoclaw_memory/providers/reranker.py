@@ -94,18 +94,18 @@ class LLMReranker:
         scores: list[float | None] = [None] * len(texts)
         if not texts:
             return scores
-        asked = texts[:MAX_CANDIDATES]
+        best = texts[:MAX_CANDIDATES]
         passages = "\n\n".join(
-            fenced(f"passage {number}", text[:_LLM_CHARACTERS]) for number, text in enumerate(asked, 1)
+            fenced(f"passage {number}", text[:_LLM_CHARACTERS]) for number, text in enumerate(best, 1)
         )
         answer = self._writer.ask(
             self._SYSTEM,
             f"{fenced('question', query[:_LLM_CHARACTERS])}\n\n{passages}",
-            max_tokens=40 + 20 * len(asked),
+            max_tokens=40 + 20 * len(best),
             deadline=deadline,
         )
         for number, grade in grades(answer.text):
-            if 1 <= number <= len(asked):
+            if 1 <= number <= len(best):
                 scores[number - 1] = grade / 10
         if all(score is None for score in scores):
             raise ProviderError(f"{self.name}: the answer holds no grades", "try another rerank.model")

@@ -17,7 +17,7 @@ from nanoclaw_memory import private
 from nanoclaw_memory.entries.domains import FOLDER as DOMAINS
 from nanoclaw_memory.entries.domains import Domains
 from nanoclaw_memory.errors import CorruptDatabase, FileProblem
-from nanoclaw_memory.host.groups import ipc_directory
+from nanoclaw_memory.host.directories import ipc_directory
 from nanoclaw_memory.store.erasure import Wanted
 from nanoclaw_memory.store.phrases import holds, texts_in, words_of
 from nanoclaw_memory.store.read_only import texts_of

@@ -186,10 +186,10 @@ class Notes(msgspec.Struct, frozen=True):
         return "\n".join([head, *rows])
 
 
-def _range(asked: list[int] | None, count: int) -> tuple[int, int]:
-    if not asked:
+def _range(wanted: list[int] | None, count: int) -> tuple[int, int]:
+    if not wanted:
         return 1, count
-    first, last = (asked[0], asked[1]) if len(asked) == 2 else (asked[0], -1)
+    first, last = (wanted[0], wanted[1]) if len(wanted) == 2 else (wanted[0], -1)
     return max(first, 1), count if last == -1 else min(last, count)
 
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from nanoclaw_memory import private
 from nanoclaw_memory.errors import FileProblem, InvalidValue, PathRefused
-from nanoclaw_memory.host.messages import checked_name
-from nanoclaw_memory.host.triggers import trigger_of
+from nanoclaw_memory.host.messages import checked_name, trigger_of
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import MAIN_GROUP, AgentPlace, ChatGroup
 from nanoclaw_memory.workspace.files import create_text, locked, read_text, replace_text

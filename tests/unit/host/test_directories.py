@@ -9,7 +9,7 @@ import pytest
 
 from nanoclaw_memory import Host
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound, PathRefused
-from nanoclaw_memory.host.groups import AGENT_ENVIRONMENT
+from nanoclaw_memory.host.directories import AGENT_ENVIRONMENT
 
 
 def test_registering_makes_the_directory_and_keeps_what_is_there(host: Host, home: Path) -> None:
