@@ -9,7 +9,7 @@ import pytest
 from dying_forget import SESSION, open_memory, traces
 
 from nanoclaw_memory import Memory
-from nanoclaw_memory.store.phrases import Marks, Phrases, holds, is_cut, lines_holding
+from nanoclaw_memory.store.phrases import Phrases, holds, is_cut, lines_holding
 from nanoclaw_memory.types import ToolCall
 
 # No sentence is like another, and each tells.
@@ -126,7 +126,7 @@ WANTED = Phrases.asked(LONG)
 )
 def test_a_copy_that_was_cut_off_is_known(cut: str) -> None:
     assert holds(WANTED, cut) and is_cut(WANTED, cut)
-    assert holds(Marks(frozenset(Phrases.whole_only([cut]).marks())), cut)
+    assert holds(Phrases(known=frozenset(Phrases.whole_only([cut]).marks())), cut)
 
 
 @pytest.mark.parametrize(

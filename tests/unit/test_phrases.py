@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from nanoclaw_memory.store.phrases import (
     FORGOTTEN,
-    Marks,
     Phrases,
     holds,
     lines_holding,
@@ -29,13 +28,13 @@ def test_a_text_is_found_wherever_it_stands(before: list[str], text: list[str], 
     wanted = Phrases.asked(" ".join(text))
     for whole in (" ".join(text), f"{' '.join(before)}, {' '.join(text).upper()}! {' '.join(after)}"):
         assert holds(wanted, whole)
-        assert holds(Marks(frozenset(wanted.marks())), whole)
+        assert holds(Phrases(known=frozenset(wanted.marks())), whole)
 
 
 @given(texts=st.lists(WORDS.map(" ".join), max_size=4), said=WORDS.map(" ".join))
 def test_fingerprints_find_what_the_clear_text_finds(texts: list[str], said: str) -> None:
     for wanted in (Phrases.asked(*texts), Phrases.met(texts)):
-        marks = Marks(frozenset(wanted.marks()))
+        marks = Phrases(known=frozenset(wanted.marks()))
         words = words_of(said)
         assert sorted(wanted.spans(words)) == sorted(marks.spans(words))
         assert wanted.is_whole(words) == marks.is_whole(words)

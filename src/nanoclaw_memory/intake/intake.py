@@ -21,7 +21,7 @@ from nanoclaw_memory.errors import CorruptDatabase, Refused, StoreError
 from nanoclaw_memory.workspace.paths import FORGOTTEN_MARK
 
 if TYPE_CHECKING:
-    from nanoclaw_memory.store.phrases import Marks, Phrases
+    from nanoclaw_memory.store.phrases import Phrases
     from nanoclaw_memory.store.sqlite import SqliteDatabase
     from nanoclaw_memory.store.tombstones import TombstoneTable
 
@@ -99,11 +99,11 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         from nanoclaw_memory.store.phrases import masked
 
         try:
-            marks = self._marks() if text else None
+            gone = self._forgotten() if text else None
         except StoreError as error:
             self._withhold(where, error)
             return Admitted(WITHHELD, self.origin, withheld=True)
-        clean, places = masked(marks, text) if marks else (text, 0)
+        clean, places = masked(gone, text) if gone else (text, 0)
         self._record_places(where, places)
         return Admitted(clean, self.origin, forgotten=places)
 
@@ -116,11 +116,11 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         from nanoclaw_memory.store.phrases import mapped_texts, masked_value
 
         try:
-            marks = self._marks()
+            gone = self._forgotten()
         except StoreError as error:
             self._withhold(where, error)
             return None
-        value, places = masked_value(marks, value) if marks else (value, 0)
+        value, places = masked_value(gone, value) if gone else (value, 0)
         self._record_places(where, places)
         if self.redact:
             value, _ = mapped_texts(value, lambda key, text: mask_fact("", key, text))
@@ -130,14 +130,14 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def without_forgotten(self, text: str) -> str:
         """A file's text with empty lines in the place of forgotten ones, so that line numbers stay."""
-        marks = self._marks()
-        if not marks:
+        gone = self._forgotten()
+        if not gone:
             return text
         from nanoclaw_memory.store.phrases import lines_holding
 
         lines = text.split("\n")
-        gone = lines_holding(lines, marks)
-        return "\n".join("" if number in gone else line for number, line in enumerate(lines))
+        left_out = lines_holding(lines, gone)
+        return "\n".join("" if number in left_out else line for number, line in enumerate(lines))
 
     def admit_or_none(self, text: str) -> Admitted | None:
         """One text of many as it may be stored; None for a forgotten one."""
@@ -147,12 +147,12 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def forgets(self, *texts: str) -> bool:
         """Whether any of the texts, or all of them in a row, contain what a person asked to forget."""
         given = [text for text in texts if text]
-        marks = self._marks() if given else None
-        if not marks:
+        gone = self._forgotten() if given else None
+        if not gone:
             return False
         from nanoclaw_memory.store.phrases import holds
 
-        return any(holds(marks, text) for text in (*given, *([" ".join(given)] if given[1:] else [])))
+        return any(holds(gone, text) for text in (*given, *([" ".join(given)] if given[1:] else [])))
 
     # ---- secrets ----
 
@@ -237,9 +237,9 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     # ---- inside ----
 
-    def _marks(self) -> Marks | None:
+    def _forgotten(self) -> Phrases | None:
         try:
-            return kept.marks() if (kept := self.tombstones()) is not None else None
+            return kept.texts() if (kept := self.tombstones()) is not None else None
         except StoreError as error:
             told = f"the list of forgotten texts cannot be read, so nothing can be checked: {error.message}"
             raise type(error)(told, error.hint) from error

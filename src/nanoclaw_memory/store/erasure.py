@@ -14,14 +14,14 @@ from nanoclaw_memory.store.entries import EntryTable
 from nanoclaw_memory.store.facts import digest
 from nanoclaw_memory.store.keywords import long_words
 from nanoclaw_memory.store.names import NameTable, fold
-from nanoclaw_memory.store.phrases import Matcher, Phrases, Words, holds, texts_in, words_of
+from nanoclaw_memory.store.phrases import Phrases, Words, holds, texts_in, words_of
 from nanoclaw_memory.store.tombstones import veiled
 
 
 class Wanted(msgspec.Struct, frozen=True):
     """What is to go: whatever contains a text, belongs to a session or an entity, or is named by table and key."""
 
-    matcher: Matcher = msgspec.field(default_factory=Phrases)
+    matcher: Phrases = Phrases()
     session: str = ""
     names: frozenset[str] = frozenset()  # folded names of an entity
     keys: Mapping[str, frozenset[Any]] = msgspec.field(default_factory=dict)

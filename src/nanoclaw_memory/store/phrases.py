@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from hashlib import sha256
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -65,36 +65,15 @@ def texts_in(value: Any) -> Iterator[str]:
             yield from texts_in(inner)
 
 
-class Matcher(Protocol):
-    """Says where among words a wanted text stands."""
-
-    def spans(self, said: Words) -> Iterator[tuple[int, int]]:
-        """First word, and the word after the last, of every place."""
-        ...
-
-    def possible(self, text: str) -> bool:
-        """False when a glance tells that a text holds nothing wanted: most do not, and words take time."""
-        ...
-
-    def is_whole(self, said: Words) -> bool:
-        """Whether these words are a wanted text and nothing else."""
-        ...
-
-    @property
-    def may_be_cut(self) -> bool:
-        """Whether any wanted text is long enough that a part of it is known."""
-        ...
-
-    def cuts(self, said: Words, ends: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """The same as `spans` for copies that were cut off; `ends` are where a line or the text ends."""
-        ...
-
-
 class Phrases(msgspec.Struct, frozen=True, dict=True):
-    """Texts in clear: `inside` are found within other texts, `whole` only when nothing else is said."""
+    """Wanted texts: `inside` are found within other texts, `whole` only when nothing else is said.
+
+    `known` are fingerprints of either, as tombstones keep them; they know no part of a text that was cut off.
+    """
 
     inside: frozenset[Words] = frozenset()
     whole: frozenset[Words] = frozenset()
+    known: frozenset[str] = frozenset()
 
     @classmethod
     def asked(cls, *texts: str) -> Phrases:
@@ -125,10 +104,10 @@ class Phrases(msgspec.Struct, frozen=True, dict=True):
         return cls(frozenset(inside), frozenset(known - inside))
 
     def __or__(self, other: Phrases) -> Phrases:
-        return Phrases(self.inside | other.inside, self.whole | other.whole)
+        return Phrases(self.inside | other.inside, self.whole | other.whole, self.known | other.known)
 
     def __bool__(self) -> bool:
-        return bool(self.inside or self.whole)
+        return bool(self.inside or self.whole or self.known)
 
     @cached_property
     def _by_first(self) -> dict[str, list[Words]]:
@@ -145,23 +124,49 @@ class Phrases(msgspec.Struct, frozen=True, dict=True):
         return frozenset(tuple(sorted(set(run), key=lambda word: (len(word), word))[-2:]) for run in runs)
 
     def possible(self, text: str) -> bool:
+        """False when a glance tells that a text contains nothing wanted: most do not, and words take time."""
         # Only plain text shows its words as they are.
-        if not text.isascii() or len(self._telling) > MOST_TELLING:
+        if self.known or not text.isascii() or len(self._telling) > MOST_TELLING:
             return True
         plain = text.lower()
         return any(all(word in plain for word in words) for words in self._telling)
 
     def spans(self, said: Words) -> Iterator[tuple[int, int]]:
-        for place, word in enumerate(said):
+        """First word, and the word after the last, of every place where a wanted text is."""
+        for place, word in enumerate(said) if self.inside else ():
             for phrase in self._by_first.get(word, ()):
                 if said[place : place + len(phrase)] == phrase:
                     yield place, place + len(phrase)
+        if self._by_length:
+            yield from self._known_spans(said)
+
+    def _known_spans(self, said: Words) -> Iterator[tuple[int, int]]:
+        # One text for all: joining the words of every place anew would take most of the time.
+        raw = " ".join(said).encode("utf-8", "surrogatepass")
+        starts = list(
+            accumulate((len(word.encode("utf-8", "surrogatepass")) + 1 for word in said), initial=0)
+        )
+        for length, marks in sorted(self._by_length.items()):
+            for place in range(len(said) - length + 1):
+                if sha256(raw[starts[place] : starts[place + length] - 1]).hexdigest() in marks:
+                    yield place, place + length
+
+    @cached_property
+    def _by_length(self) -> dict[int, set[str]]:
+        found: dict[int, set[str]] = {}
+        for mark in self.known:
+            length, colon, own = mark.partition(":")
+            if colon and length != "0":
+                found.setdefault(int(length), set()).add(own)
+        return found
 
     def is_whole(self, said: Words) -> bool:
-        return said in self.whole
+        """Whether these words are a wanted text and nothing else."""
+        return said in self.whole or (bool(self.known) and f"0:{_mark(said)}" in self.known)
 
     @cached_property
     def may_be_cut(self) -> bool:
+        """Whether any wanted text is long enough that a part of it is known."""
         return any(len(phrase) > CUT_OPENING for phrase in self.inside)
 
     @cached_property
@@ -174,6 +179,7 @@ class Phrases(msgspec.Struct, frozen=True, dict=True):
         return found
 
     def cuts(self, said: Words, ends: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """The same as `spans` for copies that were cut off; `ends` are where a line or the text ends."""
         closing = frozenset(ends)
         for place, word in enumerate(said):
             for phrase in self._by_first.get(word, ()):
@@ -188,78 +194,14 @@ class Phrases(msgspec.Struct, frozen=True, dict=True):
                         yield place, end
 
     def marks(self) -> list[str]:
-        """The same as fingerprints, to be kept."""
+        """The texts in clear as fingerprints, to be kept."""
         return sorted(
             [f"{len(phrase)}:{_mark(phrase)}" for phrase in self.inside]
             + [f"0:{_mark(phrase)}" for phrase in self.whole]
         )
 
 
-class Marks(msgspec.Struct, frozen=True, dict=True):
-    """The same by fingerprints alone."""
-
-    kept: frozenset[str]
-
-    @cached_property
-    def _by_length(self) -> dict[int, set[str]]:
-        found: dict[int, set[str]] = {}
-        for mark in self.kept:
-            length, colon, own = mark.partition(":")
-            if colon and length != "0":
-                found.setdefault(int(length), set()).add(own)
-        return found
-
-    def possible(self, text: str) -> bool:
-        return bool(self.kept)
-
-    def spans(self, said: Words) -> Iterator[tuple[int, int]]:
-        if not said or not self._by_length:
-            return
-        # One text for all: joining the words of every place anew would take most of the time.
-        raw = " ".join(said).encode("utf-8", "surrogatepass")
-        starts = list(
-            accumulate((len(word.encode("utf-8", "surrogatepass")) + 1 for word in said), initial=0)
-        )
-        for length, marks in sorted(self._by_length.items()):
-            for place in range(len(said) - length + 1):
-                if sha256(raw[starts[place] : starts[place + length] - 1]).hexdigest() in marks:
-                    yield place, place + length
-
-    def is_whole(self, said: Words) -> bool:
-        return bool(self.kept) and f"0:{_mark(said)}" in self.kept
-
-    may_be_cut = False  # a fingerprint says nothing of a part; each cut copy that was met has its own
-
-    def cuts(self, said: Words, ends: Sequence[int]) -> Iterator[tuple[int, int]]:
-        return iter(())
-
-
-class Either(msgspec.Struct, frozen=True):
-    """What one or the other finds."""
-
-    first: Matcher
-    second: Matcher
-
-    def spans(self, said: Words) -> Iterator[tuple[int, int]]:
-        yield from self.first.spans(said)
-        yield from self.second.spans(said)
-
-    def possible(self, text: str) -> bool:
-        return self.first.possible(text) or self.second.possible(text)
-
-    def is_whole(self, said: Words) -> bool:
-        return self.first.is_whole(said) or self.second.is_whole(said)
-
-    @property
-    def may_be_cut(self) -> bool:
-        return self.first.may_be_cut or self.second.may_be_cut
-
-    def cuts(self, said: Words, ends: Sequence[int]) -> Iterator[tuple[int, int]]:
-        yield from self.first.cuts(said, ends)
-        yield from self.second.cuts(said, ends)
-
-
-def holds(wanted: Matcher, text: str) -> bool:
+def holds(wanted: Phrases, text: str) -> bool:
     """Whether a text holds, or is, what is wanted, or a copy of it that was cut off."""
     if not wanted.possible(text):
         return False
@@ -267,7 +209,7 @@ def holds(wanted: Matcher, text: str) -> bool:
     return _holds_whole(wanted, said) or any(True for _ in wanted.cuts(said, ends))
 
 
-def is_cut(wanted: Matcher, text: str) -> bool:
+def is_cut(wanted: Phrases, text: str) -> bool:
     """Whether a text holds nothing but a part of what is wanted."""
     if not wanted.may_be_cut or not wanted.possible(text):
         return False
@@ -275,7 +217,7 @@ def is_cut(wanted: Matcher, text: str) -> bool:
     return not _holds_whole(wanted, said) and any(True for _ in wanted.cuts(said, ends))
 
 
-def _holds_whole(wanted: Matcher, said: Words) -> bool:
+def _holds_whole(wanted: Phrases, said: Words) -> bool:
     return bool(said) and (wanted.is_whole(said) or any(True for _ in wanted.spans(said)))
 
 
@@ -303,7 +245,7 @@ def _tells(run: Words) -> bool:
     return sum(map(len, run)) >= CUT_LETTERS
 
 
-def masked(wanted: Matcher, text: str) -> tuple[str, int]:
+def masked(wanted: Phrases, text: str) -> tuple[str, int]:
     """A text with `[forgotten]` in the place of what is wanted, and in how many places."""
     runs = [(run.start(), run.end(), words_of(run[0])) for run in _RUN.finditer(text)]
     said = tuple(word for _, _, words in runs for word in words)
@@ -323,7 +265,7 @@ def masked(wanted: Matcher, text: str) -> tuple[str, int]:
     return "".join([*pieces, text[kept:]]), count
 
 
-def masked_value(wanted: Matcher, value: Any) -> tuple[Any, int]:
+def masked_value(wanted: Phrases, value: Any) -> tuple[Any, int]:
     """The same for every text in a JSON value."""
     return mapped_texts(value, lambda key, text: masked(wanted, text))
 
@@ -353,7 +295,7 @@ def mapped_texts(value: Any, change: TextChange, key: str = "") -> tuple[Any, in
     return value, 0
 
 
-def lines_holding(lines: Sequence[str], wanted: Matcher) -> set[int]:
+def lines_holding(lines: Sequence[str], wanted: Phrases) -> set[int]:
     """The lines over which a wanted text runs, counted from 0."""
     if not wanted.possible("\n".join(lines)):
         return set()

@@ -11,7 +11,7 @@ from nanoclaw_memory.errors import CorruptDatabase, StoreError
 from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.store.integrity import remedy
 from nanoclaw_memory.store.names import placeholders
-from nanoclaw_memory.store.phrases import Marks, Phrases
+from nanoclaw_memory.store.phrases import Phrases
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.text import fingerprint
 
@@ -23,9 +23,9 @@ _INSERT = (
     " VALUES (:name, :slot, :digest, :text, :reason, :moment) ON CONFLICT DO NOTHING"
 )
 _TEXTS = "FROM tombstones WHERE text_fingerprint <> ''"
-_NONE = Marks(frozenset())
+_NONE = Phrases()
 # The fingerprints as last read from each database: every message asks for them, and they hardly ever change.
-_read: WeakKeyDictionary[Database, tuple[Row, Marks]] = WeakKeyDictionary()
+_read: WeakKeyDictionary[Database, tuple[Row, Phrases]] = WeakKeyDictionary()
 
 
 class TombstoneTable:
@@ -36,8 +36,8 @@ class TombstoneTable:
 
     # ---- texts ----
 
-    def marks(self) -> Marks:
-        """The fingerprints of all texts that were forgotten."""
+    def texts(self) -> Phrases:
+        """All texts that were forgotten, as fingerprints."""
         # Ids are never given twice, so that these tell whether any came or went.
         state = self.db.query(
             f"SELECT count(*), max(id), min(text_fingerprint), max(text_fingerprint) {_TEXTS}"
@@ -47,7 +47,7 @@ class TombstoneTable:
         known = _read.get(self.db)
         if known is None or known[0] != state:
             rows = self.db.query(f"SELECT text_fingerprint {_TEXTS}")
-            known = _read[self.db] = (state, Marks(frozenset(str(mark) for (mark,) in rows)))
+            known = _read[self.db] = (state, Phrases(known=frozenset(str(mark) for (mark,) in rows)))
         return known[1]
 
     def allow(self, phrases: Phrases) -> int:

@@ -17,7 +17,7 @@ from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.store import erasure
 from nanoclaw_memory.store.erasure import Wanted
 from nanoclaw_memory.store.names import NameTable, fold
-from nanoclaw_memory.store.phrases import Either, Marks, Phrases, holds, is_cut
+from nanoclaw_memory.store.phrases import Phrases, holds, is_cut
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Entry, Forgotten, ForgottenPage
@@ -110,7 +110,7 @@ class Forgetting:
             )
         wanted, kept = getattr(self, f"_by_{self.by}")()
         if self.pending.exists():  # an earlier run was killed: what it had kept away goes too
-            wanted = replace(wanted, matcher=Either(wanted.matcher, self._forgotten_before()))
+            wanted = replace(wanted, matcher=wanted.matcher | self._forgotten_before())
         return wanted, kept
 
     def _by_text(self) -> tuple[Wanted, Phrases]:
@@ -122,9 +122,9 @@ class Forgetting:
     def _by_again(self) -> tuple[Wanted, Phrases]:
         return Wanted(self._forgotten_before()), Phrases()
 
-    def _forgotten_before(self) -> Marks:
+    def _forgotten_before(self) -> Phrases:
         kept = self.group.intake.tombstones()
-        return kept.marks() if kept is not None else Marks(frozenset())
+        return kept.texts() if kept is not None else Phrases()
 
     def _by_id(self) -> tuple[Wanted, Phrases]:
         texts = self._texts_of_entry() if self.group.has("entries") else []
