@@ -631,6 +631,18 @@ def test_where_nothing_was_forgotten_no_list_is_made_or_opened(memory: Memory, h
     assert not list((home / "data").glob("forgotten*"))
 
 
+def test_a_group_whose_list_is_a_link_into_another_is_refused(
+    scene: Scene, open_memory: Callable[..., Memory]
+) -> None:
+    other = open_memory(group="family")
+    other.init()
+    folder = scene.home / "groups/family/data"
+    folder.mkdir(exist_ok=True)
+    (folder / "forgotten.db").symlink_to(scene.home / "data/forgotten.db")
+    with pytest.raises((StoreError, Refused), match="is a link"):
+        other.write("anything")
+
+
 # ---- credentials ----
 
 

@@ -211,7 +211,7 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The list; None where nothing was ever rejected or forgotten. Raises a StoreError if it cannot be read."""
         from nanoclaw_memory.store.tombstones import TombstoneTable, has_list
 
-        if not has_list(self.data, self._copy.exists()):
+        if not has_list(self.data, FORGOTTEN_MARK):
             return None
         return TombstoneTable(self._opened())
 
@@ -263,7 +263,7 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         from nanoclaw_memory.store.tombstones import TombstoneTable, has_list, veiled
         from nanoclaw_memory.workspace.files import replace_text
 
-        has_list(self.data, self._copy.exists())  # a lost list must be repaired first, not begun anew
+        has_list(self.data, FORGOTTEN_MARK)  # a lost list must be repaired first, not begun anew
         kept = TombstoneTable(self._opened())
         with kept.db.transaction():
             result = act(kept)

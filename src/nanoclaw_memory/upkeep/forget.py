@@ -23,7 +23,7 @@ from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Entry, Forgotten, ForgottenPage
 from nanoclaw_memory.upkeep.doctor import PENDING_FORGET
 from nanoclaw_memory.upkeep.forget_files import PageChange
-from nanoclaw_memory.upkeep.forget_stores import ForgetTargets, Stores
+from nanoclaw_memory.upkeep.forget_stores import ForgetTargets
 from nanoclaw_memory.workspace.files import replace_text
 
 MAX_TEXT = 20_000
@@ -66,28 +66,27 @@ class Forgetting:
         self.group = targets.group
         self.pending = self.group.data / PENDING_FORGET
         self.by = asked.by
-        self.stores = Stores(targets)
-        self.stores.wanted, self.kept = self._resolved()
-        if exchanges := self.stores.exchanges():
+        self.at.wanted, self.kept = self._resolved()
+        if exchanges := self.at.exchanges():
             topics = erasure.topics_of(self.at.database("continuity"), exchanges)
-            self.stores.wanted = replace(self.stores.wanted, topics=topics)
+            self.at.wanted = replace(self.at.wanted, topics=topics)
 
     def preview(self) -> Forgotten:
         """What would go; changes nothing."""
-        return self._result(self._pages(self._changes(), False), self.stores.counted(), dry_run=True)
+        return self._result(self._pages(self._changes(), False), self.at.counted(), dry_run=True)
 
     def carry_out(self, agreed: Consent, checkpoints: bool) -> Forgotten:
         """Forget; pages only if `agreed` says so when it is shown what leaves them."""
         changes = self._changes()
-        counted = self.stores.counted()
+        counted = self.at.counted()
         remove_pages = not changes or agreed(self._pages(changes, False))
         replace_text(self.pending, "")
         self.at.step("pending")
         self._tombstones(changes)
-        self.stores.look_again()
+        self.at.look_again()
         self.at.step("tombstones")
         self._erase(changes if remove_pages else [])
-        held, unreadable = self.at.files.checkpoints(self.stores.wanted)
+        held, unreadable = self.at.files.checkpoints(self.at.wanted)
         if checkpoints:
             for name in held:
                 self.at.files.remove_checkpoint(name)
@@ -149,8 +148,8 @@ class Forgetting:
 
     def _by_session(self) -> tuple[Wanted, Phrases]:
         session = Wanted(session=self.asked.session)
-        entries = [row.texts[0] for row in self.stores.rows("entries", erasure.ENTRY, session)]
-        exchanges = self.stores.rows("continuity", erasure.EXCHANGE, session)
+        entries = [row.texts[0] for row in self.at.rows("entries", erasure.ENTRY, session)]
+        exchanges = self.at.rows("continuity", erasure.EXCHANGE, session)
         said = [text for row in exchanges for text in row.texts]
         phrases = Phrases.met(entries, longest=10_000)
         return Wanted(phrases, session=self.asked.session), phrases | Phrases.spoken(said)
@@ -186,7 +185,7 @@ class Forgetting:
             ("entries", erasure.WORDING),
             ("continuity", erasure.EXCHANGE),
         ):
-            for row in self.stores.rows(step, place, wanted):
+            for row in self.at.rows(step, place, wanted):
                 yield from (text for text in row.texts if holds(wanted.matcher, text))
         for change in self.at.files.page_changes(wanted):
             # A heading may be a mere name, of which something new may be said one day.
@@ -194,15 +193,15 @@ class Forgetting:
 
     def _changes(self) -> list[PageChange]:
         """What leaves pages; the facts that those lines say are marked to go with them."""
-        changes = self.at.files.page_changes(self.stores.wanted)
+        changes = self.at.files.page_changes(self.at.wanted)
         if self.group.has("facts"):
-            keys = {name: set(found) for name, found in self.stores.wanted.keys.items()}
+            keys = {name: set(found) for name, found in self.at.wanted.keys.items()}
             for change in changes:
                 said = self.group.graph.said_on(change.relative, change.before, change.gone)
                 keys.setdefault("facts", set()).update(said["fact"])
                 keys.setdefault("relations", set()).update(said["relation"])
-            self.stores.wanted = replace(
-                self.stores.wanted, keys={name: frozenset(found) for name, found in keys.items()}
+            self.at.wanted = replace(
+                self.at.wanted, keys={name: frozenset(found) for name, found in keys.items()}
             )
         return changes
 
@@ -211,29 +210,27 @@ class Forgetting:
     def _tombstones(self, changes: Sequence[PageChange]) -> None:
         lines = (line for change in changes for line in change.lines)
         cut = [
-            *self.stores.cut_texts(),
-            *(line for line in lines if is_cut(self.stores.wanted.matcher, line)),
+            *self.at.cut_texts(),
+            *(line for line in lines if is_cut(self.at.wanted.matcher, line)),
         ]
         kept = self.kept | Phrases.whole_only(cut)
-        self.group.intake.forget(
-            kept, self.stores.graph_values(), f"forgotten by {self.by}", self.group.moment()
-        )
+        self.group.intake.forget(kept, self.at.graph_values(), f"forgotten by {self.by}", self.group.moment())
 
     def _erase(self, changes: Sequence[PageChange]) -> None:
         """Every store in its turn; the one that the request is found by goes last."""
         paths = {change.relative for change in changes}
         for change in changes:
-            self.at.files.apply(change, self.stores.wanted)
+            self.at.files.apply(change, self.at.wanted)
             self.at.step(f"page {change.relative}")
-        self.stores.erase_machine_files()
+        self.at.erase_machine_files()
         self.at.step("machine files")
         for name in sorted(erasure.PLACES, key=lambda name: name == LAST[self.by]):
-            self.stores.erase(name)
+            self.at.erase(name)
             self.at.step(name)
         self._domains()
         self.at.step("domains")
         said = [" ".join(phrase) for phrase in (*self.kept.inside, *self.kept.whole)]
-        self.stores.erase_chunks(paths, said)
+        self.at.erase_chunks(paths, said)
         self.at.step("chunks")
 
     def _domains(self) -> None:
@@ -265,7 +262,7 @@ class Forgetting:
         for name in ("forgotten", "facts", "entries", "continuity", "sdk"):
             if self.group.has(name):
                 found[self.at.database(name).path] = self.at.database(name)
-        for db in (self.at.messages, self.at.published, *(db for _, db in self.stores.indexes())):
+        for db in (self.at.messages, self.at.published, *(db for _, db in self.at.indexes())):
             if db is not None:
                 found[db.path] = db
         unfinished = []
@@ -286,8 +283,8 @@ class Forgetting:
         self, pages: tuple[ForgottenPage, ...], counts: dict[str, int], dry_run: bool = False
     ) -> Forgotten:
         lines = sum(page.lines for page in pages if page.removed or dry_run)
-        held, unreadable = self.at.files.checkpoints(self.stores.wanted) if dry_run else ([], [])
-        left = [*self.at.files.names_left(self.stores.wanted), *self.at.files.others_left(self.stores.wanted)]
+        held, unreadable = self.at.files.checkpoints(self.at.wanted) if dry_run else ([], [])
+        left = [*self.at.files.names_left(self.at.wanted), *self.at.files.others_left(self.at.wanted)]
         return Forgotten(
             {**counts, "lines": lines}, pages, (*held, *unreadable), tuple(left), dry_run=dry_run
         )

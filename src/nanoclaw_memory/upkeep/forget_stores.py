@@ -30,6 +30,8 @@ class ForgetTargets:
         self.group = group
         self.step = step  # receives the name of every step, so that tests can stop at any
         self.wait_ms = wait_ms
+        self.wanted = Wanted()  # may grow while pages are looked at
+        self._exchanges: list[Row] | None = None  # those that go, as long as they may be known
         self.database = group.database
         self.files = Files(group.home, group.scope.group, group.entries.ledger.domains)
 
@@ -56,16 +58,6 @@ class ForgetTargets:
     @property
     def _store(self) -> Path:
         return self.group.home.root / "store"
-
-
-class Stores:
-    """Finds and removes; `wanted` may grow while pages are looked at."""
-
-    def __init__(self, targets: ForgetTargets) -> None:
-        self.at = targets
-        self.group = targets.group
-        self.wanted = Wanted()
-        self._exchanges: list[Row] | None = None  # those that go, as long as they may be known
 
     # ---- what is found ----
 
@@ -106,12 +98,12 @@ class Stores:
     def graph_values(self) -> list[tuple[str, str, str]]:
         """Name, key and digest of the facts and relations that go."""
         found = {place.table: rows for place, rows in self.found("graph") if not place.instead}
-        return list(erasure.graph_values(self.at.database("facts"), found)) if found else []
+        return list(erasure.graph_values(self.database("facts"), found)) if found else []
 
     def indexes(self) -> Iterator[tuple[str, SqliteDatabase]]:
         if self.group.has("index"):
-            yield "index", self.at.database("index")
-        yield from self.at.corpora.items()
+            yield "index", self.database("index")
+        yield from self.corpora.items()
 
     def counted(self) -> dict[str, int]:
         """How much is found in each store."""
@@ -123,7 +115,7 @@ class Stores:
                     counts[place.counted] += len(rows)
         for _, db in self.indexes():
             counts["chunks"] += sum(erasure.files_with_chunks(Chunks(db), self.wanted).values())
-        for kind, _, number in self.at.files.machine_files(self.wanted):
+        for kind, _, number in self.files.machine_files(self.wanted):
             counts[kind] = counts.get(kind, 0) + number
         return counts
 
@@ -133,17 +125,17 @@ class Stores:
 
     def _database(self, step: str) -> SqliteDatabase | None:
         if step == "published":
-            return self.at.published
+            return self.published
         if step == "messages":
-            return self.at.messages
+            return self.messages
         name = erasure.DATABASES.get(step, step)
-        return self.at.database(name) if self.group.has(name) else None
+        return self.database(name) if self.group.has(name) else None
 
     def _parameters(self, step: str) -> dict[str, str]:
         exchanges = self.exchanges() if step == "lessons" else []
         name, chats = self.group.scope.group, []
-        if step == "messages" and self.at.messages is not None:
-            chats = erasure.chats_of(self.at.messages, name, name == MAIN_GROUP)
+        if step == "messages" and self.messages is not None:
+            chats = erasure.chats_of(self.messages, name, name == MAIN_GROUP)
         return erasure.parameters(self.wanted, exchanges, name, chats)
 
     # ---- how it leaves ----
@@ -165,9 +157,9 @@ class Stores:
 
     def erase_machine_files(self) -> None:
         """Remove it from queues, logs and notes."""
-        for kind, path, _ in self.at.files.machine_files(self.wanted):
-            self.at.files.clean(kind, path, self.wanted)
-            self.at.step(f"file {path.name}")
+        for kind, path, _ in self.files.machine_files(self.wanted):
+            self.files.clean(kind, path, self.wanted)
+            self.step(f"file {path.name}")
 
     def erase_chunks(self, paths: set[str], texts: Sequence[str]) -> None:
         """Files that held it leave the search indexes whole: what is left of them is indexed anew."""
