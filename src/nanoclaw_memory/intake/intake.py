@@ -112,8 +112,11 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
         None: the list of forgotten texts cannot be read, and nothing may be stored.
         """
-        from nanoclaw_memory.intake.secrets import mask_fact
+        from nanoclaw_memory.intake.secrets import mask, mask_fact
         from nanoclaw_memory.store.phrases import mapped_texts, masked_value
+
+        def masked_text(key: str, text: str) -> tuple[str, int]:
+            return mask(text) if " " in text else mask_fact("", key, text)  # a key tells what one word is
 
         try:
             gone = self._forgotten()
@@ -123,7 +126,7 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         value, places = masked_value(gone, value) if gone else (value, 0)
         self._record_places(where, places)
         if self.redact:
-            value, _ = mapped_texts(value, lambda key, text: mask_fact("", key, text))
+            value, _ = mapped_texts(value, masked_text)
         return value, places
 
     # ---- for what is read whole: left out ----
