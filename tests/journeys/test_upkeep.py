@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.store.lessons import Lessons, NewLesson
+from nanoclaw_memory.store.lessons import LessonTable, NewLesson
 from nanoclaw_memory.types import Scope
 
 NONE = {"embeddings.provider": "none"}
@@ -101,7 +101,7 @@ def test_a_log_line_climbs_to_memory_facts_a_lesson_and_soul(upkept: Memory, hom
     assert (answer.item.value, answer.item.valid_from[:10]) == ("3055", "2026-05-01")
     assert len(upkept.graph.history("Keystone", "port")) == 1  # log and MEMORY.md say one and the same fact
 
-    lessons = Lessons(upkept.group.database("facts"))
+    lessons = LessonTable(upkept.group.database("facts"))
     number = lessons.add(
         NewLesson(
             "long answer",
@@ -273,7 +273,7 @@ def prepared(home: Path) -> None:
             f"- The rule number {number} about {'x' * 60} stays (2025-01-01)\n" for number in range(75)
         )
         page.write_text(page.read_text().replace("## Preferences\n", f"## Preferences\n{own}"))
-        lessons = Lessons(memory.group.database("facts"))
+        lessons = LessonTable(memory.group.database("facts"))
         number = lessons.add(
             NewLesson("t", "Say the reason first", "directness", "active", True, False),
             "2026-01-01T00:00:00.000Z",

@@ -17,7 +17,7 @@ PARTS = {
     "graph": "KnowledgeGraph",
     "entries": "EntriesPart",
     "conversations": "ConversationsPart",
-    "lessons": "Learning",
+    "lessons": "LessonService",
     "workspace": "WorkspacePart",
     "upkeep": "UpkeepPart",
     "host": "HostPart",

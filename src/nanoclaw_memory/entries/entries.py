@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -61,13 +61,13 @@ class Entries:
         self.finder = Finder(self.ledger, embedder)
         self._reopen = reopen
         self._resident = resident
-        self._admission = Admission(self.ledger)
+        self.admission = Admission(self.ledger)
 
     # ---- store ----
 
-    def store(self, fields: Mapping[str, Any]) -> Stored:
-        """Check, mask, deduplicate, supersede and write one entry; provenance comes from the scope."""
-        stored = self.admit(rules.draft(fields, self.ledger.clock.now()))
+    def store(self, draft: EntryDraft) -> Stored:
+        """Mask, deduplicate, supersede and write one checked entry; provenance comes from the scope."""
+        stored = self.admission.admit(draft)
         chain = self._resident()
         if chain is None or stored.deduplicated or stored.status != "active":
             return stored
@@ -76,10 +76,6 @@ class Entries:
         except ProviderError as error:
             return replace(stored, notes=(*stored.notes, f"similar entries: {error.message}"))
         return replace(stored, similar=similar)
-
-    def admit(self, draft: EntryDraft, *, source: str = "", limited: bool = True) -> Stored:
-        """Write a checked draft; `limited=False` is for a person's own import, `source` names its file."""
-        return self._admission.admit(draft, source=source, limited=limited)
 
     def knows(self, entry_type: str, content: str) -> bool:
         """Whether this text was ever stored as this type; for imports, which must not bring old ones back."""
@@ -104,7 +100,7 @@ class Entries:
         wanted = Filter(
             self.ledger.moment(),
             self.ledger.types(types),
-            rules.tags_of(list(tags)),
+            rules.checked_tags(list(tags)),
             (*_SHOWN, "superseded") if include_superseded else _SHOWN,
             rules.choice("priority_min", priority_min, PRIORITIES),
         )
@@ -121,7 +117,9 @@ class Entries:
     ) -> list[Entry]:
         """Entries as stored, newest first; `status` is all, active, held, superseded, archived or expired."""
         statuses = _EVERY if status == "all" else (rules.choice("status", status, _EVERY),)
-        wanted = Filter(self.ledger.moment(), self.ledger.types(types), rules.tags_of(list(tags)), statuses)
+        wanted = Filter(
+            self.ledger.moment(), self.ledger.types(types), rules.checked_tags(list(tags)), statuses
+        )
         return [_clean(entry) for entry in self.ledger.table.recent(wanted, limit)]
 
     def get(self, entry_id: str) -> Entry:

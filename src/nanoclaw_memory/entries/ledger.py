@@ -1,4 +1,4 @@
-"""The tables, audit log, domain files and access rules that the entry modules share."""
+"""Tables, audit log, domain files, access rules and limits per session (stores, replacements, deletions) of entries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.entries import rules
 from nanoclaw_memory.entries.audit_log import AuditLog
 from nanoclaw_memory.entries.domains import Domains, domain_path
-from nanoclaw_memory.entries.limits import Limits
 from nanoclaw_memory.entries.rules import ORIGINS, TYPES
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound, PathRefused, Refused, StoreError
 from nanoclaw_memory.intake.intake import Intake
@@ -20,7 +19,7 @@ from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.entries import EntryTable
 from nanoclaw_memory.store.proposals import Proposals
-from nanoclaw_memory.text import one_line
+from nanoclaw_memory.text import one_line, plural
 from nanoclaw_memory.types import Entry, Provenance, Scope
 from nanoclaw_memory.workspace.paths import Home, visible
 
@@ -88,10 +87,36 @@ class EntryLedger:
             raise Refused(f"only a person may {what}", "run it at the command line: ncm review")
 
     def spend(self, kind: str) -> None:
-        """Count one more act of this session, or refuse it."""
+        """Count one more store, supersede or delete of this session, or refuse it; inside the transaction.
+
+        The limits bound what one injected session can do. A person at the command line without a session is
+        not limited; agents that name no session share one counter a day.
+        """
+        session = self.scope.session_id
+        if not session:
+            if self.scope.origin == "owner":
+                return
+            session = f"({self.scope.origin} without a session on {self.clock.now().date().isoformat()})"
         own = self.settings.entries
-        limits = Limits(own.stores_per_session, own.supersedes_per_session, own.deletes_per_session)
-        limits.spend(self.db, self.scope, kind, self.clock.now().date().isoformat())
+        limits = {
+            "store": own.stores_per_session,
+            "supersede": own.supersedes_per_session,
+            "delete": own.deletes_per_session,
+        }
+        key = {"session": session, "kind": kind}
+        known = "SELECT count FROM session_counts WHERE session_id = :session AND kind = :kind"
+        rows = self.db.query(known, key)
+        used = int(rows[0][0]) if rows else 0
+        if used >= limits[kind]:
+            raise Refused(
+                f"this session has used its {plural(limits[kind], kind)}",
+                "wait for the next session, or let the person do it at the command line",
+            )
+        self.db.execute(
+            "INSERT INTO session_counts (session_id, kind, count) VALUES (:session, :kind, 1) "
+            "ON CONFLICT (session_id, kind) DO UPDATE SET count = count + 1",
+            key,
+        )
 
     # ---- what every change does ----
 

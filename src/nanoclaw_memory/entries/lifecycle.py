@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory import statements
@@ -22,19 +21,6 @@ from nanoclaw_memory.types import Entry, Proposal
 STALE_IMPORTANCE = 0.12
 STALE_DAYS = 30
 OWN_KINDS = ("held", "archive", "domain-edit")
-
-
-class Swept(msgspec.Struct, frozen=True):
-    """What a sweep did."""
-
-    expired: int = 0
-    purged: int = 0
-    proposed: int = 0
-
-
-def sweep(entries: Entries) -> Swept:
-    """Mark what has expired, purge what was replaced long ago, offer what nobody uses for archiving."""
-    return Swept(expire(entries), purge(entries), propose_stale(entries))
 
 
 def expire(entries: Entries) -> int:
@@ -121,7 +107,7 @@ def decide(entries: Entries, proposal_id: str, accept: bool) -> Proposal:
     # Files only after the commit: whoever holds a folder may be waiting for the database.
     ledger.changed(gone, come)
     if draft is not None:
-        entries.admit(draft, source=domain_path(draft.type), limited=False)
+        entries.admission.admit(draft, source=domain_path(draft.type), limited=False)
     if proposal.kind == "domain-edit":
         _settle(entries, str(proposal.payload["type"]))
     return decided
@@ -131,8 +117,8 @@ def _added(entries: Entries, proposal: Proposal) -> EntryDraft | None:
     """The entry that a person wrote into a domain file."""
     if proposal.kind != "domain-edit" or proposal.payload["id"]:
         return None
-    fields = {"content": proposal.payload["content"], "type": proposal.payload["type"]}
-    return rules.draft(fields, entries.ledger.clock.now())
+    payload = proposal.payload
+    return rules.draft(payload["content"], payload["type"], now=entries.ledger.clock.now())
 
 
 def _carry_out(entries: Entries, proposal: Proposal) -> tuple[list[Entry], list[Entry]]:
@@ -149,7 +135,7 @@ def _reword(entries: Entries, entry: Entry, content: str) -> Entry:
     """A person's own wording: the entry is theirs from now on; the old wording is kept."""
     ledger = entries.ledger
     by = ledger.provenance(domain_path(entry.type))
-    draft = rules.draft({"content": content, "type": entry.type}, ledger.clock.now())
+    draft = rules.draft(content, entry.type, now=ledger.clock.now())
     draft = replace(draft, content=ledger.intake.admit(draft.content).text)
     ledger.table.keep_wording(entry, by)
     provenance = replace(entry.provenance, origin=by.origin, source=by.source)

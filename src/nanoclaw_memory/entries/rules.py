@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import datetime, time
 from typing import Any
 
@@ -26,9 +26,6 @@ MAX_REASON = 500
 MAX_TAGS = 10
 MAX_TAG = 50
 MAX_RELATED = 20
-FIELDS = ("content", "type", "tags", "priority", "reason", "related_to", "supersedes", "expires")
-_ALIASES = {"category": "type", "context": "reason"}
-_OURS = ("id", "behavioral", "provenance", "session_id", "group", "timestamp", "origin", "source", "status")
 _BASE = {"critical": 1.0, "high": 0.75, "medium": 0.5, "low": 0.25}
 _FADING_DAYS = 30
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Zs", "Zl", "Zp")
@@ -47,19 +44,30 @@ class EntryDraft(msgspec.Struct, frozen=True):
     expires: str | None = None
 
 
-def draft(fields: Mapping[str, Any], now: datetime) -> EntryDraft:
-    """Check every field; the first wrong one is reported."""
-    given = _named(fields)
-    kind = choice("type", given.get("type"), TYPES)
+def draft(
+    content: str,
+    type: str = "",
+    *,
+    now: datetime,
+    category: str = "",
+    tags: Sequence[str] = (),
+    priority: str = "",
+    reason: str = "",
+    context: str = "",
+    related_to: Sequence[str] = (),
+    supersedes: str | None = None,
+    expires: str | None = None,
+) -> EntryDraft:
+    """Check every field; the first wrong one is reported. `category` means `type`, `context` means `reason`."""
     return EntryDraft(
-        content=_text("content", given.get("content"), MAX_CONTENT, required=True),
-        type=kind,
-        tags=tags_of(given.get("tags")),
-        priority=choice("priority", given.get("priority") or "medium", PRIORITIES),
-        reason=_text("reason", given.get("reason"), MAX_REASON),
-        related_to=_ids("related_to", given.get("related_to")),
-        supersedes=_id("supersedes", given.get("supersedes")),
-        expires=expiry(given.get("expires"), now),
+        type=choice("type", _either("type", type, "category", category), TYPES),
+        content=_text("content", content, MAX_CONTENT, required=True),
+        tags=checked_tags(tags),
+        priority=choice("priority", priority or "medium", PRIORITIES),
+        reason=_text("reason", _either("reason", reason, "context", context), MAX_REASON),
+        related_to=_ids("related_to", related_to),
+        supersedes=_id("supersedes", supersedes),
+        expires=expiry(expires, now),
     )
 
 
@@ -79,7 +87,7 @@ def whole(field: str, value: Any, low: int, high: int) -> int:
     return value
 
 
-def tags_of(value: Any) -> tuple[str, ...]:
+def checked_tags(value: Any) -> tuple[str, ...]:
     """Tags, without repeats; each one line of at most 50 characters."""
     found: dict[str, str] = {}
     for tag in _strings("tags", value):
@@ -147,22 +155,11 @@ def importance(entry: Entry, now: datetime) -> float:
 # ---- inside ----
 
 
-def _named(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields under our names; an unknown one, or one that is ours to set, is refused."""
-    given: dict[str, Any] = {}
-    for name, value in fields.items():
-        target = _ALIASES.get(name, name)
-        if target not in FIELDS:
-            why = "is set by the memory itself" if name in _OURS else "is unknown"
-            raise InvalidValue(
-                f"{name}: this argument {why}", f"allowed: {', '.join(FIELDS)}, category, context"
-            )
-        if value in (None, "", (), []) and target in given:
-            continue
-        if given.get(target) not in (None, "", (), [], value):
-            raise InvalidValue(f"{name}: {_shown(value)} contradicts {target}", f"give {target} only")
-        given[target] = value
-    return given
+def _either(field: str, value: Any, alias: str, aliased: Any) -> Any:
+    """The value given under either name; two different ones are refused."""
+    if value and aliased and value != aliased:
+        raise InvalidValue(f"{alias}: {_shown(aliased)} contradicts {field}", f"give {field} only")
+    return value or aliased
 
 
 def _text(field: str, value: Any, limit: int, required: bool = False) -> str:

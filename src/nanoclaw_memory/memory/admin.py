@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from nanoclaw_memory.clock import zone
-from nanoclaw_memory.types import MAIN_GROUP, Compared, DatabaseCheck, Indexed, Scope
+from nanoclaw_memory.types import MAIN_GROUP, Compared, DatabaseCheck, Indexed, Scope, Status
 
 if TYPE_CHECKING:
     import threading
@@ -151,3 +151,38 @@ class AdminPart:
     def is_forgotten(self, text: str) -> bool:
         """Whether a text is, or contains, one that a person asked to forget."""
         return self._group.intake.forgets(text)
+
+
+def status(group: Group) -> Status:
+    """Counts and sizes of one group from the file system; opens no database."""
+    from nanoclaw_memory.providers.usage import Usage
+    from nanoclaw_memory.workspace.paths import memory_files
+
+    home, data = group.home, group.data
+    sizes = {path.stem: path.stat().st_size for path in sorted(data.glob("*.db"))} if data.is_dir() else {}
+    usage = Usage(home.data(MAIN_GROUP) / "usage.json", group.clock).total()
+    return Status(
+        home=home.root,
+        group=group.scope.group,
+        exists=group.workspace.is_dir(),
+        groups=tuple(home.groups()),
+        files=sum(1 for _ in memory_files(home, group.scope, group.settings.privacy.shared_files)),
+        databases=sizes,
+        embedder=_embedder_state(group),
+        usage=tuple(msgspec.to_builtins(spent) for spent in usage),
+    )
+
+
+def _embedder_state(group: Group) -> str:
+    from nanoclaw_memory.providers import models
+
+    own = group.settings.embeddings
+    if own.provider == "azure-openai":
+        return f"azure-openai {own.deployment} ({own.dimensions})"
+    if own.provider == "openai":
+        return f"openai {own.model}"
+    if own.provider == "none":
+        return "none: keyword and graph search"
+    folder = models.directory(models.EMBEDDER, group.home.models, own.model_path)
+    state = "installed" if models.installed(models.EMBEDDER, folder) else "not installed"
+    return f"local {models.EMBEDDER.name} ({state})"

@@ -56,8 +56,9 @@ from nanoclaw_memory.types.arguments import (
 from nanoclaw_memory.workspace.paths import Home, default_home, locate, log_path
 
 if TYPE_CHECKING:
-    from nanoclaw_memory.entries.audit import TokenAudit
+    from nanoclaw_memory.entries.token_audit import TokenAudit
     from nanoclaw_memory.graph.graph import KnowledgeGraph
+    from nanoclaw_memory.lessons.service import LessonService
     from nanoclaw_memory.memory.admin import AdminPart
     from nanoclaw_memory.memory.conversations import ConversationsPart
     from nanoclaw_memory.memory.entries import EntriesPart
@@ -65,7 +66,6 @@ if TYPE_CHECKING:
     from nanoclaw_memory.memory.upkeep import UpkeepPart
     from nanoclaw_memory.memory.workspace import WorkspacePart
     from nanoclaw_memory.settings import Settings
-    from nanoclaw_memory.turn.learning import Learning
 
 Progress = Callable[[str, int, int], None]
 
@@ -153,12 +153,12 @@ class Memory:
         return ConversationsPart(self.group)
 
     @cached_property
-    def lessons(self) -> Learning:
+    def lessons(self) -> LessonService:
         """What corrections taught: list, detail, outcomes, add, retire, feedback."""
-        from nanoclaw_memory.turn.learning import Learning
+        from nanoclaw_memory.lessons.service import LessonService
 
         self.group.require_group()
-        return Learning(self.group.plugin_context)
+        return LessonService(self.group.lessons, self.group.intake, self.scope, self.clock)
 
     @cached_property
     def workspace(self) -> WorkspacePart:
@@ -354,7 +354,7 @@ class Memory:
         return replace(work.fix(audit), checkpoint=name)
 
     def _token_audit(self) -> TokenAudit:
-        from nanoclaw_memory.entries.audit import TokenAudit
+        from nanoclaw_memory.entries.token_audit import TokenAudit
         from nanoclaw_memory.workspace.paths import memory_files
 
         shared = self.settings.privacy.shared_files
@@ -362,9 +362,9 @@ class Memory:
 
     def status(self) -> Status:
         """What there is, at a glance; opens nothing."""
-        from nanoclaw_memory.upkeep.status import status
+        from nanoclaw_memory.memory.admin import status
 
-        return status(self.home, self.scope, self.settings, self.clock)
+        return status(self.group)
 
     def doctor(self, fix: bool = False) -> list[Finding]:
         """The check-up of home, settings, files and databases; `fix` removes what killed writers left."""
@@ -406,20 +406,23 @@ class Memory:
 
         `category` is another name for `type`, `context` for `reason`; `supersedes` names the entry it replaces.
         """
+        from nanoclaw_memory.entries import rules
+
         self.group.require_group()
-        fields = {
-            "content": content,
-            "type": type,
-            "category": category,
-            "tags": tags,
-            "priority": priority,
-            "reason": reason,
-            "context": context,
-            "related_to": related_to,
-            "supersedes": supersedes,
-            "expires": expires,
-        }
-        stored = self.group.entries.store(fields)
+        draft = rules.draft(
+            content,
+            type,
+            now=self.clock.now(),
+            category=category,
+            tags=tags,
+            priority=priority,
+            reason=reason,
+            context=context,
+            related_to=related_to,
+            supersedes=supersedes,
+            expires=expires,
+        )
+        stored = self.group.entries.store(draft)
         self.group.telemetry.record(
             "store", type=stored.type, deduplicated=stored.deduplicated, status=stored.status
         )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.retrieval.service import SearchFront
     from nanoclaw_memory.settings import Configuration, Settings
     from nanoclaw_memory.store.exchanges import Exchanges
-    from nanoclaw_memory.store.lessons import Lessons
+    from nanoclaw_memory.store.lessons import LessonTable
     from nanoclaw_memory.store.proposals import Proposals
     from nanoclaw_memory.store.sdk_items import SdkItems
     from nanoclaw_memory.store.sqlite import SqliteDatabase
@@ -207,11 +207,11 @@ class Group:
         return TurnTable(self.database("continuity"))
 
     @cached_property
-    def lessons(self) -> Lessons:
+    def lessons(self) -> LessonTable:
         """The rows of what corrections taught."""
-        from nanoclaw_memory.store.lessons import Lessons
+        from nanoclaw_memory.store.lessons import LessonTable
 
-        return Lessons(self.database("facts"))
+        return LessonTable(self.database("facts"))
 
     @cached_property
     def sdk_items(self) -> SdkItems:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from nanoclaw_memory.graph.graph import KnowledgeGraph
 from nanoclaw_memory.host.host import Host
 from nanoclaw_memory.host.tasks import Tasks
+from nanoclaw_memory.lessons.service import LessonService
 from nanoclaw_memory.memory.admin import AdminPart
 from nanoclaw_memory.memory.api import Memory
 from nanoclaw_memory.memory.conversations import ConversationsPart
@@ -13,7 +14,6 @@ from nanoclaw_memory.memory.host import HostPart
 from nanoclaw_memory.memory.upkeep import UpkeepPart
 from nanoclaw_memory.memory.workspace import WorkspacePart
 from nanoclaw_memory.retrieval.corpus import Corpora
-from nanoclaw_memory.turn.learning import Learning
 
 __all__ = [
     "PARTS",
@@ -24,7 +24,7 @@ __all__ = [
     "Host",
     "HostPart",
     "KnowledgeGraph",
-    "Learning",
+    "LessonService",
     "Memory",
     "Tasks",
     "UpkeepPart",
@@ -37,7 +37,7 @@ PARTS: dict[type, str] = {
     KnowledgeGraph: "graph",
     EntriesPart: "entries",
     ConversationsPart: "conversations",
-    Learning: "lessons",
+    LessonService: "lessons",
     WorkspacePart: "workspace",
     UpkeepPart: "upkeep",
     HostPart: "host",

@@ -36,7 +36,7 @@ class NewLesson(msgspec.Struct, frozen=True):
     exchange_id: int = 0
 
 
-class Lessons:
+class LessonTable:
     """The repository of one group's lessons."""
 
     def __init__(self, database: Database) -> None:

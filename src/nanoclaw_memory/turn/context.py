@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.settings import Settings
     from nanoclaw_memory.store.database import Database
     from nanoclaw_memory.store.exchanges import Exchanges
-    from nanoclaw_memory.store.lessons import Lessons
+    from nanoclaw_memory.store.lessons import LessonTable
     from nanoclaw_memory.store.turns import TurnTable
     from nanoclaw_memory.types import Scope
     from nanoclaw_memory.workspace.paths import Home
@@ -43,7 +43,7 @@ class PluginContext:
         return self._group.turns
 
     @property
-    def lessons(self) -> Lessons:
+    def lessons(self) -> LessonTable:
         return self._group.lessons
 
     @property

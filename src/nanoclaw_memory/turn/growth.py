@@ -8,9 +8,10 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import ProviderError
-from nanoclaw_memory.lessons import corrections, matching, maturity
+from nanoclaw_memory.lessons import corrections, matching
 from nanoclaw_memory.lessons.corrections import Correction
 from nanoclaw_memory.lessons.matching import UNMEASURED, Reach
+from nanoclaw_memory.lessons.service import update_effectiveness
 from nanoclaw_memory.statements import features, overlap, same_statement
 from nanoclaw_memory.store.lessons import NewLesson
 from nanoclaw_memory.turn import blocks, entropy
@@ -101,7 +102,7 @@ class Growth(Plugin):
             feedback = "bad" if repeated else "good" if praised else "neutral"
             helped = feedback == "good" or (feedback == "neutral" and after <= max(outcome.pre_entropy, 0.3))
             self.context.lessons.settle(outcome.id, feedback, after, helped)
-            review(self.context, outcome.lesson_id, exchange.timestamp)
+            update_effectiveness(self.context.lessons, outcome.lesson_id, exchange.timestamp)
 
     @staticmethod
     def _is_for(outcome: Outcome, exchange: Exchange, waiting: Sequence[Outcome]) -> bool:
@@ -173,20 +174,3 @@ class Growth(Plugin):
 def _about(lesson: Lesson, correction: Correction) -> bool:
     """Whether a correction is about the thing that a lesson had reminded of."""
     return not set(matching.telling(lesson.lesson)).isdisjoint(matching.telling(correction.sentence))
-
-
-def review(context: PluginContext, lesson_id: int, at: str) -> None:
-    """Bring a lesson's effectiveness up to date; retire it when it never helps."""
-    from nanoclaw_memory.clock import moment_of
-
-    lesson = context.lessons.get(lesson_id)
-    if lesson is None:
-        return
-    known, helped = context.lessons.tally(lesson_id)
-    values: dict[str, object] = {
-        "effectiveness_score": maturity.effectiveness(known, helped),
-        "maturity_days": maturity.days(lesson, moment_of(at)),
-    }
-    if lesson.state == "active" and maturity.without_effect(known, helped):
-        values |= {"state": "retired", "retired_because": f"helped {helped} of {known} times"}
-    context.lessons.update(lesson_id, **values)

@@ -57,9 +57,10 @@ class EntryImport(msgspec.Struct):
         """Let one text in, unless it was ever stored: what became of it since stands."""
         ledger = self.entries.ledger
         self.types[one.type] = self.types.get(one.type, 0) + 1
-        fields = {"content": one.content, "type": one.type, "tags": list(one.tags), "priority": priority}
         try:
-            draft = rules.draft(fields, ledger.clock.now())
+            draft = rules.draft(
+                one.content, one.type, now=ledger.clock.now(), tags=one.tags, priority=priority
+            )
         except Refused as error:
             self.unplaced.append(f"{one.source}: {error.message}")
             return
@@ -77,7 +78,7 @@ class EntryImport(msgspec.Struct):
             self.stored += 1
             return
         try:
-            done = self.entries.admit(draft, source=one.source, limited=False)
+            done = self.entries.admission.admit(draft, source=one.source, limited=False)
         except Refused:  # rejected in review, or forgotten
             self.known += 1
             return

@@ -1,0 +1,115 @@
+"""The lessons that one scope may see: list, add, retire, judge."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+from msgspec.structs import replace
+
+from nanoclaw_memory.clock import Clock, moment_of, stamp
+from nanoclaw_memory.errors import InvalidValue, NotFound
+from nanoclaw_memory.intake.intake import Intake
+from nanoclaw_memory.lessons import maturity
+from nanoclaw_memory.lessons.extraction import MAX_LESSON, MAX_TRIGGER, principle_of
+from nanoclaw_memory.store.lessons import LessonTable, NewLesson
+from nanoclaw_memory.text import one_line
+from nanoclaw_memory.types import Lesson, LessonDetail, Outcome, Scope
+
+STATES = ("candidate", "active", "metabolized", "retired")
+
+
+class LessonService:
+    """The lessons that one scope may see and change."""
+
+    def __init__(self, table: LessonTable, intake: Intake, scope: Scope, clock: Clock) -> None:
+        self._table = table
+        self._intake = intake
+        self._scope = scope
+        self._clock = clock
+
+    def lessons(self, state: str = "") -> list[Lesson]:
+        """The lessons, oldest first; of one state or of all."""
+        if state and state not in STATES:
+            raise InvalidValue(f"there is no state {state!r}", f"use {', '.join(STATES)}")
+        found = self._table.all((state,) if state else (), self._scope.private)
+        return [self._aged(lesson) for lesson in found]
+
+    def detail(self, lesson_id: int) -> LessonDetail:
+        """A lesson and the outcomes of its injections, newest first."""
+        return LessonDetail(self._get(lesson_id), tuple(self._table.outcomes(lesson_id)))
+
+    def outcomes(self, limit: int = 50) -> list[Outcome]:
+        """The last outcomes of all lessons that this scope may see."""
+        seen = {lesson.id for lesson in self.lessons()}
+        return [one for one in self._table.outcomes(None, limit) if one.lesson_id in seen]
+
+    def add(
+        self,
+        lesson: Annotated[str, Meta(max_length=2000)],
+        trigger: str = "",
+        principle: str = "",
+        general: bool = False,
+    ) -> Lesson:
+        """Add a person's own lesson; active at once."""
+        text, when = one_line(lesson), one_line(trigger)
+        if not text:
+            raise InvalidValue("the lesson is empty", 'say what to do: ncm lessons add "Ask before deleting"')
+        if len(text) > MAX_LESSON or len(when) > MAX_TRIGGER:
+            raise InvalidValue(
+                f"a lesson has at most {MAX_LESSON} characters, a trigger {MAX_TRIGGER}", "say it shorter"
+            )
+        found = self._intake.admit_all(text, when, one_line(principle)[:40])
+        text, when, principle = (admitted.text for admitted in found)
+        new = NewLesson(
+            trigger=when or text[:MAX_TRIGGER],
+            lesson=text,
+            principle=principle or principle_of(text),
+            state="active",
+            general=general,
+            private=self._scope.private,
+            origin=self._scope.origin,
+            session_id=self._scope.session_id,
+        )
+        return self._get(self._table.add(new, stamp(self._clock.now())))
+
+    def retire(self, lesson_id: int, reason: str = "") -> Lesson:
+        """No longer inject a lesson; it is kept, and comes back when the correction is made again."""
+        self._get(lesson_id)
+        kept = self._intake.admit(one_line(reason)[:200]).text
+        self._table.update(lesson_id, state="retired", retired_because=kept or "by the user")
+        return self._get(lesson_id)
+
+    def feedback(self, lesson_id: int, good: bool) -> Lesson:
+        """Record a person's judgement whether the last injection helped."""
+        self._get(lesson_id)
+        last = self._table.outcomes(lesson_id, 1)
+        if not last:
+            raise InvalidValue(f"lesson {lesson_id} was never injected", "there is nothing to judge yet")
+        self._table.settle(last[0].id, "good" if good else "bad", None, good)
+        update_effectiveness(self._table, lesson_id, stamp(self._clock.now()))
+        return self._get(lesson_id)
+
+    def _get(self, lesson_id: int) -> Lesson:
+        lesson = self._table.get(lesson_id)
+        if lesson is None or not (lesson.private <= self._scope.private):
+            raise NotFound(f"there is no lesson {lesson_id}", "see: ncm lessons list")
+        return self._aged(lesson)
+
+    def _aged(self, lesson: Lesson) -> Lesson:
+        return replace(lesson, maturity_days=maturity.days(lesson, self._clock.now()))
+
+
+def update_effectiveness(table: LessonTable, lesson_id: int, at: str) -> None:
+    """Compute a lesson's effectiveness from its outcomes; retire it when it never helps."""
+    lesson = table.get(lesson_id)
+    if lesson is None:
+        return
+    known, helped = table.tally(lesson_id)
+    values: dict[str, object] = {
+        "effectiveness_score": maturity.effectiveness(known, helped),
+        "maturity_days": maturity.days(lesson, moment_of(at)),
+    }
+    if lesson.state == "active" and maturity.without_effect(known, helped):
+        values |= {"state": "retired", "retired_because": f"helped {helped} of {known} times"}
+    table.update(lesson_id, **values)
