@@ -1,4 +1,4 @@
-"""Bring in what files and other memories hold: entries with their source, relations, conversations."""
+"""Import memory files and exports of other memories: entries with their source, relations, conversations."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import msgspec
 
 from nanoclaw_memory import statements
 from nanoclaw_memory.conversations.archive import archive, archives, unarchived
-from nanoclaw_memory.entries import migrate, rules
+from nanoclaw_memory.entries import rules
 from nanoclaw_memory.entries.domains import domain_path
 from nanoclaw_memory.entries.entries import Entries
-from nanoclaw_memory.entries.importers import ImportedEntry, ImportedRelation, bring
+from nanoclaw_memory.entries.importers import read_export
+from nanoclaw_memory.entries.markdown import ImportedEntry, ImportedRelation, Imports, read_page
 from nanoclaw_memory.errors import NanoClawError, Refused
 from nanoclaw_memory.graph.graph import KnowledgeGraph
 from nanoclaw_memory.graph.writer import NewRelation, Origin
@@ -26,11 +27,11 @@ from nanoclaw_memory.workspace.files import read_text
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
 
-FINAL = ("delete", "purge")  # what left by these must not come back by itself
+REMOVALS = ("delete", "purge")  # what was removed by these must not come back by an import
 
 
 class EntryImport(msgspec.Struct):
-    """Lets entries in, each text once for all time."""
+    """Imports entries, each text once for all time."""
 
     entries: Entries
     dry_run: bool
@@ -50,16 +51,16 @@ class EntryImport(msgspec.Struct):
         self._gone = {
             (str(record.get("type")), str(record.get("text")))
             for record in ledger.audit_log.records()
-            if record.get("event") in FINAL and record.get("group") == ledger.scope.group
+            if record.get("event") in REMOVALS and record.get("group") == ledger.scope.group
         }
 
-    def admit(self, one: ImportedEntry, priority: str = "medium") -> None:
-        """Let one text in, unless it was ever stored: what became of it since stands."""
+    def admit(self, one: ImportedEntry) -> None:
+        """Import one text, unless it was ever stored: what was done with it since stays."""
         ledger = self.entries.ledger
         self.types[one.type] = self.types.get(one.type, 0) + 1
         try:
             draft = rules.draft(
-                one.content, one.type, now=ledger.clock.now(), tags=one.tags, priority=priority
+                one.content, one.type, now=ledger.clock.now(), tags=one.tags, priority=one.priority
             )
         except Refused as error:
             self.unplaced.append(f"{one.source}: {error.message}")
@@ -87,7 +88,7 @@ class EntryImport(msgspec.Struct):
         self.stored += not done.deduplicated
 
     def report(self, source: str, relations: int = 0, conversations: int = 0) -> BroughtIn:
-        """What came in; the audit log gets one line for the whole."""
+        """What was imported; the audit log gets one line for the whole."""
         if not self.dry_run and (self.stored or relations or conversations):
             ledger = self.entries.ledger
             with ledger.db.transaction():
@@ -107,31 +108,29 @@ class EntryImport(msgspec.Struct):
 
 
 def migrate_files(entries: Entries, files: Iterable[tuple[str, Path]], dry_run: bool) -> BroughtIn:
-    """MEMORY.md and memory/*.md into typed entries; the files are never changed, a second run adds nothing."""
+    """Import MEMORY.md and memory/*.md as typed entries; never changes the files, a second run adds nothing."""
     done = EntryImport(entries, dry_run)
+    found = Imports(unplaced=done.unplaced)
     for relative, path in files:
         if not _is_memory(relative):
             continue
         try:
-            placed, left = migrate.read(relative, read_text(path))
+            read_page(found, relative, read_text(path))
         except (NanoClawError, FileNotFoundError) as error:
-            done.unplaced.append(f"{relative}: {getattr(error, 'message', 'it is gone')}")
-            continue
-        for one in placed:
-            source = f"{relative}:{one.line}"
-            done.admit(ImportedEntry(one.type, one.content, source, one.tags), one.priority)
-        done.unplaced += [f"{relative}:{one.line}: {one.why}" for one in left]
+            found.skip(relative, getattr(error, "message", "it is gone"))
+    for one in found.entries:
+        done.admit(one)
     return done.report("memory files")
 
 
 def restore_lost(entries: Entries, dry_run: bool) -> BroughtIn:
-    """What domain files say of entries that the database lost, as imports: a file may have been changed since."""
+    """Import what domain files contain of entries that the database lost; a file may have been changed since."""
     done = EntryImport(entries, dry_run)
     for kind in rules.TYPES:
         lost = entries.ledger.domains.lost(kind)
         for one in lost:
             source = f"{domain_path(kind)}:{one.line}"
-            done.admit(ImportedEntry(kind, one.text, source), one.priority)
+            done.admit(ImportedEntry(kind, one.text, source, priority=one.priority))
         page = entries.ledger.domains.read(kind)
         if lost and not dry_run and page is not None and not page.edited:
             entries.ledger.domains.discard_edits(kind)
@@ -161,8 +160,8 @@ def _is_memory(relative: str) -> bool:
 
 
 def import_export(group: Group, kind: str, path: Path, dry_run: bool) -> BroughtIn:
-    """An export of another memory; everything carries the origin `import` and its source."""
-    found = bring(kind, path)  # read whole: a file that breaks off half-way brings nothing in
+    """Import an export of another memory; everything has the origin `import` and its source."""
+    found = read_export(kind, path)  # read whole: of a file that breaks off half-way nothing is imported
     done = EntryImport(group.entries, dry_run, unplaced=list(found.unplaced))
     for one in found.entries:
         done.admit(one)

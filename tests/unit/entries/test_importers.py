@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nanoclaw_memory.entries import importers
-from nanoclaw_memory.entries.importers import KINDS, Imports, bring
+from nanoclaw_memory.entries.importers import KINDS, read_export
+from nanoclaw_memory.entries.markdown import Imports
 from nanoclaw_memory.errors import FileProblem, InvalidValue
 from nanoclaw_memory.interfaces.cli.entries import EXPORTS as OFFERED
 from nanoclaw_memory.types import Utterance
@@ -127,7 +128,7 @@ def test_a_claude_export_gives_its_conversations(tmp_path: Path, form: str) -> N
     path = {"file": folder / "conversations.json", "folder": folder}.get(form) or zipped(
         tmp_path / "e.zip", inside
     )
-    (chat,) = bring("claude", path).conversations
+    (chat,) = read_export("claude", path).conversations
     assert (chat.session_id, chat.title, chat.source) == ("import-claude-c-1", "Trip to Bergen", "import")
     assert chat.said == (
         Utterance("User", "When does the ferry leave?\n\nDay 1: fjord", "2026-01-05T10:00:00.000Z"),
@@ -137,7 +138,7 @@ def test_a_claude_export_gives_its_conversations(tmp_path: Path, form: str) -> N
 
 def test_a_chatgpt_export_gives_the_branch_that_was_shown_without_hidden_turns(tmp_path: Path) -> None:
     path = zipped(tmp_path / "e.zip", {"conversations.json": json.dumps(CHATGPT), "chat.html": "<html>"})
-    (chat,) = bring("chatgpt", path).conversations
+    (chat,) = read_export("chatgpt", path).conversations
     assert [(turn.speaker, turn.text) for turn in chat.said] == [
         ("User", "When?"),
         ("Agent", "At nine."),
@@ -161,7 +162,7 @@ def test_a_chatgpt_export_in_pieces_without_ids_or_times_keeps_its_conversations
             "conversations-001.json": json.dumps([bare("two")]),
         },
     )
-    first, second = bring("chatgpt", folder).conversations
+    first, second = read_export("chatgpt", folder).conversations
     assert first.session_id != second.session_id
     assert (first.said[0].text, second.said[0].text) == ("one", "two")
 
@@ -170,11 +171,11 @@ def test_a_tree_that_runs_in_a_circle_ends(tmp_path: Path) -> None:
     circle = {"a": _node("a", "b", ["b"], _message("user", ["hm"])), "b": _node("b", "a", ["a"])}
     path = tmp_path / "c.json"
     path.write_text(json.dumps([{"title": "t", "current_node": "b", "mapping": circle}]))
-    assert len(bring("chatgpt", path).conversations[0].said) == 1
+    assert len(read_export("chatgpt", path).conversations[0].said) == 1
 
 
 def test_claude_code_memory_gives_an_entry_a_file_and_skips_what_only_points(tmp_path: Path) -> None:
-    found = bring("claude-code", written(tmp_path, MEMORIES))
+    found = read_export("claude-code", written(tmp_path, MEMORIES))
     assert sorted(texts(found)) == [
         ("correction", "Answer short. **Why:** I skim."),
         ("fact", "The laptop is called Falcon"),
@@ -190,7 +191,7 @@ def test_a_codex_memory_is_read_as_pages(tmp_path: Path) -> None:
         "MEMORY.md": "# Task group: api\n\n## User preferences\n\n- prefers pnpm over npm\n",
         "memory_summary.md": "## Conventions\n\n- Run make lint before every commit\n",
     }
-    assert texts(bring("codex", written(tmp_path, pages))) == [
+    assert texts(read_export("codex", written(tmp_path, pages))) == [
         ("preference", "prefers pnpm over npm"),
         ("instruction", "Run make lint before every commit"),
     ]
@@ -200,7 +201,7 @@ def test_a_codex_memory_is_read_as_pages(tmp_path: Path) -> None:
 def test_a_mem0_export_gives_entries_with_their_ids_and_usable_tags(tmp_path: Path, tree: Any) -> None:
     path = tmp_path / "memories.json"
     path.write_text(json.dumps(tree))
-    found = bring("mem0", path)
+    found = read_export("mem0", path)
     assert texts(found) == [("preference", "Likes to travel by train"), ("fact", "Name is Alex")]
     assert found.entries[0].tags == ("travel", "x" * 50)
     assert found.entries[0].source == "memories.json:m-1"
@@ -210,11 +211,11 @@ def test_a_mem0_export_gives_entries_with_their_ids_and_usable_tags(tmp_path: Pa
 def test_an_empty_mem0_export_is_empty_not_broken(tmp_path: Path) -> None:
     path = tmp_path / "memories.json"
     path.write_text('{"results": []}')
-    assert bring("mem0", path) == Imports()
+    assert read_export("mem0", path) == Imports()
 
 
 def test_basic_memory_notes_give_observations_and_relations(tmp_path: Path) -> None:
-    found = bring("basic-memory", written(tmp_path, NOTES))
+    found = read_export("basic-memory", written(tmp_path, NOTES))
     assert texts(found) == [
         ("fact", "Ferry: Leaves at nine"),
         ("decision", "Ferry: We take the early one"),
@@ -231,7 +232,7 @@ def test_basic_memory_notes_give_observations_and_relations(tmp_path: Path) -> N
 def test_one_bad_page_is_said_and_the_others_come_in(tmp_path: Path) -> None:
     written(tmp_path, {"good.md": "- The server runs in Oslo\n", ".hidden/x.md": "- secret is this\n"})
     (tmp_path / "bad.md").write_bytes(b"- caf\xe9 is here\n")
-    found = bring("codex", tmp_path)
+    found = read_export("codex", tmp_path)
     assert texts(found) == [("fact", "The server runs in Oslo")]
     assert len(found.unplaced) == 1 and "bad.md" in found.unplaced[0] and "UTF-8" in found.unplaced[0]
 
@@ -272,7 +273,7 @@ def test_a_claude_exports_projects_and_memories_become_entries_and_documents_are
     files = {"conversations.json": CLAUDE, "projects.json": PROJECTS, "memories.json": REMEMBERED}
     texts = {name: json.dumps(tree) for name, tree in files.items()} | {"users.json": "[{}]"}
     path = zipped(tmp_path / "export.zip", texts) if form == "zip" else written(tmp_path, texts)
-    found = bring("claude", path)
+    found = read_export("claude", path)
     assert [(one.type, one.content) for one in found.entries if one.source.startswith("projects")] == [
         ("project", "Ferry app: Shows when the next ferry leaves"),
         ("instruction", "In the project Ferry app: Always answer with the pier's name"),
@@ -290,9 +291,9 @@ def test_a_claude_exports_projects_and_memories_become_entries_and_documents_are
 def test_projects_alone_are_read_too(tmp_path: Path) -> None:
     path = tmp_path / "projects.json"
     path.write_text(json.dumps(PROJECTS))
-    assert len(bring("claude", path).entries) == 3
+    assert len(read_export("claude", path).entries) == 3
     path.write_text(json.dumps(PROJECTS[0]))
-    assert len(bring("claude", path).entries) == 3
+    assert len(read_export("claude", path).entries) == 3
 
 
 @pytest.mark.parametrize("kind", ["claude", "chatgpt", "mem0"])
@@ -317,24 +318,24 @@ def test_what_is_no_export_is_refused_with_the_file_named(tmp_path: Path, kind: 
     path = tmp_path / "strange.json"
     path.write_text(text)
     with pytest.raises(FileProblem, match=r"strange\.json"):
-        bring(kind, path)
+        read_export(kind, path)
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_a_missing_an_empty_and_a_wrong_place_are_refused(tmp_path: Path, kind: str) -> None:
     with pytest.raises(InvalidValue):
-        bring(kind, tmp_path / "nowhere")
+        read_export(kind, tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileProblem):
-        bring(kind, tmp_path / "empty")
+        read_export(kind, tmp_path / "empty")
     (tmp_path / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n\xff")
     with pytest.raises(FileProblem):
-        bring(kind, tmp_path / "picture.png")
+        read_export(kind, tmp_path / "picture.png")
 
 
 def test_an_unknown_format_is_refused_with_those_that_are_known(tmp_path: Path) -> None:
     with pytest.raises(InvalidValue) as refused:
-        bring("evernote", tmp_path)
+        read_export("evernote", tmp_path)
     assert "basic-memory" in refused.value.hint
 
 
@@ -344,28 +345,28 @@ def test_a_huge_file_is_refused_before_it_is_read(tmp_path: Path, kind: str) -> 
     with path.open("wb") as handle:
         handle.truncate(importers.MAX_BYTES + 1)  # sparse: no disk is used
     with pytest.raises(FileProblem, match="over the limit"):
-        bring(kind, path)
+        read_export(kind, path)
 
 
 def test_a_zip_without_the_file_a_cut_zip_and_deep_nesting_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileProblem, match="no such file"):
-        bring("claude", zipped(tmp_path / "other.zip", {"readme.txt": "hello"}))
+        read_export("claude", zipped(tmp_path / "other.zip", {"readme.txt": "hello"}))
     whole = zipped(tmp_path / "whole.zip", {"conversations.json": json.dumps(CLAUDE)})
     cut = tmp_path / "cut.zip"
     cut.write_bytes(whole.read_bytes()[:-40])
     with pytest.raises(FileProblem):
-        bring("claude", cut)
+        read_export("claude", cut)
     deep = tmp_path / "deep.json"
     deep.write_text("[" * 100_000 + "]" * 100_000)
     with pytest.raises(FileProblem):
-        bring("claude", deep)
+        read_export("claude", deep)
 
 
 def test_an_endless_turn_is_cut_aloud(tmp_path: Path) -> None:
     chat = {"uuid": "u", "chat_messages": [{"sender": "human", "text": "x" * 200_000}]}
     path = tmp_path / "conversations.json"
     path.write_text(json.dumps([chat]))
-    (said,) = bring("claude", path).conversations[0].said
+    (said,) = read_export("claude", path).conversations[0].said
     assert said.text.endswith("[cut: 100,000 of 200,000 characters]")
 
 
@@ -395,7 +396,7 @@ def test_any_json_is_read_or_refused_but_never_breaks(
     path = tmp_path_factory.getbasetemp() / "any.json"
     path.write_text(json.dumps(tree))
     try:
-        found = bring(kind, path)
+        found = read_export(kind, path)
     except FileProblem:
         return
     assert all(one.content and one.source for one in found.entries)

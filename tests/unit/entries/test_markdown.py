@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nanoclaw_memory.entries.migrate import parts, read, statements, type_of
+from nanoclaw_memory.entries.markdown import Imports, parts, read_page, statements, type_of
 from nanoclaw_memory.entries.rules import MAX_CONTENT, TYPES
 from nanoclaw_memory.workspace.starter import STARTERS
 
@@ -44,66 +44,78 @@ hm
 """
 
 
-def placed(text: str, name: str = "MEMORY.md") -> dict[int, tuple[str, str]]:
-    return {one.line: (one.type, one.content) for one in read(name, text)[0]}
+def read(name: str, text: str) -> Imports:
+    found = Imports()
+    read_page(found, name, text)
+    return found
+
+
+def placed(text: str, name: str = "MEMORY.md") -> dict[str, tuple[str, str]]:
+    return {one.source: (one.type, one.content) for one in read(name, text).entries}
 
 
 def test_headings_and_wording_decide_the_type_and_the_line_is_kept() -> None:
     assert placed(PAGE) == {
-        5: ("person", "Lives in Oslo with two cats"),
-        6: ("person", "Mother's birthday is on 3 May"),
-        10: ("preference", "Short answers, without a preamble"),
-        15: ("decision", "Chose SQLite over a server"),
-        16: ("instruction", "Never deploy on a Friday"),
-        18: ("decision", "Backups: the disk in the cellar"),
-        19: ("decision", "Backups: the box at Bert's"),
+        "MEMORY.md:5": ("person", "Lives in Oslo with two cats"),
+        "MEMORY.md:6": ("person", "Mother's birthday is on 3 May"),
+        "MEMORY.md:10": ("preference", "Short answers, without a preamble"),
+        "MEMORY.md:15": ("decision", "Chose SQLite over a server"),
+        "MEMORY.md:16": ("instruction", "Never deploy on a Friday"),
+        "MEMORY.md:18": ("decision", "Backups: the disk in the cellar"),
+        "MEMORY.md:19": ("decision", "Backups: the box at Bert's"),
     }
 
 
 def test_what_cannot_be_placed_is_said_with_its_line_and_reason() -> None:
-    left = {one.line: one.why for one in read("MEMORY.md", PAGE)[1]}
-    assert left == {
-        17: "it says too little on its own",
-        21: "a code block stays in its file",
-        25: "a table stays in its file",
-        31: "it says too little on its own",
-    }
+    assert read("MEMORY.md", PAGE).unplaced == [
+        "MEMORY.md:17: it says too little on its own",
+        "MEMORY.md:21: a code block stays in its file",
+        "MEMORY.md:25: a table stays in its file",
+        "MEMORY.md:31: it says too little on its own",
+    ]
 
 
 def test_a_section_becomes_a_tag_and_a_project_page_its_slug() -> None:
-    assert read("MEMORY.md", PAGE)[0][2].tags == ("preferences",)
-    (one,) = read("memory/project-payment-api.md", "# Payment\n\n## Risks\n\n- The queue may overflow\n")[0]
+    assert read("MEMORY.md", PAGE).entries[2].tags == ("preferences",)
+    page = "# Payment\n\n## Risks\n\n- The queue may overflow\n"
+    (one,) = read("memory/project-payment-api.md", page).entries
     assert (one.type, one.tags) == ("project", ("payment-api", "risks"))
 
 
 def test_a_log_gives_its_tagged_lines_and_names_the_others() -> None:
     log = "# 2026-02-23\n\n- [decision|i=0.9] Chose SQLite over a server\n- [milestone] Shipped\n- just a note\n"
-    found, left = read("memory/2026-02-23.md", log)
-    assert [(one.type, one.priority, one.line) for one in found] == [("decision", "high", 3)]
-    assert [(one.line, "stays in its log" in one.why) for one in left] == [(4, True), (5, True)]
+    path = "memory/2026-02-23.md"
+    found = read(path, log)
+    assert [(one.type, one.priority, one.source) for one in found.entries] == [
+        ("decision", "high", f"{path}:3")
+    ]
+    assert found.unplaced == [
+        f"{path}:4: a log line tagged milestone stays in its log",
+        f"{path}:5: a log line tagged nothing stays in its log",
+    ]
 
 
 @pytest.mark.parametrize(
     "name", ["memory/tools-x.md", "memory/gating-policies.md", "memory/active-context.md"]
 )
 def test_pages_with_a_purpose_of_their_own_are_left_alone_aloud(name: str) -> None:
-    found, left = read(name, "- something that would be a fact: yes\n")
-    assert found == [] and len(left) == 1
+    found = read(name, "- something that would be a fact: yes\n")
+    assert found.entries == [] and len(found.unplaced) == 1
 
 
 @pytest.mark.parametrize("name", [name for name in STARTERS if name.endswith("MEMORY.md")])
 def test_what_init_wrote_is_no_memory(name: str) -> None:
-    assert read(name, STARTERS[name]) == ([], [])
+    assert read(name, STARTERS[name]) == Imports()
 
 
 def test_front_matter_byte_order_mark_and_windows_line_ends_change_no_line_number() -> None:
     text = "\ufeff---\r\ntitle: a: b\r\n---\r\n\r\n- The server runs in Bergen\r\n"
-    assert placed(text) == {5: ("fact", "The server runs in Bergen")}
+    assert placed(text) == {"MEMORY.md:5": ("fact", "The server runs in Bergen")}
 
 
 def test_a_statement_over_the_limit_is_said_not_cut() -> None:
-    found, left = read("MEMORY.md", f"- is {'x' * MAX_CONTENT}\n")
-    assert found == [] and "over the limit" in left[0].why
+    found = read("MEMORY.md", f"- is {'x' * MAX_CONTENT}\n")
+    assert found.entries == [] and "over the limit" in found.unplaced[0]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +140,7 @@ def test_every_line_is_read_once_in_order_and_no_statement_breaks(text: str) -> 
     assert numbers == sorted(numbers)
     assert all(1 <= number <= text.count("\n") + 1 for number in numbers)
     assert all("\n" not in said and said for _, said in statements(text))
-    found, left = read("MEMORY.md", text)
+    found = read("MEMORY.md", text)
     said = [one for one in parts(text) if one.kind != "heading"]
-    assert len(found) + len(left) == len(said)
-    assert all(one.type in TYPES for one in found)
+    assert len(found.entries) + len(found.unplaced) == len(said)
+    assert all(one.type in TYPES for one in found.entries)

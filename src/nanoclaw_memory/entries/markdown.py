@@ -1,14 +1,15 @@
-"""Markdown to typed entries: headings and wording decide the type; what cannot be placed is said."""
+"""Split Markdown pages into statements, and type them by headings and wording; report what has no type."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from nanoclaw_memory.entries.rules import MAX_CONTENT
+from nanoclaw_memory.entries.rules import MAX_CONTENT, MAX_TAG, MAX_TAGS
 from nanoclaw_memory.text import one_line, slug, words
+from nanoclaw_memory.types import Transcript
 
 # The first pattern that a heading (or any heading above it) or the wording matches decides.
 _BY_HEADING = (
@@ -61,7 +62,7 @@ _FRONT_MATTER = re.compile(r"---\n.*?\n(?:---|\.\.\.)\n", re.DOTALL)
 _DAILY = re.compile(r"memory/\d{4}-\d{2}-\d{2}\.md\Z")
 
 
-class Part(msgspec.Struct, frozen=True):
+class MarkdownPart(msgspec.Struct, frozen=True):
     """A heading, a statement (a bullet or paragraph on one line), or what is neither: code, a table."""
 
     line: int
@@ -69,89 +70,132 @@ class Part(msgspec.Struct, frozen=True):
     text: str
 
 
-class Candidate(msgspec.Struct, frozen=True):
-    """A line that becomes an entry."""
+class ImportedEntry(msgspec.Struct, frozen=True):
+    """An entry to import, with the file and line it comes from."""
 
     type: str
     content: str
-    line: int
+    source: str
     tags: tuple[str, ...] = ()
     priority: str = "medium"
 
 
-class Unplaced(msgspec.Struct, frozen=True):
-    """A line that does not, and why."""
+class ImportedRelation(msgspec.Struct, frozen=True):
+    """A relation to import, with the file and line it comes from."""
 
-    line: int
-    text: str
-    why: str
+    subject: str
+    predicate: str
+    object: str
+    source: str
 
 
-def read(relative: str, text: str) -> tuple[list[Candidate], list[Unplaced]]:
-    """The entries that a memory file holds, and what could not be placed."""
+class Imports(msgspec.Struct):
+    """Everything that files contain, and what of them cannot be imported."""
+
+    entries: list[ImportedEntry] = msgspec.field(default_factory=list)
+    relations: list[ImportedRelation] = msgspec.field(default_factory=list)
+    conversations: list[Transcript] = msgspec.field(default_factory=list)
+    unplaced: list[str] = msgspec.field(default_factory=list)
+
+    def add(
+        self, kind: str, text: str, source: str, tags: Iterable[str] = (), priority: str = "medium"
+    ) -> None:
+        """Add an entry; an empty or too long text is reported instead."""
+        content = one_line(text)
+        if not content or len(content) > MAX_CONTENT:
+            self.skip(source, f"over {MAX_CONTENT:,} characters" if content else "empty")
+            return
+        named = dict.fromkeys(one_line(tag)[:MAX_TAG].strip() for tag in tags)
+        kept = tuple(tag for tag in named if tag)[:MAX_TAGS]
+        self.entries.append(ImportedEntry(kind, content, one_line(source)[:300], kept, priority))
+
+    def skip(self, source: str, why: str) -> None:
+        """Report what cannot be imported."""
+        self.unplaced.append(f"{source}: {why}")
+
+
+# ---- memory files ----
+
+
+def read_page(
+    found: Imports, relative: str, text: str, ignored: Callable[[str], bool] = lambda text: False
+) -> None:
+    """Add the entries of a memory file; every line is added, reported, or `ignored`."""
     for pattern, why in _SKIPPED_FILES.items():
         if re.fullmatch(pattern, relative):
-            return [], [Unplaced(1, relative, why)]
+            found.skip(f"{relative}:1", why)
+            return
     if _DAILY.match(relative):
-        return _split(_of_log(text))
+        _read_log(found, relative, text)
+        return
     project = re.fullmatch(r"(?:memory|shared)/project-(.+)\.md", relative)
-    return _split(_of_page(text, project.group(1) if project else ""))
-
-
-def _split(found: Iterator[Candidate | Unplaced]) -> tuple[list[Candidate], list[Unplaced]]:
-    placed, left = [], []
-    for one in found:
-        if isinstance(one, Candidate):
-            placed.append(one)
-        else:
-            left.append(one)
-    return placed, left
-
-
-def _of_log(text: str) -> Iterator[Candidate | Unplaced]:
-    from nanoclaw_memory.workspace.log import parse
-
-    for entry in parse(text):
-        kind = _LOG_TAGS.get(entry.tag)
-        if kind is None:
-            yield Unplaced(
-                entry.line, entry.text, f"a log line tagged {entry.tag or 'nothing'} stays in its log"
-            )
-        elif problem := _problem(entry.text):
-            yield Unplaced(entry.line, entry.text, problem)
-        else:
-            strong = entry.importance is not None and entry.importance >= 0.8
-            yield Candidate(kind, entry.text, entry.line, ("log",), "high" if strong else "medium")
-
-
-def _of_page(text: str, project: str) -> Iterator[Candidate | Unplaced]:
+    starter = _starter_lines()
     headings: list[str] = []
-    ours = _starter_lines()
     for part in parts(text):
+        source = f"{relative}:{part.line}"
         if part.kind == "heading":
             depth = len(part.text) - len(part.text.lstrip("#"))
             headings = [*headings[: depth - 1], part.text.strip("# ")]
-        elif part.kind != "statement":
-            yield Unplaced(part.line, part.text, f"{part.kind} stays in its file")
-        elif part.text in ours:
+        elif part.text in starter or ignored(part.text):
             continue
-        elif problem := _problem(part.text):
-            yield Unplaced(part.line, part.text, problem)
+        elif problem := _problem(part):
+            found.skip(source, problem)
         elif kind := "project" if project else type_of(part.text, headings):
-            section = [slug(headings[-1], 40)] if len(headings) > 1 else []
-            tags = tuple(dict.fromkeys([*([project[:50]] if project else []), *section]))
-            yield Candidate(kind, part.text, part.line, tags)
+            tags = [project[1]] if project else []
+            tags += [slug(headings[-1], 40)] if len(headings) > 1 else []
+            found.add(kind, part.text, source, tags)
         else:
-            yield Unplaced(part.line, part.text, "neither its heading nor its wording tells a type")
+            found.skip(source, "neither its heading nor its wording tells a type")
+
+
+def _read_log(found: Imports, relative: str, text: str) -> None:
+    from nanoclaw_memory.workspace.log import parse
+
+    for entry in parse(text):
+        source = f"{relative}:{entry.line}"
+        kind = _LOG_TAGS.get(entry.tag)
+        if kind is None:
+            found.skip(source, f"a log line tagged {entry.tag or 'nothing'} stays in its log")
+        elif problem := _problem(MarkdownPart(entry.line, "statement", entry.text)):
+            found.skip(source, problem)
+        else:
+            strong = entry.importance is not None and entry.importance >= 0.8
+            found.add(kind, entry.text, source, ("log",), "high" if strong else "medium")
 
 
 def _starter_lines() -> set[str]:
-    """What `init` wrote is no memory."""
+    """The statements that `init` wrote, which are no memory."""
     from nanoclaw_memory.workspace.projects import STARTER
     from nanoclaw_memory.workspace.starter import STARTERS
 
-    texts = (*STARTERS.values(), STARTER)
-    return {part.text for text in texts for part in parts(text) if part.kind == "statement"}
+    return {text for page in (*STARTERS.values(), STARTER) for _, text in statements(page)}
+
+
+def _problem(part: MarkdownPart) -> str:
+    """Why a part cannot become an entry; empty when it can."""
+    if part.kind != "statement":
+        return f"{part.kind} stays in its file"
+    if len(part.text) > MAX_CONTENT:
+        return f"it has {len(part.text):,} characters, over the limit of {MAX_CONTENT:,}"
+    if len(words(part.text)) < 2 or re.fullmatch(r"\W*[\w ]+:\s*", part.text):
+        return "it says too little on its own"
+    return ""
+
+
+def type_of(content: str, headings: list[str]) -> str | None:
+    """The type that wording or headings suggest; plain words of command win over any heading."""
+    lowered = content.casefold()
+    for kind, pattern in _BY_WORDING[:2]:
+        if re.search(pattern, lowered):
+            return kind
+    for heading in reversed(headings):
+        for kind, pattern in _BY_HEADING:
+            if re.search(pattern, heading.casefold()):
+                return kind
+    return next((kind for kind, pattern in _BY_WORDING[2:] if re.search(pattern, lowered)), None)
+
+
+# ---- the parts of a page ----
 
 
 def statements(text: str) -> Iterator[tuple[int, str]]:
@@ -159,8 +203,8 @@ def statements(text: str) -> Iterator[tuple[int, str]]:
     return ((part.line, part.text) for part in parts(text) if part.kind == "statement")
 
 
-def parts(text: str) -> Iterator[Part]:
-    """Everything in a page, in order; a bullet below one that ends with a colon is told with it."""
+def parts(text: str) -> Iterator[MarkdownPart]:
+    """Everything in a page, in order; a bullet below one that ends with a colon repeats that one."""
     reader = _Reader()
     plain = text.replace("\r\n", "\n").removeprefix("\ufeff")
     front = _FRONT_MATTER.match(plain)
@@ -180,7 +224,7 @@ class _Reader(msgspec.Struct):
     inside: str = ""  # the end of what is being skipped: a code block or a comment
     table: bool = False
 
-    def read(self, number: int, line: str) -> Iterator[Part]:
+    def read(self, number: int, line: str) -> Iterator[MarkdownPart]:
         if self.inside:
             if self.inside in line:
                 self.inside = ""
@@ -190,16 +234,16 @@ class _Reader(msgspec.Struct):
         if not line.strip() or fence or heading or bullet or comment or table or _RULE.match(line):
             yield from self.rest()
         if table and not self.table:
-            yield Part(number, "a table", one_line(line))
+            yield MarkdownPart(number, "a table", one_line(line))
         self.table = table
         if fence:
             self.inside = fence[1]
-            yield Part(number, "a code block", one_line(line))
+            yield MarkdownPart(number, "a code block", one_line(line))
         elif comment:
             self.inside = "" if "-->" in line else "-->"
         elif heading:
             self.above = []
-            yield Part(number, "heading", line.strip())
+            yield MarkdownPart(number, "heading", line.strip())
         elif table or _RULE.match(line) or not line.strip():
             return
         elif bullet:
@@ -211,36 +255,15 @@ class _Reader(msgspec.Struct):
             self.words.append(line.lstrip("> ").strip())
 
     def _begin(self, number: int, indent: int, text: str) -> None:
-        self.above = [(depth, said) for depth, said in self.above if depth < indent]
-        self.lead = " ".join(said for _, said in self.above)
+        self.above = [(depth, lead) for depth, lead in self.above if depth < indent]
+        self.lead = " ".join(lead for _, lead in self.above)
         self.start, self.words = number, [text]
         if text.endswith(":") and len(text) <= 100:
             self.above.append((indent, text))
 
-    def rest(self) -> Iterator[Part]:
-        """What was begun, whole."""
+    def rest(self) -> Iterator[MarkdownPart]:
+        """The statement that was begun, if any."""
         whole = one_line(" ".join(self.words))
         if whole:
-            yield Part(self.start, "statement", f"{self.lead} {whole}".strip())
+            yield MarkdownPart(self.start, "statement", f"{self.lead} {whole}".strip())
         self.words = []
-
-
-def type_of(content: str, headings: list[str]) -> str | None:
-    """The type that wording or headings suggest; plain words of command win over any heading."""
-    lowered = content.casefold()
-    for kind, pattern in _BY_WORDING[:2]:
-        if re.search(pattern, lowered):
-            return kind
-    for heading in reversed(headings):
-        for kind, pattern in _BY_HEADING:
-            if re.search(pattern, heading.casefold()):
-                return kind
-    return next((kind for kind, pattern in _BY_WORDING[2:] if re.search(pattern, lowered)), None)
-
-
-def _problem(content: str) -> str:
-    if len(content) > MAX_CONTENT:
-        return f"it has {len(content):,} characters, over the limit of {MAX_CONTENT:,}"
-    if len(words(content)) < 2 or re.fullmatch(r"\W*[\w ]+:\s*", content):
-        return "it says too little on its own"
-    return ""
