@@ -328,49 +328,49 @@ def test_reinforcing_and_recalling_keep_an_entry_from_fading(memory: Memory, clo
 
 
 def test_what_is_recalled_stays_in_use(memory: Memory, clock: FixedClock) -> None:
-    from nanoclaw_memory.entries import lifecycle as care
+    from nanoclaw_memory.entries import lifecycle
 
     stored = memory.store("The lift was out of order", "fact", priority="low")
     for _ in range(4):
         clock.moment += timedelta(days=25)
         assert memory.recall("lift", fast=True).entries[0].id == stored.id
     assert memory.index_status().progressive["last_recall"] == memory.entries.get(stored.id).used_at
-    assert care.stale(memory.group.entries) == []
+    assert lifecycle.stale(memory.group.entries) == []
     clock.moment += timedelta(days=70)
-    assert [entry.id for entry in care.stale(memory.group.entries)] == [stored.id]
+    assert [entry.id for entry in lifecycle.stale(memory.group.entries)] == [stored.id]
 
 
 def test_an_archived_proposal_is_carried_out_and_a_rejected_one_never_comes_back(
     memory: Memory, clock: FixedClock
 ) -> None:
-    from nanoclaw_memory.entries import lifecycle as care
+    from nanoclaw_memory.entries import lifecycle
 
     one = memory.store("The lift was out of order", "fact", priority="low")
     two = memory.store("The printer ran dry", "fact", priority="low")
     clock.moment += timedelta(days=70)
-    assert care.propose_stale(memory.group.entries) == 2
+    assert lifecycle.propose_stale(memory.group.entries) == 2
     first, second = memory.group.proposals.listed(kind="archive")
-    care.decide(memory.group.entries, first.id, accept=True)
-    care.decide(memory.group.entries, second.id, accept=False)
+    memory.upkeep.decide(first.id, accept=True)
+    memory.upkeep.decide(second.id, accept=False)
     assert memory.entries.get(one.id).status == "archived"
     assert memory.entries.get(two.id).status == "active"
-    assert care.propose_stale(memory.group.entries) == 0
+    assert lifecycle.propose_stale(memory.group.entries) == 0
     with pytest.raises(InvalidValue, match="already"):
-        care.decide(memory.group.entries, first.id, accept=True)
+        memory.upkeep.decide(first.id, accept=True)
 
 
 def test_a_replaced_entry_is_purged_ninety_days_after_it_was_replaced(
     memory: Memory, clock: FixedClock
 ) -> None:
-    from nanoclaw_memory.entries import lifecycle as care
+    from nanoclaw_memory.entries import lifecycle
 
     old = memory.store("Port is 1", "fact")
     clock.moment += timedelta(days=200)  # old by birth, not by replacement
     memory.store("Port is 2", "fact", supersedes=old.id)
     clock.moment += timedelta(days=89)
-    assert care.purge(memory.group.entries) == 0
+    assert lifecycle.purge(memory.group.entries) == 0
     clock.moment += timedelta(days=2)
-    assert care.purge(memory.group.entries) == 1
+    assert lifecycle.purge(memory.group.entries) == 1
     with pytest.raises(NotFound):
         memory.entries.get(old.id)
     assert memory.brief().entry_count == 1
@@ -399,7 +399,6 @@ def test_a_persons_edits_are_offered_not_overwritten(memory: Memory, home: Path)
 
 
 def test_decided_edits_reach_the_entries_and_the_file(memory: Memory, home: Path) -> None:
-    from nanoclaw_memory.entries import lifecycle as care
 
     one = memory.store("Port is 1", "fact")
     luna = memory.store("Luna is a dog", "fact")
@@ -408,9 +407,9 @@ def test_decided_edits_reach_the_entries_and_the_file(memory: Memory, home: Path
     path.write_text("".join(line for line in text.splitlines(keepends=True) if "Luna" not in line))
     memory.entries.render()
     edit, added, removed = memory.group.proposals.listed(kind="domain-edit")
-    care.decide(memory.group.entries, edit.id, accept=True)
-    care.decide(memory.group.entries, added.id, accept=True)
-    care.decide(memory.group.entries, removed.id, accept=False)
+    memory.upkeep.decide(edit.id, accept=True)
+    memory.upkeep.decide(added.id, accept=True)
+    memory.upkeep.decide(removed.id, accept=False)
     assert memory.entries.get(one.id).content == "Port is 7"
     assert memory.entries.get(luna.id).status == "active"
     final = path.read_text()

@@ -152,7 +152,7 @@ def test_migrating_again_adds_nothing_and_changes_nothing(plain: Memory, home: P
 def test_what_was_superseded_archived_deleted_or_purged_since_does_not_come_back(
     plain: Memory, home: Path, clock: FixedClock
 ) -> None:
-    from nanoclaw_memory.entries import lifecycle as care
+    from nanoclaw_memory.entries import lifecycle
 
     lines = [
         "The office is in Oslo",
@@ -168,7 +168,7 @@ def test_what_was_superseded_archived_deleted_or_purged_since_does_not_come_back
     plain.entries.archive(ids[lines[1]])
     plain.delete(ids[lines[2]])
     clock.moment += timedelta(days=200)
-    assert care.purge(plain.group.entries) == 2
+    assert lifecycle.purge(plain.group.entries) == 2
     assert plain.upkeep.migrate_files().stored == 0
     assert contents(plain) == {"The office is in Bergen", "The ship is green"}
 

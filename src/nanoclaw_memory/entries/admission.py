@@ -1,4 +1,4 @@
-"""The way in: a checked draft is masked, deduplicated, held if suspicious, written, and retires another."""
+"""Admit checked drafts as entries: mask, deduplicate, hold suspicious ones for review, write, supersede."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nanoclaw_memory.types import Entry, Provenance, Stored
 
 
 class Admission:
-    """Lets drafts in."""
+    """Admits drafts into one group's entries."""
 
     def __init__(self, ledger: EntryLedger) -> None:
         self._ledger = ledger
@@ -33,13 +33,13 @@ class Admission:
         with self._ledger.db.transaction():
             if limited:
                 self._ledger.spend("store")
-            target = self._target(draft, limited)
+            target = self._superseded(draft, limited)
             for related in draft.related_to:
                 self._ledger.entry(related, "related_to")
-            reasons = self._reasons(draft, target)
-            twin = None if reasons else self._twin(draft, target)
-            if twin is not None:
-                entry, changed = self._merge(twin, draft, by, notes)
+            reasons = self._hold_reasons(draft, target)
+            duplicate = None if reasons else self._duplicate(draft, target)
+            if duplicate is not None:
+                entry, changed = self._merge(duplicate, draft, by, notes)
             else:
                 entry, changed = self._insert(draft, by, reasons), True
             superseded = target if target and not reasons else None
@@ -54,7 +54,7 @@ class Admission:
             entry.type,
             entry.type,
             stored=changed,
-            deduplicated=twin is not None,
+            deduplicated=duplicate is not None,
             token_cost=entry.token_cost,
             redacted=redacted,
             status=entry.status,
@@ -70,7 +70,7 @@ class Admission:
         redacted = sum(admitted.redacted for admitted in found[:-1])
         return replace(draft, content=content, reason=reason, tags=tuple(tags)), redacted
 
-    def _target(self, draft: EntryDraft, limited: bool) -> Entry | None:
+    def _superseded(self, draft: EntryDraft, limited: bool) -> Entry | None:
         """The entry to be superseded, which must be ours and current."""
         if draft.supersedes is None:
             return None
@@ -85,7 +85,7 @@ class Admission:
             self._ledger.spend("supersede")
         return target
 
-    def _reasons(self, draft: EntryDraft, target: Entry | None) -> list[str]:
+    def _hold_reasons(self, draft: EntryDraft, target: Entry | None) -> list[str]:
         """Why an entry must wait for a person; empty for nearly all."""
         reasons: list[str] = []
         behavioral = draft.type in BEHAVIORAL
@@ -104,8 +104,8 @@ class Admission:
                 raise Refused(f"content: this was {state} ({', '.join(reasons)})", "see: ncm review")
         return reasons
 
-    def _twin(self, draft: EntryDraft, target: Entry | None) -> Entry | None:
-        """An entry of the same type that says the same; never the one to be superseded."""
+    def _duplicate(self, draft: EntryDraft, target: Entry | None) -> Entry | None:
+        """A duplicate of the draft among entries of its type; never the one to be superseded."""
         if not self._ledger.sees(draft.type):
             return None  # a shared scope must not learn what is stored by storing
         now = self._ledger.moment()
@@ -116,28 +116,30 @@ class Admission:
             same = next((c for c in candidates if statements.near_duplicate(c.content, draft.content)), None)
         return None if same is None or (target and same.id == target.id) else same
 
-    def _merge(self, twin: Entry, draft: EntryDraft, by: Provenance, notes: list[str]) -> tuple[Entry, bool]:
-        """Unite a draft with its twin: the newer wording, all tags, the higher priority."""
-        if ORIGINS.index(by.origin) > ORIGINS.index(twin.provenance.origin):
-            notes.append(f"already stored by the {twin.provenance.origin}; left as it is")
-            return twin, False
+    def _merge(
+        self, duplicate: Entry, draft: EntryDraft, by: Provenance, notes: list[str]
+    ) -> tuple[Entry, bool]:
+        """Unite a draft with its duplicate: the newer wording, all tags, the higher priority."""
+        if ORIGINS.index(by.origin) > ORIGINS.index(duplicate.provenance.origin):
+            notes.append(f"already stored by the {duplicate.provenance.origin}; left as it is")
+            return duplicate, False
         merged = replace(
-            twin,
+            duplicate,
             content=draft.content,
             token_cost=tokens.estimate(draft.content),
-            tags=rules.united(twin.tags, draft.tags),
-            priority=rules.higher(twin.priority, draft.priority),
-            reason=draft.reason or twin.reason,
-            related_to=rules.united(twin.related_to, draft.related_to, rules.MAX_RELATED),
-            expires=draft.expires if draft.expires and twin.expires else None,
+            tags=rules.united(duplicate.tags, draft.tags),
+            priority=rules.higher(duplicate.priority, draft.priority),
+            reason=draft.reason or duplicate.reason,
+            related_to=rules.united(duplicate.related_to, draft.related_to, rules.MAX_RELATED),
+            expires=draft.expires if draft.expires and duplicate.expires else None,
             used_at=by.timestamp,
             updated_at=by.timestamp,
         )
-        if merged.content != twin.content:
-            self._ledger.table.keep_wording(twin, by)
+        if merged.content != duplicate.content:
+            self._ledger.table.keep_wording(duplicate, by)
         self._ledger.table.change(merged, statements.text_key(merged.content))
         self._ledger.audit(
-            "merge", merged.id, text=fingerprint(merged.content), before=fingerprint(twin.content)
+            "merge", merged.id, text=fingerprint(merged.content), before=fingerprint(duplicate.content)
         )
         return merged, True
 

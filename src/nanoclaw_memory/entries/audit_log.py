@@ -24,7 +24,7 @@ _TAIL = 65_536
 
 
 class Link(msgspec.Struct, frozen=True):
-    """Where a line stands in the chain."""
+    """The number and hash of one line."""
 
     seq: int
     hash: str
@@ -88,7 +88,7 @@ class AuditLog:
         return last
 
     def _continues(self, last: Link, head: Link) -> bool:
-        """Whether the log still reaches what the head says; the head may lag after a power cut."""
+        """Whether the log still contains the head's line; the head may lag after a power cut."""
         if last == head:
             return True
         if last.seq < head.seq:
@@ -177,7 +177,7 @@ def _parsed(raw: bytes) -> dict[str, Any] | None:
 
 
 def _whole_lines(handle: int) -> int:
-    """Cut off a last line that a power cut left half written; it was never acknowledged. Gives the size."""
+    """Cut off a last line that a power cut left half written; it was never acknowledged. Returns the size."""
     size = os.fstat(handle).st_size
     tail = os.pread(handle, _TAIL, max(size - _TAIL, 0))
     if tail and not tail.endswith(b"\n"):

@@ -1,4 +1,4 @@
-"""The brief: what matters, for a session's start, within limits and unable to break out of its lines."""
+"""The brief: the most important entries for a session's start, within limits, each on one safe line."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def within_time(work: Callable[[], Brief], seconds: float) -> Brief | None:
     return outcome
 
 
-class _Line(msgspec.Struct, frozen=True):
+class _BriefLine(msgspec.Struct, frozen=True):
     text: str
     entry: BriefEntry
     order: tuple[int, str, str]  # priority, then oldest first: a new entry leaves the lines before it alone
@@ -81,22 +81,22 @@ class _Line(msgspec.Struct, frozen=True):
 
 def _choose(
     table: EntryTable, types: Sequence[str], limits: BriefLimits, now: datetime, provenance: bool
-) -> list[_Line]:
-    """Lines in the order of their claim to be shown."""
+) -> list[_BriefLine]:
+    """The lines to show, most important first."""
     behavioral = _candidates(table, [kind for kind in types if kind in BEHAVIORAL], limits, now, provenance)
     facts = _candidates(table, [kind for kind in types if kind in FACTUAL], limits, now, provenance)
-    room = limits.chars - 600, limits.tokens - 250  # headings, pointers and the last line
+    free = limits.chars - 600, limits.tokens - 250  # headings, pointers and the last line
     first = _fitting(
-        behavioral, int(limits.entries * _BEHAVIORAL_SHARE), *(int(r * _BEHAVIORAL_SHARE) for r in room)
+        behavioral, int(limits.entries * _BEHAVIORAL_SHARE), *(int(r * _BEHAVIORAL_SHARE) for r in free)
     )
     rest = [line for line in behavioral if line not in first]
-    return _fitting([*first, *facts, *rest], limits.entries, *room)
+    return _fitting([*first, *facts, *rest], limits.entries, *free)
 
 
 def _candidates(
     table: EntryTable, types: Sequence[str], limits: BriefLimits, now: datetime, provenance: bool
-) -> list[_Line]:
-    # A query a type: the index then gives the order, and 50 rows are read instead of all.
+) -> list[_BriefLine]:
+    # One query per type: the index then returns them in order, and 50 rows are read instead of all.
     found = [
         entry for kind in types for entry in table.weightiest(Filter(stamp(now), (kind,)), limits.entries)
     ]
@@ -105,8 +105,8 @@ def _candidates(
     return [_line(entry, now, provenance) for entry in found[: limits.entries]]
 
 
-def _fitting(lines: Sequence[_Line], most: int, chars: int, cost: int) -> list[_Line]:
-    chosen: list[_Line] = []
+def _fitting(lines: Sequence[_BriefLine], most: int, chars: int, cost: int) -> list[_BriefLine]:
+    chosen: list[_BriefLine] = []
     for line in lines:
         chars_left, cost_left = chars - len(line.text) - 1, cost - tokens.estimate(line.text) - 1
         if len(chosen) < most and chars_left >= 0 and cost_left >= 0:
@@ -115,7 +115,7 @@ def _fitting(lines: Sequence[_Line], most: int, chars: int, cost: int) -> list[_
     return chosen
 
 
-def _line(entry: Entry, now: datetime, provenance: bool) -> _Line:
+def _line(entry: Entry, now: datetime, provenance: bool) -> _BriefLine:
     content = safe_line(masked(entry.content), LINE_CHARS)
     days = age_days(entry.provenance.timestamp, now.date(), now)
     details = [age(days), marks(entry.provenance, ())]
@@ -133,14 +133,14 @@ def _line(entry: Entry, now: datetime, provenance: bool) -> _Line:
         entry.provenance if provenance else None,
     )
     order = (PRIORITIES.index(entry.priority), entry.provenance.timestamp, entry.id)
-    return _Line(f"- [{entry.type}] {content} ({tail})", shown, order)
+    return _BriefLine(f"- [{entry.type}] {content} ({tail})", shown, order)
 
 
-def _ordered(lines: Sequence[_Line]) -> list[_Line]:
+def _ordered(lines: Sequence[_BriefLine]) -> list[_BriefLine]:
     return sorted(lines, key=lambda line: (not line.entry.behavioral, line.order))
 
 
-def _text(chosen: Sequence[_Line], counts: dict[str, int], total: int) -> str:
+def _text(chosen: Sequence[_BriefLine], counts: dict[str, int], total: int) -> str:
     if not total:
         return ""
     lines = _ordered(chosen)
@@ -151,9 +151,9 @@ def _text(chosen: Sequence[_Line], counts: dict[str, int], total: int) -> str:
         parts += [BEHAVIORAL_HEADING, "\n".join(behavioral)]
     if facts:
         parts += [FACTS_HEADING, "\n".join(facts)]
-    held = ", ".join(f"{kind} {count}" for kind, count in counts.items() if count)
+    stored = ", ".join(f"{kind} {count}" for kind, count in counts.items() if count)
     parts.append(
         f"{len(lines)} of {plural(total, 'entry') if total == 1 else f'{total:,} entries'} shown. "
-        f"memory_recall brings the rest, by type: {held}."
+        f"memory_recall brings the rest, by type: {stored}."
     )
     return "\n\n".join(parts) + "\n"

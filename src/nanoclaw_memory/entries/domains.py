@@ -1,4 +1,4 @@
-"""Domain files, `memory/domains/<type>.md`: the entries as Markdown; a person's edits become proposals."""
+"""Write entries as Markdown to `memory/domains/<type>.md`; a person's edits become proposals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nanoclaw_memory.workspace.paths import within
 
 FOLDER = "memory/domains"
 MOST_ENTRIES = 5_000
-MOST_CHARS = 1_000_000  # a file that grows beyond is written anew with the newest entries, up to 4/5 of it
+MOST_CHARS = 1_000_000  # a longer file is rewritten with the newest entries, up to 4/5 of it
 _STAMP = re.compile(r"<!-- nanoclaw-memory \S+ (?P<fingerprint>[0-9a-f]{64}) -->\n")
 _ENTRY = re.compile(r"- (?P<text>.*?)\s*<!-- (?P<id>mem-[0-9a-f-]{36})\b(?P<about>[^>]*)-->\s*$")
 _NOTE = "Written from the stored entries. Edits are welcome: they are offered as changes, not overwritten."
@@ -33,15 +33,15 @@ def domain_path(entry_type: str) -> str:
     return f"{FOLDER}/{entry_type}.md"
 
 
-class Page(msgspec.Struct, frozen=True):
-    """A domain file as it is on disk."""
+class DomainFile(msgspec.Struct, frozen=True):
+    """The content of a domain file on disk."""
 
     body: str
     ours: bool  # False when somebody made the file, or took our first line out
     edited: bool
 
 
-class Lost(msgspec.Struct, frozen=True):
+class LostLine(msgspec.Struct, frozen=True):
     """A line of a domain file whose entry no database knows."""
 
     line: int
@@ -49,7 +49,7 @@ class Lost(msgspec.Struct, frozen=True):
     priority: str
 
 
-class Domains:
+class DomainFiles:
     """The domain files of one group."""
 
     def __init__(
@@ -67,11 +67,11 @@ class Domains:
         self._intake = intake
 
     def update(self, entry_type: str, gone: Iterable[str] = (), come: Sequence[Entry] = ()) -> str:
-        """Bring a file up to date after a change; gives a note when a person's edits stand in the way."""
+        """Update a file after a change; returns a note when a person's edits prevent it."""
         with locked(self._folder()):
             page = self.read(entry_type)
             if page is None or len(page.body) > MOST_CHARS:
-                self._anew(entry_type)
+                self._rewrite(entry_type)
                 return ""
             if page.edited:
                 with self._table.db.transaction():
@@ -83,19 +83,19 @@ class Domains:
             return ""
 
     def render(self, entry_type: str) -> str:
-        """Write a file anew from the entries; gives a note when a person's edits stand in the way."""
+        """Rewrite a file from the entries; returns a note when a person's edits prevent it."""
         with locked(self._folder()):
             page = self.read(entry_type)
             if page is not None and page.edited:
                 return self._offer(entry_type, page)
             if lost := len(self.lost(entry_type)):
-                held = f"{domain_path(entry_type)} holds {plural(lost, 'line')} that the database lost"
-                return f"{held} and was left as it is; run: ncm entries migrate"
-            self._anew(entry_type)
+                lines = f"{domain_path(entry_type)} holds {plural(lost, 'line')} that the database lost"
+                return f"{lines} and was left as it is; run: ncm entries migrate"
+            self._rewrite(entry_type)
             return ""
 
-    def lost(self, entry_type: str) -> list[Lost]:
-        """What the file says of entries that the database never had, or has no more: it was lost or replaced."""
+    def lost(self, entry_type: str) -> list[LostLine]:
+        """Lines of the file whose entries the database does not know: it was lost or replaced."""
         page = self.read(entry_type)
         if page is None or not page.ours:
             return []
@@ -108,16 +108,18 @@ class Domains:
             text, priority = plain_text(entry["text"]), entry["about"].split()[-1:]
             if not self._table.has_text(entry_type, text_key(text)):
                 found.append(
-                    Lost(number, text, priority[0] if priority and priority[0] in PRIORITIES else "medium")
+                    LostLine(
+                        number, text, priority[0] if priority and priority[0] in PRIORITIES else "medium"
+                    )
                 )
         return found
 
     def discard_edits(self, entry_type: str) -> None:
-        """Write a file anew whatever stands in it; for when its edits have been decided."""
+        """Rewrite a file whatever it contains, once its edits have been decided."""
         with locked(self._folder()):
-            self._anew(entry_type)
+            self._rewrite(entry_type)
 
-    def read(self, entry_type: str) -> Page | None:
+    def read(self, entry_type: str) -> DomainFile | None:
         """The file on disk; None when there is none."""
         try:
             text = read_text(self._path(entry_type)).replace("\r\n", "\n")
@@ -127,12 +129,12 @@ class Domains:
             return None
         found = _STAMP.match(text)
         if not found:
-            return Page(text, ours=False, edited=True)
+            return DomainFile(text, ours=False, edited=True)
         body = text[found.end() :]
-        return Page(body, ours=True, edited=fingerprint(body) != found["fingerprint"])
+        return DomainFile(body, ours=True, edited=fingerprint(body) != found["fingerprint"])
 
     def missing(self, entry_type: str) -> int:
-        """How many entries the file lacks or wrongly holds; a person's edits do not count."""
+        """How many entries are missing from the file or wrongly in it; a person's edits do not count."""
         page = self.read(entry_type)
         if page is not None and page.edited:
             return 0
@@ -142,7 +144,7 @@ class Domains:
 
     # ---- a person's edits ----
 
-    def _offer(self, entry_type: str, page: Page) -> str:
+    def _offer(self, entry_type: str, page: DomainFile) -> str:
         known = {entry.id: entry for entry in self._newest(entry_type)}
         written = self._table.in_domain(entry_type) if page.ours else set()
         offered = 0
@@ -159,8 +161,8 @@ class Domains:
         for entry in known.values():
             if entry.id in written and entry.id not in seen:
                 offered += self._propose(entry_type, entry, "")
-        told = f" ({plural(offered, 'new proposal')})" if offered else ""
-        return f"{domain_path(entry_type)} holds edits by hand and was left as it is{told}; see: ncm review"
+        count = f" ({plural(offered, 'new proposal')})" if offered else ""
+        return f"{domain_path(entry_type)} holds edits by hand and was left as it is{count}; see: ncm review"
 
     def _propose(self, entry_type: str, entry: Entry | None, text: str) -> int:
         if text and self._intake.forgets(text):
@@ -181,7 +183,7 @@ class Domains:
     # ---- inside ----
 
     def _newest(self, entry_type: str) -> list[Entry]:
-        """What a file written anew holds, oldest first."""
+        """The entries that a rewritten file contains, oldest first."""
         wanted = Filter(stamp(self._clock.now()), (entry_type,))
         left, chosen = MOST_CHARS * 4 // 5, []
         for entry in self._table.recent(wanted, MOST_ENTRIES):
@@ -191,7 +193,7 @@ class Domains:
             chosen.append(entry)
         return chosen[::-1]
 
-    def _anew(self, entry_type: str) -> None:
+    def _rewrite(self, entry_type: str) -> None:
         with self._table.db.transaction():
             self._table.take_in(entry_type)
         lines = "".join(_line(entry) for entry in self._newest(entry_type))
@@ -212,14 +214,14 @@ class Domains:
         return path
 
 
-def lines_held(workspace: Path) -> int:
-    """How many entries the domain files hold; asked where there is no database."""
+def count_lines(workspace: Path) -> int:
+    """How many entries the domain files contain, for a home whose database is gone."""
     total = 0
     for path in sorted((workspace / FOLDER).glob("*.md")):
         try:
             total += sum(1 for line in read_text(path).split("\n") if _ENTRY.match(line))
         except (NanoClawError, OSError):
-            continue  # doctor tells of it as of any file
+            continue  # doctor reports it like any unreadable file
     return total
 
 

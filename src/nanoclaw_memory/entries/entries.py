@@ -78,7 +78,7 @@ class Entries:
         return replace(stored, similar=similar)
 
     def knows(self, entry_type: str, content: str) -> bool:
-        """Whether this text was ever stored as this type; for imports, which must not bring old ones back."""
+        """Whether this text was ever stored as this type; an import must not restore old ones."""
         return self.ledger.table.has_text(entry_type, statements.text_key(content))
 
     # ---- find ----
@@ -138,7 +138,7 @@ class Entries:
         return found
 
     def brief(self, include_provenance: bool = False) -> Brief:
-        """What matters, for a session's start; empty, and said, when it is not ready in time."""
+        """The most important entries for a session's start; empty, with a note, when it is not ready in time."""
         own = self.ledger.settings.entries
         limits = BriefLimits(own.max_brief_entries, own.max_brief_chars, own.max_brief_tokens)
         types = self.ledger.visible_types()
@@ -149,8 +149,8 @@ class Entries:
 
         brief = within_time(work, own.brief_timeout_ms / 1000)
         if brief is None:
-            said = f"brief: not ready within {own.brief_timeout_ms / 1000:g} s; memory_recall still answers"
-            return Brief("", (), "", 0, 0, 0, (said,))
+            note = f"brief: not ready within {own.brief_timeout_ms / 1000:g} s; memory_recall still answers"
+            return Brief("", (), "", 0, 0, 0, (note,))
         return brief
 
     # ---- change ----
@@ -186,13 +186,13 @@ class Entries:
         return self.get(entry_id)
 
     def note_use(self, ids: Iterable[str]) -> None:
-        """Recall brought these entries: they are in use. Noted to the hour."""
+        """Record that recall returned these entries; to the hour."""
         an_hour_ago = stamp(self.ledger.clock.now() - timedelta(hours=1))
         with self.ledger.db.transaction():
             self.ledger.table.touch(ids, self.ledger.moment(), an_hour_ago)
 
     def approve(self, entry_id: str) -> Entry:
-        """A person lets a held entry in; what it replaces is retired now."""
+        """Accept a held entry, as a person; the entry it replaces is superseded now."""
         self.ledger.require_owner("approve an entry")
         superseded: list[Entry] = []
         with self.ledger.db.transaction():
@@ -213,7 +213,7 @@ class Entries:
         return approved
 
     def reject(self, entry_id: str) -> Entry:
-        """A person keeps a held entry out; it is archived, and the same text is refused from now on."""
+        """Refuse a held entry, as a person; it is archived, and the same text is refused from now on."""
         self.ledger.require_owner("reject an entry")
         with self.ledger.db.transaction():
             entry = self._held(entry_id)
@@ -231,7 +231,7 @@ class Entries:
         return self.get(entry_id)
 
     def archive_now(self, entry: Entry) -> None:
-        """The row's part of archiving; inside a transaction."""
+        """Archive the row only; inside a transaction."""
         if entry.status not in _SHOWN:
             raise InvalidValue(f"id: {entry.id} is {entry.status} already", "see: ncm entries show")
         self.ledger.table.set_status(entry.id, "archived", self.ledger.moment())
@@ -243,7 +243,7 @@ class Entries:
         return Link(int(rows[0][0]), str(rows[0][1])) if rows else Link(0, GENESIS)
 
     def trace(self, entry_id: str) -> EntryLife:
-        """An entry's whole life: every audited change of it and of what replaced it."""
+        """Every audited change of an entry and of those that replaced it."""
         records = [
             record
             for record in self.ledger.audit_log.records()
@@ -257,7 +257,7 @@ class Entries:
         return EntryLife(tuple(records), _clean(entry) if entry else None, tuple(wordings))
 
     def render(self) -> tuple[list[str], list[str]]:
-        """Write all domain files anew; gives those written, and notes on those that hold edits by hand."""
+        """Rewrite all domain files; returns those written, and notes on those with edits by hand."""
         written, left = [], []
         for kind in self.ledger.visible_types():
             if self.ledger.domains.read(kind) or self.ledger.table.count(
@@ -289,5 +289,5 @@ def check_query(query: Any) -> str:
 
 
 def _clean(entry: Entry) -> Entry:
-    """The entry without credentials: a second look on the way out."""
+    """The entry with credentials masked once more on the way out."""
     return replace(entry, content=masked(entry.content), reason=masked(entry.reason))

@@ -11,7 +11,7 @@ from nanoclaw_memory import statements
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.entries import rules
 from nanoclaw_memory.entries.audit_log import AuditLog
-from nanoclaw_memory.entries.domains import Domains, domain_path
+from nanoclaw_memory.entries.domains import DomainFiles, domain_path
 from nanoclaw_memory.entries.rules import ORIGINS, TYPES
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound, PathRefused, Refused, StoreError
 from nanoclaw_memory.intake.intake import Intake
@@ -37,7 +37,7 @@ class EntryLedger:
         self.table = EntryTable(db)
         self.proposals = Proposals(db)
         self.intake = intake
-        self.domains = Domains(self.table, self.proposals, home.workspace(scope.group), clock, intake)
+        self.domains = DomainFiles(self.table, self.proposals, home.workspace(scope.group), clock, intake)
         self.home = home
         # A session's name comes from outside: one line of bounded length.
         self.scope = replace(scope, session_id=one_line(scope.session_id)[:MAX_SESSION])
@@ -64,7 +64,7 @@ class EntryLedger:
         return tuple(kind for kind in TYPES if self.sees(kind))
 
     def types(self, types: Iterable[str] | None) -> tuple[str, ...]:
-        """The types asked for, checked, that the scope may see."""
+        """The requested types that the scope may see; unknown ones are refused."""
         seen = self.visible_types()
         if types is None:
             return seen
@@ -121,7 +121,7 @@ class EntryLedger:
     # ---- what every change does ----
 
     def audit(self, event: str, entry_id: str, **details: Any) -> None:
-        """Into the log before the commit: the log may know of a change that failed, never the reverse."""
+        """Append to the audit log before the commit: it may contain a change that failed, never miss one."""
         link = self.audit_log.append(event, entry_id, **details)
         self.db.execute(
             "INSERT INTO audit_anchor (id, seq, hash) VALUES (1, :seq, :hash) "
@@ -155,5 +155,5 @@ class EntryLedger:
 
 
 def held_key(entry_type: str, content: str) -> str:
-    """The key under which a held entry is offered for review, once."""
+    """The key under which a held entry is proposed for review, once."""
     return f"{entry_type}\n{statements.normal(content)}"

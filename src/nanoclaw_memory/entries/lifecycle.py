@@ -1,4 +1,4 @@
-"""What entries need over time: expiry, purge, proposals to archive, and the decisions of a person."""
+"""Expire and purge entries, propose stale ones for archiving, and carry out decisions on proposals."""
 
 from __future__ import annotations
 
@@ -13,26 +13,29 @@ from nanoclaw_memory.entries.domains import domain_path
 from nanoclaw_memory.entries.entries import Entries
 from nanoclaw_memory.entries.lines import safe_line
 from nanoclaw_memory.entries.rules import EntryDraft
-from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.store.entries import Filter
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Entry, Proposal
 
 STALE_IMPORTANCE = 0.12
 STALE_DAYS = 30
-OWN_KINDS = ("held", "archive", "domain-edit")
 
 
 def expire(entries: Entries) -> int:
-    """Give entries past their date the status that readers already treat them with."""
+    """Mark entries past their date as expired; readers already leave them out."""
     ledger = entries.ledger
     with ledger.db.transaction():
-        gone = ledger.table.expired_by(ledger.moment())
+        gone = expired(entries)
         for entry in gone:
             ledger.table.set_status(entry.id, "expired", ledger.moment())
             ledger.audit("expire", entry.id)
     ledger.changed(gone=gone)
     return len(gone)
+
+
+def expired(entries: Entries) -> list[Entry]:
+    """Current entries past their date."""
+    return entries.ledger.table.expired_by(entries.ledger.moment())
 
 
 def purge(entries: Entries) -> int:
@@ -47,7 +50,7 @@ def purge(entries: Entries) -> int:
 
 
 def purgeable(entries: Entries) -> list[Entry]:
-    """Entries replaced longer ago than they are kept; counted from the replacement, not from their birth."""
+    """Entries replaced longer ago than the set number of days, counted from their replacement."""
     kept = entries.ledger.settings.entries.purge_superseded_days
     if not kept:
         return []
@@ -55,7 +58,7 @@ def purgeable(entries: Entries) -> list[Entry]:
 
 
 def stale(entries: Entries) -> list[Entry]:
-    """Current entries whose importance has faded away; critical and high ones never do in time."""
+    """Current entries of medium or low priority whose importance has faded."""
     now = entries.ledger.clock.now()
     active = entries.ledger.table.all(Filter(entries.ledger.moment()))
     return [
@@ -68,8 +71,8 @@ def stale(entries: Entries) -> list[Entry]:
 
 
 def propose_stale(entries: Entries) -> int:
-    """Offer stale entries for archiving; nothing is dropped by itself."""
-    offered = 0
+    """Propose stale entries for archiving; returns how many are new."""
+    proposed = 0
     for entry in stale(entries):
         proposal = entries.ledger.proposals.propose(
             "archive",
@@ -80,31 +83,25 @@ def propose_stale(entries: Entries) -> int:
             source=entry.id,
             diff=f"- [{entry.type}] {safe_line(entry.content)}",
         )
-        offered += proposal is not None
-    return offered
+        proposed += proposal is not None
+    return proposed
 
 
-def decide(entries: Entries, proposal_id: str, accept: bool) -> Proposal:
-    """Carry out a person's decision on a proposal of this ledger: held, archive or domain-edit."""
+def decide(entries: Entries, proposal: Proposal, accept: bool) -> Proposal:
+    """Carry out a person's decision on an open proposal that concerns an entry: held, archive or domain-edit."""
     ledger = entries.ledger
-    ledger.require_owner("decide on a proposal")
-    proposal = ledger.proposals.get(proposal_id)
-    if proposal.kind not in OWN_KINDS:
-        raise InvalidValue(f"a {proposal.kind} is not decided here", "see: ncm review")
-    if proposal.status != "open":
-        raise InvalidValue(f"proposal {proposal_id} was {proposal.status} already", "see: ncm review")
     if proposal.kind == "held":
         entry_id = str(proposal.payload["id"])
         entries.approve(entry_id) if accept else entries.reject(entry_id)
-        return ledger.proposals.get(proposal_id)
+        return ledger.proposals.get(proposal.id)
     draft = _added(entries, proposal) if accept else None
     gone: list[Entry] = []
     come: list[Entry] = []
     with ledger.db.transaction():
-        decided = ledger.proposals.decide(proposal_id, accept, ledger.moment())
+        decided = ledger.proposals.decide(proposal.id, accept, ledger.moment())
         if accept and draft is None:
             gone, come = _carry_out(entries, proposal)
-    # Files only after the commit: whoever holds a folder may be waiting for the database.
+    # Files only after the commit: whoever has locked a folder may be waiting for the database.
     ledger.changed(gone, come)
     if draft is not None:
         entries.admission.admit(draft, source=domain_path(draft.type), limited=False)
@@ -122,7 +119,7 @@ def _added(entries: Entries, proposal: Proposal) -> EntryDraft | None:
 
 
 def _carry_out(entries: Entries, proposal: Proposal) -> tuple[list[Entry], list[Entry]]:
-    """Archive or reword an entry; gives what left and what came."""
+    """Archive or reword an entry; returns the entries that left and that came."""
     entry = entries.ledger.entry(str(proposal.payload["id"]))
     content = str(proposal.payload.get("content", ""))
     if content:
@@ -132,7 +129,7 @@ def _carry_out(entries: Entries, proposal: Proposal) -> tuple[list[Entry], list[
 
 
 def _reword(entries: Entries, entry: Entry, content: str) -> Entry:
-    """A person's own wording: the entry is theirs from now on; the old wording is kept."""
+    """Give an entry the person's wording and origin; the old wording is kept."""
     ledger = entries.ledger
     by = ledger.provenance(domain_path(entry.type))
     draft = rules.draft(content, entry.type, now=ledger.clock.now())
@@ -146,7 +143,7 @@ def _reword(entries: Entries, entry: Entry, content: str) -> Entry:
 
 
 def _settle(entries: Entries, entry_type: str) -> None:
-    """Write the domain file anew once all edits in it have been decided, unless there are newer ones."""
+    """Rewrite the domain file once all edits in it have been decided, unless there are newer ones."""
     domains, proposals = entries.ledger.domains, entries.ledger.proposals
     domains.render(entry_type)
     open_edits = [p for p in proposals.listed(kind="domain-edit") if p.payload["type"] == entry_type]

@@ -1,4 +1,4 @@
-"""The token audit: what memory costs, what says the same twice, and what to do about it."""
+"""The token audit: tokens per source, duplicates, and recommendations."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.clock import stamp
-from nanoclaw_memory.entries import lifecycle as care
-from nanoclaw_memory.entries import rules
+from nanoclaw_memory.entries import lifecycle, rules
 from nanoclaw_memory.entries.domains import FOLDER, domain_path
 from nanoclaw_memory.entries.entries import Entries
 from nanoclaw_memory.entries.lines import masked
@@ -41,7 +40,7 @@ MOST_DUPLICATES = 50
 STALE_DAYS = 30
 _LONG = 100_000  # characters; beyond this the count would take seconds, the estimate does not
 
-Files = Callable[[], Iterable[tuple[str, Path]]]
+FileLister = Callable[[], Iterable[tuple[str, Path]]]
 
 
 class _Source(msgspec.Struct, frozen=True):
@@ -57,9 +56,9 @@ class _Statement(msgspec.Struct, frozen=True):
 
 
 class TokenAudit:
-    """Audits one group as one scope sees it; `files` gives the Markdown that the scope may see."""
+    """Audits one group as one scope sees it; `files` lists the Markdown that the scope may see."""
 
-    def __init__(self, entries: Entries, files: Files) -> None:
+    def __init__(self, entries: Entries, files: FileLister) -> None:
         self._entries = entries
         self._files = files
 
@@ -75,7 +74,7 @@ class TokenAudit:
             for source, count in sorted(costs, key=lambda pair: -pair[1])
         )
         duplicates = tuple(self._duplicates(sources, shown))
-        advice = tuple(self._advice(sources, duplicates)) if recommend else ()
+        advice = tuple(self._recommendations(sources, duplicates)) if recommend else ()
         return Audit(AuditAnalysis(total, breakdown, duplicates), advice)
 
     def fix(self, audit: Audit) -> Audit:
@@ -124,7 +123,7 @@ class TokenAudit:
             },
         )
 
-    # ---- what there is ----
+    # ---- sources ----
 
     def _sources(self) -> Iterator[_Source]:
         booted = main_sequence(self._entries.ledger.clock.now().date())
@@ -154,7 +153,7 @@ class TokenAudit:
     def _wanted(self) -> Filter:
         return Filter(self._entries.ledger.moment(), self._entries.ledger.visible_types())
 
-    # ---- what says the same twice ----
+    # ---- duplicates ----
 
     def _duplicates(self, sources: Sequence[_Source], shown: Sequence[_Source]) -> Iterator[Duplicate]:
         names = {source.name for source in shown}
@@ -170,9 +169,9 @@ class TokenAudit:
                 found.append(Duplicate(texts[0], texts[1], round(alike, 3), (one.source, other.source)))
         yield from sorted(found, key=lambda pair: (-pair.similarity, pair.sources))[:MOST_DUPLICATES]
 
-    # ---- what to do ----
+    # ---- recommendations ----
 
-    def _advice(
+    def _recommendations(
         self, sources: Sequence[_Source], duplicates: Sequence[Duplicate]
     ) -> Iterator[Recommendation]:
         yield from self._on_duplicates(duplicates)
@@ -211,16 +210,16 @@ class TokenAudit:
 
     def _on_entries(self) -> Iterator[Recommendation]:
         ledger = self._entries.ledger
-        expired = ledger.table.expired_by(ledger.moment())
+        expired = lifecycle.expired(self._entries)
         if expired:
             text = f"{_entries(len(expired))} past their date: mark them as expired"
             yield Recommendation("expire", text, 0, "low")
         days = ledger.settings.entries.purge_superseded_days
-        old = care.purgeable(self._entries)
+        old = lifecycle.purgeable(self._entries)
         if old:
             text = f"{_entries(len(old))} replaced more than {days} days ago: purge them"
             yield Recommendation("purge", text, 0, "low")
-        fading = care.stale(self._entries)
+        fading = lifecycle.stale(self._entries)
         if fading:
             saved = sum(entry.token_cost for entry in fading)
             text = f"{_entries(len(fading))} of low priority that nobody uses: offer them for archiving"
@@ -246,11 +245,11 @@ class TokenAudit:
             if len(active) == 2:  # an earlier fix may have taken one
                 self._entries.archive(min(active, key=lambda entry: entry.provenance.timestamp).id)
         elif advice.action == "expire":
-            care.expire(self._entries)
+            lifecycle.expire(self._entries)
         elif advice.action == "purge":
-            care.purge(self._entries)
+            lifecycle.purge(self._entries)
         elif advice.action == "propose-archive":
-            care.propose_stale(self._entries)
+            lifecycle.propose_stale(self._entries)
         elif advice.action == "render":
             self._entries.ledger.domains.render(advice.targets[0])
 
@@ -273,17 +272,17 @@ def _entries(count: int) -> str:
 
 
 def _pairs(statements: Sequence[_Statement]) -> Iterator[tuple[_Statement, _Statement]]:
-    """Statements that share a telling word: only they can be alike."""
-    shelves: dict[str, list[int]] = defaultdict(list)
+    """Pairs of statements that share a rare word: only they can be similar."""
+    by_word: dict[str, list[int]] = defaultdict(list)
     for number, statement in enumerate(statements):
         for word in longest_words(statement.text, 4) or [normal(statement.text)]:
-            shelves[word].append(number)
+            by_word[word].append(number)
     seen: set[tuple[int, int]] = set()
-    for shelf in shelves.values():
-        if len(shelf) > 60:  # a word this common tells nothing
+    for numbers in by_word.values():
+        if len(numbers) > 60:  # so common a word does not distinguish
             continue
-        for place, first in enumerate(shelf):
-            for second in shelf[place + 1 :]:
+        for place, first in enumerate(numbers):
+            for second in numbers[place + 1 :]:
                 if (first, second) not in seen:
                     seen.add((first, second))
                     yield statements[first], statements[second]

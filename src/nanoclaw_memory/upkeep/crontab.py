@@ -1,4 +1,4 @@
-"""Asking the machine to run upkeep: a crontab line or a systemd user timer, written on request and taken out again."""
+"""Install or remove hourly upkeep on this machine: a crontab line or a systemd user timer."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _TIMEOUT = 30
 
 
 def command(home: Path) -> list[str]:
-    """What the machine runs: every job of every group that is due."""
+    """The command that the machine runs: every due job of every group."""
     return [sys.executable, "-m", "nanoclaw_memory", "--home", str(home), "upkeep", "--due", "--all-groups"]
 
 
 def install(home: Path, remove: bool = False, systemd: bool = False) -> Installed:
-    """Write our line or units, or take them out; what others wrote there stays as it is."""
+    """Write or remove our line or units; what others wrote there stays as it is."""
     if "\n" in str(home) or "%" in str(home):
         raise InvalidValue(f"the home {str(home)!r} cannot stand in a crontab", "move it to a plain path")
     return _systemd(home, remove) if systemd else _cron(home, remove)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nanoclaw_memory.clock import zone
-from nanoclaw_memory.entries.domains import lines_held
+from nanoclaw_memory.entries.domains import count_lines
 from nanoclaw_memory.entries.rules import TYPES
 from nanoclaw_memory.errors import NanoClawError, SettingsError, StoreError
 from nanoclaw_memory.intake.intake import Intake
@@ -32,7 +32,7 @@ LEFT_FOR = 3_600  # seconds after which no living writer has a temporary file
 
 
 def examine(group: Group, fix: bool = False) -> list[Finding]:
-    """All findings, problems first; `fix` removes what killed writers left."""
+    """All findings, problems first; `fix` removes temporary files of killed writers."""
     try:
         zone(group.settings.user.timezone)
     except SettingsError as error:  # nothing else can be examined without settings
@@ -73,7 +73,7 @@ def check_home(group: Group) -> Iterator[Finding]:
 
 
 def check_forgotten(intake: Intake, fix: bool) -> Iterator[Finding]:
-    """The list of forgotten texts: while it is gone or damaged, nothing that needs it is let in."""
+    """The list of forgotten texts: while it is missing or damaged, new texts are refused."""
     try:
         if not intake.is_damaged():
             return
@@ -111,7 +111,7 @@ def _leftovers(group: Group) -> Iterator[Path]:
 
 
 def check_settings(group: Group) -> Iterator[Finding]:
-    """What was said while the settings were read."""
+    """Problems met while the settings were read."""
     for problem in group.configuration.problems:
         yield Finding("warning", problem, "nanoclaw-memory config show")
     changed = sum(origin != "default" for origin in group.configuration.origins.values())
@@ -196,7 +196,7 @@ def check_databases(group: Group) -> Iterator[Finding]:
 
 
 def check_model(group: Group) -> Iterator[Finding]:
-    """Who embeds, and in which languages that helps."""
+    """The embedder, and which languages it knows."""
     from nanoclaw_memory.providers import models
 
     embeddings = group.configuration.settings.embeddings
@@ -238,12 +238,12 @@ def _databases(group: Group) -> tuple[SqliteDatabase, ...]:
 
 
 def check_lost_entries(group: Group) -> Iterator[Finding]:
-    """Entries that only the domain files know: their database was lost or replaced."""
+    """Entries that only the domain files contain, because their database was lost or replaced."""
     try:
         if group.has("entries"):
             lost = sum(len(group.entries.ledger.domains.lost(kind)) for kind in TYPES)
         else:
-            lost = lines_held(group.workspace)
+            lost = count_lines(group.workspace)
     except StoreError:
         return  # the check of the databases reports it
     if lost:

@@ -1,4 +1,4 @@
-"""The flush: shortly before the host compacts a session, the agent is asked once to write down what should last."""
+"""The flush: ask the agent once, shortly before the host compacts a session, to write down what should last."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NO_REPLY = "NO_REPLY"
 FILE = "sessions.json"
-MOST_SESSIONS = 500
+MAX_SESSIONS = 500
 SHRUNK = 0.7  # a window this much smaller than at the last flush has been compacted meanwhile
 _PROMPT = """This session will be compacted soon, and what only stands in it will be gone. Write down now what
 should last: decisions with their reasons, lessons, facts about people and projects, open questions. Append one line
@@ -27,7 +27,7 @@ If there is nothing to keep, answer exactly {silent}."""
 
 
 def flush_needed(group: Group, context_tokens: int, transcript_bytes: int = 0) -> Flush:
-    """Whether the agent is to be asked now. Saying yes counts: it is said once per compaction cycle."""
+    """Whether to ask the agent now; a yes is recorded, because it is given once per compaction cycle."""
     own = group.settings.flush
     if context_tokens < 0 or transcript_bytes < 0:
         raise InvalidValue("a window cannot hold less than nothing", "give the tokens that the session uses")
@@ -52,7 +52,7 @@ def flush_needed(group: Group, context_tokens: int, transcript_bytes: int = 0) -
 
 
 def compacted(data: Path, session: str) -> None:
-    """A compaction has happened: the session's next cycle begins."""
+    """Begin the session's next cycle after a compaction."""
     if not (data / FILE).exists():
         return
     with locked(data):
@@ -67,7 +67,7 @@ def is_silent(reply: str) -> bool:
 
 
 def _claim(group: Group, tokens: int, size: int) -> bool:
-    """Take this cycle's one flush; False when it was taken."""
+    """Claim this cycle's one flush; False when it was claimed before."""
     session = group.scope.session_id
     with locked(group.data):
         known = _read(group.data)
@@ -81,7 +81,7 @@ def _claim(group: Group, tokens: int, size: int) -> bool:
 
 
 def _smaller(before: dict[str, Any], tokens: int, size: int) -> bool:
-    """Whether the window is clearly smaller than it was: a host that never tells of compactions did one."""
+    """Whether the window is clearly smaller than before: the host compacted it without reporting it."""
     if tokens and before["tokens"]:
         return bool(tokens < SHRUNK * before["tokens"])
     return bool(size < SHRUNK * before["bytes"])
@@ -110,5 +110,5 @@ def _read(data: Path) -> dict[str, Any]:
 
 
 def _write(data: Path, sessions: dict[str, Any]) -> None:
-    newest = dict(list(sessions.items())[-MOST_SESSIONS:])
+    newest = dict(list(sessions.items())[-MAX_SESSIONS:])
     replace_text(data / FILE, json.dumps({"sessions": newest}, ensure_ascii=False) + "\n")

@@ -15,7 +15,7 @@ import msgspec
 
 from nanoclaw_memory import private
 from nanoclaw_memory.entries.domains import FOLDER as DOMAINS
-from nanoclaw_memory.entries.domains import Domains
+from nanoclaw_memory.entries.domains import DomainFiles
 from nanoclaw_memory.errors import CorruptDatabase, FileProblem
 from nanoclaw_memory.host.directories import ipc_directory
 from nanoclaw_memory.store.erasure import Wanted
@@ -54,7 +54,7 @@ class Files(msgspec.Struct, frozen=True):
 
     home: Home
     group: str
-    domains: Domains
+    domains: DomainFiles
 
     @property
     def workspace(self) -> Path:

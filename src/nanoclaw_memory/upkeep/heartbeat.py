@@ -1,4 +1,4 @@
-"""HEARTBEAT.md's checklist with the state of each item that we can know."""
+"""Check HEARTBEAT.md: the state of each item that the program can know."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ STALE_DAYS = 7
 
 class _State(msgspec.Struct, frozen=True):
     well: bool
-    says: str
+    text: str
     next: str = ""
 
 
 def heartbeat(group: Group) -> list[HeartbeatItem]:
-    """The items in the file's order; what we cannot know says so."""
+    """The items in the file's order, each with its state or a note that only a person can tell."""
     found = []
     for line in group.page("HEARTBEAT.md").split("\n"):
         match = _ITEM.match(line.rstrip("\r"))
         if match is None:
             continue
-        state = _known(group, match["text"])
+        state = _checked(group, match["text"])
         ticked = (match["box"] or " ") in "xX"
         if state is None:
             found.append(HeartbeatItem(match["text"], ticked, None, "only you can tell"))
         else:
-            found.append(HeartbeatItem(match["text"], ticked, state.well, state.says, state.next))
+            found.append(HeartbeatItem(match["text"], ticked, state.well, state.text, state.next))
     return found
 
 
-def _known(group: Group, text: str) -> _State | None:
-    for pattern, look in _LOOKS:
+def _checked(group: Group, text: str) -> _State | None:
+    for pattern, check in _CHECKS:
         if re.search(pattern, text, re.IGNORECASE):
-            return look(group)
+            return check(group)
     return None
 
 
@@ -113,7 +113,7 @@ def _aged(group: Group, path: Path, verb: str) -> _State:
     return _State(days < STALE_DAYS, f"{verb} {plural(days, 'day')} ago" if days else f"{verb} today")
 
 
-_LOOKS: tuple[tuple[str, Callable[[Group], _State]], ...] = (
+_CHECKS: tuple[tuple[str, Callable[[Group], _State]], ...] = (
     (r"\bproposals?\b|\breview\b", _proposals),
     (r"active.?context", _active_context),
     (r"MEMORY\.md|\bprune\b", _memory),

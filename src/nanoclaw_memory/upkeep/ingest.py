@@ -1,4 +1,4 @@
-"""Logs, their archive and the workspace's own files -> facts and relations that name their lines."""
+"""Read facts and relations, with their lines, from logs, archives and memory files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def ingest(group: Group, dry_run: bool = False) -> JobResult:
-    """Read what changed since the last time; files that are gone take along what only they said.
+    """Read files that changed since the last time; retire what only deleted files stated.
 
     Archives come first: a line that moved there must be known there before its log no longer has it.
     """

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from nanoclaw_memory.entries import lifecycle
 from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.intake.suspicion import suspicions
 from nanoclaw_memory.lessons.maturity import days, ripe
@@ -21,8 +22,9 @@ from nanoclaw_memory.upkeep.retain import retain
 from nanoclaw_memory.workspace.boot import SIZE_TARGETS
 
 if TYPE_CHECKING:
+    from nanoclaw_memory.entries.entries import Entries
     from nanoclaw_memory.memory.group import Group
-    from nanoclaw_memory.types import Indexed
+    from nanoclaw_memory.types import Entry, Indexed
 
 PRINCIPLES_PAGE = "SOUL.md"
 PRINCIPLES_SECTION = "Core Principles"
@@ -33,7 +35,7 @@ class Job(msgspec.Struct, frozen=True):
 
     name: str
     about: str
-    schedule: str  # the setting below `cron` that says when
+    schedule: str  # the setting below `cron` with its cron expression
     run: Callable[[Group, bool], JobResult]  # the group, and whether it is a dry run
 
     def cron(self, settings: Settings) -> str:
@@ -63,32 +65,22 @@ def _indexed(done: Indexed) -> JobResult:
 # ---- entries ----
 
 
-def _expire(group: Group, dry_run: bool) -> JobResult:
-    from nanoclaw_memory.entries import lifecycle
+def _entries_job(
+    find: Callable[[Entries], list[Entry]], act: Callable[[Entries], int]
+) -> Callable[[Group, bool], JobResult]:
+    """A job that acts on the entries which a dry run only counts."""
 
-    if not group.has("entries"):
-        return JobResult()
-    if dry_run:
-        return JobResult(len(group.entries.ledger.table.expired_by(group.moment())))
-    return JobResult(lifecycle.expire(group.entries))
+    def run(group: Group, dry_run: bool) -> JobResult:
+        if not group.has("entries"):
+            return JobResult()
+        return JobResult(len(find(group.entries)) if dry_run else act(group.entries))
 
-
-def _purge(group: Group, dry_run: bool) -> JobResult:
-    from nanoclaw_memory.entries import lifecycle
-
-    if not group.has("entries"):
-        return JobResult()
-    return JobResult(len(lifecycle.purgeable(group.entries)) if dry_run else lifecycle.purge(group.entries))
+    return run
 
 
-def _archive(group: Group, dry_run: bool) -> JobResult:
-    from nanoclaw_memory.entries import lifecycle
-
-    if not group.has("entries"):
-        return JobResult()
-    return JobResult(
-        len(lifecycle.stale(group.entries)) if dry_run else lifecycle.propose_stale(group.entries)
-    )
+_expire = _entries_job(lifecycle.expired, lifecycle.expire)
+_purge = _entries_job(lifecycle.purgeable, lifecycle.purge)
+_archive = _entries_job(lifecycle.stale, lifecycle.propose_stale)
 
 
 # ---- facts and lessons ----

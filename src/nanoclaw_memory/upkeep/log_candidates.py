@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 WINDOW = 90  # days back that are looked at
 MIN_IMPORTANCE = 0.45  # importance below which nothing makes a line worth keeping
 CERTAIN = 0.8
-PER_DAY = 0.08  # for each further day that says it in its own words, three at most
+PER_DAY = 0.08  # for each further day with another wording, three at most
 PER_USE = 0.04  # for each time that it answered a question, five at most
 LASTING = 0.05  # for coming up again after a week
 ROUTINE_DAYS = 3  # the same words on so many days are a habit of the log, no insight

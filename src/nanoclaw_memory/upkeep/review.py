@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 DEMOTED_PAGE = f"{ARCHIVE}/MEMORY.md"
 MAX_LINE = 500
 PAGE_KINDS = ("promotion", "demotion", "lesson")  # every other kind concerns an entry
+REWORDABLE = ("promotion", "lesson")
 NEW_PAGES = {"MEMORY.md": "# Long-Term Memory\n", "SOUL.md": "# Soul\n"}
 PROPOSALS_PAGE = "proposals.md"
 
@@ -43,12 +44,12 @@ def decide(group: Group, proposal_id: str, accept: bool, text: str = "") -> Prop
     """
     group.entries.ledger.require_owner("decide on a proposal")
     proposal = group.proposals.get(proposal_id)
-    if proposal.kind not in PAGE_KINDS:
-        if text:
-            raise InvalidValue(f"a {proposal.kind} cannot be reworded", "accept or reject it")
-        return lifecycle.decide(group.entries, proposal_id, accept)
+    if text and proposal.kind not in REWORDABLE:
+        raise InvalidValue(f"a {proposal.kind} cannot be reworded", "accept or reject it")
     if proposal.status != "open":
         raise InvalidValue(f"proposal {proposal_id} was {proposal.status} already", "see: ncm review")
+    if proposal.kind not in PAGE_KINDS:
+        return lifecycle.decide(group.entries, proposal, accept)
     if accept:
         payload = _reworded(group, proposal, text) if text else proposal.payload
         if proposal.kind == "demotion":
@@ -62,8 +63,6 @@ def decide(group: Group, proposal_id: str, accept: bool, text: str = "") -> Prop
 
 def _reworded(group: Group, proposal: Proposal, text: str) -> Mapping[str, Any]:
     """The payload in the person's own words; stored before the page is written."""
-    if proposal.kind == "demotion":
-        raise InvalidValue("a demotion cannot be reworded", "accept or reject it")
     line = group.intake.admit(one_line(text).removeprefix("- ")).text
     if not line or len(line) > MAX_LINE:
         raise InvalidValue(f"the text has {len(line)} characters", f"give one line of 1 to {MAX_LINE}")
