@@ -47,7 +47,7 @@ lint: install ## ruff, mypy --strict, import-linter
 bench: install ## run every measurement (long)
 	@$(BIN)/python bench/run.py
 
-docs: install ## write the pages generated from the commands and settings
+docs: install ## write the pages and lists that are made from the code
 	@$(BIN)/python docs/generate.py
 
 clean: ## remove what install and tests made

@@ -112,11 +112,11 @@ def filled(home: Path, size: int) -> None:
     chance = random.Random(7)
     with Memory.open(home) as memory:
         memory.init()
-        room = memory.group.entries.ledger
-        with room.db.transaction():
+        ledger = memory.group.entries.ledger
+        with ledger.db.transaction():
             for number in range(size):
                 entry = made(chance, number)
-                room.table.add(entry, statements.text_key(entry.content))
+                ledger.table.add(entry, statements.text_key(entry.content))
 
 
 def made(chance: random.Random, number: int) -> Entry:

@@ -1,4 +1,4 @@
-"""Faces: what hooks, MCP starts and many clients cost, with the resident server and without.
+"""What hooks, MCP starts and many clients cost, with the resident server and without.
 
     python bench/interfaces.py [--chunks 10000] [--turns 10000] [--part hooks,mcp,clients,memory,schemas]
 
@@ -117,7 +117,7 @@ def hooks(home: Path) -> None:
     with served(home) as place:
         for name, stdin in asked.items():
             command = [*SHIM, "--home", str(home), "hook", name]
-            spent_by(command, stdin, 3)  # opens the room
+            spent_by(command, stdin, 3)  # opens the memory
             before = cpu_of_pid(place["pid"])
             cpu, wall, out = spent_by(command, stdin, 30)
             own = (cpu_of_pid(place["pid"]) - before) / 30
