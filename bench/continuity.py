@@ -25,6 +25,7 @@ from typing import Any
 
 from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.retrieval import relevance
 from nanoclaw_memory.types import Scope
 
 ROOT = Path(__file__).parent.parent
@@ -113,17 +114,15 @@ def speakers(sample: dict[str, Any]) -> tuple[str, str]:
 
 def foreign_tokens(memory: Memory, own: dict[str, Any], other: dict[str, Any], limit: int) -> list[list[int]]:
     """Tokens injected for each question of another conversation: as it is, names known, names exchanged."""
-    exchanges = memory.group.exchanges
-    spread = exchanges.spread
     names = dict(zip(speakers(other), speakers(own), strict=True))
     found: list[list[int]] = [[], [], []]
     for question in other["qa"][:limit]:
         text = question["question"]
         found[0].append(ask(memory, text)[1])
-        # Counting up to one asks whether a name was ever said.
-        exchanges.spread = lambda term, most=0: 1 if most == 1 else spread(term)  # type: ignore[method-assign]
+        known_share = relevance.known_share
+        relevance.known_share = lambda names, known: 1.0
         found[1].append(ask(memory, text)[1])
-        exchanges.spread = spread  # type: ignore[method-assign]
+        relevance.known_share = known_share
         exchanged = re.sub(r"\b(?:" + "|".join(names) + r")\b", lambda name: names[name[0]], text)
         found[2].append(ask(memory, exchanged)[1])
     return found

@@ -21,11 +21,12 @@ import numpy.typing as npt
 
 from nanoclaw_memory.lessons import matching
 from nanoclaw_memory.lessons.matching import Reach
+from nanoclaw_memory.providers.calibration import calibration
 from nanoclaw_memory.providers.local import LocalEmbedder
-from nanoclaw_memory.turn.context import E5_UNRELATED
 from nanoclaw_memory.types import Lesson
 
 DATA = Path(__file__).parent / "data" / "lessons.txt"
+E5 = calibration("local/e5-small-v2")
 MODELS = Path(__file__).parent.parent / ".venv" / "models"
 NEVER = Reach(2.0)
 Vectors = npt.NDArray[np.float32]
@@ -113,12 +114,12 @@ def main() -> None:
     embedder = LocalEmbedder(arguments.models / "e5-small-v2")
     tune, held_out = read()
     base = unrelated(tune, embedder)
-    print(f"unrelated: {base:.3f} (in use: {E5_UNRELATED})\n")
+    print(f"unrelated: {base:.3f} (in use: {E5.unrelated})\n")
     print(
         "| half | precision | recall, close | recall, far | silent on near misses | precision of meaning alone |"
     )
     print("|---|---|---|---|---|---|")
-    reach = matching.reach(E5_UNRELATED)
+    reach = matching.reach(E5.unrelated, E5)
     for name, half in (("tune", tune), ("held out", held_out)):
         near_by = cosines(half, embedder)
         print(row(f"{name}, words only", judged(half, near_by, NEVER)))

@@ -207,7 +207,7 @@ def _ablated(root: Path, conversations: list[Conversation]) -> dict[str, dict[st
     """Hybrid search without each of its steps, and without all of them."""
     fields = "bm25(1.0, 0.4, 0.5)"
     steps: dict[str, tuple[Any, str, Any]] = {
-        "score from turns beside": (ranking, "_LENT", {}),
+        "score from turns beside": (ranking, "_NEIGHBOURS", {}),
         "words of turns beside": (None, "bm25(1.0, 0.0, 0.5)", None),
         "bonus for the speaker named": (ranking, "SPEAKER", 0.0),
         "speaker, heading and day in the words": (None, "bm25(1.0, 0.4, 0.0)", None),
@@ -237,7 +237,8 @@ def _set_fields(root: Path, conversations: list[Conversation], weights: str) -> 
     for conversation in conversations:
         with Memory.open(root / conversation.name) as memory, memory.group.database("index").transaction():
             memory.group.database("index").execute(
-                "INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('rank', :weights)", {"weights": weights}
+                "INSERT INTO passages_fts (passages_fts, rank) VALUES ('rank', :weights)",
+                {"weights": weights},
             )
 
 

@@ -18,7 +18,7 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -28,15 +28,15 @@ import numpy as np
 from measure import table
 from nanoclaw_memory.providers.embedder import Chain, Identity
 from nanoclaw_memory.providers.local import LocalEmbedder
-from nanoclaw_memory.retrieval.candidates import Candidates
+from nanoclaw_memory.retrieval.candidates import Candidates, Pool
 from nanoclaw_memory.retrieval.chunker import Chunking
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.searcher import Question, Searcher
 from nanoclaw_memory.store import vectors
-from nanoclaw_memory.store.chunks import Chunks, FileRow, NewChunk
 from nanoclaw_memory.store.keywords import terms_of
+from nanoclaw_memory.store.passages import FileRow, NewPassage, Passages
 from nanoclaw_memory.store.sqlite import SqliteDatabase
-from nanoclaw_memory.types import Chunk
+from nanoclaw_memory.types import Passage
 
 PER_FILE = 50
 QUESTIONS = 60
@@ -126,9 +126,9 @@ def questions_of(texts: list[str]) -> list[str]:
     ]
 
 
-def build(folder: Path, size: int, texts: list[str], real: Any, key: str) -> tuple[Chunks, float]:
+def build(folder: Path, size: int, texts: list[str], real: Any, key: str) -> tuple[Passages, float]:
     """An index of `size` chunks; gives the chunks stored a second of CPU."""
-    chunks = Chunks(SqliteDatabase(folder / "index.db", "index"))
+    chunks = Passages(SqliteDatabase(folder / "index.db", "index"))
     if chunks.count()[1] >= size:
         return chunks, float("nan")
     noise = np.random.default_rng(3)
@@ -148,16 +148,16 @@ def build(folder: Path, size: int, texts: list[str], real: Any, key: str) -> tup
     return chunks, size / (time.process_time() - began)
 
 
-def chunk_of(number: int, texts: list[str]) -> NewChunk:
-    """Chunk `number`: a text, and from the second round on its lines shuffled with another's."""
+def chunk_of(number: int, texts: list[str]) -> NewPassage:
+    """Passage `number`: a text, and from the second round on its lines shuffled with another's."""
     text = texts[number % len(texts)]
     if number >= len(texts):
         chance = random.Random(number)
         lines = text.split(". ") + texts[chance.randrange(len(texts))].split(". ")
         chance.shuffle(lines)
         text = ". ".join(lines)[:1_200]
-    chunk = Chunk(number % PER_FILE * 10 + 1, number % PER_FILE * 10 + 9, text)
-    return NewChunk(chunk, text, "", f"note {number}", number.to_bytes(32, "big"))
+    chunk = Passage(number % PER_FILE * 10 + 1, number % PER_FILE * 10 + 9, text)
+    return NewPassage(chunk, text, "", f"note {number}", number.to_bytes(32, "big"))
 
 
 def measure(
@@ -173,12 +173,13 @@ def measure(
     chunks, rate = build(folder, size, texts, real, chain.identity.key)
     index = Index(chunks, folder / "lock", lambda: (), Chunking(), lambda: chain)
     searcher = Searcher(still(index), 30)
-    candidates = Candidates(index, None, None, None)
+    candidates = Candidates(index)
     began = time.process_time()
     candidates.pool(questions[0], fast=False)
     load = time.process_time() - began
     searcher.search(Question(questions[0], 10, date(2026, 1, 1)))
-    keyword = timed(lambda question: chunks.match(candidates._terms(question)[0], 100, None), questions)
+    pool = Pool(total=chunks.last_id())
+    keyword = timed(lambda question: chunks.match(candidates._terms(question, pool)[0], 100, None), questions)
     matrix = candidates._matrix(chain.identity.key, chain.identity.dimensions)
     vector = timed(lambda question: matrix.nearest(chain.embed_query(question).vector, 100), questions)
     hybrid = timed(lambda question: searcher.search(Question(question, 10, date(2026, 1, 1))), questions)
@@ -200,7 +201,7 @@ def resident(folder: Path, models: Path, question: str) -> float:
         "import re, sys; sys.path.insert(0, 'bench'); from scale import *\n"
         "folder, models, question = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]\n"
         "chain = Chain((LocalEmbedder(models / 'e5-small-v2'),))\n"
-        "chunks = Chunks(SqliteDatabase(folder / 'index.db', 'index'))\n"
+        "chunks = Passages(SqliteDatabase(folder / 'index.db', 'index'))\n"
         "index = Index(chunks, folder / 'lock', lambda: (), Chunking(), lambda: chain)\n"
         "Searcher(still(index), 30).search(Question(question, 10, date(2026, 1, 1)))\n"
         # Not getrusage: its maximum is handed down from the process that started this one.
@@ -217,10 +218,10 @@ def still(index: Index) -> Index:
     """The index without a look at the disk: there are no files here."""
 
     class Still(Index):
-        def refresh(self, embed: bool) -> list[str]:
+        def refresh(self, embed: bool, sources: Collection[str] | None = None) -> list[str]:
             return []
 
-    return Still(index.chunks, index.lock, index.files, index.chunking, index.embedder)
+    return Still(index.passages, index.lock, index.files, index.chunking, index.embedder)
 
 
 def timed(work: Callable[[str], object], questions: list[str]) -> tuple[float, float]:
@@ -234,13 +235,15 @@ def timed(work: Callable[[str], object], questions: list[str]) -> tuple[float, f
 
 
 def baselines(
-    folder: Path, chunks: Chunks, matrix: vectors.Matrix, chain: Chain, questions: list[str]
+    folder: Path, chunks: Passages, matrix: vectors.Matrix, chain: Chain, questions: list[str]
 ) -> tuple[float, float]:
     """CPU of OR over all words in plain FTS5, and of sqlite-vec's brute force over float vectors."""
     import apsw
     import sqlite_vec  # type: ignore[import-untyped]
 
-    plain = timed(lambda question: chunks.database.match("chunks_fts", terms_of(question), 100), questions)[0]
+    plain = timed(lambda question: chunks.database.match("passages_fts", terms_of(question), 100), questions)[
+        0
+    ]
     connection = apsw.Connection(str(folder / "vec.db"))
     connection.enable_load_extension(True)
     connection.load_extension(sqlite_vec.loadable_path())

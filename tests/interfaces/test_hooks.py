@@ -204,7 +204,7 @@ def test_a_transcript_is_archived_before_compaction(hook, home, tmp_path):
     (archive,) = (home / "workspace" / "conversations").glob("*.md")
     assert "PostgreSQL 17." in archive.read_text()
     with sqlite3.connect(home / "data" / "index.db") as index:
-        paths = [path for (path,) in index.execute("SELECT path FROM files")]
+        paths = [path for (path,) in index.execute("SELECT name FROM documents WHERE source = 'files'")]
     assert f"conversations/{archive.name}" in paths  # before any search has looked
 
 

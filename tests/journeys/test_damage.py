@@ -50,7 +50,9 @@ def test_search_and_recall_give_the_lines_of_files_whatever_database_is_damaged(
     assert found.code == 0
     assert any(hit["path"].startswith("memory/2") for hit in found.json["hits"])
     said = " ".join(found.json["degraded"])
-    assert (f"{Path(name).name}.db is damaged" in said) == (name in ("data/facts", "data/entries"))
+    assert (f"{Path(name).name}.db is damaged" in said) == (
+        name in ("data/facts", "data/entries", "data/continuity")
+    )
     recalled = ncm("recall", "Welt", "--json")
     assert recalled.code == 0
     assert "Welt" in recalled.json["text"]
@@ -96,7 +98,7 @@ def test_an_index_that_cannot_be_opened_leaves_the_entries(lived, ncm, home):
     path.mkdir()
     folder = ncm("search", "Welt", "--fast", "--json").json
     for found, why in ((newer, "index.db has schema 999"), (folder, "index.db cannot be used")):
-        assert [hit["text"] for hit in found["hits"]] == ["Welt prefers tea"]
+        assert "Welt prefers tea" in [hit["text"] for hit in found["hits"]]
         assert f"index: {why}" in found["degraded"][0]
 
 

@@ -440,9 +440,9 @@ async def test_the_mcp_server_of_one_group_cannot_change_anothers_entries(
     from nanoclaw_memory.interfaces.mcp.server import build_server
 
     alpha = open_memory("alpha", **KEYWORD_ONLY)
-    (entry,) = alpha.recall("vault").entries
+    (entry,) = [one for one in alpha.recall("vault").entries if one.id.startswith("mem-")]
     async with Client(build_server(beta, "all")) as client:
         for name in ("memory_delete", "memory_reinforce"):
             result = await client.call_tool(name, {"id": entry.id})
             assert result.is_error
-    assert [one.id for one in alpha.recall("vault").entries] == [entry.id]
+    assert entry.id in [one.id for one in alpha.recall("vault").entries]

@@ -93,7 +93,7 @@ def test_the_old_model_answers_until_the_new_one_is_complete_and_then_goes(index
     assert "memory/n077.md" in by_meaning(indexed)[0]
     assert by_meaning(indexed)[1] == ""
     assert new.asked
-    assert list(indexed.group.retrieval.index.chunks.identities()) == ["fake/new@32"]
+    assert list(indexed.group.retrieval.index.passages.identities()) == ["fake/new@32"]
 
 
 def test_when_the_old_model_cannot_be_asked_any_more_words_answer_and_it_is_said(indexed: Memory):
@@ -245,7 +245,7 @@ def test_vectors_of_texts_that_are_gone_are_dropped_even_when_the_fallback_does_
     memory.index()
     (memory.home.workspace("main") / "memory" / "n005.md").write_text("# Changed\n", encoding="utf-8")
     assert any("text-embedding-3-small" in line for line in memory.index().degraded)
-    orphans = "SELECT count(*) FROM vectors WHERE fingerprint NOT IN (SELECT fingerprint FROM chunks)"
+    orphans = "SELECT count(*) FROM vectors WHERE fingerprint NOT IN (SELECT fingerprint FROM passages)"
     assert memory.group.database("index").query(orphans) == [(0,)]
 
 
@@ -288,13 +288,13 @@ def content(memory: Memory) -> dict[str, object]:
     """Everything an index holds, without ids."""
     database = memory.group.database("index")
     tables = {
-        "chunks": "SELECT f.path, c.position, c.start_line, c.end_line, c.text, c.fingerprint, f.chunking"
-        " FROM chunks c JOIN files f ON f.id = c.file_id ORDER BY 1, 2",
+        "chunks": "SELECT f.name, c.position, c.start_line, c.end_line, c.text, c.fingerprint, f.chunking"
+        " FROM passages c JOIN documents f ON f.id = c.document_id ORDER BY 1, 2",
         "vectors": "SELECT i.key, v.fingerprint, v.codes FROM vectors v"
         " JOIN identities i ON i.id = v.identity_id ORDER BY 1, 2",
         "words": "SELECT word FROM long_words ORDER BY 1",
-        "ghosts": "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH 'line OR note OR keystone'"
-        " AND rowid NOT IN (SELECT id FROM chunks)",
+        "ghosts": "SELECT rowid FROM passages_fts WHERE passages_fts MATCH 'line OR note OR keystone'"
+        " AND rowid NOT IN (SELECT id FROM passages)",
         "answering": "SELECT value FROM meta WHERE key = 'answering'",
     }
     found: dict[str, object] = {name: database.query(sql) for name, sql in tables.items()}
@@ -335,6 +335,6 @@ def test_two_indexers_at_once_end_with_what_one_has(homes: tuple[Path, Path]):
         deaths(one)
     with opened(disturbed, "one", "400") as memory:
         assert content(memory) == expected
-        chunks, newest = memory.group.database("index").query("SELECT count(*), max(id) FROM chunks")[0]
+        chunks, newest = memory.group.database("index").query("SELECT count(*), max(id) FROM passages")[0]
         assert newest == chunks  # nobody took a file that the other had taken
         assert [problem for one in memory.admin.check_databases() for problem in one.problems] == []

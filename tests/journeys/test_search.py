@@ -213,7 +213,8 @@ def test_other_names_of_an_entity_are_looked_for(notes: Memory):
     assert notes.search("Nightjar?", fast=True).hits == ()
     notes.graph.upsert("Nightjar", "kind", "database cluster")
     notes.graph.alias("Blackbird", "Nightjar")
-    assert paths(notes.search("Nightjar?", fast=True)) == ["memory/project-db.md"]
+    found = notes.search("Nightjar?", fast=True)
+    assert paths(found) == ["data/facts.db", "memory/project-db.md"]
 
 
 def test_mmr_gives_hits_that_differ(notes: Memory):
@@ -266,7 +267,9 @@ def test_deleted_and_renamed_files_leave_no_ghosts(notes: Memory):
     assert [hit.path for hit in found] == ["memory/tools-y.md"]
     (workspace / "memory/tools-y.md").unlink()
     assert not any("quokka" in hit.text for hit in notes.search("quokka").hits)
-    assert not notes.group.database("index").query("SELECT 1 FROM chunks_fts WHERE chunks_fts MATCH 'quokka'")
+    assert not notes.group.database("index").query(
+        "SELECT 1 FROM passages_fts WHERE passages_fts MATCH 'quokka'"
+    )
 
 
 def test_identical_text_is_embedded_once_and_survives_a_rebuild(notes: Memory):
@@ -286,10 +289,10 @@ def test_an_unchanged_file_is_not_read_again(notes: Memory):
 
 def test_a_touched_file_with_the_same_content_keeps_its_chunks(notes: Memory):
     notes.index()
-    before = notes.group.database("index").query("SELECT max(id) FROM chunks")
+    before = notes.group.database("index").query("SELECT max(id) FROM passages")
     os.utime(notes.home.workspace("main") / "MEMORY.md", (1, 1))
     notes.index()
-    assert notes.group.database("index").query("SELECT max(id) FROM chunks") == before
+    assert notes.group.database("index").query("SELECT max(id) FROM passages") == before
 
 
 def test_another_chunk_size_cuts_all_files_anew(notes: Memory, open_memory: Callable[..., Memory]):
@@ -305,7 +308,7 @@ def test_another_model_embeds_anew_and_never_mixes(notes: Memory):
     notes.group.resources.embedder = Chain((WordHashEmbedder(dimensions=32, model="other"),))
     done = notes.index()
     assert done.embedded == done.chunks
-    assert list(notes.group.retrieval.index.chunks.identities()) == ["fake/other@32"]
+    assert list(notes.group.retrieval.index.passages.identities()) == ["fake/other@32"]
 
 
 def test_vectors_of_another_model_are_not_used_and_it_is_said(notes: Memory):
@@ -421,7 +424,7 @@ def test_a_file_that_vanishes_while_it_is_read_leaves_nothing(notes: Memory):
     index.read = vanishing
     notes.index()
     assert not any("narwhal" in hit.text for hit in notes.search("narwhal").hits)
-    assert "memory/doomed.md" not in index.chunks.files()
+    assert "memory/doomed.md" not in index.passages.files()
 
 
 def test_a_killed_run_goes_on_where_it_stopped(notes: Memory):
@@ -442,7 +445,7 @@ def test_a_killed_run_goes_on_where_it_stopped(notes: Memory):
     with pytest.raises(Killed):
         notes.index()
     index.read = reader
-    known = len(index.chunks.files())
+    known = len(index.passages.files())
     done = notes.index()
     assert known > 0
     assert done.added == done.files - known

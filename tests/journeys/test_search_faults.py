@@ -92,7 +92,7 @@ def test_search_survives_an_embedder_with_a_fault(served: Memory, httpserver: HT
     complaints = [line for line in found.degraded if line.startswith("vectors:")]
     assert complaints
     assert said in " ".join(complaints)
-    assert served.group.retrieval.index.chunks.identities() == {}
+    assert served.group.retrieval.index.passages.identities() == {}
 
 
 def test_the_server_dies_in_the_middle_of_a_session_and_comes_back(

@@ -69,7 +69,7 @@ def rows(memory: Memory) -> dict[str, list[tuple[Any, ...]]]:
         ),
         "mentions": facts.query("SELECT path, mark, line, kind, item FROM mentions ORDER BY path, mark"),
         "proposals": entries.query("SELECT id, kind, payload, why, status FROM proposals ORDER BY number"),
-        "chunks": index.query("SELECT start_line, end_line, text FROM chunks ORDER BY id"),
+        "chunks": index.query("SELECT start_line, end_line, text FROM passages ORDER BY id"),
     }
 
 

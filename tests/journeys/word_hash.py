@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nanoclaw_memory.providers.embedder import LOCAL_WEIGHTS, Identity, checked
+from nanoclaw_memory.providers.calibration import LOCAL_WEIGHTS
+from nanoclaw_memory.providers.embedder import Identity, checked
 from nanoclaw_memory.text import words
 
 if TYPE_CHECKING:

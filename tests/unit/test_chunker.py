@@ -1,4 +1,4 @@
-"""Chunks: how files are cut."""
+"""Passages: how files are cut."""
 
 from __future__ import annotations
 

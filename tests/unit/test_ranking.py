@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from nanoclaw_memory.retrieval import ranking
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.reranking import blended
-from nanoclaw_memory.store.chunks import Place, StoredChunk
-from nanoclaw_memory.types import Chunk
+from nanoclaw_memory.store.passages import Place, StoredPassage
+from nanoclaw_memory.types import Passage
 
 TODAY = date(2026, 2, 23)
 _SCORES = st.dictionaries(st.integers(0, 30), st.floats(0, 50), max_size=20)
@@ -53,7 +53,7 @@ def test_age_never_raises_a_score(day, half_life):
 
 def test_turns_lend_their_score_to_the_turns_beside_them():
     places = {n: Place(n, 1, n, "turn", "Ada") for n in range(1, 6)} | {9: Place(9, 2, 4, "turn", "Ada")}
-    lent = ranking.lent({3: 1.0}, places)
+    lent = ranking.neighbour_boost({3: 1.0}, places)
     assert lent[2] == lent[4] == 0.2
     assert lent[1] == lent[5] == 0.1
     assert lent[9] == 0
@@ -112,7 +112,7 @@ def test_a_snippet_shows_the_lines_that_answer():
 
 def _candidates(*scores: float) -> list[Candidate]:
     return [
-        Candidate(StoredChunk(n, 1, n, "a.md", Chunk(n, n, "x")), score, {})
+        Candidate(StoredPassage(n, 1, n, "files", "a.md", Passage(n, n, "x")), score, {})
         for n, score in enumerate(scores, 1)
     ]
 

@@ -8,22 +8,23 @@ import numpy as np
 import pytest
 
 from nanoclaw_memory.store import vectors
-from nanoclaw_memory.store.chunks import Chunks, FileRow, NewChunk
+from nanoclaw_memory.store.passages import FileRow, NewPassage, PassageFilter, Passages
 from nanoclaw_memory.store.sqlite import SqliteDatabase
-from nanoclaw_memory.types import Chunk
+from nanoclaw_memory.types import Passage
 
 
 @pytest.fixture
 def chunks(tmp_path: Path):
     database = SqliteDatabase(tmp_path / "index.db", "index")
-    yield Chunks(database)
+    yield Passages(database)
     database.close()
 
 
-def put(chunks: Chunks, path: str, rows: np.ndarray) -> None:
+def put(chunks: Passages, path: str, rows: np.ndarray) -> None:
     prints = [f"{path}{n}".encode() for n in range(len(rows))]
     new = [
-        NewChunk(Chunk(n + 1, n + 1, f"{path} {n}"), f"{path} {n}", "", "", p) for n, p in enumerate(prints)
+        NewPassage(Passage(n + 1, n + 1, f"{path} {n}"), f"{path} {n}", "", "", p)
+        for n, p in enumerate(prints)
     ]
     chunks.put_file(FileRow(0, path, 1, 1, path, "k", ""), new)
     chunks.put_vectors("fake@32", vectors.coded(prints, rows))
@@ -34,7 +35,7 @@ def unit(count: int, seed: int = 0, size: int = 32) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def test_eight_bits_keep_the_cosine(chunks: Chunks):
+def test_eight_bits_keep_the_cosine(chunks: Passages):
     rows = unit(50)
     put(chunks, "a.md", rows)
     matrix = vectors.Matrix(chunks, "fake@32", 32)
@@ -45,20 +46,20 @@ def test_eight_bits_keep_the_cosine(chunks: Chunks):
     assert np.allclose([score for _, score in found], exact, atol=0.01)
 
 
-def test_only_rows_of_the_given_files_are_near(chunks: Chunks):
+def test_only_rows_of_the_given_files_are_near(chunks: Passages):
     rows = unit(20)
     put(chunks, "a.md", rows[:10])
     put(chunks, "b.md", rows[10:])
     matrix = vectors.Matrix(chunks, "fake@32", 32)
     matrix.refresh()
-    files = {path: number for number, path in chunks.paths()}
-    found, _ = matrix.nearest(rows[3], 10, [files["b.md"]])
+    files = {path: number for number, _, path in chunks.documents()}
+    found, _ = matrix.nearest(rows[3], 10, chunks.selection(PassageFilter(documents=(files["b.md"],))))
     stored = chunks.load(number for number, _ in found)
     assert len(found) == 10
     assert {chunk.path for chunk in stored.values()} == {"b.md"}
 
 
-def test_a_changed_and_a_removed_file_are_caught_up_with(chunks: Chunks):
+def test_a_changed_and_a_removed_file_are_caught_up_with(chunks: Passages):
     put(chunks, "a.md", unit(5, 1))
     put(chunks, "b.md", unit(5, 2))
     matrix = vectors.Matrix(chunks, "fake@32", 32)
@@ -73,13 +74,13 @@ def test_a_changed_and_a_removed_file_are_caught_up_with(chunks: Chunks):
     assert matrix.nearest(unit(1, 9)[0], 3)[0] == whole.nearest(unit(1, 9)[0], 3)[0]
 
 
-def test_the_sketch_finds_what_exact_search_finds(chunks: Chunks, monkeypatch: pytest.MonkeyPatch):
+def test_the_sketch_finds_what_exact_search_finds(chunks: Passages, monkeypatch: pytest.MonkeyPatch):
     # Texts come in topics: vectors lie in clusters, as real ones do.
     topics = unit(60, 1, 128)
     rows = np.repeat(topics, 40, axis=0) + 0.5 * unit(2_400, 2, 128)
     rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     prints = [str(n).encode() for n in range(len(rows))]
-    new = [NewChunk(Chunk(n + 1, n + 1, str(n)), str(n), "", "", p) for n, p in enumerate(prints)]
+    new = [NewPassage(Passage(n + 1, n + 1, str(n)), str(n), "", "", p) for n, p in enumerate(prints)]
     chunks.put_file(FileRow(0, "a.md", 1, 1, "", "k", ""), new)
     chunks.put_vectors("fake@128", vectors.coded(prints, rows))
     matrix = vectors.Matrix(chunks, "fake@128", 128)
@@ -92,13 +93,13 @@ def test_the_sketch_finds_what_exact_search_finds(chunks: Chunks, monkeypatch: p
     assert recall >= 0.97
 
 
-def test_filters_reach_into_the_sketch(chunks: Chunks, monkeypatch: pytest.MonkeyPatch):
+def test_filters_reach_into_the_sketch(chunks: Passages, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(vectors, "EXACT_ROWS", 10)
     rows = unit(200)
     put(chunks, "a.md", rows[:195])
     put(chunks, "b.md", rows[195:])
     matrix = vectors.Matrix(chunks, "fake@32", 32)
     matrix.refresh()
-    files = {path: number for number, path in chunks.paths()}
-    found, _ = matrix.nearest(rows[0], 10, [files["b.md"]])
+    files = {path: number for number, _, path in chunks.documents()}
+    found, _ = matrix.nearest(rows[0], 10, chunks.selection(PassageFilter(documents=(files["b.md"],))))
     assert len(found) == 5

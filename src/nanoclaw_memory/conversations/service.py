@@ -9,15 +9,13 @@ from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.conversations.spool import MAX_TEXT, Spool, SpooledExchange, answer_in
 from nanoclaw_memory.errors import NotFound
 from nanoclaw_memory.intake.intake import Intake
-from nanoclaw_memory.store.exchanges import Exchanges, Sight
-from nanoclaw_memory.store.keywords import terms_of
+from nanoclaw_memory.store.exchanges import Exchanges
 from nanoclaw_memory.text import one_line, sentences
 from nanoclaw_memory.types import (
     Archived,
     Exchange,
     Scope,
     Session,
-    SessionHit,
     Transcript,
     TranscriptFile,
     Utterance,
@@ -89,23 +87,6 @@ class Conversations:
         ]
         return Transcript(self.scope.session_id, "exchanges", tuple(said))
 
-    def search(self, query: str, limit: int) -> list[SessionHit]:
-        """Exchanges that contain words of a query, best first."""
-        terms = terms_of(query)
-        found = self.exchanges.by_words(terms, Sight(self.scope.private), limit)
-        said = self.exchanges.get([number for number, _ in found])
-        most = max((score for _, score in found), default=0.0) or 1.0
-        return [
-            SessionHit(
-                session_id=said[number].session_id,
-                timestamp=said[number].timestamp,
-                text=_shortened(said[number], set(terms)),
-                score=round(max(score, 0.0) / most, 3),
-                exchange_id=number,
-            )
-            for number, score in found
-        ]
-
     # ---- transcripts and archives ----
 
     def transcripts(self) -> list[TranscriptFile]:
@@ -172,7 +153,7 @@ class Conversations:
         return self._intake.talk(text, "spool").text
 
 
-def _shortened(exchange: Exchange, wanted: set[str]) -> str:
+def shortened(exchange: Exchange, wanted: set[str]) -> str:
     """An exchange in short, around the wanted words."""
     user = excerpt(exchange.user_message, wanted, EXCERPT)
     agent = excerpt(exchange.agent_response, wanted, EXCERPT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
@@ -16,12 +16,11 @@ from nanoclaw_memory.entries.admission import Admission
 from nanoclaw_memory.entries.audit_log import GENESIS, Link
 from nanoclaw_memory.entries.brief import BriefLimits, within_time, write_brief
 from nanoclaw_memory.entries.domains import domain_path
-from nanoclaw_memory.entries.finding import Finder
 from nanoclaw_memory.entries.ledger import EntryLedger, held_key
-from nanoclaw_memory.entries.lines import masked
+from nanoclaw_memory.entries.lines import as_hit, masked
 from nanoclaw_memory.entries.rules import EntryDraft
 from nanoclaw_memory.entries.shared import SharedEntries
-from nanoclaw_memory.errors import InvalidValue, ProviderError
+from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.store.database import Database
@@ -30,13 +29,22 @@ from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Brief, Deleted, EntriesFound, Entry, EntryLife, Scope, Stored
 from nanoclaw_memory.workspace.paths import Home
 
-if TYPE_CHECKING:
-    from nanoclaw_memory.providers.embedder import Chain
-
 MAX_QUERY = 500
 MAX_LIMIT = 100
 _SHOWN = ("active", "held")
 _EVERY = ("active", "held", "superseded", "archived", "expired")
+
+
+class EntryFinder(Protocol):
+    """Who finds entries by words and meaning: the search index."""
+
+    def search(self, query: str, wanted: Filter, limit: int, fast: bool) -> EntriesFound:
+        """The best first; `fast` leaves the model alone."""
+        ...
+
+    def similar(self, entry_id: str, wanted: Filter) -> tuple[str, ...]:
+        """The ids of entries that the model calls alike."""
+        ...
 
 
 class Entries:
@@ -53,12 +61,12 @@ class Entries:
         *,
         reopen: Callable[[], Database],
         published: Callable[[str], Database],
-        embedder: Callable[[], Chain | None] = lambda: None,
-        resident: Callable[[], Chain | None] = lambda: None,
+        finder: EntryFinder,
+        resident: Callable[[], bool] = lambda: False,
     ) -> None:
         self.ledger = EntryLedger(db, home, scope, settings, clock, intake)
         self.shared = SharedEntries(self.ledger, home.root / "store" / "published", published)
-        self.finder = Finder(self.ledger, embedder)
+        self._finder = finder
         self._reopen = reopen
         self._resident = resident
         self.admission = Admission(self.ledger)
@@ -68,14 +76,10 @@ class Entries:
     def store(self, draft: EntryDraft) -> Stored:
         """Mask, deduplicate, supersede and write one checked entry; provenance comes from the scope."""
         stored = self.admission.admit(draft)
-        chain = self._resident()
-        if chain is None or stored.deduplicated or stored.status != "active":
+        if stored.deduplicated or stored.status != "active" or not self._resident():
             return stored
-        try:
-            similar = tuple(self.finder.similar(chain, stored.id, stored.type))
-        except ProviderError as error:
-            return replace(stored, notes=(*stored.notes, f"similar entries: {error.message}"))
-        return replace(stored, similar=similar)
+        alike = Filter(self.ledger.moment(), (stored.type,))
+        return replace(stored, similar=self._finder.similar(stored.id, alike))
 
     def knows(self, entry_type: str, content: str) -> bool:
         """Whether this text was ever stored as this type; an import must not restore old ones."""
@@ -105,8 +109,9 @@ class Entries:
             rules.choice("priority_min", priority_min, PRIORITIES),
         )
         if not query.strip():
-            return self.finder.recent(wanted, limit)
-        return self.finder.search(query, wanted, limit, fast)
+            found, now = self.ledger.table.recent(wanted, limit), self.ledger.clock.now()
+            return EntriesFound(tuple(as_hit(entry, 1.0, "recent", now) for entry in found))
+        return self._finder.search(query, wanted, limit, fast)
 
     def listed(
         self,

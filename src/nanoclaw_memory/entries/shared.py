@@ -13,15 +13,15 @@ import msgspec
 
 from nanoclaw_memory import statements
 from nanoclaw_memory.entries import rules
-from nanoclaw_memory.entries.finding import POOL, as_hit, relevance
 from nanoclaw_memory.entries.ledger import EntryLedger
 from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.entries import EntryTable, Filter
-from nanoclaw_memory.types import Entry, EntryHit
+from nanoclaw_memory.types import Entry
 from nanoclaw_memory.workspace.paths import check_group, visible
 
 SHARED_PATH = "shared/entries"
+MOST = 100  # entries of one group that are considered
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -114,14 +114,13 @@ class SharedEntries:
 
     # ---- the reader ----
 
-    def search(self, query: str, types: Iterable[str] | None, priority_min: str) -> list[EntryHit]:
-        """Published entries of the groups that granted this one; each names its group."""
+    def matching(self, query: str, types: Iterable[str] | None, priority_min: str) -> list[Entry]:
+        """Published entries of the groups that granted this one: with any word of a query, or the recent ones."""
         if not visible(self._ledger.scope, SHARED_PATH, self._ledger.settings.privacy.shared_files):
             return []
         chosen = None if types is None else tuple(rules.choice("type", kind, rules.TYPES) for kind in types)
         wanted = Filter(self._ledger.moment(), chosen, priority_min=priority_min)
-        now = self._ledger.clock.now()
-        hits: list[EntryHit] = []
+        found: list[Entry] = []
         for publisher in self._publishers():
             if publisher == self._ledger.scope.group:
                 continue
@@ -129,13 +128,8 @@ class SharedEntries:
             if not self._granted(db):
                 continue
             table = EntryTable(db)
-            if not query.strip():
-                hits += [as_hit(entry, 1.0, "recent", now) for entry in table.recent(wanted, POOL)]
-                continue
-            matching = table.matching(query, wanted, POOL)
-            scores = relevance(query, matching)
-            hits += [as_hit(entry, scores[entry.id], "keyword", now) for entry, _ in matching]
-        return hits
+            found += table.matching(query, wanted, MOST) if query.strip() else table.recent(wanted, MOST)
+        return found
 
     # ---- inside ----
 

@@ -7,13 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from nanoclaw_memory.providers.calibration import Calibration
 from nanoclaw_memory.text import Language, content_words, language, stem
 from nanoclaw_memory.types import Lesson
 
-# How far a cosine stands above that of unrelated texts (0: like those, 1: the same text); chosen by bench/lessons.py.
-NEAR = 0.34  # from here on meaning alone calls for a lesson
-FAR = 0.24  # below this a single shared word does not
-UNMEASURED = 0.7  # near, for a model of which nothing is known yet
 KEY_WORDS = 3
 _WEAK = frozenset(
     "use using write writing answer answers please always never next time check make want need like put give"
@@ -39,11 +36,13 @@ class Reach(msgspec.Struct, frozen=True):
     far: float = -1.0
 
 
-def reach(unrelated: float | None) -> Reach:
+def reach(unrelated: float | None, calibration: Calibration) -> Reach:
     """Where near and far lie, above the cosine that texts have with a message whatever they are about."""
-    if unrelated is None:
-        return Reach(UNMEASURED)
-    return Reach(unrelated + NEAR * (1 - unrelated), unrelated + FAR * (1 - unrelated))
+    near = calibration.cosine(calibration.lesson_near, unrelated)
+    far = calibration.cosine(calibration.lesson_far, unrelated)
+    if near is None or far is None:
+        return Reach(calibration.lesson_near_unmeasured)
+    return Reach(near, far)
 
 
 @functools.lru_cache(maxsize=512)

@@ -210,7 +210,9 @@ class Memory:
         mmr: bool = False,
         explain: bool = False,
     ) -> Found:
-        """Ranked hits over files and entries, best first; reports what could not take part.
+        """Ranked hits over everything that memory contains, best first; reports what could not take part.
+
+        A question that nothing answers gets nothing.
 
         `types`, `tags` and `include_superseded` narrow it to entries; an empty query returns the recent ones.
         `corpus` names domain documents to search instead, or `all` for them and memory together. `fast` uses
@@ -220,14 +222,10 @@ class Memory:
 
         self.group.require_group()
         again = self.settings.rerank.provider != "none" if rerank is None else rerank
-        asked = Question(query, limit, self.group.today, fast, explain, mmr, again and not fast)
         if types is not None or tags or include_superseded or not query.strip():
             found = self._search_entries(query, limit, types, tags, include_superseded, fast)
-        elif self.group.has("entries") and corpus in ("", "all"):
-            known = self._entries_if_sound(query[:500], limit, fast)
-            found = self.group.retrieval.search(asked, corpus, known.hits)
-            found = replace(found, degraded=tuple(dict.fromkeys((*found.degraded, *known.degraded))))
         else:
+            asked = Question(query, limit, self.group.today, fast, explain, mmr, again and not fast)
             found = self.group.retrieval.search(asked, corpus)
         self.group.telemetry.record("search", hits=len(found.hits), took_ms=found.took_ms)
         return found
@@ -243,23 +241,14 @@ class Memory:
     ) -> Found:
         import time
 
-        from nanoclaw_memory.retrieval.entry_hits import entry_hits
+        from nanoclaw_memory.retrieval.hits import entry_hit
 
         began = time.monotonic()
         known = self.group.entries.search(
             query, types=types, tags=tags, include_superseded=include_superseded, limit=limit, fast=fast
         )
         took = round((time.monotonic() - began) * 1000, 1)
-        return Found(tuple(entry_hits(known.hits)), known.degraded, took)
-
-    def _entries_if_sound(self, query: str, limit: int, fast: bool) -> Found:
-        """Entries for a search over files too: where their database cannot serve, the files still answer."""
-        from nanoclaw_memory.retrieval.service import missing
-
-        try:
-            return self._search_entries(query, limit, fast=fast)
-        except StoreError as error:
-            return Found((), (missing("entries", error),))
+        return Found(tuple(entry_hit(hit, {}) for hit in known.hits), known.degraded, took)
 
     def recall(
         self,
@@ -272,21 +261,17 @@ class Memory:
         format: RecallFormat = "brief",
         fast: bool = False,
     ) -> Recall:
-        """Entries that answer, packed into a token budget; lines of files when no entry matches."""
+        """Search packed into a token budget; entries come first when they are as good."""
+        from nanoclaw_memory.entries.rules import TYPES
         from nanoclaw_memory.retrieval.recall import Wanted, recall
-        from nanoclaw_memory.retrieval.searcher import Question
 
         self.group.require_group()
         budget = self.settings.entries.recall_budget if token_budget is None else token_budget
         kinds = None if types is None else tuple(types)
         wanted = Wanted(query, kinds, priority_min, budget, include_context, format, fast)
-
-        def files(question: str) -> Found:
-            return self.group.retrieval.search(Question(question, 10, self.group.today, fast))
-
-        found = recall(self.group.entries, files, wanted)
+        found = recall(self.group.entries, self.group.retrieval, wanted)
         try:
-            self.group.entries.note_use(entry.id for entry in found.entries if entry.type != "file")
+            self.group.entries.note_use(entry.id for entry in found.entries if entry.type in TYPES)
         except StoreError as error:  # a busy or read-only store must not cost the answer
             self.group.telemetry.record("note_use failed", error=error.message)
         self.group.telemetry.record("recall", tokens=found.token_count, entries=len(found.entries))
@@ -330,7 +315,7 @@ class Memory:
         try:
             return self.group.entries.brief(include_provenance)
         except StoreError as error:  # a session starts with what is sound
-            from nanoclaw_memory.retrieval.service import missing
+            from nanoclaw_memory.retrieval.sources import missing
 
             return self._no_brief(missing("entries", error))
 
@@ -340,7 +325,7 @@ class Memory:
     def index_status(self) -> IndexStatus:
         """Health and statistics of files, entries and what is always loaded."""
         self.group.require_group()
-        return self._token_audit().status(self.group.retrieval.index.chunks.count()[1])
+        return self._token_audit().status(self.group.retrieval.index.passages.count()[1])
 
     def audit(self, scope: AuditScope = "all", recommend: bool = True, fix: bool = False) -> Audit:
         """What memory costs and what to do about it; `fix` does the low-risk part, after a checkpoint."""
@@ -498,7 +483,7 @@ class Memory:
         given = own.read(transcript) if transcript else None
         written = own.archive(given) if given else None
         if written:  # findable by words at once; vectors come with the next index
-            self.group.retrieval.index.refresh(embed=False)
+            self.group.retrieval.refresh()
         self.group.lifecycle.before_compaction(given)
         compacted(self.group.data, self.scope.session_id)
         return written

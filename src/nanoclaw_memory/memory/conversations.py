@@ -36,21 +36,13 @@ class ConversationsPart:
 
     def search(self, query: Query, limit: int = 10) -> list[SessionHit]:
         """Where something was said: exchanges, and lines of archived conversations."""
-        from nanoclaw_memory.retrieval.searcher import Question
-
-        found = self._group.conversations.search(query, limit)
-        if self._group.scope.private:
-            asked = Question(query, min(limit * 3, 100), self._group.today, fast=True)
-            found += [
-                SessionHit("", hit.day, hit.text, hit.score, path=hit.path, line=hit.start_line)
-                for hit in self._group.retrieval.search(asked).hits
-                if hit.path.startswith("conversations/")
-            ]
-        return found[: limit * 2]
+        self._group.require_group()
+        return self._group.exchange_search.said(query, limit)
 
     def embed(self, limit: Annotated[int, Meta(ge=1, le=10_000)] = 256) -> int:
-        """Give vectors to exchanges that have none (loads the embedder); returns how many were done."""
-        return self._group.embed_exchanges(limit)
+        """Give vectors to passages that have none (loads the embedder); returns how many were embedded."""
+        self._group.require_group()
+        return self._group.retrieval.embed(limit)
 
     def flush_needed(self, context_tokens: Count, transcript_bytes: Count = 0) -> Flush:
         """Whether to ask the agent now to write down what should last; true once per compaction cycle."""

@@ -89,7 +89,8 @@ class EntriesPart:
         self._group.require_group()
         budget = self._group.settings.entries.recall_budget if token_budget is None else token_budget
         wanted = Wanted(query, None if types is None else tuple(types), token_budget=budget, format=format)
-        return shared_recall(self._group.entries.shared, self._group.scope.group, wanted)
+        shared, now = self._group.entries.shared, self._group.clock.now()
+        return shared_recall(shared, now, self._group.scope.group, wanted)
 
     def publish(self, entry_id: str) -> Entry:
         """Put a copy of a current entry where granted groups can read it."""

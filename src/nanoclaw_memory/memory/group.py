@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, stamp
-from nanoclaw_memory.errors import NoMemory, NotFound, PathRefused, Refused, StoreError
+from nanoclaw_memory.errors import NoMemory, NotFound, PathRefused, Refused
 from nanoclaw_memory.memory.resources import DATABASES, NEVER_RESTORED, Resources
 from nanoclaw_memory.types import MAIN_GROUP, Indexed, Scope
 from nanoclaw_memory.workspace.paths import PENDING_RESTORE, locate
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from nanoclaw_memory.graph.graph import KnowledgeGraph
     from nanoclaw_memory.host.host import Host
     from nanoclaw_memory.intake.intake import Intake
-    from nanoclaw_memory.providers.embedder import Chain
-    from nanoclaw_memory.retrieval.service import SearchFront
+    from nanoclaw_memory.retrieval.exchange_search import ExchangeSearch
+    from nanoclaw_memory.retrieval.service import Retrieval
     from nanoclaw_memory.settings import Configuration, Settings
     from nanoclaw_memory.store.exchanges import Exchanges
     from nanoclaw_memory.store.lessons import LessonTable
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 class Group:
     """The services of one group as one scope may use them; plugins, upkeep, forget and doctor receive it."""
 
-    def __init__(self, resources: Resources, scope: Scope, retrieval: SearchFront | None = None) -> None:
+    def __init__(self, resources: Resources, scope: Scope, retrieval: Retrieval | None = None) -> None:
         self.resources = resources
         self.scope = scope
         self.home = resources.home
@@ -161,6 +161,7 @@ class Group:
     def entries(self) -> Entries:
         """Typed entries."""
         from nanoclaw_memory.entries.entries import Entries
+        from nanoclaw_memory.retrieval.entry_search import EntrySearch
 
         self.require_group()
         return Entries(
@@ -172,8 +173,8 @@ class Group:
             self.intake,
             reopen=self._reopen_entries,
             published=self.resources.published,
-            embedder=lambda: self.resources.embedder,
-            resident=self._resident_embedder,
+            finder=EntrySearch(lambda: self.retrieval),
+            resident=self._embedder_at_hand,
         )
 
     def _reopen_entries(self) -> SqliteDatabase:
@@ -182,10 +183,9 @@ class Group:
 
         return SqliteDatabase(self.data / "entries.db", "entries")
 
-    def _resident_embedder(self) -> Chain | None:
-        """The local model if this process uses it anyway: storing an entry must not wait for it to load."""
-        local = self.settings.embeddings.provider == "local"
-        return self.resources.embedder if local and self.resources.embedder_used else None
+    def _embedder_at_hand(self) -> bool:
+        """Whether this process uses the local model anyway: storing an entry must not wait for it to load."""
+        return self.settings.embeddings.provider == "local" and self.resources.embedder_used
 
     @property
     def proposals(self) -> Proposals:
@@ -224,14 +224,15 @@ class Group:
         )
 
     @property
-    def retrieval(self) -> SearchFront:
+    def retrieval(self) -> Retrieval:
         """The search index, its sources and the domain documents."""
         if self._retrieval is None:
-            from nanoclaw_memory.retrieval.service import SearchFront
+            from nanoclaw_memory.retrieval.service import Retrieval
 
-            self._retrieval = SearchFront(
+            self._retrieval = Retrieval(
                 self.home,
                 self.scope,
+                self.clock,
                 self.configuration,
                 self.database,
                 self.intake,
@@ -253,40 +254,18 @@ class Group:
     def index(
         self, rebuild: bool = False, progress: Callable[[str, int, int], None] | None = None
     ) -> Indexed:
-        """Bring the search index up to date, and give vectors to entries and exchanges that have none."""
-        from nanoclaw_memory.retrieval.service import missing
-
+        """Bring the search index up to date with everything that it is made from."""
         self.require_group()
         done = self.retrieval.run(rebuild, progress)
-        for part, database, embed in (
-            ("entries", "entries", self._embed_entries),
-            ("sessions", "continuity", self.embed_exchanges),
-        ):
-            if not self.has(database):
-                continue
-            try:
-                done = replace(done, embedded=done.embedded + embed())
-            except StoreError as error:
-                done = replace(done, degraded=(*done.degraded, missing(part, error)))
         self.telemetry.record("index", files=done.files, chunks=done.chunks, embedded=done.embedded)
         return done
 
-    def _embed_entries(self) -> int:
-        from nanoclaw_memory.errors import ProviderError
+    @property
+    def exchange_search(self) -> ExchangeSearch:
+        """The search for exchanges."""
+        from nanoclaw_memory.retrieval.exchange_search import ExchangeSearch
 
-        if self.resources.embedder is None:
-            return 0
-        try:
-            return self.entries.finder.embed(self.resources.embedder)
-        except ProviderError:  # the index has just reported it of its own chunks
-            return 0
-
-    def embed_exchanges(self, limit: int = 256) -> int:
-        """Give vectors to exchanges that have none (loads the embedder); returns how many were done."""
-        from nanoclaw_memory.conversations.retention import embed_pending
-
-        self.require_group()
-        return embed_pending(self.exchanges, self.resources.embedder, limit)
+        return ExchangeSearch(self.retrieval, self.exchanges)
 
     @cached_property
     def plugin_context(self) -> PluginContext:

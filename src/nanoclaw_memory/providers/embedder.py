@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
     Vectors: TypeAlias = npt.NDArray[np.float32]
 
-LOCAL_WEIGHTS = (0.5, 0.5)
-CLOUD_WEIGHTS = (0.7, 0.3)
-
 
 class Identity(msgspec.Struct, frozen=True):
     """Who made a vector; vectors of two identities are never compared."""

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nanoclaw_memory.errors import ProviderError
-from nanoclaw_memory.providers.embedder import LOCAL_WEIGHTS, Identity, checked
+from nanoclaw_memory.providers.calibration import LOCAL_WEIGHTS
+from nanoclaw_memory.providers.embedder import Identity, checked
 from nanoclaw_memory.providers.models import EMBEDDER, Model, installed, load
 from nanoclaw_memory.providers.wordpiece import WordPiece
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from nanoclaw_memory.errors import ProviderError, SettingsError
-from nanoclaw_memory.providers.embedder import CLOUD_WEIGHTS, LOCAL_WEIGHTS, Identity, checked
+from nanoclaw_memory.providers.calibration import CLOUD_WEIGHTS, LOCAL_WEIGHTS
+from nanoclaw_memory.providers.embedder import Identity, checked
 from nanoclaw_memory.providers.endpoint import EndpointConfig, JsonEndpoint, Service, web_address
 from nanoclaw_memory.tokens import estimate
 

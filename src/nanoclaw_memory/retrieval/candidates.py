@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from nanoclaw_memory.errors import ProviderError
+from nanoclaw_memory.providers.calibration import Calibration, calibration
 from nanoclaw_memory.providers.embedder import Identity
 from nanoclaw_memory.retrieval import ranking
 from nanoclaw_memory.retrieval.indexer import Index
-from nanoclaw_memory.store.chunks import Chunks, Place, StoredChunk
 from nanoclaw_memory.store.keywords import LONG_WORD, parts_of, terms_of
+from nanoclaw_memory.store.passages import PassageFilter, Passages, Place, Selection, StoredPassage
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.embedder import Chain, Embedded
@@ -26,8 +27,10 @@ POOL = 100
 LINES_OF_DAYS = 30  # log lines that a question for days brings in by their day alone
 TOLD_WITHIN = timedelta(days=3)  # what happened is told on the day or soon after
 POSTINGS = 2_500  # rows ranked by words, at least; more in a large index
+ALL_POSTINGS = 25_000  # up to so many passages no word is too common to be ranked by
 REACH = 2  # turns before and after that lend a turn their score
 NAMELESS = 0.75  # of a local query vector: the question without its speakers' names
+TELLING = 50  # vectors of which the mean says what unrelated texts have
 _SHORTEST_PART = 5
 
 
@@ -38,22 +41,41 @@ class Pool(msgspec.Struct):
     vector: dict[int, float] = msgspec.field(default_factory=dict)
     places: dict[int, Place] = msgspec.field(default_factory=dict)
     held: float = 1.0  # of the question's words, by rarity, what the best candidate has
-    background: float = 0.0  # the mean cosine of the whole index: what an unrelated text has
+    unrelated: float | None = None  # the cosine that unrelated texts have; None where it is not known
+    calibration: Calibration = Calibration()
     weights: tuple[float, float] = (0.0, 1.0)
-    of_days: set[int] = msgspec.field(
-        default_factory=set
-    )  # told on the days that the question asks about, or soon after
+    spread: dict[str, int] = msgspec.field(default_factory=dict)  # in how many passages each term occurs
+    forms: dict[str, list[str]] = msgspec.field(default_factory=dict)  # compounds and parts that stand for it
+    others: list[str] = msgspec.field(default_factory=list)  # other names of whom the question names
+    total: int = 0
+    of_days: set[int] = msgspec.field(default_factory=set)  # of the days asked about, or soon after
     lines: set[int] = msgspec.field(default_factory=set)  # log lines of those days, whatever their words
     degraded: list[str] = msgspec.field(default_factory=list)
 
+    @property
+    def meaning(self) -> float:
+        """How near the nearest candidate is: 0 like unrelated texts, 1 the same."""
+        cosine = max(self.vector.values(), default=0.0)
+        if self.unrelated is None:
+            base = self.calibration.near_unmeasured - self.calibration.near
+            return max(cosine - base, 0.0)
+        return max(cosine - self.unrelated, 0.0) / (1 - self.unrelated)
+
 
 class Candidate(msgspec.Struct):
-    """A chunk on its way to a hit, with every component of its score."""
+    """A passage on its way to a hit, with every component of its score."""
 
-    stored: StoredChunk
+    stored: StoredPassage
     score: float
     parts: dict[str, float]
     newer: str = ""  # where a later log line gives up or changes what this one says
+
+
+class Alike(msgspec.Struct, frozen=True):
+    """References of passages with their cosine to one of them, nearest first, and whose vectors these are."""
+
+    identity: str
+    cosines: tuple[tuple[str, float], ...] = ()
 
 
 class Candidates:
@@ -62,57 +84,86 @@ class Candidates:
     def __init__(
         self,
         index: Index,
-        visible: Callable[[str], bool] | None,
-        weights: tuple[float, float] | None,
-        expand: Callable[[str], list[str]] | None,
+        weights: tuple[float, float] | None = None,
+        expand: Callable[[str], list[str]] | None = None,
     ) -> None:
         self._index = index
-        self._visible = visible
         self._weights = weights
         self._expand = expand
+        self._asked: dict[str, Embedded] = {}
         self._matrices: dict[str, Matrix] = {}
         self._guard = threading.Lock()
 
-    def pool(self, question: str, fast: bool, days: Days | None = None) -> Pool:
+    def pool(
+        self,
+        question: str,
+        fast: bool,
+        days: Days | None = None,
+        wanted: PassageFilter | None = None,
+        deadline: float | None = None,
+    ) -> Pool:
         """The candidates for a question about some days, if it names any; `fast` looks for words only."""
-        files = self._files()
-        pool = Pool()
-        terms, full = self._terms(question)
-        pool.keyword = dict(self._index.chunks.match(terms, POOL, files))
+        chosen = self._index.passages.selection(wanted) if wanted else None
+        pool = Pool(total=self._index.passages.last_id(), others=self._names(question))
+        terms, full = self._terms(question, pool)
+        pool.keyword = dict(self._index.passages.match(terms, POOL, chosen))
         pool.held = max(pool.keyword.values(), default=0.0) / full if full > 0 else 1.0
         self._add_places(pool, pool.keyword.keys())
         if not fast:
-            self._add_vectors(question, files, pool)
+            self._add_vectors(question, chosen, pool, deadline)
             self._add_places(pool, pool.vector.keys() - pool.keyword.keys())
         if days is not None:
-            self._add_days(pool, days, files)
+            self._add_days(pool, days, chosen)
         return pool
 
-    def _add_days(self, pool: Pool, days: Days, files: Sequence[int] | None) -> None:
-        chunks, first = self._index.chunks, days.first.isoformat()
-        pool.lines = set(chunks.lines_of(first, days.last.isoformat(), LINES_OF_DAYS, files))
+    def knows(self, name: str, wanted: PassageFilter | None) -> bool:
+        """Whether any passage that a filter lets in contains a name."""
+        chosen = self._index.passages.selection(wanted) if wanted else None
+        return self._index.passages.occurrences(name, 1, chosen) > 0
+
+    def cosines(self, question: str, source: str, deadline: float | None) -> tuple[dict[int, float], Pool]:
+        """How near the question is to each row of a source that has a vector."""
+        pool = Pool()
+        chosen = self._index.passages.selection(PassageFilter((source,)))
+        self._add_vectors(question, chosen, pool, deadline, limit=1_000_000)
+        stored = self._index.passages.load(pool.vector)
+        return {stored[key].passage.number: pool.vector[key] for key in stored}, pool
+
+    def nearest_to(self, reference: str, wanted: PassageFilter) -> Alike:
+        """The passages nearest to the one with a reference."""
+        passages, chain = self._index.passages, self._index.embedder()
+        if chain is None:
+            return Alike("")
+        identity = chain.identity
+        own = passages.referred(reference)
+        matrix = self._matrix(identity.key, identity.dimensions)
+        vector = matrix.vector(own) if own else None
+        if vector is None:
+            return Alike(identity.key)
+        found = dict(matrix.nearest(vector, POOL, passages.selection(wanted))[0])
+        stored = passages.load(found)
+        order = sorted(stored, key=lambda key: -found[key])
+        return Alike(identity.key, tuple((stored[key].passage.reference, found[key]) for key in order))
+
+    def _add_days(self, pool: Pool, days: Days, chosen: Selection | None) -> None:
+        passages, first = self._index.passages, days.first.isoformat()
+        pool.lines = set(passages.lines_of(first, days.last.isoformat(), LINES_OF_DAYS, chosen))
         self._add_places(pool, pool.lines - pool.places.keys())
-        pool.of_days = chunks.among_days(pool.places, first, (days.last + TOLD_WITHIN).isoformat())
+        pool.of_days = passages.among_days(pool.places, first, (days.last + TOLD_WITHIN).isoformat())
 
     def _add_places(self, pool: Pool, found: Collection[int]) -> None:
         if found:
-            pool.places |= {place.id: place for place in self._index.chunks.places(found, REACH)}
+            pool.places |= {place.id: place for place in self._index.passages.places(found, REACH)}
 
-    def _files(self) -> list[int] | None:
-        """The files this scope may see; None means all."""
-        if self._visible is None:
-            return None
-        return [number for number, path in self._index.chunks.paths() if self._visible(path)]
-
-    def _terms(self, question: str) -> tuple[list[str], float]:
-        """What the keyword index is asked for, and the score of a middling text that holds all of the question."""
-        total = self._index.chunks.last_id()
+    def _terms(self, question: str, pool: Pool) -> tuple[list[str], float]:
+        """What the keyword index is asked for, and the score of a middling text that has all of the question."""
+        total = pool.total
         # Ranking costs by the row: the rarest words come first, and common ones only while they are affordable.
-        left = most = POSTINGS + total // 100
-        asked = {term: _known(self._index.chunks, term, most) for term in terms_of(question)}
-        names = [term for text in self._names(question) for term in terms_of(text) if term not in asked]
+        left = most = max(POSTINGS + total // 100, ALL_POSTINGS * ALL_POSTINGS // max(total, ALL_POSTINGS))
+        asked = {term: _known(self._index.passages, term, most) for term in terms_of(question)}
+        names = [term for text in pool.others for term in terms_of(text) if term not in asked]
         pairs = [pair for known in asked.values() for pair in known]
-        pairs += [pair for name in names for pair in _known(self._index.chunks, name, most)]
+        pairs += [pair for name in names for pair in _known(self._index.passages, name, most)]
         chosen: dict[str, None] = {}
         for count, known in sorted(pairs):
             if chosen and count > left:
@@ -124,22 +175,31 @@ class Candidates:
             for known in asked.values()
             if not known or any(word in chosen for _, word in known)
         )
+        pool.forms = {term: [word for _, word in known] for term, known in asked.items()}
+        pool.spread = {term: sum(count for count, _ in known) for term, known in asked.items()}
         return list(chosen), full
 
     def _names(self, question: str) -> list[str]:
         return self._expand(question) if self._expand else []
 
-    def _add_vectors(self, question: str, files: Sequence[int] | None, pool: Pool) -> None:
+    def _add_vectors(
+        self,
+        question: str,
+        chosen: Selection | None,
+        pool: Pool,
+        deadline: float | None,
+        limit: int = POOL,
+    ) -> None:
         chain = self._index.embedder()
         if chain is None:
             pool.degraded.append("vectors: embeddings are off; keywords alone answer")
             return
         old = self._index.answering()
         replaced = old not in ("", chain.identity.key)
-        present = self._index.chunks.identities()
+        present = self._index.passages.identities()
         among = [Identity.of(old)] if replaced else [one for one in chain.identities if one.key in present]
         try:
-            embedded = chain.embed_query(question, among)
+            embedded = self._embedded(chain, question, among, deadline)
         except ProviderError as error:
             anew = f"the index is made anew for {chain.identity.key}, words alone answer until then"
             said = f"{anew}; {error.message}" if replaced else error.message
@@ -151,16 +211,30 @@ class Candidates:
         elif embedded.identity != chain.identity:
             pool.degraded.append(f"vectors: {chain.identity.key} is down, {embedded.identity.key} answers")
         pool.weights = self._weights or chain.weights_of(embedded.identity)
+        pool.calibration = calibration(embedded.identity.key)
         matrix = self._matrix(embedded.identity.key, embedded.identity.dimensions)
-        found, pool.background = matrix.nearest(_meaning(question, embedded, chain, pool), POOL, files)
+        found, mean = matrix.nearest(_meaning(question, embedded, chain, pool), limit, chosen)
+        pool.unrelated = pool.calibration.unrelated
+        if pool.unrelated is None and len(matrix.ids) >= TELLING:
+            pool.unrelated = mean
         pool.vector = dict(found)
+
+    def _embedded(
+        self, chain: Chain, question: str, among: list[Identity], deadline: float | None
+    ) -> Embedded:
+        """The question's vector; several parts of a turn ask for the same one."""
+        known = self._asked.get(question) if deadline is not None else None
+        if known is None or known.identity not in among:
+            known = chain.embed_query(question, among, deadline)
+            self._asked = {question: known}
+        return known
 
     def _matrix(self, identity: str, dimensions: int) -> Matrix:
         from nanoclaw_memory.store.vectors import Matrix
 
         with self._guard:
             if identity not in self._matrices:
-                self._matrices = {identity: Matrix(self._index.chunks, identity, dimensions)}
+                self._matrices = {identity: Matrix(self._index.passages, identity, dimensions)}
             matrix = self._matrices[identity]
             matrix.refresh()
             return matrix
@@ -187,23 +261,23 @@ def _meaning(question: str, embedded: Embedded, chain: Chain, pool: Pool) -> Flo
 
 
 def _rarity(count: int, total: int) -> float:
-    """What a word that `count` of `total` chunks hold is worth: the weight that the keyword index gives it."""
+    """What a word that `count` of `total` passages contain is worth: the weight that the keyword index gives it."""
     return max(math.log((total - count + 0.5) / (count + 0.5)), 0.0) if count < total else 0.0
 
 
-def _known(chunks: Chunks, term: str, most: int) -> list[tuple[int, str]]:
+def _known(passages: Passages, term: str, most: int) -> list[tuple[int, str]]:
     """The term with how often it occurs; when it never does, compounds of it, or the words it is made of."""
-    count = chunks.occurrences(term, most)
+    count = passages.occurrences(term, most)
     if count or len(term) < _SHORTEST_PART or " " in term:
         return [(count, term)] if count else []
-    found = chunks.compounds(term)
+    found = passages.compounds(term)
     if not found and len(term) >= LONG_WORD:
         found = next(
             (
                 [first, second]
                 for first, second in parts_of(term)
-                if chunks.occurrences(first) and chunks.occurrences(second)
+                if passages.occurrences(first) and passages.occurrences(second)
             ),
             [],
         )
-    return [(chunks.occurrences(other, most), other) for other in found]
+    return [(passages.occurrences(other, most), other) for other in found]

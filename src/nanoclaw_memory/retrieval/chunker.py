@@ -10,11 +10,11 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.tokens import estimate
-from nanoclaw_memory.types import Chunk
+from nanoclaw_memory.types import Passage
 from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path
 
-VERSION = 4
+VERSION = 5
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _DAY = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
@@ -28,6 +28,8 @@ _BOLD_TURN = re.compile(
 _PLAIN_TURN = re.compile(
     rf"^\s*(?:[-*>]\s+)?{_STAMP}(?P<speaker>{_NAME})(?:\s*[\[(][^\])]*[\])])?:\s+(?P<said>.*)$", re.IGNORECASE
 )
+# How archives of this program mark a turn; where one such mark stands, nothing else opens a turn.
+_ARCHIVED_TURN = re.compile(r"^\*\*(?P<speaker>User|Agent)\*\*(?: \(\d{2}:\d{2}\))?:(?: (?P<said>.*))?$")
 _HEADED_TURN = re.compile(
     rf"^#{{2,6}}\s+{_STAMP}(?P<speaker>{_NAME})\s*(?:[\[(@,–—-].*)?:?\s*$", re.IGNORECASE
 )
@@ -51,7 +53,7 @@ class _Line(msgspec.Struct, frozen=True):
     opens: bool  # whether it is itself a heading
 
 
-def chunks_of(relative: str, text: str, chunking: Chunking) -> list[Chunk]:
+def chunks_of(relative: str, text: str, chunking: Chunking) -> list[Passage]:
     """The chunks of a file, in order; every line that somebody wrote is in one."""
     from nanoclaw_memory.workspace.starter import without_starter
 
@@ -68,18 +70,26 @@ def chunks_of(relative: str, text: str, chunking: Chunking) -> list[Chunk]:
     return [_chunk(part, "section", dated) for part in _sections(lines, chunking)]
 
 
-def section_chunks(relative: str, text: str, chunking: Chunking) -> list[Chunk]:
+def section_chunks(relative: str, text: str, chunking: Chunking) -> list[Passage]:
     """The chunks of a document that is neither log nor conversation, whatever it is called."""
     return [_chunk(part, "section", "") for part in _sections(list(_headed(text)), chunking)]
 
 
-def without_speaker(text: str) -> str:
-    """A turn's words without the name before them."""
+def without_speaker(text: str, speaker: str = "") -> str:
+    """A turn's words without the name before them: that of `speaker`, where one is given."""
     first, newline, rest = text.partition("\n")
     match = _BOLD_TURN.match(first) or _PLAIN_TURN.match(first)
     if match:
-        return match["said"] + newline + rest
-    return rest if _HEADED_TURN.match(first) else text
+        own = not speaker or match["speaker"].strip() == speaker
+        return match["said"] + newline + rest if own else text
+    headed = _HEADED_TURN.match(first)
+    return rest if headed and (not speaker or headed["speaker"].strip() == speaker) else text
+
+
+def pieces_of(text: str, chunking: Chunking) -> list[str]:
+    """A turn's words cut to size, at the ends of lines."""
+    lines = [_Line(number, line, "", False) for number, line in enumerate(text.split("\n"), 1)]
+    return ["\n".join(line.text for line in piece).strip() for piece in _cut(lines, chunking)]
 
 
 def _headed(text: str) -> Iterator[_Line]:
@@ -97,15 +107,15 @@ def _headed(text: str) -> Iterator[_Line]:
         yield _Line(number, line, " > ".join(title for _, title in path), match is not None)
 
 
-def _chunk(lines: Sequence[_Line], grain: str, day: str, speaker: str = "") -> Chunk:
+def _chunk(lines: Sequence[_Line], kind: str, day: str, speaker: str = "") -> Passage:
     last = next((line for line in reversed(lines) if line.text.strip()), lines[-1])
     body = [line for line in lines if line.number <= last.number]
-    found = _DAY.findall(body[-1].heading) if grain != "line" else []
-    return Chunk(
+    found = _DAY.findall(body[-1].heading) if kind != "line" else []
+    return Passage(
         body[0].number,
         body[-1].number,
         "\n".join(line.text for line in body),
-        grain,
+        kind,
         body[-1].heading,
         found[-1] if found else day,
         speaker,
@@ -115,7 +125,7 @@ def _chunk(lines: Sequence[_Line], grain: str, day: str, speaker: str = "") -> C
 # ---- logs ----
 
 
-def _log_lines(lines: Sequence[_Line], day: str, chunking: Chunking) -> list[Chunk]:
+def _log_lines(lines: Sequence[_Line], day: str, chunking: Chunking) -> list[Passage]:
     """One chunk an entry of a daily log, with the indented lines under it."""
     groups: list[list[_Line]] = []
     fenced = False
@@ -137,7 +147,7 @@ def _log_lines(lines: Sequence[_Line], day: str, chunking: Chunking) -> list[Chu
     return found
 
 
-def _archived(chunk: Chunk) -> Chunk:
+def _archived(chunk: Passage) -> Passage:
     """A line of an archive has the day of the heading it stands under."""
     found = _DAY.findall(chunk.heading)
     return replace(chunk, day=found[-1] if found else "")
@@ -171,6 +181,11 @@ def _turns(lines: Sequence[_Line]) -> list[tuple[str, list[_Line]]]:
 
 def _speakers(lines: Sequence[_Line]) -> list[str]:
     """For each line the speaker whose turn it opens, or nothing; the first way of marking that fits."""
+    archived = [_ARCHIVED_TURN.match(line.text) for line in lines]
+    if any(
+        match and match["speaker"] == "User" for match in archived
+    ):  # a bold label in an answer is no speaker
+        return [match["speaker"] if match else "" for match in archived]
     for pattern in (_BOLD_TURN, _HEADED_TURN, _PLAIN_TURN):
         matches = [pattern.match(line.text) for line in lines]
         names = Counter(match["speaker"].strip() for match in matches if match)
@@ -183,7 +198,7 @@ def _speakers(lines: Sequence[_Line]) -> list[str]:
     return []
 
 
-def _turn_chunks(turn: tuple[str, list[_Line]], day: str, chunking: Chunking) -> Iterator[Chunk]:
+def _turn_chunks(turn: tuple[str, list[_Line]], day: str, chunking: Chunking) -> Iterator[Passage]:
     speaker, lines = turn
     for part in _cut(lines, chunking):
         yield _chunk(part, "turn" if speaker else "section", day, speaker)

@@ -54,9 +54,9 @@ def compare(index: Index, texts: int, progress: Progress | None = None) -> list[
 
 
 def _pairs(index: Index, wanted: int) -> list[_Pair]:
-    """Chunks spread over the index, each with a vague form of its sentence that says most."""
+    """Passages spread over the index, each with a vague form of its sentence that says most."""
     chosen: list[tuple[str, str]] = []
-    rows = index.chunks.database.rows("SELECT text FROM chunks ORDER BY id * 2654435761 % 4294967296")
+    rows = index.passages.database.rows("SELECT text FROM passages ORDER BY id * 2654435761 % 4294967296")
     for (text,) in rows:
         long = [part for part in sentences(text) if len(content_words(part)) >= MIN_WORDS]
         if long and len(chosen) < wanted:

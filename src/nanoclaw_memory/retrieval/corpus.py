@@ -15,8 +15,9 @@ import msgspec
 from nanoclaw_memory.errors import CorruptDatabase, FileProblem, InvalidValue, NotFound, StoreError
 from nanoclaw_memory.retrieval.chunker import Chunking, section_chunks
 from nanoclaw_memory.retrieval.indexer import Index, read_markdown
+from nanoclaw_memory.retrieval.scanner import seen_files
 from nanoclaw_memory.retrieval.vectoring import Progress
-from nanoclaw_memory.store.chunks import Chunks
+from nanoclaw_memory.store.passages import Passages
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.types import Corpus, Indexed, Skipped
 from nanoclaw_memory.workspace.paths import check_slug
@@ -115,7 +116,7 @@ class Corpora(msgspec.Struct, frozen=True):
         return Index(
             chunks,
             self.folder / f"{name}.db-indexing",
-            lambda: documents(Path(source) for source in self._sources(chunks)),
+            lambda: seen_files(documents(Path(source) for source in self._sources(chunks))),
             self.chunking,
             self.embedder,
             read_document,
@@ -129,13 +130,13 @@ class Corpora(msgspec.Struct, frozen=True):
             raise NotFound(f"there is no corpus {name!r}", f"corpora: {have}")
         return name
 
-    def _chunks(self, name: str) -> Chunks:
+    def _chunks(self, name: str) -> Passages:
         if name not in self.opened:
             self.opened[name] = SqliteDatabase(self.folder / f"{name}.db", "index")
-        return Chunks(self.opened[name])
+        return Passages(self.opened[name])
 
     @staticmethod
-    def _sources(chunks: Chunks) -> list[str]:
+    def _sources(chunks: Passages) -> list[str]:
         return [str(source) for source in json.loads(chunks.meta("sources") or "[]")]
 
 

@@ -17,19 +17,20 @@ from nanoclaw_memory.providers.embedder import Chain
 from nanoclaw_memory.retrieval.chunker import Chunking, chunks_of
 from nanoclaw_memory.retrieval.prepare import prepared
 from nanoclaw_memory.retrieval.scanner import Scan, Seen, scan
+from nanoclaw_memory.retrieval.sources import RowReader
 from nanoclaw_memory.retrieval.vectoring import Progress, Vectoring, answering
-from nanoclaw_memory.store.chunks import Chunks, FileRow, NewChunk
+from nanoclaw_memory.store.passages import FILES, FileRow, NewPassage, Passages
 from nanoclaw_memory.text import fingerprint, plural
-from nanoclaw_memory.types import Chunk, Indexed
+from nanoclaw_memory.types import Indexed, Passage
 from nanoclaw_memory.workspace.files import read_text
 
 SMALL_FILES = 64
 SMALL_BYTES = 1_000_000
 SMALL_TEXTS = 32
 
-Files = Callable[[], Iterable[tuple[str, Path]]]
+Files = Callable[[], Iterable[Seen]]
 Reader = Callable[[Path], str]
-Cutter = Callable[[str, str, Chunking], list[Chunk]]
+Cutter = Callable[[str, str, Chunking], list[Passage]]
 
 
 def read_markdown(path: Path) -> str:
@@ -43,7 +44,7 @@ def read_markdown(path: Path) -> str:
 class Index(msgspec.Struct):
     """One search index and what it is made from."""
 
-    chunks: Chunks
+    passages: Passages
     lock: Path
     files: Files
     chunking: Chunking
@@ -51,15 +52,16 @@ class Index(msgspec.Struct):
     read: Reader = read_markdown
     cut: Cutter = msgspec.field(default=chunks_of)
     forget: Callable[[str], str] = lambda text: text  # takes forgotten lines out, and keeps their places
+    rows: RowReader | None = None  # the group's databases; a corpus has none
 
     def scan(self) -> Scan:
         """What changed on disk since the last run; only looks."""
-        return scan(self.files(), self.chunks.files(), self.chunking.key)
+        return scan(self.files(), self.passages.files(), self.chunking.key)
 
     def run(self, rebuild: bool = False, progress: Progress | None = None) -> Indexed:
         """Do everything there is to do; killed at any point, the next run goes on from there."""
         began = time.monotonic()
-        if self.chunks.database.read_only:
+        if self.passages.database.read_only:
             raise ReadOnlyStore(
                 "the index cannot be written: the home is read-only",
                 f"searching works all the same; else: chmod -R u+w {self.lock.parent}",
@@ -68,7 +70,8 @@ class Index(msgspec.Struct):
             if not alone:
                 return self._report(Scan((), (), {}), 0, (_BUSY,), began)
             if rebuild:
-                self.chunks.mark_stale()
+                self.passages.mark_stale()
+            rows, said = self._read_rows(None, whole=True)
             found = self.scan()
             work = self._vectoring(progress)
             recut = self._recut(found) if work else ()
@@ -77,17 +80,29 @@ class Index(msgspec.Struct):
             embedded = self._swap(recut, found, work) if work and recut else 0
             if work:
                 embedded += self._fill(work, found, embedded)
-        return self._report(
-            found, embedded, tuple(dict.fromkeys(work.said)) if work else (), began, announced
-        )
+        announced += self._replaced()
+        said += work.said if work else []
+        report = self._report(found, embedded, tuple(dict.fromkeys(said)), began, announced)
+        return replace(report, added=report.added + rows)
 
-    def refresh(self, embed: bool) -> list[str]:
-        """Take in small changes on the way to a search and say what is missing; never waits for others."""
-        found = self.scan()
+    def refresh(self, embed: bool, sources: Collection[str] | None = None) -> list[str]:
+        """Take in small changes on the way to a search and report what is missing; never waits for others.
+
+        `sources` names those that the search is about: without files among them, no file is looked at.
+        """
+        if sources is not None and FILES not in sources:
+            said = self._read_rows(sources)[1]
+            found = Scan((), (), {})
+        else:
+            said = self._read_rows(sources)[1]
+            found = self.scan()
+        return said + self._refresh_files(found, embed)
+
+    def _refresh_files(self, found: Scan, embed: bool) -> list[str]:
         work = self._vectoring(None) if embed else None
         if not found.stale and (work is None or work.complete):
             return []
-        if self.chunks.database.read_only:
+        if self.passages.database.read_only:
             return self._refresh_copy(found, work)
         recut = self._recut(found)
         changed = set(found.changed) - set(recut)
@@ -98,7 +113,21 @@ class Index(msgspec.Struct):
                 return [_BUSY]
             self._store(found, changed, None)
             said = self._recut_few(recut, found, work) if recut else []
+            said += [f"index: {line}" for line in self._replaced()]
             return said + self._embed_few(work) if work else said
+
+    def _read_rows(self, sources: Collection[str] | None, whole: bool = False) -> tuple[int, list[str]]:
+        """Take in what changed in the group's databases: how many rows, and which could not be read."""
+        if self.rows is None:
+            return 0, []
+        return self.rows.read(sources, whole)
+
+    def _replaced(self) -> tuple[str, ...]:
+        """What to report of an index that an earlier version made."""
+        if self.passages.meta("replaced") is None:
+            return ()
+        self.passages.drop_meta("replaced")
+        return ("made by an earlier version, so it was rebuilt",)
 
     def _refresh_copy(self, found: Scan, work: Vectoring | None) -> list[str]:
         """Take in what changed for this process alone; no vectors, they would have to be made every time."""
@@ -107,17 +136,26 @@ class Index(msgspec.Struct):
             return []
         return ["vectors: the home is read-only, so what is new is found by its words alone"]
 
+    def embed(self, most: int) -> int:
+        """Read what changed in the group's databases and embed at most so many passages that have no vector."""
+        self._read_rows(None, whole=True)
+        work = self._vectoring(None)
+        if work is None or work.complete:
+            return 0
+        with self._alone() as alone:
+            return work.fill(fallbacks=False, most=most) if alone else 0
+
     def answering(self) -> str:
         """The key of the model whose vectors answer: the configured one's only when they are complete."""
-        return answering(self.chunks)
+        return answering(self.passages)
 
     def _vectoring(self, progress: Progress | None) -> Vectoring | None:
         chain = self.embedder()
-        return Vectoring(self.chunks, chain, progress) if chain else None
+        return Vectoring(self.passages, chain, progress) if chain else None
 
     def _recut(self, found: Scan) -> tuple[Seen, ...]:
         """Files that only the way of cutting changed for: their old chunks answer until vectors are ready."""
-        if not answering(self.chunks):
+        if not answering(self.passages):
             return ()
         return tuple(
             seen
@@ -153,16 +191,16 @@ class Index(msgspec.Struct):
             work.prune()
         return embedded
 
-    def _new_chunks(self, recut: Sequence[Seen], progress: Progress | None) -> Iterator[NewChunk]:
+    def _new_chunks(self, recut: Sequence[Seen], progress: Progress | None) -> Iterator[NewPassage]:
         for done, seen in enumerate(recut, 1):
             with suppress(FileNotFoundError, FileProblem):  # said when it is stored
-                yield from self._cut(seen.relative, self.read(seen.path))
+                yield from self._cut(seen.relative, self.read(Path(seen.path)))
             if progress:
                 progress("files cut anew", done, len(recut))
 
     def _recut_few(self, recut: Sequence[Seen], found: Scan, work: Vectoring | None) -> list[str]:
         """Cut a small memory anew on the way to a search; a large one goes on as it is."""
-        if work and self.chunks.count()[1] <= SMALL_TEXTS:
+        if work and self.passages.count()[1] <= SMALL_TEXTS:
             self._swap(recut, found, work)
             return []
         if work is None:
@@ -172,7 +210,7 @@ class Index(msgspec.Struct):
 
     def _embed_few(self, work: Vectoring) -> list[str]:
         """Embed what little is missing; never the whole index on the way to an answer."""
-        waiting = len(self.chunks.pending(work.chain.identity.key, SMALL_TEXTS + 1))
+        waiting = len(self.passages.pending(work.chain.identity.key, SMALL_TEXTS + 1))
         if waiting <= SMALL_TEXTS:
             work.deadline = time.monotonic() + work.chain.timeout
             work.fill(fallbacks=False)
@@ -185,7 +223,7 @@ class Index(msgspec.Struct):
 
     def _store(self, found: Scan, changed: Collection[Seen], progress: Progress | None) -> None:
         for path in found.removed:
-            self.chunks.remove_file(path)
+            self.passages.remove_file(path)
         for done, seen in enumerate((seen for seen in found.changed if seen in changed), 1):
             self._take(seen, found.known.get(seen.relative))
             if progress:
@@ -195,20 +233,20 @@ class Index(msgspec.Struct):
         """Read one file and store its chunks, or the reason why it has none."""
         row = FileRow(0, seen.relative, seen.size, seen.mtime_ns, "", self.chunking.key, "")
         try:
-            text = self.read(seen.path)
+            text = self.read(Path(seen.path))
         except FileNotFoundError:
-            self.chunks.remove_file(seen.relative)  # it vanished between the look and the reading
+            self.passages.remove_file(seen.relative)  # it vanished between the look and the reading
             return
         except FileProblem as problem:
-            self.chunks.put_file(replace(row, skipped=problem.message), ())
+            self.passages.put_file(replace(row, skipped=problem.message), ())
             return
         print_ = fingerprint(text)
         if known and known.fingerprint == print_ and known.chunking == self.chunking.key:
-            self.chunks.touch_file(known, seen.size, seen.mtime_ns)
+            self.passages.touch_file(known, seen.size, seen.mtime_ns)
             return
-        self.chunks.put_file(replace(row, fingerprint=print_), self._cut(seen.relative, text))
+        self.passages.put_file(replace(row, fingerprint=print_), self._cut(seen.relative, text))
 
-    def _cut(self, relative: str, text: str) -> list[NewChunk]:
+    def _cut(self, relative: str, text: str) -> list[NewPassage]:
         return prepared(relative, self.cut(relative, self.forget(text), self.chunking))
 
     def _report(
@@ -219,10 +257,10 @@ class Index(msgspec.Struct):
         began: float,
         announced: tuple[str, ...] = (),
     ) -> Indexed:
-        files, chunks = self.chunks.count()
+        files, chunks = self.passages.count()
         work = self._vectoring(None)
         whole = work is None or work.complete
-        pending = 0 if work is None or whole else len(self.chunks.pending(work.chain.identity.key))
+        pending = 0 if work is None or whole else len(self.passages.pending(work.chain.identity.key))
         return Indexed(
             files,
             chunks,
@@ -230,7 +268,7 @@ class Index(msgspec.Struct):
             len(found.removed),
             embedded,
             pending,
-            self.chunks.skipped(),
+            self.passages.skipped(),
             said,
             round((time.monotonic() - began) * 1000, 1),
             announced,

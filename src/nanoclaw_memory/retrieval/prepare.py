@@ -1,4 +1,4 @@
-"""What of a chunk is indexed: its words, what they stand under, and the text that is embedded."""
+"""What of a passage is indexed: its words, what they stand under, and the text that is embedded."""
 
 from __future__ import annotations
 
@@ -8,64 +8,75 @@ from collections.abc import Sequence
 from datetime import date
 
 from nanoclaw_memory.retrieval.chunker import without_speaker
-from nanoclaw_memory.store.chunks import NewChunk
-from nanoclaw_memory.types import Chunk
+from nanoclaw_memory.store.passages import NewPassage
+from nanoclaw_memory.types import Passage
 from nanoclaw_memory.workspace import log
 
 MAX_EMBEDDED = 6_000
 _NOT_WORDS = re.compile(r"[\W_]+")
 
 
-def prepared(relative: str, chunks: Sequence[Chunk]) -> list[NewChunk]:
+def prepared(relative: str, chunks: Sequence[Passage]) -> list[NewPassage]:
     """A file's chunks with their keyword fields and the fingerprints of their embedded texts."""
     bodies = [body_of(chunk) for chunk in chunks]
     return [
-        NewChunk(
+        NewPassage(
             chunk, bodies[place], _near(chunks, bodies, place), around_of(relative, chunk), _print(chunk)
         )
         for place, chunk in enumerate(chunks)
     ]
 
 
-def _print(chunk: Chunk) -> bytes:
+def prepared_row(turns: Sequence[Passage], around: str) -> tuple[NewPassage, ...]:
+    """The passages of one row of a database; the turns of an exchange stand beside each other."""
+    bodies = [body_of(turn) for turn in turns]
+    return tuple(
+        NewPassage(
+            turn, bodies[place], _near(turns, bodies, place), f"{around_of('', turn)}\n{around}", _print(turn)
+        )
+        for place, turn in enumerate(turns)
+    )
+
+
+def _print(chunk: Passage) -> bytes:
     return hashlib.sha256(embedded_text(chunk).encode("utf-8", "surrogatepass")).digest()
 
 
-def _near(chunks: Sequence[Chunk], bodies: Sequence[str], place: int) -> str:
+def _near(chunks: Sequence[Passage], bodies: Sequence[str], place: int) -> str:
     """The turns before and after a turn: an answer rarely repeats the words of its question."""
-    if chunks[place].grain != "turn":
+    if chunks[place].kind != "turn":
         return ""
     beside = (other for other in (place - 1, place + 1) if 0 <= other < len(chunks))
-    return "\n".join(bodies[other] for other in beside if chunks[other].grain == "turn")
+    return "\n".join(bodies[other] for other in beside if chunks[other].kind == "turn")
 
 
-def body_of(chunk: Chunk) -> str:
+def body_of(chunk: Passage) -> str:
     """The words themselves: no speaker's name, no log label."""
-    if chunk.grain == "turn":
-        return without_speaker(chunk.text)
-    if chunk.grain == "line":
+    if chunk.kind == "turn":
+        return chunk.text if chunk.number else without_speaker(chunk.text, chunk.speaker)
+    if chunk.kind == "line":
         first, newline, rest = chunk.text.partition("\n")
         entry = log.parse_line(first)
         return (entry.text if entry else first) + newline + rest
     return chunk.text
 
 
-def around_of(relative: str, chunk: Chunk) -> str:
+def around_of(relative: str, chunk: Passage) -> str:
     """What the chunk stands under: file name, headings, speaker, tag and day in words."""
     name = _NOT_WORDS.sub(" ", relative.rpartition("/")[2].removesuffix(".md"))
-    entry = log.parse_line(chunk.text.partition("\n")[0]) if chunk.grain == "line" else None
+    entry = log.parse_line(chunk.text.partition("\n")[0]) if chunk.kind == "line" else None
     tag = entry.tag if entry else ""
     return "\n".join(
         part for part in (name, chunk.heading, chunk.speaker, tag, _day_words(chunk.day)) if part
     )
 
 
-def embedded_text(chunk: Chunk) -> str:
+def embedded_text(chunk: Passage) -> str:
     """What the embedder reads."""
     body = body_of(chunk)
     if chunk.speaker:
         text = f'{chunk.speaker} said, "{body}"'
-    elif chunk.grain == "line":
+    elif chunk.kind == "line":
         text = body
     else:
         text = f"{chunk.heading}\n{body}" if chunk.heading else body

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
 from nanoclaw_memory.statements import overlap
-from nanoclaw_memory.store.chunks import Place
 from nanoclaw_memory.store.keywords import spaced, terms_of
+from nanoclaw_memory.store.passages import Place
 from nanoclaw_memory.text import words
 
 SNIPPET = 700
@@ -20,7 +20,7 @@ SPEAKER = 0.5  # how much more a turn of the one person counts whom the question
 OF_THE_DAY = 1.0  # how much more a chunk counts that was written on the days that the question asks about
 ONLY_THE_DAY = 0.3  # what a log line of those days counts without sharing a word
 HELD = 0.6  # of the question in the best match by words: from here on words count in full
-_LENT = {-2: 0.1, -1: 0.2, 1: 0.2, 2: 0.1}
+_NEIGHBOURS = {-2: 0.1, -1: 0.2, 1: 0.2, 2: 0.1}
 # Who is meant by whom: the words of a person for herself and for the agent, and what archives call the two.
 _PERSON = frozenset("user human".split())
 _AGENT = frozenset("agent assistant".split())
@@ -64,16 +64,16 @@ def fused(
     }
 
 
-def lent(scores: Mapping[int, float], places: Mapping[int, Place]) -> dict[int, float]:
-    """What the turns beside each turn lend it: question and answer are found together."""
-    at = {(place.file_id, place.position): place.id for place in places.values() if place.grain == "turn"}
+def neighbour_boost(scores: Mapping[int, float], places: Mapping[int, Place]) -> dict[int, float]:
+    """Score that a turn inherits from adjacent turns: question and answer are found together."""
+    at = {(place.document_id, place.position): place.id for place in places.values() if place.kind == "turn"}
     return {
         place.id: sum(
-            share * scores.get(at.get((place.file_id, place.position + step), -1), 0.0)
-            for step, share in _LENT.items()
+            share * scores.get(at.get((place.document_id, place.position + step), -1), 0.0)
+            for step, share in _NEIGHBOURS.items()
         )
         for place in places.values()
-        if place.grain == "turn"
+        if place.kind == "turn"
     }
 
 
@@ -100,17 +100,6 @@ def without_names(question: str, speakers: Iterable[str]) -> str:
 def _owner(word: str) -> str:
     """Whose it is: "caroline's" is Caroline's, "james'" James's."""
     return word.removesuffix("s").rstrip("'’") if "'" in word or "’" in word else word
-
-
-def confidence(cosine: float, background: float, covered: float, weights: tuple[float, float]) -> float:
-    """How good a hit is in itself, 0 to 1, whatever else was found: comparable between kinds of hits.
-
-    A cosine counts by how far it stands above that of unrelated texts, words by the share of them it holds.
-    """
-    vector_weight, keyword_weight = weights
-    above = max(cosine - background, 0.0) / (1 - background) if background < 1 else 0.0
-    both = vector_weight * min(2 * above, 1.0) + keyword_weight * covered
-    return both / (vector_weight + keyword_weight or 1.0)
 
 
 def covered(question: str, text: str) -> float:

@@ -1,29 +1,33 @@
-"""Recall: entries that answer a question, packed into a token budget; lines of files when there are none."""
+"""Recall: search packed into a token budget; entries come first when they are as good."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from datetime import date
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
 
 import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.entries.entries import Entries, check_query
-from nanoclaw_memory.entries.lines import age, fenced, marks, masked, origin_of, safe_line
+from nanoclaw_memory.entries.lines import age, as_hit, fenced, marks, masked, origin_of, safe_line
 from nanoclaw_memory.entries.rules import choice, whole
 from nanoclaw_memory.entries.shared import SharedEntries
-from nanoclaw_memory.errors import StoreError
-from nanoclaw_memory.retrieval.service import missing
-from nanoclaw_memory.types import EntriesFound, EntryHit, Found, Hit, Provenance, Recall, RecalledEntry
+from nanoclaw_memory.retrieval.hits import hits_of
+from nanoclaw_memory.retrieval.relevance import covered
+from nanoclaw_memory.retrieval.searcher import Question
+from nanoclaw_memory.retrieval.service import Retrieval
+from nanoclaw_memory.store.entries import PRIORITIES
+from nanoclaw_memory.store.keywords import terms_of
+from nanoclaw_memory.types import EntryHit, Hit, Provenance, Recall, RecalledEntry
 
 CANDIDATES = 50
 BRIEF_CHARS = 200
 MAX_BUDGET = 200_000
 # How much of an entry's rank is what was asked, and how much is what matters anyway.
 RELEVANCE, IMPORTANCE = 0.75, 0.25
+OF_OTHERS = 0.25  # the importance of what is no entry: an entry that is as good comes first
 FORMATS = ("brief", "detailed")
-
-Files = Callable[[str], Found]
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -45,12 +49,13 @@ class Wanted(msgspec.Struct, frozen=True):
 class _Packed(msgspec.Struct, frozen=True):
     entry: RecalledEntry
     line: str
+    held: bool = False
 
 
-def recall(entries: Entries, files: Files, wanted: Wanted) -> Recall:
-    """The weightiest answers first, whole lines only, never over the budget."""
+def recall(entries: Entries, retrieval: Retrieval, wanted: Wanted) -> Recall:
+    """What answers, weightiest first, whole lines only, never over the budget."""
     group = entries.ledger.scope.group
-    try:
+    if wanted.types is not None or not check_query(wanted.query).strip():
         known = entries.search(
             wanted.query,
             types=wanted.types,
@@ -58,41 +63,44 @@ def recall(entries: Entries, files: Files, wanted: Wanted) -> Recall:
             limit=CANDIDATES,
             fast=wanted.fast,
         )
-    except StoreError as error:
-        if wanted.types is not None:
-            raise
-        known = EntriesFound((), (missing("entries", error),))
-    if known.hits:
         packed = [_from_entry(hit, wanted, group) for hit in ranked(known.hits)]
         return pack(packed, wanted, len(packed), degraded=known.degraded)
-    if wanted.types is not None or not wanted.query.strip():  # files have no type
-        return pack([], wanted, 0, degraded=known.degraded)
-    found = files(wanted.query)
-    lines = [
-        _from_file(hit.path, hit.start_line, hit.end_line, hit.text, hit.score, wanted) for hit in found.hits
-    ]
-    return pack(
-        lines, wanted, 0, fallback="files" if lines else "", degraded=(*known.degraded, *found.degraded)
-    )
+    choice("priority_min", wanted.priority_min, PRIORITIES)
+    filter_ = replace(retrieval.filter(), lowest_priority=PRIORITIES.index(wanted.priority_min))
+    question = Question(wanted.query, CANDIDATES, retrieval.clock.now().date(), wanted.fast, wanted=filter_)
+    ranking, known_entries = retrieval.find(question)
+    found = [_from_entry(hit, wanted, group) for hit in known_entries.values()]
+    others = hits_of(ranking.found, wanted.query, {}, "", explain=False)
+    lines = [*found, *(_from_hit(hit, wanted) for hit in others)]
+    lines.sort(key=lambda one: (one.held, -one.entry.score, one.entry.id))
+    fallback = "files" if lines and not found else ""
+    return pack(lines, wanted, len(found), fallback=fallback, degraded=tuple(ranking.degraded))
 
 
 def hits_text(hits: Iterable[Hit], today: date) -> str:
     """What search found, fenced as data with origin and age, for an agent to read."""
     lines = []
     for hit in hits:
+        place, when = hit.place or f"{hit.path}:{hit.start_line}", hit.day
         if hit.kind == "entry":
             place, when = f"{hit.type} · {hit.origin}", age((today - date.fromisoformat(hit.day)).days)
-        else:
-            place, when = f"{hit.path}:{hit.start_line}", hit.day
+        elif hit.kind == "exchange":
+            place = f"{hit.speaker} · {place}"
         warned = marks(Provenance("", "", "", hit.origin), hit.suspicions)
         label = " · ".join(part for part in (place, when, warned) if part)
         lines.append(f"- [{safe_line(label)}] {safe_line(masked(hit.text))}")
     return fenced(lines)
 
 
-def shared_recall(shared: SharedEntries, group: str, wanted: Wanted) -> Recall:
+def shared_recall(shared: SharedEntries, now: datetime, group: str, wanted: Wanted) -> Recall:
     """The same over what other groups have published and granted."""
-    hits = shared.search(check_query(wanted.query), wanted.types, wanted.priority_min)
+    found = shared.matching(check_query(wanted.query), wanted.types, wanted.priority_min)
+    terms = dict.fromkeys(terms_of(wanted.query), 1.0)
+    hits = []
+    for entry in found:
+        text = " ".join((entry.content, *entry.tags, entry.reason))
+        share = covered(wanted.query, terms, [text], len(found)) if terms else 1.0
+        hits.append(as_hit(entry, share, "keyword" if terms else "recent", now))
     return pack([_from_entry(hit, wanted, group) for hit in ranked(hits)[:CANDIDATES]], wanted, len(hits))
 
 
@@ -146,11 +154,27 @@ def _from_entry(hit: EntryHit, wanted: Wanted, group: str) -> _Packed:
     warning = marks(hit.provenance, hit.suspicions)
     tail = f" (why: {safe_line(context, BRIEF_CHARS)})" if context else ""
     label = " · ".join([*about, *([warning] if warning else [])])
-    return _Packed(entry, f"- [{label}] {safe_line(hit.content, BRIEF_CHARS if brief else None)}{tail}")
+    line = f"- [{label}] {safe_line(hit.content, BRIEF_CHARS if brief else None)}{tail}"
+    return _Packed(entry, line, hit.status == "held")
 
 
-def _from_file(path: str, start: int, end: int, text: str, score: float, wanted: Wanted) -> _Packed:
-    place = f"{path}:{start}-{end}"
-    content = safe_line(masked(text), BRIEF_CHARS if wanted.format == "brief" else None)
-    entry = RecalledEntry(place, "file", "file", content, "medium", round(score, 4), "", (), "file", None)
-    return _Packed(entry, f"- [file · {safe_line(place)}] {content}")
+def _from_hit(hit: Hit, wanted: Wanted) -> _Packed:
+    """Lines of a file, what was said, a fact: each under its place."""
+    kind, place, when = hit.kind, hit.place, hit.day
+    if kind == "chunk":
+        kind, place, when = "file", f"{hit.path}:{hit.start_line}-{hit.end_line}", ""
+    content = safe_line(masked(hit.text), BRIEF_CHARS if wanted.format == "brief" else None)
+    entry = RecalledEntry(
+        id=place,
+        type=kind,
+        category=kind,
+        content=content,
+        priority="medium",
+        score=round(RELEVANCE * hit.score + IMPORTANCE * OF_OTHERS, 4),
+        stored_at=hit.created_at,
+        tags=(),
+        origin=hit.origin or kind,
+        age_days=None,
+    )
+    label = " · ".join(safe_line(part) for part in (kind, place, when) if part)
+    return _Packed(entry, f"- [{label}] {content}")

@@ -13,7 +13,7 @@ from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.retrieval import ranking
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.prepare import body_of, embedded_text
-from nanoclaw_memory.store.chunks import Chunks, Place, StoredChunk
+from nanoclaw_memory.store.passages import Passages, Place, StoredPassage
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.reranker import Reranker
@@ -31,7 +31,7 @@ class Reranking(msgspec.Struct, frozen=True):
     twice: bool
 
     def of(
-        self, question: str, ranked: Sequence[Candidate], places: Mapping[int, Place], chunks: Chunks
+        self, question: str, ranked: Sequence[Candidate], places: Mapping[int, Place], chunks: Passages
     ) -> tuple[list[Candidate], list[str]]:
         """The candidates in their new order; the old one, and why, when the judge fails."""
         reranker = self.reranker()
@@ -47,11 +47,15 @@ class Reranking(msgspec.Struct, frozen=True):
         return [*blended(head, judged), *ranked[self.candidates :]], said
 
     def _judged(
-        self, reranker: Reranker, question: str, head: Sequence[Candidate], before: Mapping[int, StoredChunk]
+        self,
+        reranker: Reranker,
+        question: str,
+        head: Sequence[Candidate],
+        before: Mapping[int, StoredPassage],
     ) -> list[float | None]:
         """Log-odds of each candidate: read alone, and a turn once more after the turn that it answers."""
         began = time.monotonic()
-        alone = [embedded_text(candidate.stored.chunk) for candidate in head]
+        alone = [embedded_text(candidate.stored.passage) for candidate in head]
         answers = [number for number, candidate in enumerate(head) if candidate.stored.id in before]
         dialog = [
             _spoken(before[head[number].stored.id]) + _spoken(head[number].stored) for number in answers
@@ -86,21 +90,23 @@ def blended(head: Sequence[Candidate], judged: Sequence[float | None]) -> list[C
     return sorted(head, key=lambda candidate: -candidate.score)
 
 
-def _before(head: Sequence[Candidate], places: Mapping[int, Place], chunks: Chunks) -> dict[int, StoredChunk]:
+def _before(
+    head: Sequence[Candidate], places: Mapping[int, Place], chunks: Passages
+) -> dict[int, StoredPassage]:
     """For each turn among the candidates the turn before it."""
-    at = {(place.file_id, place.position): place.id for place in places.values() if place.grain == "turn"}
+    at = {(place.document_id, place.position): place.id for place in places.values() if place.kind == "turn"}
     wanted = {
         candidate.stored.id: at[key]
         for candidate in head
-        if candidate.stored.chunk.grain == "turn"
-        and (key := (candidate.stored.file_id, candidate.stored.position - 1)) in at
+        if candidate.stored.passage.kind == "turn"
+        and (key := (candidate.stored.document_id, candidate.stored.position - 1)) in at
     }
     stored = chunks.load(wanted.values())
     return {number: stored[other] for number, other in wanted.items() if other in stored}
 
 
-def _spoken(stored: StoredChunk) -> str:
-    return f"{stored.chunk.speaker}: {body_of(stored.chunk)}\n"
+def _spoken(stored: StoredPassage) -> str:
+    return f"{stored.passage.speaker}: {body_of(stored.passage)}\n"
 
 
 def _log_odds(score: float | None) -> float | None:

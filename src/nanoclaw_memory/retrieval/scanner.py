@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
-from nanoclaw_memory.store.chunks import FileRow
+from nanoclaw_memory.store.passages import FileRow
+from nanoclaw_memory.workspace.paths import Home
+
+DOMAINS = "memory/domains/"  # written from entries, which are passages themselves
 
 
 class Seen(msgspec.Struct, frozen=True):
     """A file on disk: its path in the memory, where it is, and what `stat` says."""
 
     relative: str
-    path: Path
+    path: str
     size: int
     mtime_ns: int
 
@@ -33,25 +36,62 @@ class Scan(msgspec.Struct, frozen=True):
         return bool(self.changed or self.removed)
 
 
-def scan(files: Iterable[tuple[str, Path]], known: Mapping[str, FileRow], chunking: str) -> Scan:
+def scan(files: Iterable[Seen], known: Mapping[str, FileRow], chunking: str) -> Scan:
     """Compare what is on disk with what the index knows."""
     changed: list[Seen] = []
     present: set[str] = set()
+    for seen in files:
+        if seen.relative in present:
+            continue
+        present.add(seen.relative)
+        row = known.get(seen.relative)
+        if row is None or row.size != seen.size or row.mtime_ns != seen.mtime_ns or row.chunking != chunking:
+            changed.append(seen)
+    return Scan(tuple(changed), tuple(path for path in known if path not in present), known)
+
+
+def memory_pages(home: Home, group: str) -> Iterator[Seen]:
+    """Every Markdown file of a group that is a source of passages; links that leave are left out."""
+    for base, prefix in ((home.workspace(group), ""), (home.shared, "shared/")):
+        if base.is_dir():
+            yield from _below(str(base), prefix, base.resolve())
+
+
+def _below(folder: str, prefix: str, root: Path) -> Iterator[Seen]:
+    # One stat a file and no Path: this runs at every search.
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        name = entry.name
+        if name.startswith("."):
+            continue
+        if name.endswith(".md"):
+            if entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(root):
+                continue
+            if (seen := _seen(prefix + name, entry)) is not None:
+                yield seen
+        elif name != "checkpoints" and prefix + name + "/" != DOMAINS and entry.is_dir(follow_symlinks=False):
+            yield from _below(entry.path, f"{prefix}{name}/", root)
+
+
+def _seen(relative: str, entry: os.DirEntry[str]) -> Seen | None:
+    try:
+        found = entry.stat()
+    except OSError:
+        return None  # gone since it was listed
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    return Seen(relative, entry.path, found.st_size, found.st_mtime_ns)
+
+
+def seen_files(files: Iterable[tuple[str, Path]]) -> Iterator[Seen]:
+    """Files by path with what `stat` says of them."""
     for relative, path in files:
         try:
-            found = os.stat(path)  # noqa: PTH116 - half the time of Path.stat, and this runs at every search
+            found = path.stat()
         except OSError:
             continue  # gone since it was listed
-        if not stat.S_ISREG(found.st_mode) or relative in present:
-            continue
-        present.add(relative)
-        row = known.get(relative)
-        if (
-            row is None
-            or row.size != found.st_size
-            or row.mtime_ns != found.st_mtime_ns
-            or row.chunking != chunking
-        ):
-            changed.append(Seen(relative, path, found.st_size, found.st_mtime_ns))
-    removed = tuple(path for path in known if path not in present)
-    return Scan(tuple(changed), removed, known)
+        if stat.S_ISREG(found.st_mode):
+            yield Seen(relative, str(path), found.st_size, found.st_mtime_ns)

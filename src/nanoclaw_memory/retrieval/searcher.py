@@ -1,4 +1,4 @@
-"""A question to hits: candidates fused, neighbours heard, aged, and explained."""
+"""A question to ranked passages: candidates fused, neighbours counted, aged, compared, and judged as a whole."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ from datetime import date
 
 import msgspec
 
-from nanoclaw_memory.retrieval import dates, ranking
+from nanoclaw_memory.retrieval import dates, ranking, relevance
 from nanoclaw_memory.retrieval.candidates import Candidate, Candidates, Pool
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.reranking import Reranking
-from nanoclaw_memory.store.chunks import StoredChunk
-from nanoclaw_memory.types import Hit
+from nanoclaw_memory.store.passages import PassageFilter, StoredPassage
+from nanoclaw_memory.text import words
 from nanoclaw_memory.workspace.paths import ARCHIVE
 
 PERMANENT = 0.8  # log lines of this importance never age
-DOMAINS = "memory/domains/"
 COMPARED = 12  # of the best, whose log lines are compared with each other
 OUTDATED = 0.9  # what a line counts beside the later one that changes it
 CONSIDERED = 60  # how many of the pool are loaded to be aged and reranked
+JUDGED = 5  # of the best, in which the words of the question are looked for
+_PREFERRED = {"entry": 0, "turn": 2}  # of the same statement, by kind; 1 for others
+A_QUESTION = 0.6  # what a question in a captured conversation counts beside what may answer
+SHORTEST = 3  # words from which a text that another one contains is the same statement
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -33,54 +36,90 @@ class Question(msgspec.Struct, frozen=True):
     explain: bool = False
     mmr: bool = False
     rerank: bool = False
+    wanted: PassageFilter | None = None
+    deadline: float | None = None
+    names_known: bool = False  # another index contains the names in the question
+    searched: bool = True  # memory is asked on purpose; a message of a conversation may be about anything
+
+
+class Ranking(msgspec.Struct, frozen=True):
+    """Passages, best first, what speaks for them as a whole, and what could not take part."""
+
+    found: list[Candidate]
+    evidence: relevance.Evidence
+    degraded: list[str]
 
 
 class Searcher:
-    """Searches one index as one scope sees it."""
+    """Searches one index."""
 
     def __init__(
         self,
         index: Index,
         half_life: int,
-        visible: Callable[[str], bool] | None = None,
         weights: tuple[float, float] | None = None,
         expand: Callable[[str], list[str]] | None = None,
         reranking: Reranking | None = None,
-        corpus: str = "",
     ) -> None:
         self.index = index
-        self.corpus = corpus
         self._half_life = half_life
         self._reranking = reranking
-        self._candidates = Candidates(index, visible, weights, expand)
+        self.candidates = Candidates(index, weights, expand)
 
-    def search(self, question: Question) -> tuple[list[Hit], list[str]]:
-        """Hits, best first, and what could not take part."""
-        degraded = self.index.refresh(embed=not question.fast)
-        days = dates.asked(question.text, question.today)
-        pool = self._candidates.pool(question.text, question.fast, days)
-        ranked = self._ranked(question, pool)
-        if question.rerank and self._reranking is not None:
-            ranked, said = self._reranking.of(question.text, ranked, pool.places, self.index.chunks)
-            pool.degraded += said
-        ranked = _current_first(ranked)
+    def search(self, question: Question) -> Ranking:
+        """What answers the question: nothing when nothing does."""
+        ranked = self.rank(question)
+        if not ranked.evidence.enough:
+            return Ranking([], ranked.evidence, ranked.degraded)
+        found = _distinct(question.text, _answering(question.text, ranked.found))
         if question.mmr:
-            ranked = _spread(ranked, question.limit)
-        sure = _confidence(question, ranked[0], pool) if ranked else 0.0
-        top = ranked[0].score if ranked else 0.0
-        hits = [
-            self._hit(question, candidate, sure * candidate.score / top if top > 0 else 0.0)
-            for candidate in ranked[: question.limit]
-        ]
-        # Why there are no vectors is said once: by the embedding that failed, if one did.
+            found = _spread(found, question.limit)
+        found = found[: question.limit]
+        best = found[0].score if found else 0.0
+        sure = ranked.evidence.relevance
+        for candidate in found:
+            candidate.score = sure * candidate.score / best if best > 0 else 0.0
+        return Ranking([one for one in found if one.score >= 0.00005], ranked.evidence, ranked.degraded)
+
+    def rank(self, question: Question) -> Ranking:
+        """Every candidate in order, and what speaks for the best."""
+        sources = question.wanted.sources if question.wanted else None
+        degraded = self.index.refresh(embed=not question.fast, sources=sources)
+        days = dates.asked(question.text, question.today)
+        pool = self.candidates.pool(question.text, question.fast, days, question.wanted, question.deadline)
+        found = self._ranked(question, pool)
+        if question.rerank and self._reranking is not None:
+            found, said = self._reranking.of(question.text, found, pool.places, self.index.passages)
+            pool.degraded += said
+        found = _current_first(found)
+        # Why there are no vectors is reported once: by the embedding that failed, if one did.
         known = any(line.startswith("vectors:") for line in degraded)
-        return hits, degraded + [
-            line for line in pool.degraded if not (known and line.startswith("vectors:"))
-        ]
+        degraded += [line for line in pool.degraded if not (known and line.startswith("vectors:"))]
+        texts = [_context(candidate, found) for candidate in found[:JUDGED]]
+        return Ranking(found, self._evidence(question, pool, texts), degraded)
+
+    def _evidence(self, question: Question, pool: Pool, texts: Sequence[str]) -> relevance.Evidence:
+        weights = {term: relevance.rarity(count, pool.total) for term, count in pool.spread.items()}
+        names = relevance.names_in(question.text)
+        known = relevance.known_share(
+            names,
+            lambda name: pool.spread.get(name, 0) > 0 or self.candidates.knows(name, question.wanted),
+        )
+        share = relevance.covered(question.text, weights, texts, pool.total, pool.forms, pool.others)
+        return relevance.Evidence(
+            searched=question.searched,
+            past=relevance.asks_about_the_past(question.text),
+            covered=1.0 if pool.lines else share,  # a day was asked for, and something was written on it
+            meaning=pool.meaning,
+            names=len(names),
+            known_names=1.0 if pool.lines or pool.others or question.names_known else known,
+            calibration=pool.calibration,
+            vectors=bool(pool.vector),
+        )
 
     def _ranked(self, question: Question, pool: Pool) -> list[Candidate]:
         fused = ranking.fused(pool.keyword, pool.vector, pool.weights, pool.held)
-        beside = ranking.lent(fused, pool.places)
+        beside = ranking.neighbour_boost(fused, pool.places)
         about = ranking.asked_about(question.text, {place.speaker for place in pool.places.values()})
         scores = {
             key: (fused.get(key, 0.0) + beside.get(key, 0.0))
@@ -90,7 +129,7 @@ class Searcher:
         }
         scores |= {key: max(scores.get(key, 0.0), ranking.ONLY_THE_DAY) for key in pool.lines}
         best = sorted(scores, key=lambda key: (-scores[key], key))[: max(CONSIDERED, question.limit)]
-        stored = self.index.chunks.load(best)
+        stored = self.index.passages.load(best)
         found = []
         for key in best:
             if key not in stored:
@@ -101,119 +140,118 @@ class Searcher:
                 "cosine": pool.vector.get(key, 0.0),
                 "fused": fused.get(key, 0.0),
                 "neighbours": beside.get(key, 0.0),
-                "speaker": ranking.SPEAKER if about and stored[key].chunk.speaker == about else 0.0,
+                "speaker": ranking.SPEAKER if about and stored[key].passage.speaker == about else 0.0,
                 "day": ranking.OF_THE_DAY if key in pool.of_days else 0.0,
                 "recency": aged,
             }
             found.append(Candidate(stored[key], scores[key] * aged, parts))
         return _by_file(sorted(found, key=lambda candidate: -candidate.score))
 
-    def _recency(self, question: Question, stored: StoredChunk) -> float:
-        chunk = stored.chunk
-        if chunk.grain != "line" or (chunk.importance or 0.0) >= PERMANENT:
+    def _recency(self, question: Question, stored: StoredPassage) -> float:
+        passage = stored.passage
+        if passage.kind != "line" or (passage.importance or 0.0) >= PERMANENT:
             return 1.0
-        aged = ranking.recency(chunk.day, question.today, self._half_life)
+        aged = ranking.recency(passage.day, question.today, self._half_life)
         return aged * ranking.ARCHIVED if stored.path.startswith(f"{ARCHIVE}/") else aged
 
-    def _hit(self, question: Question, candidate: Candidate, score: float) -> Hit:
-        stored, chunk = candidate.stored, candidate.stored.chunk
-        start, end, text = ranking.snippet(chunk.text, chunk.start_line, question.text)
-        parts = {name: round(value, 4) for name, value in candidate.parts.items()}
-        return Hit(
-            "chunk",
-            stored.path,
-            start,
-            end,
-            text,
-            round(score, 4),
-            _why(candidate),
-            str(stored.id),
-            chunk.heading,
-            chunk.day,
-            chunk.speaker,
-            self.corpus,
-            parts=parts if question.explain else {},
-        )
 
-
-def _confidence(question: Question, best: Candidate, pool: Pool) -> float:
-    """How good the best candidate is in itself."""
-    cosine = max(pool.vector.values(), default=0.0)
-    background = min(pool.background, cosine - 0.1)  # few texts have no telling mean
-    text = "\n".join((best.stored.chunk.text, best.stored.chunk.heading, best.stored.path))
-    sure = ranking.confidence(cosine, background, ranking.covered(question.text, text), pool.weights)
-    return max(sure, ranking.ONLY_THE_DAY) if best.stored.id in pool.lines else sure
+def _context(candidate: Candidate, found: Sequence[Candidate]) -> str:
+    """A passage with what it stands under; a side of an exchange with the other."""
+    passage = candidate.stored.passage
+    texts = [passage.text]
+    if passage.kind == "turn" and passage.number:
+        texts = [one.stored.passage.text for one in found if one.stored.passage.number == passage.number]
+    return "\n".join((*texts, passage.heading, passage.speaker, passage.tags, candidate.stored.path))
 
 
 def _by_file(ranked: list[Candidate]) -> list[Candidate]:
-    """One long file leaves room for others; turns and log lines are answers of their own and stay."""
-    sections = [candidate for candidate in ranked if candidate.stored.chunk.grain == "section"]
-    shares = ranking.crowding([candidate.stored.file_id for candidate in sections])
+    """Sections of one long file leave places for others; other passages are answers of their own and stay."""
+    sections = [candidate for candidate in ranked if candidate.stored.passage.kind == "section"]
+    shares = ranking.crowding([candidate.stored.document_id for candidate in sections])
     for candidate, share in zip(sections, shares, strict=True):
         candidate.parts["same file"] = share
         candidate.score *= share
     return sorted(ranked, key=lambda candidate: -candidate.score)
 
 
+def _answering(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
+    """Without the same question asked before; another question that the person asked counts less than what answers."""
+    asked = words(question)
+    found = []
+    for candidate in ranked:
+        passage = candidate.stored.passage
+        if passage.speaker == "User" and passage.number:
+            if words(passage.text) == asked:
+                continue
+            if passage.text.rstrip().endswith("?"):
+                candidate.score *= A_QUESTION
+        found.append(candidate)
+    return sorted(found, key=lambda candidate: -candidate.score)
+
+
+def _distinct(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
+    """Each statement of two sources once: the entry stays, else what was written down, else what was said.
+
+    A passage that contains another one's text is the same statement when it has no more of the question's words. A
+    fact is the same as the line that it was read from.
+    """
+    if len({one.stored.source for one in ranked}) < 2:
+        return list(ranked)
+    kept: list[tuple[Candidate, str]] = []
+    lines = {
+        f"{one.stored.path}:{number}": one
+        for one in ranked
+        if one.stored.source == "files"
+        for number in range(one.stored.passage.start_line, one.stored.passage.end_line + 1)
+    }
+    for candidate in sorted(ranked, key=lambda one: _PREFERRED.get(one.stored.passage.kind, 1)):
+        passage, source = candidate.stored.passage, candidate.stored.source
+        text = f" {' '.join(words(body_of(passage)))} "
+        same = lines.get(passage.reference) or next(
+            (one for one, other in kept if one.stored.source != source and _same(question, text, other)), None
+        )
+        if same is not None:
+            same.score = max(same.score, candidate.score)
+        else:
+            kept.append((candidate, text))
+    return sorted((candidate for candidate, _ in kept), key=lambda candidate: -candidate.score)
+
+
+def _same(question: str, one: str, other: str) -> bool:
+    if one == other:
+        return True
+    shorter, longer = sorted((one, other), key=len)
+    if shorter not in longer or shorter.count(" ") <= SHORTEST:
+        return False
+    return ranking.covered(question, longer) <= ranking.covered(question, shorter)
+
+
 def _spread(ranked: Sequence[Candidate], limit: int) -> list[Candidate]:
-    """The best that also differ from each other; what is said twice word for word is given once."""
-    first = {candidate.stored.chunk.text: candidate for candidate in reversed(ranked[: limit * 8])}
+    """The best that also differ from each other; what is said twice word for word is returned once."""
+    first = {candidate.stored.passage.text: candidate for candidate in reversed(ranked[: limit * 8])}
     by_id = {
         candidate.stored.id: candidate
         for candidate in ranked
-        if first.get(candidate.stored.chunk.text) is candidate
+        if first.get(candidate.stored.passage.text) is candidate
     }
     scores = {key: candidate.score for key, candidate in by_id.items()}
-    texts = {key: candidate.stored.chunk.text for key, candidate in by_id.items()}
+    texts = {key: candidate.stored.passage.text for key, candidate in by_id.items()}
     return [by_id[key] for key in ranking.mmr(list(by_id)[: limit * 4], scores, texts, limit)]
 
 
 def _current_first(ranked: Sequence[Candidate]) -> list[Candidate]:
-    """A log line that a later one gives up or changes comes after that one, and tells where it stands."""
-    lines = [candidate for candidate in ranked[:COMPARED] if candidate.stored.chunk.grain == "line"]
+    """A log line that a later one gives up or changes comes after that one, and names its place."""
+    lines = [candidate for candidate in ranked[:COMPARED] if candidate.stored.passage.kind == "line"]
     if len(lines) < 2:
         return list(ranked)
     from nanoclaw_memory.statements import contradiction, features
 
-    lines.sort(key=lambda candidate: (candidate.stored.chunk.day, candidate.stored.position))
-    said = [features(body_of(candidate.stored.chunk)) for candidate in lines]
+    lines.sort(key=lambda candidate: (candidate.stored.passage.day, candidate.stored.position))
+    said = [features(body_of(candidate.stored.passage)) for candidate in lines]
     for place, older in enumerate(lines):
         for newer, changed in zip(lines[place + 1 :], said[place + 1 :], strict=True):
             if contradiction(said[place], changed):
-                older.newer = f"{newer.stored.path}:{newer.stored.chunk.start_line}"
+                older.newer = f"{newer.stored.path}:{newer.stored.passage.start_line}"
                 newer.score = max(newer.score, older.score)
                 older.score = min(older.score, newer.score * OUTDATED)
     return sorted(ranked, key=lambda candidate: -candidate.score)
-
-
-def _why(candidate: Candidate) -> str:
-    parts = candidate.parts
-    names = {
-        "keyword": "words",
-        "cosine": "meaning",
-        "neighbours": "turns beside it",
-        "speaker": "speaker",
-        "day": "the day",
-    }
-    reasons = [shown for name, shown in names.items() if parts[name] > 0]
-    if parts["recency"] < 1:
-        reasons.append(f"aged ×{parts['recency']:.2f}")
-    if candidate.newer:
-        reasons.append(f"newer: {candidate.newer}")
-    return " + ".join(reasons)
-
-
-def merged(hits: Sequence[Hit], limit: int) -> tuple[Hit, ...]:
-    """Hits of several indexes in one order; their scores are `ranking.confidence`, 0 to 1.
-
-    An entry stands for the line of the domain file that was written from it.
-    """
-    entries = [hit.text for hit in hits if hit.kind == "entry"]
-    kept = [
-        hit
-        for hit in hits
-        if not (
-            hit.path.startswith(DOMAINS) and hit.kind == "chunk" and any(text in hit.text for text in entries)
-        )
-    ]
-    return tuple(sorted(kept, key=lambda hit: -hit.score)[:limit])

@@ -1,43 +1,51 @@
-"""The front of the room: one group's index and corpora, searched as one scope sees them."""
+"""One group's index and corpora, searched as one scope sees them."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
+from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import CorruptDatabase, InvalidValue, NotFound, StoreError
 from nanoclaw_memory.retrieval.chunker import Chunking
+from nanoclaw_memory.retrieval.hits import hits_of
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.reranking import Reranking
-from nanoclaw_memory.retrieval.searcher import Question, Searcher, merged
+from nanoclaw_memory.retrieval.scanner import Seen, memory_pages
+from nanoclaw_memory.retrieval.searcher import Question, Ranking, Searcher
+from nanoclaw_memory.retrieval.sources import RowReader, missing
 from nanoclaw_memory.retrieval.vectoring import Progress
-from nanoclaw_memory.store.chunks import Chunks
+from nanoclaw_memory.store.passages import CURRENT, FILES, PassageFilter, Passages
 from nanoclaw_memory.types import Found, Hit, Indexed, Scope
-from nanoclaw_memory.workspace.paths import Home, memory_files, visible
+from nanoclaw_memory.workspace.paths import Home, visible
 
 if TYPE_CHECKING:
     from nanoclaw_memory.intake.intake import Intake
     from nanoclaw_memory.providers.embedder import Chain
     from nanoclaw_memory.providers.reranker import Reranker
+    from nanoclaw_memory.retrieval.candidates import Pool
     from nanoclaw_memory.retrieval.corpus import Corpora
     from nanoclaw_memory.settings import Configuration, Settings
     from nanoclaw_memory.store.database import Database
+    from nanoclaw_memory.types import EntryHit
 
 MAX_QUESTION = 4_000
 MAX_HITS = 100
 ALL = "all"
 
 
-class SearchFront(msgspec.Struct, dict=True):
-    """Everything that `search` and `index` need, opened on first use."""
+class Retrieval(msgspec.Struct, dict=True):
+    """Everything that is asked of the index, opened on first use."""
 
     home: Home
     scope: Scope
+    clock: Clock
     configuration: Configuration
     database: Callable[[str], Database]
     intake: Intake
@@ -45,33 +53,106 @@ class SearchFront(msgspec.Struct, dict=True):
     reranker: Callable[[], Reranker | None]
     expand: Callable[[str], list[str]] | None = None
     _corpus_searchers: dict[str, Searcher] = msgspec.field(default_factory=dict)
-    _trouble: dict[str, str] = msgspec.field(
-        default_factory=dict
-    )  # whose part of the last question could not be had
+    _unasked: dict[str, str] = msgspec.field(default_factory=dict)  # parts that could not be asked last time
 
     @property
     def settings(self) -> Settings:
         return self.configuration.settings
 
-    def search(self, question: Question, corpus: str = "", entries: Sequence[Hit] = ()) -> Found:
-        """Hits over the group's files or corpora, with entry hits that the caller found merged in."""
+    # ---- asking ----
+
+    def search(self, question: Question, corpus: str = "") -> Found:
+        """Hits over the group's memory or its corpora, best first."""
         began = time.monotonic()
-        _check(question)
-        hits: list[Hit] = list(entries)
+        check(question)
+        hits: list[Hit] = []
         degraded: list[str] = []
         if corpus in ("", ALL):
-            found, said = self._search_files(question)
-            hits, degraded = hits + found, degraded + said
+            if question.wanted is None:
+                question = replace(question, wanted=self.filter())
+            ranking, entries = self.find(question)
+            hits = hits_of(ranking.found, question.text, entries, "", question.explain)
+            degraded = ranking.degraded
+            question = replace(question, names_known=ranking.evidence.known_names > 0)
         if corpus:
-            for searcher in self._of_corpora(corpus):
-                found, said = self._search_corpus(searcher, question, alone=corpus != ALL)
+            for name, searcher in self._of_corpora(corpus):
+                found, said = self._search_corpus(name, searcher, question, alone=corpus != ALL)
                 hits, degraded = hits + found, degraded + said
-        degraded += self._trouble.values()
+        degraded += self._unasked.values()
+        best = sorted(hits, key=lambda hit: -hit.score)[: question.limit]
         took = round((time.monotonic() - began) * 1000, 1)
-        return Found(merged(hits, question.limit), tuple(dict.fromkeys(degraded)), took)
+        return Found(tuple(best), tuple(dict.fromkeys(degraded)), took)
+
+    def find(self, question: Question) -> tuple[Ranking, dict[int, EntryHit]]:
+        """What answers a question, and the entries among it by number, as they are stored now."""
+        ranking = self.rank(question)
+        if all(one.stored.passage.kind != "entry" for one in ranking.found):
+            return ranking, {}
+        from nanoclaw_memory.retrieval.entry_search import entries_of
+
+        try:
+            return ranking, entries_of(self.database("entries"), ranking.found, self.clock.now())
+        except StoreError as error:
+            ranking.degraded.append(missing("entries", error))
+            return ranking, {}
+
+    def rank(self, question: Question, gated: bool = True) -> Ranking:
+        """Ranked passages; of an index that cannot be read none. `gated` returns only what answers."""
+        ask = Searcher.search if gated else Searcher.rank
+        try:
+            try:
+                return ask(self.searcher, question)
+            except CorruptDatabase:
+                self._start_anew()
+                found = ask(self.searcher, question)
+                return replace(
+                    found, degraded=["index: the file was damaged and is built anew", *found.degraded]
+                )
+        except StoreError as error:  # newer, unreadable, not to be removed
+            found = ask(self._without_file(), replace(question, fast=True))
+            return replace(found, degraded=[missing("index", error), *found.degraded])
+
+    def _without_file(self) -> Searcher:
+        """A searcher over an index in memory, made for one question: its file cannot be used."""
+        from nanoclaw_memory.store.sqlite import in_memory
+
+        return self._searcher(self._index(Passages(in_memory("index"))))
+
+    def cosines(self, message: str, source: str, deadline: float | None) -> tuple[dict[int, float], Pool]:
+        """How near a message is to the rows of a source; nothing where the model is not at hand."""
+        self.index.refresh(embed=True, sources=(source,))
+        return self.searcher.candidates.cosines(message, source, deadline)
+
+    def filter(self, sources: tuple[str, ...] | None = None, noise: bool = False) -> PassageFilter:
+        """What this scope may see of some sources; `noise` are exchanges that only ask for memory."""
+        statuses = (*CURRENT, "noise") if noise else CURRENT
+        now = stamp(self.clock.now())
+        wanted = PassageFilter(sources, private=self.scope.private, statuses=statuses, now=now)
+        if self.scope.private:
+            return wanted
+        self.refresh(sources)  # what is new may be seen too
+        try:
+            known = self.index.passages.documents()
+        except StoreError:
+            known = []  # reported by the search itself
+        seen = tuple(number for number, source, name in known if self._sees(source, name))
+        return replace(wanted, documents=seen)
+
+    def refresh(self, sources: tuple[str, ...] | None = None, embed: bool = False) -> None:
+        """Take in what changed; by words unless `embed`. What cannot be read is reported by the next search."""
+        try:
+            try:
+                self.index.refresh(embed, sources)
+            except CorruptDatabase:
+                self._start_anew()
+                self.index.refresh(embed, sources)
+        except StoreError:
+            return
+
+    # ---- indexing ----
 
     def run(self, rebuild: bool = False, progress: Progress | None = None) -> Indexed:
-        """Bring the index of the group's files up to date."""
+        """Bring the index of the group's memory up to date."""
         try:
             return self.index.run(rebuild, progress)
         except CorruptDatabase:
@@ -83,13 +164,28 @@ class SearchFront(msgspec.Struct, dict=True):
         found = self.index.scan()
         return len(found.changed) + len(found.removed)
 
+    def embed(self, most: int) -> int:
+        """Give vectors to at most so many passages that have none; returns how many."""
+        return self.index.embed(most)
+
     @cached_property
     def index(self) -> Index:
-        """The index of the group's Markdown."""
-        lock = self.home.data(self.scope.group) / "index.db-indexing"
-        chunks = Chunks(self.database("index"))
+        """The index of the group's memory."""
+        return self._index(Passages(self.database("index")))
+
+    def _index(self, passages: Passages) -> Index:
+        data = self.home.data(self.scope.group)
+        rows = RowReader(
+            passages, self.database, lambda name: (data / f"{name}.db").exists(), self._chunking()
+        )
         return Index(
-            chunks, lock, self._files, self._chunking(), self.embedder, forget=self._without_forgotten
+            passages,
+            data / "index.db-indexing",
+            self._pages,
+            self._chunking(),
+            self.embedder,
+            forget=self._without_forgotten,
+            rows=rows,
         )
 
     @cached_property
@@ -102,37 +198,28 @@ class SearchFront(msgspec.Struct, dict=True):
 
     @cached_property
     def searcher(self) -> Searcher:
-        """Searches the group's files as this scope sees them."""
-        shared = self.settings.privacy.shared_files
-        seen = None if self.scope.private else (lambda path: visible(self.scope, path, shared))
-        return self._searcher(self.index, seen)
+        """Searches the group's index."""
+        return self._searcher(self.index)
 
     def close(self) -> None:
         """Close the corpora that were opened."""
         for database in self.__dict__["corpora"].opened.values() if "corpora" in self.__dict__ else ():
             database.close()
 
-    def _search_files(self, question: Question) -> tuple[list[Hit], list[str]]:
-        try:
-            try:
-                return self.searcher.search(question)
-            except CorruptDatabase:
-                self._start_anew()
-                hits, degraded = self.searcher.search(question)
-                return hits, ["index: the file was damaged and is built anew", *degraded]
-        except StoreError as error:  # newer, unreadable, not to be removed: entries may still answer
-            return [], [missing("index", error)]
+    # ---- inside ----
 
-    @staticmethod
-    def _search_corpus(searcher: Searcher, question: Question, alone: bool) -> tuple[list[Hit], list[str]]:
+    def _search_corpus(
+        self, name: str, searcher: Searcher, question: Question, alone: bool
+    ) -> tuple[list[Hit], list[str]]:
         try:
-            return searcher.search(question)
+            ranking = searcher.search(replace(question, wanted=None))
         except StoreError as error:
             if alone:
                 raise
-            return [], [missing(f"corpus {searcher.corpus}", error)]
+            return [], [missing(f"corpus {name}", error)]
+        return hits_of(ranking.found, question.text, {}, name, question.explain), ranking.degraded
 
-    def _of_corpora(self, corpus: str) -> list[Searcher]:
+    def _of_corpora(self, corpus: str) -> list[tuple[str, Searcher]]:
         """The searchers of one corpus or all, as far as this scope may see them."""
         shared = self.settings.privacy.shared_files
         names = [name for name in self.corpora.names() if visible(self.scope, f"corpus/{name}", shared)]
@@ -141,31 +228,42 @@ class SearchFront(msgspec.Struct, dict=True):
         chosen = names if corpus == ALL else [corpus]
         for name in chosen:
             if name not in self._corpus_searchers:
-                self._corpus_searchers[name] = self._searcher(self.corpora.index(name), None, name)
-        return [self._corpus_searchers[name] for name in chosen]
+                self._corpus_searchers[name] = self._searcher(self.corpora.index(name))
+        return [(name, self._corpus_searchers[name]) for name in chosen]
 
-    def _searcher(self, index: Index, seen: Callable[[str], bool] | None, corpus: str = "") -> Searcher:
+    def _searcher(self, index: Index) -> Searcher:
         half_life = self.settings.memory.temporal_decay_half_life
         own = self.settings.rerank
         reranking = Reranking(self.reranker, own.candidates, own.timeout_ms / 1000, own.provider != "llm")
-        return Searcher(index, half_life, seen, self._weights(), self._expanded, reranking, corpus)
+        return Searcher(index, half_life, self._weights(), self._expanded, reranking)
 
     def _expanded(self, question: str) -> list[str]:
-        """Other names of whom the question names; without a graph that serves, the question as it is."""
-        self._trouble.pop("graph", None)
+        """Other names of whom the question names; none without a graph that serves."""
+        self._unasked.pop("graph", None)
         try:
             return self.expand(question) if self.expand is not None else []
         except StoreError as error:
-            self._trouble["graph"] = missing("graph", error)
+            self._unasked["graph"] = missing("graph", error)
             return []
+
+    def _sees(self, source: str, name: str) -> bool:
+        """Whether the scope may see a document; what is private of other sources is a matter of the row."""
+        shared = self.settings.privacy.shared_files
+        if source == FILES:
+            return visible(self.scope, name, shared)
+        if source == "entries":
+            from nanoclaw_memory.entries.domains import domain_path
+
+            return visible(self.scope, domain_path(name), shared)
+        return True
 
     def _chunking(self) -> Chunking:
         own = self.settings.memory
         return Chunking(own.chunk_size, min(own.chunk_overlap, own.chunk_size // 2))
 
-    def _files(self) -> Iterator[tuple[str, Path]]:
+    def _pages(self) -> Iterator[Seen]:
         """All Markdown of the group: the index is the group's, what a scope sees is decided in the query."""
-        return memory_files(self.home, Scope(self.scope.group, private=True), ())
+        return memory_pages(self.home, self.scope.group)
 
     def _without_forgotten(self, text: str) -> str:
         """A file's text without the lines that a person asked to forget."""
@@ -180,25 +278,21 @@ class SearchFront(msgspec.Struct, dict=True):
         return weights.vector, weights.bm25
 
     def _start_anew(self) -> None:
-        """Delete the index: everything in it is derived from files."""
+        """Delete the index: everything in it is derived."""
         self.database("index").close()
         path = self.home.data(self.scope.group) / "index.db"
         for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
             try:
                 name.unlink(missing_ok=True)
             except OSError as error:
-                told = f"{name.name} is damaged and cannot be removed: {error.strerror}"
-                raise StoreError(told, f"remove it: rm -r {name}") from None
+                problem = f"{name.name} is damaged and cannot be removed: {error.strerror}"
+                raise StoreError(problem, f"remove it: rm -r {name}") from None
         self.__dict__.pop("index", None)
         self.__dict__.pop("searcher", None)
 
 
-def missing(part: str, error: StoreError) -> str:
-    """How an answer says that a part of memory could not be asked."""
-    return f"{part}: {error.message}; for what helps: nanoclaw-memory doctor"
-
-
-def _check(question: Question) -> None:
+def check(question: Question) -> None:
+    """Refuse a question that is empty, too long, or asks for too much."""
     if not question.text.strip():
         raise InvalidValue("the question is empty", 'for example: nanoclaw-memory search "database decision"')
     if len(question.text) > MAX_QUESTION:

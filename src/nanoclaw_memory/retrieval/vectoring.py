@@ -9,8 +9,8 @@ import msgspec
 
 from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.retrieval.prepare import embedded_text
-from nanoclaw_memory.store.chunks import Chunks, NewChunk
-from nanoclaw_memory.types import Chunk
+from nanoclaw_memory.store.passages import NewPassage, Passages
+from nanoclaw_memory.types import Passage
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.embedder import Chain, Embedder
@@ -21,7 +21,7 @@ _ANSWERING = "answering"
 Progress = Callable[[str, int, int], None]
 
 
-def answering(chunks: Chunks) -> str:
+def answering(chunks: Passages) -> str:
     """The key of the model whose vectors last covered the whole index; nothing before the first time."""
     return chunks.meta(_ANSWERING) or ""
 
@@ -29,7 +29,7 @@ def answering(chunks: Chunks) -> str:
 class Vectoring(msgspec.Struct):
     """One run over one index with one chain; `said` gathers what went wrong."""
 
-    chunks: Chunks
+    passages: Passages
     chain: Chain
     progress: Progress | None = None
     deadline: float | None = None
@@ -43,34 +43,34 @@ class Vectoring(msgspec.Struct):
     @property
     def replacing(self) -> str:
         """The key of the model that answers while the configured one is not yet complete; or nothing."""
-        old = answering(self.chunks)
+        old = answering(self.passages)
         return "" if old == self.chain.identity.key else old
 
-    def fill(self, fallbacks: bool) -> int:
-        """Embed what has no vector yet; gives how many texts were embedded.
+    def fill(self, fallbacks: bool, most: int = -1) -> int:
+        """Embed what has no vector yet, at most so many texts; returns how many were embedded.
 
         A fallback without vectors of its own could not answer, so a full run fills those too.
         """
-        done = 0
+        done, last = 0, self.passages.last_id()  # what comes in meanwhile is left to the next run
         whole: list[str] = []
         for member in self.chain.members if fallbacks else self.chain.members[:1]:
             if self._complete(member):
                 whole.append(member.identity.key)
                 continue
-            waiting = self.chunks.pending(member.identity.key)
+            waiting = self.passages.pending(member.identity.key, most)
             embedded = self._fill(member, waiting)
             done += embedded
-            if embedded == len(waiting):
+            if embedded == len(waiting) and embedded != most:
                 whole.append(member.identity.key)
-        self._settle(whole)
+        self._settle(whole, last)
         return done
 
-    def ahead(self, new: Iterable[NewChunk]) -> int:
+    def ahead(self, new: Iterable[NewPassage]) -> int:
         """Embed texts that are about to be stored, so that they are never without vectors."""
         member, done = self.chain.members[0], 0
-        batch: dict[bytes, Chunk] = {}
+        batch: dict[bytes, Passage] = {}
         for one in new:
-            batch.setdefault(one.fingerprint, one.chunk)
+            batch.setdefault(one.fingerprint, one.passage)
             if len(batch) == BATCH:
                 done += self._embed_missing(member, batch)
                 batch = {}
@@ -80,25 +80,25 @@ class Vectoring(msgspec.Struct):
 
     def prune(self) -> None:
         """Drop what no chunk and no configured model needs."""
-        self.chunks.prune_vectors([identity.key for identity in self.chain.identities])
+        self.passages.prune_vectors([identity.key for identity in self.chain.identities])
 
     def _fill(self, member: Embedder, waiting: Sequence[tuple[bytes, int]]) -> int:
         for start in range(0, len(waiting), BATCH):
             batch = waiting[start : start + BATCH]
-            stored = self.chunks.load(chunk for _, chunk in batch)
-            if not self._embed(member, {print_: stored[chunk].chunk for print_, chunk in batch}):
+            stored = self.passages.load(chunk for _, chunk in batch)
+            if not self._embed(member, {print_: stored[chunk].passage for print_, chunk in batch}):
                 return start
             if self.progress:
                 self.progress("embeddings", start + len(batch), len(waiting))
         return len(waiting)
 
-    def _embed_missing(self, member: Embedder, batch: dict[bytes, Chunk]) -> int:
-        missing = self.chunks.without_vector(member.identity.key, list(batch))
+    def _embed_missing(self, member: Embedder, batch: dict[bytes, Passage]) -> int:
+        missing = self.passages.without_vector(member.identity.key, list(batch))
         if not missing or not self._embed(member, {print_: batch[print_] for print_ in missing}):
             return 0
         return len(missing)
 
-    def _embed(self, member: Embedder, batch: dict[bytes, Chunk]) -> bool:
+    def _embed(self, member: Embedder, batch: dict[bytes, Passage]) -> bool:
         from nanoclaw_memory.store.vectors import coded
 
         try:
@@ -108,19 +108,18 @@ class Vectoring(msgspec.Struct):
         except ProviderError as error:
             self.said.append(f"vectors: {error.message}" + (f"; {error.hint}" if error.hint else ""))
             return False
-        self.chunks.put_vectors(member.identity.key, coded(list(batch), vectors))
+        self.passages.put_vectors(member.identity.key, coded(list(batch), vectors))
         return True
 
     def _complete(self, member: Embedder) -> bool:
-        return self.chunks.meta(f"complete:{member.identity.key}") == str(self.chunks.generation())
+        return self.passages.covered(member.identity.key) >= self.passages.last_id()
 
-    def _settle(self, whole: Sequence[str]) -> None:
+    def _settle(self, whole: Sequence[str], last: int) -> None:
         """Note who covers everything; the first model takes over when it does, and the one before it goes."""
-        generation = str(self.chunks.generation())
         for key in whole:
-            if self.chunks.meta(f"complete:{key}") != generation:
-                self.chunks.set_meta(f"complete:{key}", generation)
+            if self.passages.covered(key) < last:
+                self.passages.set_covered(key, last)
         first = self.chain.identity.key
-        if first in whole and answering(self.chunks) != first:
-            self.chunks.set_meta(_ANSWERING, first)
+        if first in whole and answering(self.passages) != first:
+            self.passages.set_meta(_ANSWERING, first)
             self.prune()

@@ -49,7 +49,9 @@ class Database(Protocol):
         """
         ...
 
-    def occurrences(self, table: str, term: str, most: int) -> int:
+    def occurrences(
+        self, table: str, term: str, most: int, only: str = "", params: Params | None = None
+    ) -> int:
         """How many rows of the keyword index `table` contain the term; counting stops at `most`."""
         ...
 

@@ -75,13 +75,13 @@ class EntryTable:
             wanted, "ORDER BY priority, created_at DESC, number DESC LIMIT :limit", limit=limit
         )
 
-    def matching(self, query: str, wanted: Filter, limit: int) -> list[tuple[Entry, float]]:
-        """Entries that hold any of the query's words, best first; the score is higher for better."""
+    def matching(self, query: str, wanted: Filter, limit: int) -> list[Entry]:
+        """Entries that contain any of the query's words, best first."""
         where, params = wanted.sql()
         only = f"EXISTS (SELECT 1 FROM entries WHERE number = entries_fts.rowid AND {where})"  # noqa: S608
         ranked = self.db.match("entries_fts", terms_of(query), limit, only, params)
         found = self.by_number([number for number, _ in ranked])
-        return [(found[number], score) for number, score in ranked if number in found]
+        return [found[number] for number, _ in ranked if number in found]
 
     def by_number(self, numbers: Sequence[int]) -> dict[int, Entry]:
         """The entries with these row numbers."""
@@ -149,38 +149,6 @@ class EntryTable:
         sql = f"SELECT {_COLUMNS} FROM entries WHERE status = 'active' AND expires_at <= :moment"  # noqa: S608
         return [_entry(row) for row in self.db.query(sql, {"moment": moment})]
 
-    def identities(self) -> set[str]:
-        """Who has made vectors of entries."""
-        return {str(key) for (key,) in self.db.query("SELECT DISTINCT identity FROM entry_vectors")}
-
-    def vectors(self, identity: str, wanted: Filter) -> list[tuple[int, bytes]]:
-        """Row numbers and vectors of the entries that pass the filter."""
-        where, params = wanted.sql()
-        sql = (
-            f"SELECT number, vector FROM entries JOIN entry_vectors USING (number) "  # noqa: S608
-            f"WHERE identity = :identity AND {where}"
-        )
-        return [
-            (int(number), bytes(raw)) for number, raw in self.db.query(sql, {**params, "identity": identity})
-        ]
-
-    def vector(self, identity: str, entry_id: str) -> bytes | None:
-        sql = (
-            "SELECT vector FROM entries JOIN entry_vectors USING (number) "
-            "WHERE id = :id AND identity = :identity"
-        )
-        rows = self.db.query(sql, {"id": entry_id, "identity": identity})
-        return bytes(rows[0][0]) if rows else None
-
-    def without_vector(self, identity: str, limit: int) -> list[tuple[int, str]]:
-        """Row numbers and texts of current entries that this identity has not seen."""
-        sql = (
-            "SELECT number, content FROM entries WHERE status IN ('active', 'held') AND NOT EXISTS (SELECT 1 "
-            "FROM entry_vectors v WHERE v.number = entries.number AND v.identity = :identity) LIMIT :limit"
-        )
-        rows = self.db.query(sql, {"identity": identity, "limit": limit})
-        return [(int(number), str(content)) for number, content in rows]
-
     def ids(self, entry_type: str) -> set[str]:
         """Every entry of the type, whatever became of it."""
         rows = self.db.query("SELECT id FROM entries WHERE type = :type", {"type": entry_type})
@@ -212,7 +180,6 @@ class EntryTable:
         self.db.execute(f"UPDATE entries SET {sets} WHERE id = :id", values)  # noqa: S608
         ((number,),) = self.db.query("SELECT number FROM entries WHERE id = :id", {"id": entry.id})
         self.db.execute("DELETE FROM entries_fts WHERE rowid = :number", {"number": number})
-        self.db.execute("DELETE FROM entry_vectors WHERE number = :number", {"number": number})
         self._index(number, entry)
 
     def keep_wording(self, entry: Entry, provenance: Provenance) -> None:
@@ -237,15 +204,6 @@ class EntryTable:
         """Note that a domain file was written again."""
         sql = "UPDATE entries SET in_domain = 1 WHERE type = :type AND in_domain = 0"
         self.db.execute(sql, {"type": entry_type})
-
-    def set_vectors(self, identity: str, rows: Iterable[tuple[int, bytes]]) -> None:
-        """Keep vectors; an entry that has gone meanwhile gets none."""
-        self.db.execute_many(
-            "INSERT INTO entry_vectors (number, identity, vector) SELECT number, :identity, :vector "
-            "FROM entries WHERE number = :number "
-            "ON CONFLICT (number, identity) DO UPDATE SET vector = :vector",
-            [{"number": number, "identity": identity, "vector": raw} for number, raw in rows],
-        )
 
     def set_status(self, entry_id: str, status: str, moment: str) -> None:
         sql = "UPDATE entries SET status = :status, updated_at = :moment WHERE id = :id"
@@ -273,11 +231,10 @@ class EntryTable:
         self.db.execute(sql, {"removed": removed, "successor": successor})
 
     def delete(self, entry_id: str) -> None:
-        """Remove the row, its words, vectors, old wordings, and every mention by id."""
+        """Remove the row, its words, old wordings, and every mention by id."""
         ((number,),) = self.db.query("SELECT number FROM entries WHERE id = :id", {"id": entry_id})
         mention = {"id": entry_id, "line": f"\n{entry_id}\n", "like": f"%\n{entry_id}\n%", "newline": "\n"}
         self.db.execute("DELETE FROM entries_fts WHERE rowid = :number", {"number": number})
-        self.db.execute("DELETE FROM entry_vectors WHERE number = :number", {"number": number})
         self.db.execute("DELETE FROM merges WHERE entry_id = :id", mention)
         self.db.execute("DELETE FROM entries WHERE id = :id", mention)
         self.db.execute("UPDATE entries SET supersedes = NULL WHERE supersedes = :id", mention)

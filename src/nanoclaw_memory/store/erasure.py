@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from nanoclaw_memory.store.chunks import Chunks
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.entries import EntryTable
 from nanoclaw_memory.store.facts import digest
 from nanoclaw_memory.store.keywords import long_words
 from nanoclaw_memory.store.names import NameTable, fold
+from nanoclaw_memory.store.passages import FILES, Passages
 from nanoclaw_memory.store.phrases import Phrases, Words, holds, texts_in, words_of
 from nanoclaw_memory.store.tombstones import veiled
 
@@ -316,25 +316,34 @@ def chats_of(db: Database, group: str, main: bool) -> list[str]:
 # ---- the search index ----
 
 
-def files_with_chunks(chunks: Chunks, wanted: Wanted) -> dict[str, int]:
-    """The indexed files that hold a wanted text, with the number of their chunks that do."""
-    sql = "SELECT f.path, c.text, c.heading, c.speaker FROM chunks c JOIN files f ON f.id = c.file_id"
+def files_with_passages(passages: Passages, wanted: Wanted) -> dict[str, int]:
+    """The indexed files that contain a wanted text, with the number of their passages that do."""
     found: dict[str, int] = {}
-    for path, *texts in chunks.database.rows(sql):
-        if any(holds(wanted.matcher, str(text)) for text in texts):
-            found[path] = found.get(path, 0) + 1
+    for _, source, name in _passages_with(passages, wanted):
+        if source == FILES:
+            found[name] = found.get(name, 0) + 1
     return found
 
 
-def remove_from_index(chunks: Chunks, paths: Iterable[str], texts: Iterable[str]) -> None:
-    """Drop whole files: what is left of them is indexed anew. Vectors go with their last chunk."""
+def _passages_with(passages: Passages, wanted: Wanted) -> Iterator[tuple[int, str, str]]:
+    sql = (
+        "SELECT p.id, d.source, d.name, p.text, p.heading, p.speaker, p.tags, p.reference FROM passages p"
+        " JOIN documents d ON d.id = p.document_id"
+    )
+    for number, source, name, *texts in passages.database.rows(sql):
+        if any(holds(wanted.matcher, str(text)) for text in texts):
+            yield number, source, name
+
+
+def remove_from_index(passages: Passages, wanted: Wanted, paths: Iterable[str], texts: Iterable[str]) -> None:
+    """Drop whole files, what is left of them is indexed anew, and passages of rows. Vectors go with the last one."""
     words = {word for text in texts for word in long_words(text)}
-    with chunks.database.transaction():
+    with passages.database.transaction():
         for path in paths:
-            chunks.remove_file(path)
-        chunks.database.execute(
-            "DELETE FROM vectors WHERE fingerprint NOT IN (SELECT fingerprint FROM chunks)"
-        )
+            passages.remove_file(path)
+        passages.remove([number for number, _, _ in _passages_with(passages, wanted)])
+        passages.drop_empty_documents()
+        passages.prune_vectors()
         for word in words:
-            if not chunks.occurrences(word):
-                chunks.database.execute("DELETE FROM long_words WHERE word = :word", {"word": word})
+            if not passages.occurrences(word):
+                passages.database.execute("DELETE FROM long_words WHERE word = :word", {"word": word})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -82,28 +82,6 @@ class LessonTable:
             "SELECT id FROM growth_vectors WHERE exchange_id = :id ORDER BY id", {"id": exchange_id}
         )
         return tuple(int(row[0]) for row in rows)
-
-    # ---- vectors ----
-
-    def put_vector(self, lesson_id: int, identity: str, vector: bytes) -> None:
-        self.update(lesson_id, trigger_embedding=vector, embedder=identity)
-
-    def vectors(self, identity: str) -> Mapping[int, bytes]:
-        """The vectors of lessons that this embedder made."""
-        rows = self.database.query(
-            "SELECT id, trigger_embedding FROM growth_vectors"
-            " WHERE embedder = :identity AND trigger_embedding IS NOT NULL",
-            {"identity": identity},
-        )
-        return {int(number): bytes(vector) for number, vector in rows}
-
-    def without_vector(self, identity: str, limit: int) -> list[Lesson]:
-        """Lessons in use that this embedder has not seen."""
-        sql = (
-            f"SELECT {_LESSON} FROM growth_vectors WHERE embedder <> :identity"  # noqa: S608 (constant columns)
-            " AND state IN ('candidate', 'active') ORDER BY id DESC LIMIT :limit"
-        )
-        return [_lesson(row) for row in self.database.query(sql, {"identity": identity, "limit": limit})]
 
     # ---- outcomes ----
 

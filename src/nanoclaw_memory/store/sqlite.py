@@ -63,9 +63,12 @@ class SqliteDatabase:
         rows = self.query(sql, {**(params or {}), "match": any_of(terms), "limit": limit})
         return [(int(rowid), float(score)) for rowid, score in rows]
 
-    def occurrences(self, table: str, term: str, most: int) -> int:
-        sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH :match LIMIT :most)"  # noqa: S608
-        return int(self.query(sql, {"match": any_of([term]), "most": most})[0][0])
+    def occurrences(
+        self, table: str, term: str, most: int, only: str = "", params: Params | None = None
+    ) -> int:
+        where = f"{table} MATCH :match" + (f" AND {only}" if only else "")
+        sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {where} LIMIT :most)"  # noqa: S608
+        return int(self.query(sql, {**(params or {}), "match": any_of([term]), "most": most})[0][0])
 
     @property
     def read_only(self) -> bool:
@@ -390,6 +393,13 @@ class SqliteDatabase:
     def _busy(self, wait_ms: int = BUSY_MS) -> StoreBusy:
         waited = f"stayed busy for {BUSY_MS // 1000} s" if wait_ms == BUSY_MS else "is being written"
         return StoreBusy(f"{self.path.name} {waited}", "try again; another process is writing")
+
+
+def in_memory(name: str) -> SqliteDatabase:
+    """An empty database of a kind that can be made anew, kept by this process alone."""
+    made = SqliteDatabase(Path("/nonexistent"), name)
+    made._read_only = True
+    return made
 
 
 def any_of(terms: Sequence[str]) -> str:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from nanoclaw_memory.store.chunks import Chunks, Coded
+from nanoclaw_memory.store.passages import Coded, Passages, Selection
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     Floats: TypeAlias = npt.NDArray[np.float32]
-    _Rows: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Floats, npt.NDArray[np.int8]]
+    _Rows: TypeAlias = tuple[npt.NDArray[np.int64], Floats, npt.NDArray[np.int8]]
 
 EXACT_ROWS = 20_000
 RESCORED = 2_000  # rows that are computed exactly after the sketch, at least
@@ -35,17 +35,20 @@ def coded(fingerprints: Sequence[bytes], vectors: Floats) -> list[Coded]:
 class Matrix:
     """All vectors of one identity in one index, brought up to date by what changed."""
 
-    def __init__(self, chunks: Chunks, identity: str, dimensions: int) -> None:
+    def __init__(self, passages: Passages, identity: str, dimensions: int) -> None:
+        self._passages = passages
+        self._identity = identity
+        self._dimensions = dimensions
+        self._reset()
+
+    def _reset(self) -> None:
         import numpy as np
 
-        self._chunks = chunks
-        self._identity = identity
-        self._generation = -1
+        self._generation = self._last_vector = 0
         self.ids: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
-        self.files: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self._scales: Floats = np.empty(0, dtype=np.float32)
-        self._codes: npt.NDArray[np.int8] = np.empty((0, dimensions), dtype=np.int8)
-        self._mean: Floats = np.zeros(dimensions, dtype=np.float32)
+        self._codes: npt.NDArray[np.int8] = np.empty((0, self._dimensions), dtype=np.int8)
+        self._mean: Floats = np.zeros(self._dimensions, dtype=np.float32)
         self._exact: Floats | None = None
         self._sketch: Sketch | None = None
 
@@ -53,38 +56,41 @@ class Matrix:
         """Catch up with the index; costs next to nothing when it has not changed."""
         import numpy as np
 
-        now = self._chunks.generation()
+        now = self._passages.generation()
         if now == self._generation:
             return
         parts = [*self._kept(), *self._batches()]
         ids = np.concatenate([part[0] for part in parts])
         order = np.argsort(ids, kind="stable") if np.any(np.diff(ids) < 0) else slice(None)
         self.ids = ids[order]
-        self.files = np.concatenate([part[1] for part in parts])[order]
-        self._scales = np.concatenate([part[2] for part in parts])[order]
-        self._codes = np.concatenate([part[3] for part in parts])[order]
+        self._scales = np.concatenate([part[1] for part in parts])[order]
+        self._codes = np.concatenate([part[2] for part in parts])[order]
         self._exact = self._sketch = None
         self._mean = _mean(self._codes, self._scales)
         self._generation = now
 
     def _kept(self) -> Iterator[_Rows]:
-        """The rows of files that have not changed."""
+        """The rows of passages that are still there."""
         import numpy as np
 
-        gone = self._chunks.changed_files(self._generation) if self._generation >= 0 else []
-        keep = ~np.isin(self.files, np.asarray(gone, dtype=np.int64))
-        yield self.ids[keep], self.files[keep], self._scales[keep], self._codes[keep]
+        gone = self._passages.removed_since(self._generation)
+        if gone is None:
+            self._reset()
+            gone = []
+        keep = ~np.isin(self.ids, np.asarray(gone, dtype=np.int64))
+        yield self.ids[keep], self._scales[keep], self._codes[keep]
 
     def _batches(self) -> Iterator[_Rows]:
-        """The rows of files that have changed; in pieces, for Python's objects take more than the numbers."""
+        """The new rows; in pieces, for Python's objects take more than the numbers."""
         import numpy as np
 
-        rows = self._chunks.vectors(self._identity, self._generation)
+        newest = int(self.ids[-1]) if len(self.ids) else 0
+        rows = self._passages.vectors(self._identity, newest, self._last_vector)
         while batch := list(itertools.islice(rows, 4_096)):
-            ids, files, scales, codes = zip(*batch, strict=True)
+            ids, numbers, scales, codes = zip(*batch, strict=True)
+            self._last_vector = max(self._last_vector, *numbers)
             yield (
                 np.array(ids, dtype=np.int64),
-                np.array(files, dtype=np.int64),
                 np.array(scales, dtype=np.float32),
                 np.frombuffer(b"".join(codes), dtype=np.int8).reshape(len(batch), -1),
             )
@@ -95,25 +101,49 @@ class Matrix:
 
         return _cosines(self._codes[rows].astype(np.float32), vector) * self._scales[rows]
 
+    def vector(self, passage: int) -> Floats | None:
+        """The vector of one passage; None when it has none."""
+        import numpy as np
+
+        row = int(np.searchsorted(self.ids, passage))
+        if row == len(self.ids) or self.ids[row] != passage:
+            return None
+        found: Floats = self._codes[row].astype(np.float32) * self._scales[row]
+        return found
+
     def nearest(
-        self, vector: Floats, limit: int, files: Collection[int] | None = None
+        self, vector: Floats, limit: int, chosen: Selection | None = None
     ) -> tuple[list[tuple[int, float]], float]:
-        """Chunk ids with their cosine, best first, and the mean cosine of all rows: the background."""
+        """Passage ids with their cosine, best first, and the mean cosine of all rows: the background."""
         import numpy as np
 
         if not len(self.ids):
             return [], 0.0
-        allowed = None if files is None else np.isin(self.files, np.fromiter(files, dtype=np.int64))
+        allowed = self._allowed(chosen)
         if len(self.ids) <= EXACT_ROWS:
             scores = self._all(vector)
             rows = np.arange(len(scores)) if allowed is None else np.flatnonzero(allowed)
         else:
             rows = self._likely(vector, max(limit, RESCORED + int(RESCORED_SHARE * len(self.ids))), allowed)
             scores = self.similarities(vector, rows)
-        chosen = scores[rows] if len(scores) == len(self.ids) else scores
-        order = np.argsort(-chosen, kind="stable")[:limit]
+        found = scores[rows] if len(scores) == len(self.ids) else scores
+        order = np.argsort(-found, kind="stable")[:limit]
         background = float(self._mean @ vector)  # the mean of cosines is the cosine with the mean
-        return list(zip(self.ids[rows[order]].tolist(), chosen[order].tolist(), strict=True)), background
+        return list(zip(self.ids[rows[order]].tolist(), found[order].tolist(), strict=True)), background
+
+    def _allowed(self, chosen: Selection | None) -> npt.NDArray[np.bool_] | None:
+        """Which rows a selection lets in; None for all."""
+        import numpy as np
+
+        if chosen is None or not (chosen.within or chosen.without):
+            return None
+        allowed = np.ones(len(self.ids), dtype=np.bool_)
+        if chosen.within:
+            sql = f"SELECT id FROM passages WHERE {chosen.within}"  # noqa: S608 (conditions of our own)
+            allowed &= np.isin(self.ids, self._passages.ids(sql, chosen.params))
+        if chosen.without:
+            allowed &= ~np.isin(self.ids, self._passages.ids(chosen.without, chosen.params))
+        return allowed
 
     def _all(self, vector: Floats) -> Floats:
         import numpy as np

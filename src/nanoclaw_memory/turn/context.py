@@ -1,4 +1,4 @@
-"""What a turn plugin may use: scope, settings, stores, graph, and the message's vector."""
+"""What a turn plugin may use: scope, settings, stores, graph and search."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from nanoclaw_memory.graph.graph import KnowledgeGraph
     from nanoclaw_memory.intake.intake import Intake
     from nanoclaw_memory.memory.group import Group
-    from nanoclaw_memory.providers.embedder import Chain, Embedded
+    from nanoclaw_memory.providers.embedder import Chain
+    from nanoclaw_memory.retrieval.exchange_search import ExchangeSearch
+    from nanoclaw_memory.retrieval.service import Retrieval
     from nanoclaw_memory.settings import Settings
     from nanoclaw_memory.store.database import Database
     from nanoclaw_memory.store.exchanges import Exchanges
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from nanoclaw_memory.store.turns import TurnTable
     from nanoclaw_memory.types import Scope
     from nanoclaw_memory.workspace.paths import Home
-
-E5_UNRELATED = 0.744  # of the local model, measured by bench/lessons.py
 
 
 class PluginContext:
@@ -32,7 +32,6 @@ class PluginContext:
         self.clock: Clock = group.clock
         self.settings: Settings = group.settings
         self.intake: Intake = group.intake
-        self._embedded: dict[str, Embedded] = {}
 
     @property
     def exchanges(self) -> Exchanges:
@@ -45,6 +44,16 @@ class PluginContext:
     @property
     def lessons(self) -> LessonTable:
         return self._group.lessons
+
+    @property
+    def retrieval(self) -> Retrieval:
+        """The search index over everything."""
+        return self._group.retrieval
+
+    @property
+    def exchange_search(self) -> ExchangeSearch:
+        """The search for exchanges."""
+        return self._group.exchange_search
 
     @property
     def graph(self) -> KnowledgeGraph:
@@ -66,27 +75,6 @@ class PluginContext:
         if self.settings.embeddings.provider == "local" and not self._group.resources.resident:
             return None
         return self._group.resources.embedder
-
-    @property
-    def any_embedder(self) -> Chain | None:
-        """The embedder, also where it must be loaded first."""
-        return self._group.resources.embedder
-
-    def query_embedding(self, message: str, deadline: float) -> Embedded | None:
-        """The message's vector, made once a turn; None where vectors take no part. May raise a ProviderError."""
-        chain = self.embedder
-        if chain is None:
-            return None
-        if message not in self._embedded:
-            self._embedded = {message: chain.embed_query(message, deadline=deadline)}
-        return self._embedded[message]
-
-    def unrelated(self, query: Embedded) -> float | None:
-        """The cosine that texts have with a message whatever they are about; None while it is unknown."""
-        identity = query.identity.key
-        if identity.startswith("local/e5-"):
-            return E5_UNRELATED
-        return self.exchanges.unrelated(identity, query.vector)
 
     @property
     def without_embedder(self) -> str:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from functools import cached_property
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.clock import moment_of, stamp
-from nanoclaw_memory.conversations import anchors, retention, topics
+from nanoclaw_memory.conversations import anchors, topics
 from nanoclaw_memory.conversations.archive import move_oldest
 from nanoclaw_memory.conversations.service import excerpt
-from nanoclaw_memory.store.exchanges import Sight
+from nanoclaw_memory.retrieval.exchange_search import SOURCE, Recollection
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.turn import blocks, wording
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
-from nanoclaw_memory.turn.recollect import Recollection, Recollector
 from nanoclaw_memory.types import Exchange, ToolCall
 
 MOST_CHARS = 800  # of one recollection
-EMBED_AT_ONCE = 16
 RECENT, MID = timedelta(days=7), timedelta(days=60)
 SHARES = (0.5, 0.3, 0.2)  # of the budget: recent, mid, old; what one tier leaves goes to the next
 SHOWN_ANCHORS = 3
@@ -38,23 +35,27 @@ class Continuity(Plugin):
         self.order = self.own.order
         self.timeout_ms = self.own.timeout_ms
 
-    @cached_property
-    def _recollector(self) -> Recollector:
-        return Recollector(self.context)
-
     # ---- before the answer ----
 
     def before_turn(self, message: str, moment: Moment) -> Answer:
         scope = moment.scope
         after = self.context.turns.compacted_up_to(scope.session_id) if scope.session_id else 0
-        sight = Sight(scope.private, scope.session_id, after)
         now_topics = self._topics(moment)
-        words = [word for topic in now_topics for word in topic.label.split("-")]
-        ranked, evidence, note = self._recollector.search(message, sight, moment.now, moment.deadline, words)
-        notes = (note,) if note else ()
+        recalled = self.context.exchange_search.recollect(
+            message,
+            moment.now,
+            session=scope.session_id,
+            after=after,
+            topic_words=[word for topic in now_topics for word in topic.label.split("-")],
+            fast=self.context.embedder is None,
+            deadline=moment.deadline,
+        )
+        ranked = recalled.found
+        cold = (self.context.without_embedder,) if self.context.embedder is None else ()
+        notes = (*recalled.notes, *cold)
         if not ranked:
             return Silence("nothing that was said before matches", notes)
-        if not self.own.always and not evidence.enough:
+        if not self.own.always and not recalled.evidence.enough:
             return Silence("what was said before is about something else", notes)
         best = ranked[0].score
         chosen = [one for one in ranked[: self.own.max_recollections] if one.score >= FLOOR * best]
@@ -136,7 +137,7 @@ class Continuity(Plugin):
     # ---- after the answer ----
 
     def after_turn(self, exchange: Exchange, tool_calls: tuple[ToolCall, ...], moment: Moment) -> None:
-        retention.embed_pending(self.context.exchanges, self.context.embedder, EMBED_AT_ONCE)
+        self.context.retrieval.refresh(SOURCE, embed=self.context.embedder is not None)
         over = self.context.exchanges.count() - self.own.max_exchanges
         if over > 0:
             move_oldest(self.context.exchanges, self.context.home.workspace(self.context.scope.group), over)

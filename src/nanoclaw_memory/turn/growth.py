@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import stamp
-from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.lessons import corrections, matching
 from nanoclaw_memory.lessons.corrections import Correction
-from nanoclaw_memory.lessons.matching import UNMEASURED, Reach
+from nanoclaw_memory.lessons.matching import Reach
 from nanoclaw_memory.lessons.service import update_effectiveness
+from nanoclaw_memory.providers.calibration import Calibration
 from nanoclaw_memory.statements import features, overlap, same_statement
 from nanoclaw_memory.store.lessons import NewLesson
 from nanoclaw_memory.turn import blocks, entropy
@@ -21,7 +21,6 @@ from nanoclaw_memory.types import Exchange, Lesson, Outcome, ToolCall
 
 FENCE = "(learnt from earlier corrections; what the user says now comes first)"
 ACTIVE_FROM = 0.7  # weight of a correction that makes a lesson at once
-EMBED_AT_ONCE = 8
 
 
 class Growth(Plugin):
@@ -63,23 +62,13 @@ class Growth(Plugin):
         self.context.lessons.injected(ids, moment.scope.session_id, message, level, stamp(moment.now))
 
     def _cosines(self, message: str, moment: Moment) -> tuple[Mapping[int, float], Reach, str]:
-        """How near each lesson is, what counts as near, and why not where vectors take no part."""
-        try:
-            asked = self.context.query_embedding(message, moment.deadline)
-        except ProviderError as error:
-            return {}, Reach(UNMEASURED), f"vectors: {error.message}"
-        if asked is None:
-            return {}, Reach(UNMEASURED), self.context.without_embedder
-        import numpy as np
-
-        known = self.context.lessons.vectors(asked.identity.key)
-        cosines = {
-            number: float(np.frombuffer(vector, dtype=np.float32) @ asked.vector)
-            for number, vector in known.items()
-        }
-        reach = matching.reach(self.context.unrelated(asked))
+        """How near each lesson is, what counts as near, and why vectors take no part where they do not."""
+        if self.context.embedder is None:
+            return {}, matching.reach(None, Calibration()), self.context.without_embedder
+        cosines, pool = self.context.retrieval.cosines(message, "lessons", moment.deadline)
+        reach = matching.reach(pool.unrelated, pool.calibration)
         least = self.own.min_similarity
-        return cosines, replace(reach, near=least) if least else reach, ""
+        return cosines, replace(reach, near=least) if least else reach, "; ".join(pool.degraded)
 
     # ---- after the answer ----
 
@@ -88,7 +77,6 @@ class Growth(Plugin):
         self._settle(exchange, found)
         if found:
             self._learn(exchange, found)
-        self._embed()
 
     def _settle(self, exchange: Exchange, found: Sequence[Correction]) -> None:
         """This message is what came of the injections before it."""
@@ -154,21 +142,6 @@ class Growth(Plugin):
         new = features(lesson)
         same = [one for one in known if same_statement(features(one.lesson), new)]
         return max(same, key=lambda one: overlap(features(one.lesson).stems, new.stems), default=None)
-
-    def _embed(self) -> None:
-        """Vectors of lessons that have none, where the embedder is at hand."""
-        chain = self.context.embedder
-        if chain is None:
-            return
-        todo = self.context.lessons.without_vector(chain.identity.key, EMBED_AT_ONCE)
-        if not todo:
-            return
-        try:
-            vectors = chain.embed_documents([f"{one.trigger}\n{one.lesson}" for one in todo]).vectors
-        except ProviderError:
-            return  # words serve; the next turn tries again
-        for lesson, vector in zip(todo, vectors, strict=True):
-            self.context.lessons.put_vector(lesson.id, chain.identity.key, vector.tobytes())
 
 
 def _about(lesson: Lesson, correction: Correction) -> bool:

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.lessons import corrections
-from nanoclaw_memory.store.exchanges import Sight
-from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.turns import Measure, Sign
 from nanoclaw_memory.text import one_line, words
 from nanoclaw_memory.turn import blocks, entropy
@@ -172,10 +170,9 @@ class Stability(Plugin):
                 yield "principle", f"{principle}: the user corrected you"
 
     def _candidates(self, claim: Claim, exchange: Exchange) -> list[Exchange]:
-        sight = Sight(private=exchange.private)
-        found = self.context.exchanges.by_words(terms_of(claim.text), sight, 20)
-        got = self.context.exchanges.get([number for number, _ in found if number != exchange.id])
-        return list(got.values())
+        now = self.context.clock.now()
+        found = self.context.exchange_search.matching(claim.text, now, exchange.private, 20)
+        return [one for one in found if one.id != exchange.id]
 
     def _said(self, claim: Claim, exchange: Exchange) -> list[str]:
         """Texts that may support a claim: this message, earlier exchanges, and the files that every session reads."""

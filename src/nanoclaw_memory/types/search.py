@@ -7,23 +7,36 @@ from collections.abc import Mapping
 import msgspec
 
 
-class Chunk(msgspec.Struct, frozen=True):
-    """Lines of a file that are found together, and the headings above them."""
+class Passage(msgspec.Struct, frozen=True):
+    """What is found as one: lines of a file, a turn, an entry, a fact; and what it stands under."""
 
     start_line: int
     end_line: int
     text: str
-    grain: str = "section"  # section, turn (of a conversation), line (of a log)
+    kind: str = "section"  # section, turn (of a conversation), line (of a log), entry, fact, relation, lesson
     heading: str = ""
     day: str = ""
     speaker: str = ""
     importance: float | None = None
+    # Of rows of databases:
+    number: int = 0
+    reference: str = ""  # an entry's id; where a fact was read
+    moment: str = ""
+    session: str = ""
+    project: str = ""
+    origin: str = ""
+    private: bool = False
+    type: str = ""
+    tags: str = ""  # each on a line of its own
+    status: str = ""  # empty: current
+    priority: int = 0
+    expires: str = ""
 
 
 class Hit(msgspec.Struct, frozen=True):
-    """Something that search found: lines of a file, or an entry; `score` is 0 to 1."""
+    """Something that search found, of whatever kind; `score` is 0 to 1."""
 
-    kind: str  # chunk, entry
+    kind: str  # chunk (lines of a file), entry, exchange, fact, relation, lesson
     path: str
     start_line: int
     end_line: int
@@ -46,6 +59,9 @@ class Hit(msgspec.Struct, frozen=True):
     origin: str = ""
     untrusted: bool = False
     suspicions: tuple[str, ...] = ()
+    # Where it is, for people: path and line, session, or id.
+    place: str = ""
+    session: str = ""
 
 
 class Found(msgspec.Struct, frozen=True):

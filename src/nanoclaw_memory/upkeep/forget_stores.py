@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from nanoclaw_memory.retrieval.chunker import Chunking
+from nanoclaw_memory.retrieval.sources import RowReader
 from nanoclaw_memory.store import erasure
-from nanoclaw_memory.store.chunks import Chunks
 from nanoclaw_memory.store.erasure import Place, Row, Wanted
+from nanoclaw_memory.store.passages import Passages
 from nanoclaw_memory.store.phrases import holds, is_cut
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.types import MAIN_GROUP
@@ -114,7 +116,7 @@ class ForgetTargets:
                 if place.counted:
                     counts[place.counted] += len(rows)
         for _, db in self.indexes():
-            counts["chunks"] += sum(erasure.files_with_chunks(Chunks(db), self.wanted).values())
+            counts["chunks"] += sum(erasure.files_with_passages(Passages(db), self.wanted).values())
         for kind, _, number in self.files.machine_files(self.wanted):
             counts[kind] = counts.get(kind, 0) + number
         return counts
@@ -163,11 +165,12 @@ class ForgetTargets:
 
     def erase_chunks(self, paths: set[str], texts: Sequence[str]) -> None:
         """Files that held it leave the search indexes whole: what is left of them is indexed anew."""
-        for _, db in self.indexes():
-            chunks = Chunks(db)
-            found = erasure.files_with_chunks(chunks, self.wanted)
-            stale = {*found, *paths, *(path for path in chunks.files() if path.startswith("memory/domains/"))}
-            erasure.remove_from_index(Chunks(_erasing(db)), sorted(stale), texts)
+        for name, db in self.indexes():
+            passages = Passages(_erasing(db))
+            if name == "index":  # rows have left their databases by now, and leave the index with them
+                RowReader(passages, self.group.database, self.group.has, Chunking()).read(whole=True)
+            stale = {*erasure.files_with_passages(passages, self.wanted), *paths}
+            erasure.remove_from_index(passages, self.wanted, sorted(stale), texts)
 
 
 def _erasing(db: SqliteDatabase) -> SqliteDatabase:

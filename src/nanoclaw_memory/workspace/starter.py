@@ -108,7 +108,7 @@ def without_starter(text: str) -> str:
 
 @cache
 def _starter_lines() -> frozenset[str]:
-    lines = (line for text in STARTERS.values() for line in text.split("\n"))
+    lines = (line for text in (*STARTERS.values(), GROUP_CLAUDE, SHARED_CLAUDE) for line in text.split("\n"))
     return frozenset(line for line in lines if line.strip() and not line.startswith("#"))
 
 

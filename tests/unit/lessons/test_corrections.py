@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nanoclaw_memory.lessons import corrections, extraction, matching, maturity
+from nanoclaw_memory.providers.calibration import Calibration
 from nanoclaw_memory.types import Lesson
 
 BENCH = Path(__file__).parents[3] / "bench" / "corrections.py"
@@ -150,9 +151,10 @@ def test_a_short_message_is_compared_in_the_language_of_the_lesson():
 
 
 def test_what_is_near_depends_on_how_near_unrelated_texts_are():
-    low, high = matching.reach(0.1), matching.reach(0.7)
+    model = Calibration()
+    low, high = matching.reach(0.1, model), matching.reach(0.7, model)
     assert 0.1 < low.far < low.near < high.far < high.near < 1.0
-    assert matching.reach(None) == matching.Reach(matching.UNMEASURED, -1.0)
+    assert matching.reach(None, model) == matching.Reach(model.lesson_near_unmeasured, -1.0)
 
 
 def test_at_most_three_lessons_and_general_ones_last():

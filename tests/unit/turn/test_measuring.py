@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.conversations import anchors, topics
 from nanoclaw_memory.conversations.service import excerpt
+from nanoclaw_memory.providers.calibration import Calibration, calibration
+from nanoclaw_memory.retrieval.exchange_search import Recollection
 from nanoclaw_memory.store.turns import Measure
-from nanoclaw_memory.turn import claims, entropy, recollect, stability, wording
-from nanoclaw_memory.turn.context import E5_UNRELATED
+from nanoclaw_memory.turn import claims, entropy, stability, wording
 from nanoclaw_memory.turn.continuity import allot
-from nanoclaw_memory.turn.recollect import Recollection
 from nanoclaw_memory.types import Exchange, ToolCall
 
 NOW = datetime(2026, 2, 23, 12, tzinfo=UTC)  # a Monday
@@ -261,10 +261,12 @@ def test_the_newest_tier_is_filled_first_and_leftovers_are_used():
     assert kept(10) == []
 
 
-def test_an_exchange_is_near_when_it_stands_well_above_unrelated_ones():
-    assert recollect.near(None) == recollect.UNMEASURED
-    assert recollect.near(E5_UNRELATED) == pytest.approx(0.82, abs=0.001)
-    assert 0.1 < recollect.near(0.1) < 0.5 < 0.6 < recollect.near(0.6) < 1.0
+def test_what_is_near_follows_from_what_unrelated_texts_have():
+    unmeasured, e5 = Calibration(), calibration("local/e5-small-v2-int8@384")
+    assert e5.cosine(e5.near, e5.unrelated) == pytest.approx(0.82, abs=0.001)
+    assert unmeasured.cosine(unmeasured.near, None) is None
+    low, high = (unmeasured.cosine(unmeasured.near, base) or 0.0 for base in (0.1, 0.6))
+    assert 0.1 < low < 0.5 < 0.6 < high < 1.0
 
 
 @pytest.mark.parametrize(

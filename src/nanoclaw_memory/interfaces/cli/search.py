@@ -174,9 +174,10 @@ def _counts(done: Indexed) -> str:
 
 def _hit_lines(hit: Hit) -> str:
     lines = f"{hit.start_line}" if hit.start_line == hit.end_line else f"{hit.start_line}-{hit.end_line}"
-    where = f"{hit.path}:{lines}" if hit.start_line else f"{hit.type} {hit.id}"
+    where = f"{hit.path}:{lines}" if hit.start_line else f"{hit.type} {hit.id}" if hit.type else hit.place
+    when = f"  {hit.day}" if hit.kind not in ("chunk", "entry") else ""
     trust = f", untrusted: {hit.origin}" if hit.untrusted else ""
-    head = f"{where}  {hit.score:.2f}  ({hit.why}{trust})"
+    head = f"{where}{when}  {hit.score:.2f}  ({hit.why}{trust})"
     parts = "".join(f"\n    {name} {value:g}" for name, value in hit.parts.items())
     return f"{head}{parts}\n" + "\n".join(f"  {line}" for line in hit.text.split("\n"))
 

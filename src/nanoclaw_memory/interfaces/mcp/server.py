@@ -327,11 +327,14 @@ class Tools:
 def _hits(found: Found) -> str:
     lines = []
     for hit in found.hits:
-        place = (
-            f"{hit.path}:{hit.start_line}-{hit.end_line}" if hit.kind == "chunk" else f"{hit.type} {hit.id}"
-        )
+        place = f"{hit.type} {hit.id}" if hit.kind == "entry" else hit.place
+        if hit.kind == "chunk":
+            place = f"{hit.path}:{hit.start_line}-{hit.end_line}"
+        if hit.speaker:
+            place += f", {hit.speaker}"
+        when = f" {hit.day}" if hit.day else ""
         trust = " (untrusted)" if hit.untrusted else ""
-        lines.append(f"{place}{trust} score {hit.score:.2f}\n{hit.text}")
+        lines.append(f"{place}{when}{trust} score {hit.score:.2f}\n{hit.text}")
     return _fenced(["\n\n".join(lines)] if lines else [], "Nothing was found.", found.degraded)
 
 

@@ -1,0 +1,79 @@
+"""Entries that answer a question, and entries that may say the same as another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from nanoclaw_memory.entries.lines import as_hit
+from nanoclaw_memory.providers.calibration import calibration
+from nanoclaw_memory.retrieval.candidates import Candidate
+from nanoclaw_memory.retrieval.searcher import Question
+from nanoclaw_memory.retrieval.service import Retrieval
+from nanoclaw_memory.store.database import Database
+from nanoclaw_memory.store.entries import PRIORITIES, EntryTable, Filter
+from nanoclaw_memory.store.passages import PassageFilter
+from nanoclaw_memory.types import EntriesFound, EntryHit
+
+SOURCE = ("entries",)
+MOST_ALIKE = 3
+
+
+def entries_of(db: Database, found: Iterable[Candidate], now: datetime) -> dict[int, EntryHit]:
+    """The entries among ranked passages, as they are stored now, by number."""
+    by_number = {one.stored.passage.number: one for one in found if one.stored.passage.kind == "entry"}
+    entries = EntryTable(db).by_number(list(by_number))
+    return {
+        number: as_hit(entry, by_number[number].score, _why(by_number[number]), now)
+        for number, entry in entries.items()
+    }
+
+
+def _why(candidate: Candidate) -> str:
+    parts = {"keyword": candidate.parts["keyword"], "vector": candidate.parts["cosine"]}
+    return ", ".join(f"{name} {value:.2f}" for name, value in parts.items() if value > 0)
+
+
+class EntrySearch:
+    """Asks the index for entries alone."""
+
+    def __init__(self, retrieval: Callable[[], Retrieval]) -> None:
+        self._open = retrieval
+
+    def search(self, query: str, wanted: Filter, limit: int, fast: bool) -> EntriesFound:
+        """The best first; `fast` leaves the model alone."""
+        retrieval = self._open()
+        retrieval.database("entries").query("SELECT 1 FROM entries LIMIT 1")  # damage is an error here
+        now = retrieval.clock.now()
+        question = Question(query, limit, now.date(), fast, wanted=self._filter(retrieval, wanted))
+        ranking = retrieval.rank(question)
+        entries = entries_of(retrieval.database("entries"), ranking.found, now)
+        hits = [entries[number] for one in ranking.found if (number := one.stored.passage.number) in entries]
+        return EntriesFound(tuple(hits), tuple(ranking.degraded))
+
+    def similar(self, entry_id: str, wanted: Filter) -> tuple[str, ...]:
+        """The ids of entries that the model calls alike.
+
+        Only reported, never merged: with the embedded model "prefers tea over coffee" and "prefers coffee over
+        tea" are nearer to each other (.995) than most paraphrases.
+        """
+        retrieval = self._open()
+        retrieval.refresh(SOURCE, embed=True)
+        found = retrieval.searcher.candidates.nearest_to(entry_id, self._filter(retrieval, wanted))
+        least = calibration(found.identity).duplicate
+        alike = [name for name, cosine in found.cosines if cosine >= least and name != entry_id]
+        return tuple(alike[:MOST_ALIKE])
+
+    @staticmethod
+    def _filter(retrieval: Retrieval, wanted: Filter) -> PassageFilter:
+        statuses = tuple("" if status == "active" else status for status in wanted.statuses)
+        return replace(
+            retrieval.filter(SOURCE),
+            types=wanted.types,
+            statuses=statuses,
+            now=wanted.now,
+            tags=wanted.tags,
+            lowest_priority=PRIORITIES.index(wanted.priority_min),
+        )

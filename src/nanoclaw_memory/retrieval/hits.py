@@ -1,0 +1,108 @@
+"""Ranked passages as hits: each with its kind, date, place and the lines that say most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from nanoclaw_memory.entries.domains import domain_path
+from nanoclaw_memory.retrieval import ranking
+from nanoclaw_memory.retrieval.candidates import Candidate
+from nanoclaw_memory.types import EntryHit, Hit
+
+_WHY = {
+    "keyword": "words",
+    "cosine": "meaning",
+    "neighbours": "turns beside it",
+    "speaker": "speaker",
+    "day": "the day",
+}
+# Where a row is kept, as its path: `start_line` 0 says that it has no line.
+_DATABASES = {
+    "turn": "data/continuity.db",
+    "fact": "data/facts.db",
+    "relation": "data/facts.db",
+    "lesson": "data/facts.db",
+}
+
+
+def hits_of(
+    found: Iterable[Candidate], question: str, entries: Mapping[int, EntryHit], corpus: str, explain: bool
+) -> list[Hit]:
+    """The passages as hits; `entries` are the entries among them by number. One that is gone is left out."""
+    hits = []
+    for one in found:
+        passage = one.stored.passage
+        parts = {name: round(value, 4) for name, value in one.parts.items()} if explain else {}
+        if passage.kind == "entry":
+            if passage.number in entries:
+                hits.append(entry_hit(entries[passage.number], parts))
+            continue
+        start, end, text = ranking.snippet(passage.text, passage.start_line, question)
+        of_file = one.stored.source == "files"
+        hits.append(
+            Hit(
+                kind="chunk" if of_file else "exchange" if passage.kind == "turn" else passage.kind,
+                path=one.stored.path if of_file else _DATABASES[passage.kind],
+                start_line=start if of_file else 0,
+                end_line=end if of_file else 0,
+                text=text,
+                score=round(one.score, 4),
+                why=why(one),
+                id=str(one.stored.id if of_file else passage.number),
+                heading=passage.heading,
+                day=passage.day,
+                speaker=passage.speaker,
+                corpus=corpus,
+                parts=parts,
+                created_at=passage.moment,
+                origin=passage.origin,
+                place=_place(one, start),
+                session=passage.session,
+            )
+        )
+    return hits
+
+
+def _place(one: Candidate, line: int) -> str:
+    passage = one.stored.passage
+    if one.stored.source == "files":
+        return f"{one.stored.path}:{line}"
+    if passage.kind == "turn":
+        return f"session {passage.session or '(none)'}, exchange {passage.number}"
+    read = f" ({passage.reference})" if passage.reference else ""
+    return f"{passage.kind} {passage.number}{read}"
+
+
+def entry_hit(hit: EntryHit, parts: Mapping[str, float]) -> Hit:
+    """An entry as a hit: its path is its type's domain file, `start_line` 0 says that it has no line."""
+    return Hit(
+        kind="entry",
+        path=domain_path(hit.type),
+        start_line=0,
+        end_line=0,
+        text=hit.content,
+        score=hit.relevance_score,
+        why=hit.why,
+        id=hit.id,
+        day=hit.created_at[:10],
+        type=hit.type,
+        tags=hit.tags,
+        parts=parts,
+        behavioral=hit.behavioral,
+        created_at=hit.created_at,
+        origin=hit.provenance.origin,
+        untrusted=hit.untrusted,
+        suspicions=hit.suspicions,
+        place=f"entry {hit.id}",
+    )
+
+
+def why(candidate: Candidate) -> str:
+    """What made a passage a hit, in words."""
+    parts = candidate.parts
+    reasons = [shown for name, shown in _WHY.items() if parts[name] > 0]
+    if parts["recency"] < 1:
+        reasons.append(f"aged ×{parts['recency']:.2f}")
+    if candidate.newer:
+        reasons.append(f"newer: {candidate.newer}")
+    return " + ".join(reasons)

@@ -1,0 +1,280 @@
+"""Rows of the group's databases as passages: exchanges, entries, facts, relations, lessons; read when they change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+import msgspec
+
+from nanoclaw_memory.errors import StoreError
+from nanoclaw_memory.retrieval.chunker import Chunking, pieces_of
+from nanoclaw_memory.retrieval.prepare import prepared_row
+from nanoclaw_memory.store.database import Database, Row
+from nanoclaw_memory.store.passages import NewRow, Passages
+from nanoclaw_memory.types import Passage
+
+ROWS_AT_ONCE = 1_000  # of a source that has to be read whole, on the way to a search
+_ASKS_FOR_MEMORY = re.compile(
+    r"^\W*(?:do you (?:still )?remember|can you recall|what do you (?:know|remember) about|erinnerst du dich)\b",
+    re.IGNORECASE,
+)
+_DENIAL = re.compile(
+    r"\b(?:i (?:don'?t|do not) (?:have (?:any )?(?:memory|record|recollection)|recall|remember)|"
+    r"no (?:memory|record) of|i have no (?:memory|record)|daran erinnere ich mich nicht|ich habe keine erinnerung)\b",
+    re.IGNORECASE,
+)
+
+
+class Cursor(msgspec.Struct, frozen=True):
+    """How far the changes of a source have been read; `above` is the last row read while it is read whole."""
+
+    seq: int = 0
+    mark: int = 0
+    above: int = -1  # -1: it has been read whole
+
+
+class RowSource(msgspec.Struct, frozen=True):
+    """One table whose rows are passages."""
+
+    name: str  # of the source, and of its changes in the outbox
+    database: str
+    columns: str
+    table: str
+    key: str
+    rows: Callable[[Sequence[Row], Chunking], Iterator[NewRow]]
+
+
+def is_noise(user: str, agent: str) -> bool:
+    """Whether an exchange only asks for memory, or only denies it."""
+    return bool(_ASKS_FOR_MEMORY.match(user) or _DENIAL.search(agent[:400]))
+
+
+def _exchanges(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
+    for number, session, user, agent, at, private in rows:
+        status = "noise" if is_noise(user, agent) else ""
+        turns = [
+            Passage(
+                0,
+                0,
+                piece,
+                "turn",
+                day=at[:10],
+                speaker=speaker,
+                number=number,
+                moment=at,
+                session=session,
+                private=bool(private),
+                status=status,
+            )
+            for speaker, text in (("User", user), ("Agent", agent))
+            for piece in pieces_of(text, chunking)
+        ]
+        yield NewRow(number, session, prepared_row(turns, ""))
+
+
+def _entries(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
+    for number, key, kind, content, tags, reason, at, origin, status, priority, expires in rows:
+        passage = Passage(
+            0,
+            0,
+            content,
+            "entry",
+            day=at[:10],
+            number=number,
+            reference=key,
+            moment=at,
+            origin=origin,
+            type=kind,
+            tags=tags,
+            status="" if status == "active" else status,
+            priority=priority,
+            expires=expires or "",
+        )
+        yield NewRow(number, kind, prepared_row([passage], f"{tags} {reason}"))
+
+
+def _facts(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
+    for number, entity, key, value, *rest in rows:
+        text = f"{entity} {_plain(key)}: {value}"
+        yield NewRow(number, "facts", prepared_row([_of_graph(number, "fact", text, rest)], ""))
+
+
+def _relations(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
+    for number, subject, predicate, other, *rest in rows:
+        text = f"{subject} {_plain(predicate)} {other}"
+        yield NewRow(number, "relations", prepared_row([_of_graph(number, "relation", text, rest)], ""))
+
+
+def _of_graph(number: int, kind: str, text: str, rest: Sequence[object]) -> Passage:
+    source, created, since, until, shared = rest
+    at = str(since or created)
+    return Passage(
+        0,
+        0,
+        text,
+        kind,
+        day=at[:10],
+        number=number,
+        reference=str(source or ""),
+        moment=at,
+        private=not shared,
+        status="superseded" if until else "",
+    )
+
+
+def _lessons(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
+    for number, trigger, lesson, principle, state, private, origin, at in rows:
+        passage = Passage(
+            0,
+            0,
+            lesson,
+            "lesson",
+            heading=trigger,
+            day=at[:10],
+            number=number,
+            moment=at,
+            origin=origin,
+            private=bool(private),
+            status="" if state in ("active", "metabolized") else state,
+        )
+        yield NewRow(number, "lessons", prepared_row([passage], principle or ""))
+
+
+def _plain(key: str) -> str:
+    return key.replace("_", " ").replace("-", " ")
+
+
+_OF_GRAPH = "source, created_at, valid_from, valid_to, shared"
+SOURCES = (
+    RowSource(
+        "exchanges",
+        "continuity",
+        "id, session_id, user_message, agent_response, timestamp, private",
+        "exchanges",
+        "id",
+        _exchanges,
+    ),
+    RowSource(
+        "entries",
+        "entries",
+        "number, id, type, content, tags, reason, created_at, origin, status, priority, expires_at",
+        "entries",
+        "number",
+        _entries,
+    ),
+    RowSource("facts", "facts", f"id, entity, key, value, {_OF_GRAPH}", "facts", "id", _facts),
+    RowSource(
+        "relations", "facts", f"id, subject, predicate, object, {_OF_GRAPH}", "relations", "id", _relations
+    ),
+    RowSource(
+        "lessons",
+        "facts",
+        "id, trigger_pattern, lesson_text, principle, state, private, origin, created_at",
+        "growth_vectors",
+        "id",
+        _lessons,
+    ),
+)
+
+
+class RowReader(msgspec.Struct, frozen=True):
+    """Takes what changed in the group's databases into an index."""
+
+    passages: Passages
+    database: Callable[[str], Database]
+    has: Callable[[str], bool]
+    chunking: Chunking
+
+    def read(self, wanted: Collection[str] | None = None, whole: bool = False) -> tuple[int, list[str]]:
+        """Take in what changed: how many rows were read, and which databases could not be.
+
+        `whole` goes on until nothing is left.
+        """
+        done, damaged = 0, dict[str, str]()
+        for source in SOURCES:
+            if (wanted is not None and source.name not in wanted) or not self.has(source.database):
+                continue
+            try:
+                db = self.database(source.database)
+                db.query("SELECT 1 FROM outbox LIMIT 1")
+            except StoreError as error:
+                damaged[source.database] = missing(source.database, error)
+                continue
+            done += self._read(source, db, whole)
+        return done, list(damaged.values())
+
+    def _read(self, source: RowSource, db: Database, whole: bool) -> int:
+        """Take in one source.
+
+        The head of the outbox is read before the rows: a change that comes in between is read again, never missed.
+        """
+        done = 0
+        while True:
+            head = Cursor(*db.query("SELECT seq, mark FROM outbox ORDER BY seq DESC LIMIT 1")[0])
+            known = self._cursor(source.name)
+            if known == head:
+                return done
+            with self.passages.database.transaction():
+                known = self._cursor(source.name)  # another process may have been first
+                if known == head:
+                    return done
+                if known is None or not _continues(db, known):
+                    self._drop_missing(source, db)
+                    known = Cursor(head.seq, head.mark, 0)
+                done += self._changed(source, db, known)
+                above, count = self._next(source, db, known.above) if known.above >= 0 else (-1, 0)
+                done += count
+                self._keep(source.name, Cursor(head.seq, head.mark, above))
+            if above < 0 or not whole:
+                return done
+
+    def _changed(self, source: RowSource, db: Database, known: Cursor) -> int:
+        sql = "SELECT DISTINCT number FROM outbox WHERE seq > :seq AND kind = :kind"
+        numbers = [int(row[0]) for row in db.query(sql, {"seq": known.seq, "kind": source.name})]
+        for start in range(0, len(numbers), 500):
+            self._put(source, db, numbers[start : start + 500])
+        return len(numbers)
+
+    def _put(self, source: RowSource, db: Database, numbers: Sequence[int]) -> None:
+        chosen = ", ".join(map(str, numbers))
+        sql = f"SELECT {source.columns} FROM {source.table} WHERE {source.key} IN ({chosen}) ORDER BY {source.key}"  # noqa: S608
+        rows = list(source.rows(db.query(sql), self.chunking))
+        gone = set(numbers) - {row.number for row in rows}
+        self.passages.put_rows(source.name, [*rows, *map(NewRow, sorted(gone))])
+
+    def _next(self, source: RowSource, db: Database, above: int) -> tuple[int, int]:
+        """The next rows of a source that is read whole: the last one read (-1 at the end), and how many."""
+        sql = (
+            f"SELECT {source.columns} FROM {source.table} WHERE {source.key} > :above"  # noqa: S608
+            f" ORDER BY {source.key} LIMIT :most"
+        )
+        rows = db.query(sql, {"above": above, "most": ROWS_AT_ONCE})
+        self.passages.put_rows(source.name, source.rows(rows, self.chunking))
+        return (int(rows[-1][0]) if len(rows) == ROWS_AT_ONCE else -1), len(rows)
+
+    def _drop_missing(self, source: RowSource, db: Database) -> None:
+        """Remove the passages of rows that are gone: the file was restored or replaced."""
+        known = self.passages.numbers(source.name)
+        sql = f"SELECT {source.key} FROM {source.table}"  # noqa: S608
+        gone = known - {int(row[0]) for row in db.query(sql)} if known else set()
+        if gone:
+            self.passages.put_rows(source.name, map(NewRow, sorted(gone)))
+
+    def _cursor(self, name: str) -> Cursor | None:
+        kept = self.passages.meta(f"cursor:{name}")
+        return Cursor(*map(int, kept.split())) if kept else None
+
+    def _keep(self, name: str, cursor: Cursor) -> None:
+        self.passages.set_meta(f"cursor:{name}", f"{cursor.seq} {cursor.mark} {cursor.above}")
+
+
+def _continues(db: Database, known: Cursor) -> bool:
+    """Whether the outbox still has the change that was read last: else its past is another one."""
+    rows = db.query("SELECT mark FROM outbox WHERE seq = :seq", {"seq": known.seq})
+    return bool(rows) and int(rows[0][0]) == known.mark
+
+
+def missing(part: str, error: StoreError) -> str:
+    """How an answer reports that a part of memory could not be asked."""
+    return f"{part}: {error.message}; for what helps: nanoclaw-memory doctor"

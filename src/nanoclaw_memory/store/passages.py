@@ -1,0 +1,559 @@
+"""Documents, their passages, the keyword index and the vectors of one search index."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from nanoclaw_memory.store.database import Database
+from nanoclaw_memory.store.keywords import long_words, spaced
+from nanoclaw_memory.types import Passage, Skipped
+
+FILES = "files"
+CURRENT = ("", "held")  # statuses that are shown unless somebody asks for more
+KEPT_REMOVALS = 50_000
+_FIELDS = Passage.__struct_fields__
+_COLUMNS = ", ".join(_FIELDS)
+_INSERT = (
+    f"INSERT INTO passages (document_id, position, {_COLUMNS}, fingerprint) VALUES (:document_id, :position, "  # noqa: S608
+    f"{', '.join(':' + name for name in _FIELDS)}, :fingerprint)"
+)
+
+
+class FileRow(msgspec.Struct, frozen=True):
+    """A file as the index last saw it."""
+
+    id: int
+    path: str
+    size: int
+    mtime_ns: int
+    fingerprint: str
+    chunking: str
+    skipped: str
+
+
+class StoredPassage(msgspec.Struct, frozen=True):
+    """A passage in the index: where it is and what it says; `path` is the name of its document."""
+
+    id: int
+    document_id: int
+    position: int
+    source: str
+    path: str
+    passage: Passage
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a passage stands."""
+
+    id: int
+    document_id: int
+    position: int
+    kind: str
+    speaker: str
+    length: int = 0
+
+
+class NewPassage(msgspec.Struct, frozen=True):
+    """A passage to be stored: its keyword fields and the fingerprint of the text that is embedded."""
+
+    passage: Passage
+    body: str
+    near: str
+    around: str
+    fingerprint: bytes
+
+
+class NewRow(msgspec.Struct, frozen=True):
+    """The passages of one row of a database, in the document they belong to; none when the row is gone."""
+
+    number: int
+    document: str = ""
+    passages: tuple[NewPassage, ...] = ()
+
+
+class Coded(msgspec.Struct, frozen=True):
+    """A vector as it is kept: whole numbers of eight bits and what one of them is worth."""
+
+    fingerprint: bytes
+    scale: float
+    codes: bytes
+
+
+class PassageFilter(msgspec.Struct, frozen=True):
+    """Which passages a query may return; tested before any limit."""
+
+    sources: tuple[str, ...] | None = None  # None: every source
+    documents: tuple[int, ...] | None = None  # None: every document
+    private: bool = True  # whether passages of private rows may be returned
+    statuses: tuple[str, ...] = CURRENT
+    now: str = ""  # what has expired by then is left out
+    types: tuple[str, ...] | None = None  # of entries; None: every type
+    tags: tuple[str, ...] = ()  # all of them
+    lowest_priority: int = 99
+    session: str = ""  # whose rows after `after` are left out: they are still in the model's window
+    after: int = 0
+
+    def including(self) -> tuple[str, dict[str, Any]]:
+        """The condition that a passage has to meet, in SQL; empty for all."""
+        params: dict[str, Any] = {}
+        parts = []
+        if self.sources is not None:
+            params["sources"] = json.dumps(self.sources)
+            of_source = "SELECT id FROM documents WHERE source IN (SELECT value FROM json_each(:sources))"
+            parts.append(f"document_id IN ({of_source})")
+        if self.documents is not None:
+            params["documents"] = json.dumps(self.documents)
+            parts.append("document_id IN (SELECT value FROM json_each(:documents))")
+        if self.types is not None:
+            params["types"] = json.dumps(self.types)
+            parts.append("type IN (SELECT value FROM json_each(:types))")
+        if self.lowest_priority < 99:
+            params["lowest_priority"] = self.lowest_priority
+            parts.append("priority <= :lowest_priority")
+        for number, tag in enumerate(self.tags):
+            params[f"tag{number}"] = "%\n" + _literal(tag.lower()) + "\n%"
+            parts.append(f"lower(tags) LIKE :tag{number} ESCAPE '\\'")
+        return " AND ".join(parts), params
+
+    def excluding(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Conditions that keep a passage out; each is answered by an index."""
+        statuses = json.dumps(self.statuses)
+        yield (
+            "status <> '' AND status NOT IN (SELECT value FROM json_each(:statuses))",
+            {"statuses": statuses},
+        )
+        if self.now and "expired" not in self.statuses:
+            yield "expires <> '' AND expires <= :now", {"now": self.now}
+        if not self.private:
+            yield "private = 1", {}
+        if self.session:
+            own = "SELECT id FROM documents WHERE source = 'exchanges' AND name = :session"
+            yield (
+                f"document_id = ({own}) AND number > :after",
+                {"session": self.session, "after": self.after},
+            )
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """A filter as SQL on `passages`: what comes in, what stays out, and their values."""
+
+    within: str
+    without: str
+    params: Mapping[str, Any]
+
+    def of(self, column: str) -> str:
+        """The condition on an id column."""
+        # The plus keeps the engine from looking up row by row instead of walking the keyword index.
+        within = f"+{column} IN (SELECT id FROM passages WHERE {self.within})" if self.within else ""  # noqa: S608
+        without = f"+{column} NOT IN ({self.without})" if self.without else ""
+        return " AND ".join(part for part in (within, without) if part)
+
+
+class Passages:
+    """The repository; every change raises `generation`, so that caches know they are behind."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    # ---- the state of the whole ----
+
+    def generation(self) -> int:
+        """The number of the last change."""
+        return int(self.meta("generation") or 0)
+
+    def meta(self, key: str) -> str | None:
+        """A note kept with the index."""
+        rows = self.database.query("SELECT value FROM meta WHERE key = :key", {"key": key})
+        return str(rows[0][0]) if rows else None
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Keep a note with the index."""
+        with self.database.transaction():
+            self.database.execute(
+                "INSERT INTO meta (key, value) VALUES (:key, :value)"
+                " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                {"key": key, "value": value},
+            )
+
+    def drop_meta(self, key: str) -> None:
+        """Drop a note."""
+        with self.database.transaction():
+            self.database.execute("DELETE FROM meta WHERE key = :key", {"key": key})
+
+    def last_id(self) -> int:
+        """The newest passage's id: about how many there are, at no cost."""
+        return int(self.database.query("SELECT coalesce(max(id), 0) FROM passages")[0][0])
+
+    def count(self) -> tuple[int, int]:
+        """How many files have passages, and how many passages there are."""
+        rows = self.database.query(
+            "SELECT (SELECT count(*) FROM documents WHERE source = 'files' AND skipped = ''),"
+            " (SELECT count(*) FROM passages)"
+        )
+        return int(rows[0][0]), int(rows[0][1])
+
+    # ---- files ----
+
+    def files(self) -> dict[str, FileRow]:
+        """Every file the index knows, by path."""
+        rows = self.database.query(
+            "SELECT id, name, size, mtime_ns, fingerprint, chunking, skipped FROM documents"
+            " WHERE source = 'files'"
+        )
+        return {row[1]: FileRow(*row) for row in rows}
+
+    def documents(self) -> list[tuple[int, str, str]]:
+        """Id, source and name of every document."""
+        return [
+            (int(number), str(source), str(name))
+            for number, source, name in self.database.query("SELECT id, source, name FROM documents")
+        ]
+
+    def skipped(self) -> tuple[Skipped, ...]:
+        """The files that have no passages, and why."""
+        rows = self.database.query("SELECT name, skipped FROM documents WHERE skipped <> '' ORDER BY name")
+        return tuple(Skipped(path, reason) for path, reason in rows)
+
+    def put_file(self, file: FileRow, passages: Sequence[NewPassage]) -> None:
+        """Store a file and its passages in place of what was there; all or nothing."""
+        with self.database.transaction():
+            self.database.execute(
+                "INSERT INTO documents (source, name, size, mtime_ns, fingerprint, chunking, skipped)"
+                " VALUES ('files', :path, :size, :mtime_ns, :fingerprint, :chunking, :skipped)"
+                " ON CONFLICT (source, name) DO UPDATE SET size = excluded.size,"
+                " mtime_ns = excluded.mtime_ns, fingerprint = excluded.fingerprint,"
+                " chunking = excluded.chunking, skipped = excluded.skipped",
+                {name: value for name, value in msgspec.structs.asdict(file).items() if name != "id"},
+            )
+            document = self._document(FILES, file.path)
+            generation = self._next_generation()
+            gone = self._remove("document_id = :document", {"document": document}, generation)
+            for position, new in enumerate(passages):
+                self._insert(document, position, new)
+            self._drop_words(gone)
+
+    def touch_file(self, file: FileRow, size: int, mtime_ns: int) -> None:
+        """Remember that a file has another time but the same content."""
+        with self.database.transaction():
+            self.database.execute(
+                "UPDATE documents SET size = :size, mtime_ns = :mtime_ns WHERE id = :id",
+                {"size": size, "mtime_ns": mtime_ns, "id": file.id},
+            )
+
+    def remove_file(self, path: str) -> None:
+        """Forget a file: its passages, keywords, and vectors that nothing else shares."""
+        with self.database.transaction():
+            known = {"path": path}
+            rows = self.database.query(
+                "SELECT id FROM documents WHERE source = 'files' AND name = :path", known
+            )
+            for (document,) in rows:
+                gone = self._remove(
+                    "document_id = :document", {"document": document}, self._next_generation()
+                )
+                self.database.execute("DELETE FROM documents WHERE id = :id", {"id": document})
+                self._drop_words(gone)
+
+    def mark_stale(self) -> None:
+        """Have every file and row read again by the next run; what is stored answers until then."""
+        with self.database.transaction():
+            self.database.execute("UPDATE documents SET chunking = ''")
+            self.database.execute("DELETE FROM meta WHERE key LIKE 'cursor:%'")
+
+    # ---- rows of databases ----
+
+    def numbers(self, source: str) -> set[int]:
+        """The rows of a source that have passages."""
+        rows = self.database.query(
+            "SELECT DISTINCT number FROM passages WHERE number > 0"
+            " AND document_id IN (SELECT id FROM documents WHERE source = :source)",
+            {"source": source},
+        )
+        return {int(number) for (number,) in rows}
+
+    def put_rows(self, source: str, rows: Iterable[NewRow]) -> None:
+        """Store the passages of rows in place of what was there; inside a transaction."""
+        generation, gone = self._next_generation(), set[str]()
+        for row in rows:
+            known = {"source": source, "number": row.number}
+            of_row = "number = :number AND document_id IN (SELECT id FROM documents WHERE source = :source)"
+            sql = f"SELECT min(position) FROM passages WHERE {of_row}"  # noqa: S608 (our own condition)
+            ((position,),) = self.database.query(sql, known)
+            gone |= self._remove(of_row, known, generation)
+            if row.passages:
+                document = self._document(source, row.document)
+                if position is None:
+                    position = self._next_position(document)
+                for place, new in enumerate(row.passages, position):
+                    self._insert(document, place, new)
+        self._drop_words(gone)
+
+    def remove(self, ids: Iterable[int]) -> None:
+        """Take passages out, with their words; vectors go with `prune_vectors`."""
+        with self.database.transaction():
+            chosen = {"ids": json.dumps(list(ids))}
+            of_ids = "id IN (SELECT value FROM json_each(:ids))"
+            self._drop_words(self._remove(of_ids, chosen, self._next_generation()))
+
+    def drop_empty_documents(self) -> None:
+        """Drop documents of rows that have no passages left: their names may be what is to be forgotten."""
+        with self.database.transaction():
+            self.database.execute(
+                "DELETE FROM documents WHERE source <> 'files'"
+                " AND id NOT IN (SELECT document_id FROM passages)"
+            )
+
+    # ---- finding ----
+
+    def selection(self, wanted: PassageFilter) -> Selection:
+        """A filter as SQL; conditions that keep nothing out are left away, for each costs every query."""
+        within, params = wanted.including()
+        without = []
+        for condition, values in wanted.excluding():
+            sql = f"SELECT id FROM passages WHERE {condition}"  # noqa: S608 (conditions of our own)
+            if self.database.query(f"{sql} LIMIT 1", values):
+                without.append(sql)
+                params |= values
+        return Selection(within, " UNION ALL ".join(without), params)
+
+    def ids(self, condition: str, params: Mapping[str, Any]) -> list[int]:
+        """The passages that meet a condition of a `Selection`."""
+        return [int(number) for (number,) in self.database.query(condition, params)]
+
+    def referred(self, reference: str) -> int:
+        """The passage of the entry with this id; 0 when there is none."""
+        sql = "SELECT id FROM passages WHERE kind = 'entry' AND reference = :reference"
+        rows = self.database.query(sql, {"reference": reference})
+        return int(rows[0][0]) if rows else 0
+
+    def load(self, ids: Iterable[int]) -> dict[int, StoredPassage]:
+        """The passages of these ids."""
+        columns = ", ".join(f"p.{name}" for name in _FIELDS)
+        rows = self.database.query(
+            f"SELECT p.id, p.document_id, p.position, d.source, d.name, {columns} FROM passages p"  # noqa: S608
+            " JOIN documents d ON d.id = p.document_id WHERE p.id IN (SELECT value FROM json_each(:ids))",
+            {"ids": json.dumps(list(ids))},
+        )
+        return {
+            row[0]: StoredPassage(row[0], row[1], row[2], row[3], row[4], Passage(*row[5:])) for row in rows
+        }
+
+    def match(self, terms: Sequence[str], limit: int, chosen: Selection | None) -> list[tuple[int, float]]:
+        """Passages that contain any of the terms, best first."""
+        if chosen is None:
+            return self.database.match("passages_fts", terms, limit)
+        return self.database.match("passages_fts", terms, limit, chosen.of("rowid"), chosen.params)
+
+    def occurrences(self, term: str, most: int = 1, chosen: Selection | None = None) -> int:
+        """How many passages contain the term; counting stops at `most`."""
+        if chosen is None or not chosen.of("rowid"):
+            return self.database.occurrences("passages_fts", term, most)
+        return self.database.occurrences("passages_fts", term, most, chosen.of("rowid"), chosen.params)
+
+    def compounds(self, part: str, limit: int = 20) -> list[str]:
+        """Long words that contain `part`: "migration" finds "datenbankmigration"."""
+        rows = self.database.query(
+            "SELECT word FROM long_words WHERE instr(word, :part) > 0 LIMIT :limit",
+            {"part": part, "limit": limit},
+        )
+        return [str(word) for (word,) in rows]
+
+    def places(self, ids: Iterable[int], reach: int) -> list[Place]:
+        """Where these passages stand, and the turns up to `reach` places before and after a turn."""
+        rows = self.database.query(
+            "SELECT DISTINCT n.id, n.document_id, n.position, n.kind, n.speaker, length(n.text) FROM passages p"
+            " JOIN passages n ON n.document_id = p.document_id AND n.position BETWEEN"
+            " p.position - CASE p.kind WHEN 'turn' THEN :reach ELSE 0 END"
+            " AND p.position + CASE p.kind WHEN 'turn' THEN :reach ELSE 0 END"
+            " WHERE p.id IN (SELECT value FROM json_each(:ids))"
+            " AND (n.position <> p.position OR n.id = p.id)",
+            {"ids": json.dumps(list(ids)), "reach": reach},
+        )
+        return [Place(*row) for row in rows]
+
+    def lines_of(self, first: str, last: str, limit: int, chosen: Selection | None) -> list[int]:
+        """Log lines of some days, the most important first."""
+        only = chosen.of("id") if chosen is not None else ""
+        rows = self.database.query(
+            f"SELECT id FROM passages WHERE kind = 'line' AND day BETWEEN :first AND :last"  # noqa: S608
+            f"{' AND ' + only if only else ''}"
+            " ORDER BY coalesce(importance, 0.5) DESC, day DESC, id LIMIT :limit",
+            {"first": first, "last": last, "limit": limit, **(chosen.params if chosen else {})},
+        )
+        return [int(number) for (number,) in rows]
+
+    def among_days(self, ids: Iterable[int], first: str, last: str) -> set[int]:
+        """Which of these passages are of these days."""
+        rows = self.database.query(
+            "SELECT id FROM passages WHERE id IN (SELECT value FROM json_each(:ids)) AND day BETWEEN :first AND :last",
+            {"ids": json.dumps(list(ids)), "first": first, "last": last},
+        )
+        return {int(number) for (number,) in rows}
+
+    # ---- vectors ----
+
+    def identities(self) -> dict[str, int]:
+        """Who made vectors in this index, by key."""
+        return {key: number for number, key in self.database.query("SELECT id, key FROM identities")}
+
+    def covered(self, identity: str) -> int:
+        """The id up to which every passage has a vector of `identity`."""
+        return int(self.meta(f"covered:{identity}") or -1)
+
+    def set_covered(self, identity: str, last: int) -> None:
+        """Note that every passage up to this id has a vector of `identity`."""
+        self.set_meta(f"covered:{identity}", str(last))
+
+    def pending(self, identity: str, limit: int = -1) -> list[tuple[bytes, int]]:
+        """Fingerprints, each with one passage that has it, of which `identity` has no vector yet."""
+        rows = self.database.query(
+            "SELECT fingerprint, min(id) FROM passages p WHERE id > :covered AND NOT EXISTS (SELECT 1 FROM vectors v"
+            " JOIN identities i ON i.id = v.identity_id"
+            " WHERE i.key = :key AND v.fingerprint = p.fingerprint)"
+            " GROUP BY fingerprint ORDER BY min(id) LIMIT :limit",
+            {"key": identity, "limit": limit, "covered": self.covered(identity)},
+        )
+        return [(bytes(print_), int(number)) for print_, number in rows]
+
+    def put_vectors(self, identity: str, coded: Sequence[Coded]) -> None:
+        """Store vectors; caches see them by their generation."""
+        with self.database.transaction():
+            self.database.execute(
+                "INSERT INTO identities (key) VALUES (:key) ON CONFLICT DO NOTHING", {"key": identity}
+            )
+            owner = self.identities()[identity]
+            self.database.execute_many(
+                "INSERT INTO vectors (identity_id, fingerprint, scale, codes)"
+                " VALUES (:owner, :fingerprint, :scale, :codes) ON CONFLICT DO NOTHING",
+                (
+                    {"owner": owner, "fingerprint": one.fingerprint, "scale": one.scale, "codes": one.codes}
+                    for one in coded
+                ),
+            )
+            self._next_generation()
+
+    def vectors(
+        self, identity: str, after_passage: int, after_vector: int
+    ) -> Iterator[tuple[int, int, float, bytes]]:
+        """Passage id, vector id, scale and codes of passages and vectors that came after these."""
+        sql = (
+            "SELECT p.id, v.id, v.scale, v.codes FROM {} JOIN {} ON v.fingerprint = p.fingerprint"
+            " AND v.identity_id = :owner WHERE {}"
+        )
+        params = {
+            "owner": self.identities().get(identity, -1),
+            "passage": after_passage,
+            "vector": after_vector,
+        }
+        yield from self.database.rows(sql.format("passages p", "vectors v", "p.id > :passage"), params)
+        if after_vector:
+            late = sql.format("vectors v", "passages p", "v.id > :vector AND p.id <= :passage")
+            yield from self.database.rows(late, params)
+
+    def removed_since(self, generation: int) -> list[int] | None:
+        """Passages removed after a generation; None when that is too long ago to be known."""
+        if generation < int(self.meta("removals known since") or 0):
+            return None
+        rows = self.database.query("SELECT id FROM removed WHERE generation > :since", {"since": generation})
+        return [int(number) for (number,) in rows]
+
+    def without_vector(self, identity: str, fingerprints: Sequence[bytes]) -> list[bytes]:
+        """Those fingerprints of which `identity` has no vector yet."""
+        owner = self.identities().get(identity, -1)
+        known = {
+            bytes(print_)
+            for (print_,) in self.database.query(
+                "SELECT fingerprint FROM vectors WHERE identity_id = :owner"
+                " AND fingerprint IN (SELECT unhex(value) FROM json_each(:prints))",
+                {"owner": owner, "prints": json.dumps([print_.hex() for print_ in fingerprints])},
+            )
+        }
+        return [print_ for print_ in fingerprints if print_ not in known]
+
+    def prune_vectors(self, keep: Sequence[str] | None = None) -> None:
+        """Drop vectors of texts that no passage has any more, and of identities that are not in `keep`."""
+        with self.database.transaction():
+            if keep is not None:
+                self.database.execute(
+                    "DELETE FROM identities WHERE key NOT IN (SELECT value FROM json_each(:keep))",
+                    {"keep": json.dumps(list(keep))},
+                )
+                self.database.execute(
+                    "DELETE FROM meta WHERE key LIKE 'covered:%'"
+                    " AND substr(key, 9) NOT IN (SELECT value FROM json_each(:keep))",
+                    {"keep": json.dumps(list(keep))},
+                )
+            dropped = self.database.execute(
+                "DELETE FROM vectors WHERE fingerprint NOT IN (SELECT fingerprint FROM passages)"
+            )
+            if dropped or self.database.query("SELECT count(*) FROM removed")[0][0] > KEPT_REMOVALS:
+                # Ids of vectors may be given anew from here on: caches have to start again.
+                self.set_meta("removals known since", str(self.generation()))
+                self.database.execute("DELETE FROM removed")
+
+    # ---- inside ----
+
+    def _next_generation(self) -> int:
+        generation = self.generation() + 1
+        self.set_meta("generation", str(generation))
+        return generation
+
+    def _document(self, source: str, name: str) -> int:
+        known = {"source": source, "name": name}
+        sql = "SELECT id FROM documents WHERE source = :source AND name = :name"
+        rows = self.database.query(sql, known)
+        if rows:
+            return int(rows[0][0])
+        return self.database.insert("INSERT INTO documents (source, name) VALUES (:source, :name)", known)
+
+    def _next_position(self, document: int) -> int:
+        sql = "SELECT coalesce(max(position), -1) + 1 FROM passages WHERE document_id = :document"
+        return int(self.database.query(sql, {"document": document})[0][0])
+
+    def _insert(self, document: int, position: int, new: NewPassage) -> None:
+        values = {
+            "document_id": document,
+            "position": position,
+            "fingerprint": new.fingerprint,
+            **msgspec.structs.asdict(new.passage),
+        }
+        number = self.database.insert(_INSERT, values)
+        self.database.execute(
+            "INSERT INTO passages_fts (rowid, body, near, around) VALUES (:id, :body, :near, :around)",
+            {
+                "id": number,
+                "body": spaced(new.body),
+                "near": spaced(new.near),
+                "around": spaced(new.around),
+            },
+        )
+        self.database.execute_many(
+            "INSERT INTO long_words (word) VALUES (:word) ON CONFLICT DO NOTHING",
+            ({"word": word} for word in long_words(new.body)),
+        )
+
+    def _remove(self, condition: str, params: Mapping[str, Any], generation: int) -> set[str]:
+        """Take passages out; returns the long words they contained."""
+        rows = self.database.query(f"SELECT id, text FROM passages WHERE {condition}", params)  # noqa: S608
+        gone = [{"id": number, "generation": generation} for number, _ in rows]
+        for sql in (
+            "DELETE FROM passages_fts WHERE rowid = :id",
+            "DELETE FROM passages WHERE id = :id",
+            "INSERT INTO removed (id, generation) VALUES (:id, :generation)",
+        ):
+            self.database.execute_many(sql, gone)
+        return {word for _, text in rows for word in long_words(text)}
+
+    def _drop_words(self, gone: set[str]) -> None:
+        for word in gone:
+            if not self.occurrences(word):
+                self.database.execute("DELETE FROM long_words WHERE word = :word", {"word": word})
+
+
+def _literal(text: str) -> str:
+    """Text whose every character LIKE takes as itself."""
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
