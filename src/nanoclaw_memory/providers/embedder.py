@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory.errors import ProviderError
 
@@ -181,63 +182,61 @@ def embedder_for(
 
     `models_dir` is the home's `models/`; `data_dir` (the home's `data/`) keeps breaker state and usage.
     """
+    from nanoclaw_memory.clock import SystemClock
+
     if settings.provider == "none":
         return None
-    members = _members(settings, models_dir, data_dir, clock)
-    former = functools.cache(lambda identity: _former(identity, settings, models_dir, data_dir, clock))
-    return Chain(members, settings.timeout_ms / 1000, former)
+    build = _Builder(settings, models_dir, data_dir, clock or SystemClock())
+    return Chain(build.members(), settings.timeout_ms / 1000, functools.cache(build.former))
 
 
-def _members(
-    settings: EmbeddingsSettings, models_dir: Path, data_dir: Path, clock: Clock | None
-) -> tuple[Embedder, ...]:
-    if settings.provider == "local":
-        return (_local(settings, models_dir),)
-    if settings.provider == "azure-openai":
-        from nanoclaw_memory.providers.openai import azure_embedders
+class _Builder(msgspec.Struct, frozen=True):
+    """Makes the embedders that the settings lead to."""
 
-        return azure_embedders(settings, _config(data_dir, clock))
-    from nanoclaw_memory.providers.openai import openai_embedder
+    settings: EmbeddingsSettings
+    models_dir: Path
+    data_dir: Path
+    clock: Clock
 
-    return (openai_embedder(settings, _config(data_dir, clock)),)
+    def members(self) -> tuple[Embedder, ...]:
+        """The configured embedders, the preferred one first."""
+        if self.settings.provider == "local":
+            return (self.local(),)
+        from nanoclaw_memory.providers.openai import azure_embedders, openai_embedder
 
+        if self.settings.provider == "azure-openai":
+            return azure_embedders(self.settings, self.config)
+        return (openai_embedder(self.settings, self.config),)
 
-def _former(
-    identity: Identity, settings: EmbeddingsSettings, models_dir: Path, data_dir: Path, clock: Clock | None
-) -> Embedder | None:
-    """The embedder of an earlier configuration, if today's still leads to it.
+    def former(self, identity: Identity) -> Embedder | None:
+        """The embedder of an earlier configuration, if today's still leads to it.
 
-    Only this machine or the service that is configured now: a question never goes to one that was left.
-    """
-    if identity.provider == "local":
-        local = _local(settings, models_dir)
-        return local if local.identity == identity and local.installed else None
-    if identity.provider != settings.provider:
-        return None
-    if identity.provider == "azure-openai":
-        from nanoclaw_memory.providers.openai import azure_embedder
+        Only this machine or the service that is configured now: a question never goes to one that was left.
+        """
+        settings = self.settings
+        if identity.provider == "local":
+            local = self.local()
+            return local if local.identity == identity and local.installed else None
+        if identity.provider != settings.provider:
+            return None
+        from nanoclaw_memory.providers.openai import azure_embedder, openai_embedder
 
-        named = identity.model in (settings.deployment, settings.fallback_deployment)
-        config = _config(data_dir, clock)
-        return azure_embedder(settings, identity.model, identity.dimensions, config) if named else None
-    from msgspec.structs import replace
+        if identity.provider == "azure-openai":
+            named = identity.model in (settings.deployment, settings.fallback_deployment)
+            return (
+                azure_embedder(settings, identity.model, identity.dimensions, self.config) if named else None
+            )
+        server = openai_embedder(replace(settings, dimensions=identity.dimensions), self.config)
+        return server if server.identity == identity else None
 
-    from nanoclaw_memory.providers.openai import openai_embedder
+    def local(self) -> LocalEmbedder:
+        from nanoclaw_memory.providers.local import LocalEmbedder
+        from nanoclaw_memory.providers.models import EMBEDDER, directory
 
-    older = replace(settings, dimensions=identity.dimensions)
-    server = openai_embedder(older, _config(data_dir, clock))
-    return server if server.identity == identity else None
+        return LocalEmbedder(directory(EMBEDDER, self.models_dir, self.settings.model_path))
 
+    @property
+    def config(self) -> EndpointConfig:
+        from nanoclaw_memory.providers.endpoint import EndpointConfig
 
-def _local(settings: EmbeddingsSettings, models_dir: Path) -> LocalEmbedder:
-    from nanoclaw_memory.providers.local import LocalEmbedder
-    from nanoclaw_memory.providers.models import EMBEDDER, directory
-
-    return LocalEmbedder(directory(EMBEDDER, models_dir, settings.model_path))
-
-
-def _config(data_dir: Path, clock: Clock | None) -> EndpointConfig:
-    from nanoclaw_memory.clock import SystemClock
-    from nanoclaw_memory.providers.endpoint import EndpointConfig
-
-    return EndpointConfig(data_dir, clock or SystemClock())
+        return EndpointConfig(self.data_dir, self.clock)

@@ -103,7 +103,7 @@ def _load(
 ) -> _Piece:
     try:
         _, path = locate(home, scope, relative, settings.privacy.shared_files)
-        text = _read(path, limit)
+        text = _read(path)
     except FileNotFoundError:
         return _marker(relative, f"[missing: {relative}]")
     except NanoClawError as error:
@@ -116,7 +116,7 @@ def _load(
     return _Piece(shown, BootFile(relative, len(body), tokens.estimate(body), truncated=bool(note)))
 
 
-def _read(path: Path, limit: int) -> str:
+def _read(path: Path) -> str:
     text = read_text(path).replace("\r\n", "\n")
     if "\x00" in text:
         raise FileProblem(f"{path.name} is a binary file", "only text belongs in memory")
