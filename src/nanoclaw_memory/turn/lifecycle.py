@@ -1,4 +1,4 @@
-"""The life of a turn: blocks before a model call, the exchange and its lessons after it."""
+"""Run the plugins around a model call: blocks before it, archiving and learning after it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MAX_SIDE = 40_000  # characters of one side of an exchange that are kept
 MAX_SESSION = 200
 MAX_TOOL_CALLS = 200
-MAX_SAID = 2_000  # turns of a transcript that plugins get
+MAX_TURNS = 2_000  # turns of a transcript that plugins get
 
 
 class TurnLifecycle:
@@ -52,7 +52,7 @@ class TurnLifecycle:
 
     def before_turn(self, message: str) -> Turn:
         """The blocks for a message; never fails because a plugin did."""
-        admitted = self._said(message)
+        admitted = self._unforgotten(message)
         if admitted.withheld:  # plugins store what they are given
             return Turn((), (PluginNote("intake", admitted.text),))
         return self.pipeline.before_turn(admitted.text, self.context.scope, self.context.clock.now())
@@ -66,13 +66,13 @@ class TurnLifecycle:
     ) -> Recorded:
         """Archive an exchange and learn from it; the same one reported twice is kept once."""
         now = at or self.context.clock.now()
-        user, hidden = self._kept(user)
-        agent, more = self._kept(agent)
+        user, hidden = self._archivable(user)
+        agent, more = self._archivable(agent)
         if not user and not agent:
             raise InvalidValue("the exchange is empty", "give what was asked and what was answered")
         if self.context.intake.forgets(user, agent):
-            said = PluginNote("continuity", "holds what a person asked to forget, so it was not archived")
-            return Recorded(0, False, hidden + more, notes=(said,))
+            note = PluginNote("continuity", "holds what a person asked to forget, so it was not archived")
+            return Recorded(0, False, hidden + more, notes=(note,))
         scope = self.context.scope
         calls = [ToolCall(call.tool, call.target, call.output) for call in tool_calls[-MAX_TOOL_CALLS:]]
         exchange, new = self.conversations.add(user, agent, now)
@@ -96,9 +96,9 @@ class TurnLifecycle:
         )
 
     def report_tools(self, calls: Sequence[ToolCall]) -> None:
-        """Note tool calls as they happen, so that loops are seen before the answer is there."""
+        """Record tool calls as they happen, so that loops are detected before the answer."""
         at = stamp(self.context.clock.now())
-        named = [(self._said(call.tool), self._said(call.target)) for call in calls]
+        named = [(self._unforgotten(call.tool), self._unforgotten(call.target)) for call in calls]
         known = [
             ToolCall(tool.text, target.text, call.output)
             for (tool, target), call in zip(named, calls, strict=True)
@@ -114,23 +114,23 @@ class TurnLifecycle:
         """
         scope, now = self.context.scope, self.context.clock.now()
         if given is not None and given.said:
-            losing = self._cleaned(given)
+            transcript = self._cleaned(given)
         else:
             after = self.context.turns.compacted_up_to(scope.session_id)
-            losing = self.conversations.transcript_since(after, MAX_SAID // 2)
-        notes = self.pipeline.before_compaction(losing, scope, now)
+            transcript = self.conversations.transcript_since(after, MAX_TURNS // 2)
+        notes = self.pipeline.before_compaction(transcript, scope, now)
         last = self.context.exchanges.last_id(scope.session_id)
         self.context.turns.mark_compaction(scope.session_id, last, stamp(now))
         return notes
 
     def _cleaned(self, given: Transcript) -> Transcript:
-        """A host's transcript as plugins may see it: without our blocks, credentials and what is forgotten."""
-        last = given.said[-MAX_SAID:]
-        found = [self._said(self._kept(one.text)[0]) for one in last]
-        said = (
+        """A host's transcript without our blocks, credentials and forgotten texts."""
+        last = given.said[-MAX_TURNS:]
+        found = [self._unforgotten(self._archivable(one.text)[0]) for one in last]
+        turns = (
             replace(one, text=kept.text) for one, kept in zip(last, found, strict=True) if not kept.withheld
         )
-        return replace(given, said=tuple(one for one in said if one.text))
+        return replace(given, said=tuple(one for one in turns if one.text))
 
     def session_end(self) -> tuple[PluginNote, ...]:
         """Tell the plugins that the session is over."""
@@ -141,11 +141,11 @@ class TurnLifecycle:
         if "pipeline" in self.__dict__:
             self.pipeline.close()
 
-    def _said(self, text: str) -> Admitted:
+    def _unforgotten(self, text: str) -> Admitted:
         return self.context.intake.unforgotten(text, "turn")
 
-    def _kept(self, text: str) -> tuple[str, int]:
-        """One side as it is archived: without our blocks and credentials, of bounded length."""
+    def _archivable(self, text: str) -> tuple[str, int]:
+        """One side of an exchange without our blocks and credentials, of bounded length; and how many were masked."""
         plain = blocks.strip(text).strip().replace("\x00", "")
         if len(plain) > MAX_SIDE:
             plain = f"{plain[:MAX_SIDE]} […{len(plain) - MAX_SIDE:,} more characters]"

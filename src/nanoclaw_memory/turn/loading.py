@@ -1,9 +1,10 @@
-"""Which plugins run: our four, and others that a person allowed by name."""
+"""Load the plugins that a person allowed by name: the built-in four and third-party ones."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,12 @@ from nanoclaw_memory.types import PluginNote
 
 ENTRY_POINTS = "nanoclaw_memory.plugins"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
+BUILT_IN = {  # imported only when allowed: a hook is a new process
+    "graph-memory": ("graph_memory", "GraphMemory"),
+    "continuity": ("continuity", "Continuity"),
+    "stability": ("stability", "Stability"),
+    "growth-vectors": ("growth", "Growth"),
+}
 
 
 def load(context: PluginContext) -> tuple[list[Plugin], list[PluginNote]]:
@@ -22,7 +29,7 @@ def load(context: PluginContext) -> tuple[list[Plugin], list[PluginNote]]:
     for name in dict.fromkeys(context.settings.plugins.allow):
         if name in BUILT_IN:
             if _entry(context, name).enabled:
-                plugins.append(BUILT_IN[name](context))
+                plugins.append(_built_in(name, context))
             continue
         settings = context.settings_of(name)
         if settings.get("enabled") is False:
@@ -34,6 +41,12 @@ def load(context: PluginContext) -> tuple[list[Plugin], list[PluginNote]]:
                 PluginNote(name, f"could not be loaded: {type(error).__name__}: {str(error)[:200]}")
             )
     return plugins, refused
+
+
+def _built_in(name: str, context: PluginContext) -> Plugin:
+    module, plugin = BUILT_IN[name]
+    found: Plugin = getattr(import_module(f"nanoclaw_memory.turn.{module}"), plugin)(context)
+    return found
 
 
 def _entry(context: PluginContext, name: str) -> Any:
@@ -80,35 +93,3 @@ def _entry_points(name: str) -> Iterator[Callable[[PluginContext], Any]]:
 
     for point in entry_points(group=ENTRY_POINTS, name=name):
         yield point.load()
-
-
-def _graph_memory(context: PluginContext) -> Plugin:
-    from nanoclaw_memory.turn.graph_memory import GraphMemory
-
-    return GraphMemory(context)
-
-
-def _continuity(context: PluginContext) -> Plugin:
-    from nanoclaw_memory.turn.continuity import Continuity
-
-    return Continuity(context)
-
-
-def _stability(context: PluginContext) -> Plugin:
-    from nanoclaw_memory.turn.stability import Stability
-
-    return Stability(context)
-
-
-def _growth(context: PluginContext) -> Plugin:
-    from nanoclaw_memory.turn.growth import Growth
-
-    return Growth(context)
-
-
-BUILT_IN: dict[str, Callable[[PluginContext], Plugin]] = {
-    "graph-memory": _graph_memory,
-    "continuity": _continuity,
-    "stability": _stability,
-    "growth-vectors": _growth,
-}

@@ -1,4 +1,4 @@
-"""The pipeline: plugins in order, each bounded by time and tokens, none able to fail the turn."""
+"""Run the turn plugins in order, each bounded by time and tokens; none can fail the turn."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from nanoclaw_memory.store.turns import Injection
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.turn import blocks
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
-from nanoclaw_memory.turn.worker import Ran, Worker
+from nanoclaw_memory.turn.worker import PluginResult, PluginThread
 from nanoclaw_memory.types import PluginNote, Turn
 
 if TYPE_CHECKING:
     from nanoclaw_memory.types import Block, Exchange, Scope, ToolCall, Transcript
 
-MOST_CHARS = 16_000  # of a message that plugins get to see
+MAX_CHARS = 16_000  # of a message that plugins get to see
 RECORD_SECONDS = 0.5
 LEARN_SECONDS = 5.0
 
 
 class _Progress(msgspec.Struct):
-    """What a turn has gathered so far."""
+    """The blocks and notes that a turn has collected so far."""
 
     budget: int
     blocks: list[Block]
@@ -38,7 +38,7 @@ class _Progress(msgspec.Struct):
 
 
 class Pipeline:
-    """Runs the hooks of its plugins; `record` keeps what each did."""
+    """Runs the hooks of its plugins; `record` stores what each injected."""
 
     def __init__(
         self,
@@ -53,9 +53,9 @@ class Pipeline:
         self._seconds = timeout_ms / 1000
         self._record = record
         self._refused = tuple(refused)
-        self._worker = Worker()
+        self._thread = PluginThread()
 
-    # ---- hooks that give blocks ----
+    # ---- hooks that return blocks ----
 
     def before_turn(self, message: str, scope: Scope, now: datetime) -> Turn:
         """The blocks for a message."""
@@ -67,7 +67,7 @@ class Pipeline:
         return self._gather(lambda plugin, moment: plugin.before_turn(text, moment), scope, now, notes)
 
     def session_start(self, scope: Scope, now: datetime) -> Turn:
-        """The blocks for a session's beginning, or for its going on after a compaction."""
+        """The blocks for the start of a session, or for its continuation after a compaction."""
         return self._gather(lambda plugin, moment: plugin.session_start(moment), scope, now, [])
 
     def _gather(
@@ -88,8 +88,8 @@ class Pipeline:
                 self._skip(progress, plugin, reason, 0.0)
                 continue
             moment = Moment(scope, now, progress.budget, began + seconds)
-            ran = self._worker.run(lambda one=plugin, at=moment: _plain(ask(one, at)), seconds)  # type: ignore[misc]
-            self._accept(progress, plugin, ran, (time.monotonic() - began) * 1000)
+            result = self._thread.run(lambda one=plugin, at=moment: _plain(ask(one, at)), seconds)  # type: ignore[misc]
+            self._accept(progress, plugin, result, (time.monotonic() - began) * 1000)
         self._finish(progress, scope)
         took = (time.monotonic() - started) * 1000
         return Turn(
@@ -99,15 +99,15 @@ class Pipeline:
             round(took, 2),
         )
 
-    def _accept(self, progress: _Progress, plugin: Plugin, ran: Ran, ms: float) -> None:
-        if ran.printed:
+    def _accept(self, progress: _Progress, plugin: Plugin, result: PluginResult, ms: float) -> None:
+        if result.printed:
             progress.notes.append(
-                PluginNote(plugin.name, f"printed {plural(ran.printed, 'character')}: dropped")
+                PluginNote(plugin.name, f"printed {plural(result.printed, 'character')}: dropped")
             )
-        if ran.failure:
-            self._skip(progress, plugin, ran.failure, ms)
+        if result.failure:
+            self._skip(progress, plugin, result.failure, ms)
             return
-        answer = Silence("had nothing to say") if ran.result is None else ran.result
+        answer = Silence("had nothing to say") if result.value is None else result.value
         if isinstance(answer, Silence):
             progress.notes += [PluginNote(plugin.name, note) for note in answer.notes]
             self._skip(progress, plugin, answer.reason, ms)
@@ -138,54 +138,54 @@ class Pipeline:
         progress.injections.append(Injection(plugin.name, 0, 0, round(ms, 2), reason))
 
     def _finish(self, progress: _Progress, scope: Scope) -> None:
-        """What is learnt from the turn and kept about it: bounded too, and never worth a block."""
+        """Run the plugins' follow-up work and record the turn; a failure costs no block."""
         for name, then in progress.then:
-            ran = self._worker.run(then, RECORD_SECONDS)
-            if ran.failure:
-                progress.notes.append(PluginNote(name, f"injected, but learning {ran.failure}"))
-        ran = self._worker.run(lambda: self._record(scope.session_id, progress.injections), RECORD_SECONDS)
-        if ran.failure:
-            progress.notes.append(PluginNote("pipeline", f"recording {ran.failure}"))
+            result = self._thread.run(then, RECORD_SECONDS)
+            if result.failure:
+                progress.notes.append(PluginNote(name, f"injected, but learning {result.failure}"))
+        result = self._thread.run(lambda: self._record(scope.session_id, progress.injections), RECORD_SECONDS)
+        if result.failure:
+            progress.notes.append(PluginNote("pipeline", f"recording {result.failure}"))
 
-    # ---- hooks that only listen ----
+    # ---- hooks that return nothing ----
 
     def after_turn(
         self, exchange: Exchange, tool_calls: Sequence[ToolCall], scope: Scope, now: datetime
     ) -> tuple[PluginNote, ...]:
-        """Let every plugin learn from an exchange; says what failed."""
+        """Let every plugin learn from an exchange; returns what failed."""
         calls = tuple(tool_calls)
-        return self._tell(lambda plugin, moment: plugin.after_turn(exchange, calls, moment), scope, now)
+        return self._notify(lambda plugin, moment: plugin.after_turn(exchange, calls, moment), scope, now)
 
     def before_compaction(
         self, transcript: Transcript, scope: Scope, now: datetime
     ) -> tuple[PluginNote, ...]:
         """Let every plugin keep what the compaction would lose."""
-        return self._tell(lambda plugin, moment: plugin.before_compaction(transcript, moment), scope, now)
+        return self._notify(lambda plugin, moment: plugin.before_compaction(transcript, moment), scope, now)
 
     def session_end(self, scope: Scope, now: datetime) -> tuple[PluginNote, ...]:
         """Tell every plugin that the session is over."""
-        return self._tell(lambda plugin, moment: plugin.session_end(moment), scope, now)
+        return self._notify(lambda plugin, moment: plugin.session_end(moment), scope, now)
 
     def close(self) -> None:
         """Stop every plugin."""
         for plugin in self.plugins:
-            self._worker.run(plugin.stop, RECORD_SECONDS)
-        self._worker.close()
+            self._thread.run(plugin.stop, RECORD_SECONDS)
+        self._thread.close()
 
-    def _tell(
-        self, say: Callable[[Plugin, Moment], Any], scope: Scope, now: datetime
+    def _notify(
+        self, hook: Callable[[Plugin, Moment], Any], scope: Scope, now: datetime
     ) -> tuple[PluginNote, ...]:
         notes = []
         for plugin in self.plugins:
             moment = Moment(scope, now, 0, time.monotonic() + LEARN_SECONDS)
-            ran = self._worker.run(lambda one=plugin, at=moment: say(one, at), LEARN_SECONDS)  # type: ignore[misc]
-            if ran.failure:
-                notes.append(PluginNote(plugin.name, ran.failure))
+            result = self._thread.run(lambda one=plugin, at=moment: hook(one, at), LEARN_SECONDS)  # type: ignore[misc]
+            if result.failure:
+                notes.append(PluginNote(plugin.name, result.failure))
         return tuple(notes)
 
 
 def _plain(answer: Any) -> Any:
-    """A draft with plain values, read where a plugin's own iterators cannot hold up or fail the turn."""
+    """A draft with plain values; a plugin's own iterators are read here, where they are bounded."""
     if not isinstance(answer, Draft):
         return answer
     given: Any = answer.lines
@@ -201,9 +201,9 @@ def _plain(answer: Any) -> Any:
 
 
 def visible_part(message: str) -> tuple[str, str]:
-    """What plugins see of a message: all of it, or the two ends of a very long one; and a note about that."""
-    if len(message) <= MOST_CHARS:
+    """The part of a message that plugins see, the two ends of a very long one, and a note about that."""
+    if len(message) <= MAX_CHARS:
         return message, ""
-    half = MOST_CHARS // 2
+    half = MAX_CHARS // 2
     shown = message[:half] + "\n" + message[-half:]
     return shown, f"only the first and last {half:,} of {len(message):,} characters were read"

@@ -1,4 +1,4 @@
-"""A thread that runs plugins so that none can hold up the turn, print into it, or keep the process alive."""
+"""Run plugins in a thread, so that none can delay the turn, print into its output, or keep the process alive."""
 
 from __future__ import annotations
 
@@ -12,41 +12,43 @@ from typing import Any
 import msgspec
 
 
-class Ran(msgspec.Struct, frozen=True):
-    """What became of a piece of work: its result, or why there is none; and what it printed."""
+class PluginResult(msgspec.Struct, frozen=True):
+    """The value that a call returned, or why there is none; and how much it printed."""
 
-    result: Any = None
+    value: Any = None
     failure: str = ""
     printed: int = 0
 
 
-class Worker:
-    """Runs one piece of work at a time; one that hangs is left behind and a new thread takes over."""
+class PluginThread:
+    """Runs one call at a time; a call that hangs is abandoned, and a new thread takes over."""
 
     def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[_Job] | None = None
         self._lock = threading.Lock()
 
-    def run(self, work: Callable[[], Any], seconds: float) -> Ran:
-        """The outcome of `work`, after at most `seconds`."""
+    def run(self, work: Callable[[], Any], seconds: float) -> PluginResult:
+        """The result of `work`, after at most `seconds`."""
         job = _Job(work)
         with self._lock:
             if self._jobs is None:
                 self._jobs = queue.SimpleQueue()
-                # A daemon: whoever hangs must not keep the process from ending.
+                # A daemon thread: a plugin that hangs must not keep the process from ending.
                 threading.Thread(target=_serve, args=(self._jobs,), daemon=True, name="turn").start()
             self._jobs.put(job)
             if job.done.acquire(timeout=max(seconds, 0.0)):
-                return job.ran
-            self._jobs.put(_LAST)
+                return job.result
+            self._jobs.put(_STOP)
             self._jobs = None
-        return Ran(failure=f"passed its time limit of {seconds * 1000:.0f} ms", printed=job.sink.size)
+        return PluginResult(
+            failure=f"passed its time limit of {seconds * 1000:.0f} ms", printed=job.sink.size
+        )
 
     def close(self) -> None:
         """Let the thread end."""
         with self._lock:
             if self._jobs is not None:
-                self._jobs.put(_LAST)
+                self._jobs.put(_STOP)
                 self._jobs = None
 
 
@@ -55,33 +57,33 @@ class _Job:
         self.work = work
         self.done = threading.Lock()  # held until it is; an Event costs twice as much
         self.done.acquire()
-        self.ran = Ran()
-        self.sink = _Sink()
+        self.result = PluginResult()
+        self.sink = _CountingSink()
 
-    def perform(self) -> None:
-        _printing.claim(self.sink)
+    def run(self) -> None:
+        _router.claim(self.sink)
         try:
-            result = self.work()
+            value = self.work()
         except BaseException as error:  # noqa: BLE001 the one place: a plugin's failure costs its block only
-            self.ran = Ran(failure=f"failed: {_words(error)}", printed=self.sink.size)
+            self.result = PluginResult(failure=f"failed: {_described(error)}", printed=self.sink.size)
         else:
-            self.ran = Ran(result, printed=self.sink.size)
+            self.result = PluginResult(value, printed=self.sink.size)
         finally:
-            _printing.release()
+            _router.release()
             self.done.release()
 
 
 def _serve(jobs: queue.SimpleQueue[_Job]) -> None:
-    while (job := jobs.get()) is not _LAST:
-        job.perform()
+    while (job := jobs.get()) is not _STOP:
+        job.run()
 
 
-def _words(error: BaseException) -> str:
-    said = str(error).strip().partition("\n")[0][:200]
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+def _described(error: BaseException) -> str:
+    text = str(error).strip().partition("\n")[0][:200]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-class _Sink(io.TextIOBase):
+class _CountingSink(io.TextIOBase):
     """Counts what is written to it."""
 
     def __init__(self) -> None:
@@ -96,30 +98,30 @@ class _Sink(io.TextIOBase):
         return True
 
 
-class _Printing:
-    """Standard output while plugins run: their threads write into a sink, all others as before."""
+class _StdoutRouter:
+    """Replaces standard output while plugins run: their threads write into a sink, all others as before."""
 
     def __init__(self) -> None:
-        self._sinks: dict[int, _Sink] = {}
+        self._sinks: dict[int, _CountingSink] = {}
         self._lock = threading.Lock()
 
-    def claim(self, sink: _Sink) -> None:
+    def claim(self, sink: _CountingSink) -> None:
         with self._lock:
             self._sinks[threading.get_ident()] = sink
-            if not isinstance(sys.stdout, _Divided):
-                sys.stdout = _Divided(sys.stdout, self._sinks)
+            if not isinstance(sys.stdout, _RoutedStdout):
+                sys.stdout = _RoutedStdout(sys.stdout, self._sinks)
 
     def release(self) -> None:
         with self._lock:
             self._sinks.pop(threading.get_ident(), None)
-            if not self._sinks and isinstance(sys.stdout, _Divided):
+            if not self._sinks and isinstance(sys.stdout, _RoutedStdout):
                 sys.stdout = sys.stdout.real
 
 
-class _Divided:
-    """A standard output that asks which thread is writing."""
+class _RoutedStdout:
+    """A standard output that writes to the sink of the calling thread, if it has one."""
 
-    def __init__(self, real: Any, sinks: dict[int, _Sink]) -> None:
+    def __init__(self, real: Any, sinks: dict[int, _CountingSink]) -> None:
         self.real = real
         self._sinks = sinks
 
@@ -131,5 +133,5 @@ class _Divided:
         return written
 
 
-_printing = _Printing()
-_LAST = _Job(lambda: None)  # tells a thread to end
+_router = _StdoutRouter()
+_STOP = _Job(lambda: None)  # tells a thread to end
