@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import FileProblem, InvalidValue
+from nanoclaw_memory.text import encodable
 from nanoclaw_memory.types import Flush
 from nanoclaw_memory.workspace.files import locked, read_text, replace_text
 from nanoclaw_memory.workspace.paths import log_path
@@ -24,6 +26,18 @@ _PROMPT = """This session will be compacted soon, and what only stands in it wil
 should last: decisions with their reasons, lessons, facts about people and projects, open questions. Append one line
 for each to {log} with memory_write; change nothing that stands there. The person does not see this exchange.
 If there is nothing to keep, answer exactly {silent}."""
+
+
+class _LastFlush(msgspec.Struct, frozen=True):
+    """When a session was last asked, and how large its window and transcript were."""
+
+    flushed_at: str
+    tokens: int
+    bytes: int
+
+
+class _Sessions(msgspec.Struct):
+    sessions: dict[str, _LastFlush] = msgspec.field(default_factory=dict)
 
 
 def flush_needed(group: Group, context_tokens: int, transcript_bytes: int = 0) -> Flush:
@@ -57,7 +71,7 @@ def compacted(data: Path, session: str) -> None:
         return
     with locked(data):
         known = _read(data)
-        if known.pop(session, None) is not None:
+        if known.sessions.pop(encodable(session), None) is not None:
             _write(data, known)
 
 
@@ -68,23 +82,22 @@ def is_silent(reply: str) -> bool:
 
 def _claim(group: Group, tokens: int, size: int) -> bool:
     """Claim this cycle's one flush; False when it was claimed before."""
-    session = group.scope.session_id
+    session = encodable(group.scope.session_id)
     with locked(group.data):
         known = _read(group.data)
-        before = known.get(session)
-        if before is not None and not _smaller(before, tokens, size):
+        before = known.sessions.pop(session, None)
+        if before is not None and not _is_smaller(before, tokens, size):
             return False
-        known.pop(session, None)
-        known[session] = {"flushed_at": stamp(group.clock.now()), "tokens": tokens, "bytes": size}
+        known.sessions[session] = _LastFlush(stamp(group.clock.now()), tokens, size)
         _write(group.data, known)
     return True
 
 
-def _smaller(before: dict[str, Any], tokens: int, size: int) -> bool:
+def _is_smaller(before: _LastFlush, tokens: int, size: int) -> bool:
     """Whether the window is clearly smaller than before: the host compacted it without reporting it."""
-    if tokens and before["tokens"]:
-        return bool(tokens < SHRUNK * before["tokens"])
-    return bool(size < SHRUNK * before["bytes"])
+    if tokens and before.tokens:
+        return tokens < SHRUNK * before.tokens
+    return size < SHRUNK * before.bytes
 
 
 def _writable(folder: Path) -> bool:
@@ -93,22 +106,13 @@ def _writable(folder: Path) -> bool:
     return os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
-def _read(data: Path) -> dict[str, Any]:
+def _read(data: Path) -> _Sessions:
     try:
-        tree = json.loads(read_text(data / FILE))
-        sessions = tree["sessions"]
-        return {
-            str(name): {
-                "flushed_at": str(row["flushed_at"]),
-                "tokens": int(row["tokens"]),
-                "bytes": int(row["bytes"]),
-            }
-            for name, row in sessions.items()
-        }
-    except (FileNotFoundError, FileProblem, ValueError, KeyError, TypeError, AttributeError):
-        return {}
+        return msgspec.json.decode(read_text(data / FILE), type=_Sessions)
+    except (FileNotFoundError, FileProblem, msgspec.MsgspecError):
+        return _Sessions()
 
 
-def _write(data: Path, sessions: dict[str, Any]) -> None:
-    newest = dict(list(sessions.items())[-MAX_SESSIONS:])
-    replace_text(data / FILE, json.dumps({"sessions": newest}, ensure_ascii=False) + "\n")
+def _write(data: Path, known: _Sessions) -> None:
+    newest = dict(list(known.sessions.items())[-MAX_SESSIONS:])
+    replace_text(data / FILE, msgspec.json.encode(_Sessions(newest)).decode() + "\n")

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.entries import lifecycle
-from nanoclaw_memory.errors import InvalidValue
+from nanoclaw_memory.errors import FileProblem, InvalidValue
+from nanoclaw_memory.graph.refresh import VERSION, Refresh
 from nanoclaw_memory.intake.suspicion import suspicions
 from nanoclaw_memory.lessons.maturity import days, ripe
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.statements import features, restates
-from nanoclaw_memory.text import one_line, plural
+from nanoclaw_memory.store.mentions import MentionTable
+from nanoclaw_memory.text import fingerprint, one_line, plural
 from nanoclaw_memory.types import JobResult, Lesson
 from nanoclaw_memory.upkeep import pages
-from nanoclaw_memory.upkeep.ingest import ingest
+from nanoclaw_memory.upkeep.log_blocks import archives, logs
 from nanoclaw_memory.upkeep.promote import promote
 from nanoclaw_memory.upkeep.retain import retain
 from nanoclaw_memory.workspace.boot import SIZE_TARGETS
+from nanoclaw_memory.workspace.files import read_text
+from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path
 
 if TYPE_CHECKING:
     from nanoclaw_memory.entries.entries import Entries
@@ -60,6 +67,73 @@ def _reindex_corpora(group: Group, dry_run: bool) -> JobResult:
 
 def _indexed(done: Indexed) -> JobResult:
     return JobResult(done.added + done.removed + done.embedded, done.degraded)
+
+
+# ---- facts from files ----
+
+
+def _ingest(group: Group, dry_run: bool) -> JobResult:
+    """Read files that changed since the last time; retire what only deleted files stated."""
+    graph = group.graph
+    mentions = MentionTable(graph.db)
+    refresh = Refresh(graph, group.home)
+    files_now = refresh.watched()  # before reading: what changes meanwhile is read again
+    known = mentions.read_files()
+    seen: set[str] = set()
+    notes: list[str] = []
+    changed = 0
+    for path, file, text in _log_texts(group, seen, notes):
+        mark = fingerprint(f"{VERSION}\n{text}")
+        if known.get(path) == mark:
+            continue
+        if dry_run:
+            notes.append(f"would read {path}")
+            changed += 1
+            continue
+        with graph.db.transaction():
+            done = graph.ingest(path, text, _modified_at(file))
+            mentions.mark_read(path, mark)
+        changed += done.added + done.retired
+    gone = sorted(path for path in {*known, *mentions.paths()} if path not in seen and _is_log(path))
+    if dry_run:
+        return JobResult(changed + len(gone), (*notes, *(f"{path} is gone" for path in gone)))
+    for path in gone:
+        with graph.db.transaction():
+            changed += graph.ingest(path, "").retired
+            mentions.mark_read(path, "")
+    changed += sum(done.added + done.retired for done in graph.seed(group.home))
+    with graph.db.transaction():
+        refresh.note(files_now)
+    return JobResult(changed, tuple(notes))
+
+
+def _log_texts(group: Group, seen: set[str], notes: list[str]) -> Iterator[tuple[str, Path, str]]:
+    """Path, file and text of every archive and log; adds to `seen` those that exist.
+
+    Archives come first: a line that moved there must be known there before its log no longer has it.
+    """
+    files = [*archives(group.workspace), *((path, file) for _, path, file in logs(group.workspace))]
+    for path, file in files:
+        try:
+            text = read_text(file)
+        except FileNotFoundError:  # removed since it was listed
+            continue
+        except FileProblem as problem:
+            notes.append(f"{path} was not read: {problem.message}")
+        else:
+            yield path, file, text
+        seen.add(path)
+
+
+def _modified_at(file: Path) -> str:
+    try:
+        return stamp(datetime.fromtimestamp(file.stat().st_mtime, UTC))
+    except FileNotFoundError:  # removed since it was read
+        return ""
+
+
+def _is_log(path: str) -> bool:
+    return day_in_path(path) is not None or path.startswith(f"{ARCHIVE}/")
 
 
 # ---- entries ----
@@ -158,7 +232,7 @@ def _propose_principle(group: Group, lesson: Lesson, principle: str, page_bytes:
 
 JOBS = (
     Job("drain", "archive what hooks have spooled", "intake", _drain),
-    Job("ingest", "read facts from logs and memory files", "intake", ingest),
+    Job("ingest", "read facts from logs and memory files", "intake", _ingest),
     Job("cool", "cool the activation of facts", "decay", _cool),
     Job("expire", "mark entries past their date", "nightly", _expire),
     Job("purge", "delete entries that were replaced long ago", "nightly", _purge),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from nanoclaw_memory import private
 from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NanoClawError, StoreBusy
+from nanoclaw_memory.text import encodable
 from nanoclaw_memory.types import JobResult, JobRun, JobState
 from nanoclaw_memory.upkeep import run_history
 from nanoclaw_memory.upkeep.jobs import JOBS, Job
@@ -55,7 +56,13 @@ def _run(group: Group, job: Job, dry_run: bool) -> JobRun:
         error, hint = f"{problem.strerror}: {problem.filename}", "check free disk space and permissions"
     took = round((time.perf_counter() - began) * 1000, 1)
     if not dry_run:
-        last = LastRun(group.moment(), result.changed, took, error, result.notes[:20])
+        last = LastRun(
+            at=group.moment(),
+            changed=result.changed,
+            took_ms=took,
+            error=encodable(error),  # may name a file whose name is no valid text
+            notes=tuple(encodable(note) for note in result.notes[:20]),
+        )
         try:
             run_history.record_run(group.data, job.name, last)
         except FileProblem as problem:  # the disk that stopped the job stops this too

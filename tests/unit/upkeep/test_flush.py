@@ -78,3 +78,10 @@ def test_a_read_only_workspace_is_never_asked():
 )
 def test_a_silent_reply_is_known(reply: str, silent: bool):
     assert is_silent(reply) == silent
+
+
+def test_a_session_named_by_invalid_text_is_asked_once_too(open_memory: Callable[..., Memory]):
+    memory = open_memory(session="half \ud800")
+    memory.init()
+    assert memory.conversations.flush_needed(10**9).needed
+    assert not memory.conversations.flush_needed(10**9).needed
