@@ -60,6 +60,7 @@ class TokenAudit:
 
     def __init__(self, entries: Entries, files: FileLister) -> None:
         self._entries = entries
+        self._ledger = entries.ledger
         self._files = files
 
     def run(self, scope: str = "all", recommend: bool = True) -> Audit:
@@ -82,7 +83,7 @@ class TokenAudit:
         done = []
         for advice in audit.recommendations:
             if advice.risk == "low":
-                self._apply(advice, audit.analysis.duplicates)
+                self._apply(advice)
             done.append(replace(advice, applied=advice.risk == "low"))
         return replace(audit, recommendations=tuple(done))
 
@@ -90,8 +91,7 @@ class TokenAudit:
         """Health and statistics: the files, the entries, and what is always loaded."""
         sources = list(self._sources())
         files = [source for source in sources if source.category != "brief"]
-        table, moment = self._entries.ledger.table, self._entries.ledger.moment()
-        wanted = Filter(moment, self._entries.ledger.visible_types())
+        table, wanted = self._ledger.table, self._wanted()
         by_type, by_priority = table.tally("type", wanted), table.tally("priority", wanted)
         stored, used = table.latest()
         memory = next((source for source in files if source.name == "MEMORY.md"), None)
@@ -126,7 +126,7 @@ class TokenAudit:
     # ---- sources ----
 
     def _sources(self) -> Iterator[_Source]:
-        booted = main_sequence(self._entries.ledger.clock.now().date())
+        booted = main_sequence(self._ledger.clock.now().date())
         for relative, path in self._files():
             try:
                 text = read_text(path)
@@ -147,11 +147,11 @@ class TokenAudit:
                 text = one_line(line).lstrip("-*+>#| ").strip()
                 if len(text) >= 20:
                     yield _Statement(text, f"{source.name}:{number}")
-        for entry in self._entries.ledger.table.all(self._wanted()):
+        for entry in self._ledger.table.all(self._wanted()):
             yield _Statement(entry.content, entry.id, entry)
 
     def _wanted(self) -> Filter:
-        return Filter(self._entries.ledger.moment(), self._entries.ledger.visible_types())
+        return Filter(self._ledger.moment(), self._ledger.visible_types())
 
     # ---- duplicates ----
 
@@ -177,7 +177,7 @@ class TokenAudit:
         yield from self._on_duplicates(duplicates)
         yield from self._on_size(sources)
         yield from self._on_entries()
-        yield from self._on_domains(sources)
+        yield from self._on_domains()
 
     def _on_duplicates(self, duplicates: Sequence[Duplicate]) -> Iterator[Recommendation]:
         for pair in duplicates:
@@ -209,12 +209,11 @@ class TokenAudit:
                 yield Recommendation("shorten", text, saved, "medium", (source.name,))
 
     def _on_entries(self) -> Iterator[Recommendation]:
-        ledger = self._entries.ledger
         expired = lifecycle.expired(self._entries)
         if expired:
             text = f"{_entries(len(expired))} past their date: mark them as expired"
             yield Recommendation("expire", text, 0, "low")
-        days = ledger.settings.entries.purge_superseded_days
+        days = self._ledger.settings.entries.purge_superseded_days
         old = lifecycle.purgeable(self._entries)
         if old:
             text = f"{_entries(len(old))} replaced more than {days} days ago: purge them"
@@ -225,20 +224,19 @@ class TokenAudit:
             text = f"{_entries(len(fading))} of low priority that nobody uses: offer them for archiving"
             yield Recommendation("propose-archive", text, saved, "low")
 
-    def _on_domains(self, sources: Sequence[_Source]) -> Iterator[Recommendation]:
-        ledger = self._entries.ledger
-        for kind in ledger.visible_types():
-            missing = ledger.domains.missing(kind)
+    def _on_domains(self) -> Iterator[Recommendation]:
+        for kind in self._ledger.visible_types():
+            missing = self._ledger.domains.missing(kind)
             if missing:
                 text = f"{domain_path(kind)} is {plural(missing, 'line')} behind the entries: write it anew"
                 yield Recommendation("render", text, 0, "low", (kind,))
-        old = stamp(ledger.clock.now() - timedelta(days=STALE_DAYS))
-        for kind, (count, spent) in ledger.table.tally("type", self._wanted()).items():
-            if not ledger.table.used_since(kind, old):
+        old = stamp(self._ledger.clock.now() - timedelta(days=STALE_DAYS))
+        for kind, (count, spent) in self._ledger.table.tally("type", self._wanted()).items():
+            if not self._ledger.table.used_since(kind, old):
                 text = f"none of {_entries(count)} of type {kind} was used for {STALE_DAYS} days: review them"
                 yield Recommendation("review-domain", text, spent, "medium", (kind,))
 
-    def _apply(self, advice: Recommendation, duplicates: Sequence[Duplicate]) -> None:
+    def _apply(self, advice: Recommendation) -> None:
         if advice.action == "archive-duplicate":
             ages = [self._entries.get(entry_id) for entry_id in advice.targets]
             active = [entry for entry in ages if entry.status == "active"]
@@ -251,7 +249,7 @@ class TokenAudit:
         elif advice.action == "propose-archive":
             lifecycle.propose_stale(self._entries)
         elif advice.action == "render":
-            self._entries.ledger.domains.render(advice.targets[0])
+            self._ledger.domains.render(advice.targets[0])
 
 
 def cost(text: str) -> int:

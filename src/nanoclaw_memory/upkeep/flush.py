@@ -75,11 +75,6 @@ def compacted(data: Path, session: str) -> None:
             _write(data, known)
 
 
-def is_silent(reply: str) -> bool:
-    """Whether an agent's answer says that there is nothing to keep, so that nobody needs to see it."""
-    return reply.strip().strip("`\"'.") == NO_REPLY
-
-
 def _claim(group: Group, tokens: int, size: int) -> bool:
     """Claim this cycle's one flush; False when it was claimed before."""
     session = encodable(group.scope.session_id)

@@ -32,6 +32,13 @@ class Wording(msgspec.Struct, frozen=True):
     text: str
 
 
+class _Row(msgspec.Struct, frozen=True):
+    """One row of the model's answer; notes are numbered from 1."""
+
+    text: str
+    numbers: list[int] = msgspec.field(name="from")
+
+
 def reworded(writer: Writer, notes: list[str]) -> tuple[list[Wording], list[str]]:
     """The wordings that lost nothing, and why others were refused; none if too many were."""
     from nanoclaw_memory.providers.writer import fenced
@@ -81,14 +88,12 @@ def _faithful(rows: list[Any], notes: list[str]) -> tuple[list[Wording], list[st
 
 
 def _wording(row: Any, count: int) -> Wording | None:
-    if (
-        not isinstance(row, dict)
-        or not isinstance(row.get("text"), str)
-        or not isinstance(row.get("from"), list)
-    ):
+    """A row of the answer, checked; None when it is malformed or names a note that there is not."""
+    try:
+        found = msgspec.convert(row, _Row)
+    except msgspec.ValidationError:
         return None
-    places = row["from"]
-    sound = all(type(place) is int and 1 <= place <= count for place in places)
-    if not places or not sound or len(set(places)) != len(places):
+    numbers = set(found.numbers)
+    if not numbers or len(numbers) != len(found.numbers) or not numbers <= set(range(1, count + 1)):
         return None
-    return Wording(tuple(place - 1 for place in places), one_line(row["text"]))
+    return Wording(tuple(number - 1 for number in found.numbers), one_line(found.text))

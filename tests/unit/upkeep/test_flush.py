@@ -11,7 +11,7 @@ import pytest
 
 from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.upkeep.flush import NO_REPLY, is_silent
+from nanoclaw_memory.upkeep.flush import NO_REPLY
 
 
 def test_it_fires_at_window_less_reserve_less_threshold_and_names_todays_log(memory: Memory):
@@ -71,13 +71,6 @@ def test_a_read_only_workspace_is_never_asked():
             assert (flush.needed, flush.why) == (False, "the workspace is read-only")
             (home / "workspace/memory").chmod(0o755)
             assert memory.conversations.flush_needed(180_000).needed  # nothing was claimed
-
-
-@pytest.mark.parametrize(
-    ("reply", "silent"), [("NO_REPLY", True), (" NO_REPLY.\n", True), ("NO_REPLY, but", False)]
-)
-def test_a_silent_reply_is_known(reply: str, silent: bool):
-    assert is_silent(reply) == silent
 
 
 def test_a_session_named_by_invalid_text_is_asked_once_too(open_memory: Callable[..., Memory]):
