@@ -37,7 +37,7 @@ def examine(group: Group, fix: bool = False) -> list[Finding]:
         zone(group.settings.user.timezone)
     except SettingsError as error:  # nothing else can be examined without settings
         return [Finding("problem", error.message, error.hint)]
-    forgotten = list(check_forgotten(group.intake, fix))
+    forgotten = list(check_forgotten(group.intake, fix and group.scope.private))
     removed = sweep(group, group.clock.now()) if fix else []
     if not group.workspace.is_dir():
         where = "" if group.scope.group == "main" else f" --group {group.scope.group}"

@@ -126,11 +126,17 @@ class Forgetting:
         return kept.texts() if kept is not None else Phrases()
 
     def _by_id(self) -> tuple[Wanted, Phrases]:
-        texts = self._texts_of_entry() if self.group.has("entries") else []
-        if not texts and not self.pending.exists():
+        chain = self._chain() if self.group.has("entries") else []
+        if not chain and not self.pending.exists():
             raise NotFound(f"there is no entry {self.asked.id[:80]!r}", "see: ncm entries list --status all")
-        phrases = Phrases.met(texts, longest=10_000)
-        return Wanted(phrases, keys={"entries": self._chain_numbers()}), phrases
+        table = self.group.entries.ledger.table
+        merged = [str(one["content"]) for entry in chain for one in table.merges_of(entry.id)]
+        phrases = Phrases.met([*(entry.content for entry in chain), *merged], longest=10_000)
+        numbers = table.db.query(
+            "SELECT number FROM entries WHERE id IN (SELECT value FROM json_each(:ids))",
+            {"ids": json.dumps([entry.id for entry in chain])},
+        )
+        return Wanted(phrases, keys={"entries": frozenset(int(number) for (number,) in numbers)}), phrases
 
     def _by_entity(self) -> tuple[Wanted, Phrases]:
         name = fold(self.asked.entity)
@@ -156,25 +162,8 @@ class Forgetting:
 
     def _chain(self) -> list[Entry]:
         """The entry and every wording that it replaced."""
-        if not self.group.has("entries"):
-            return []
         entry = self.group.entries.ledger.table.get(self.asked.id)
         return self.group.entries.chain(entry, depth=1_000) if entry else []
-
-    def _texts_of_entry(self) -> list[str]:
-        table = self.group.entries.ledger.table
-        chain = self._chain()
-        merged = [str(one["content"]) for entry in chain for one in table.merges_of(entry.id)]
-        return [*(entry.content for entry in chain), *merged]
-
-    def _chain_numbers(self) -> frozenset[int]:
-        ids = json.dumps([entry.id for entry in self._chain()])
-        if not self.group.has("entries"):
-            return frozenset()
-        rows = self.at.database("entries").query(
-            "SELECT number FROM entries WHERE id IN (SELECT value FROM json_each(:ids))", {"ids": ids}
-        )
-        return frozenset(int(row[0]) for row in rows)
 
     # ---- what is found ----
 
