@@ -22,22 +22,25 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nanoclaw_memory.clock import Clock, moment_of
 from nanoclaw_memory.errors import FileProblem, PathRefused
-from nanoclaw_memory.intake.intake import Intake
-from nanoclaw_memory.store.exchanges import Exchanges
 from nanoclaw_memory.text import encodable, fingerprint, one_line, slug
 from nanoclaw_memory.types import Archived, Exchange, Transcript, Utterance
 from nanoclaw_memory.workspace.files import append_line, create_text, read_text
 from nanoclaw_memory.workspace.paths import Home
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.intake.intake import Intake
+    from nanoclaw_memory.store.exchanges import Exchanges
 
 FOLDER = "conversations"
 MAX_PART = 1_500_000  # characters of a file
 MOVED_AT_ONCE = 200
 MAX_MOVED = 2_000  # characters of one side of an exchange in a monthly file
 # The first line of a turn: speaker, time and the first line of the text. Only these lines name a speaker.
-TURN_MARK = re.compile(r"\*\*(User|Agent)\*\*(?: \((\d{2}:\d{2})\))?:(?: (.*))?\Z")
+TURN_MARK = re.compile(r"\*\*(?P<speaker>User|Agent)\*\*(?: \((?P<time>\d{2}:\d{2})\))?:(?: (?P<said>.*))?$")
 DAY_MARK = re.compile(r"## (\d{4}-\d{2}-\d{2})(?: (\d{2}:\d{2})(?: (.*))?)?\Z")
 _FIELD = re.compile(r"(Date|Session|Part|Turns): (.*)\Z")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)\Z")
@@ -195,7 +198,7 @@ def utterances_in(markdown: str) -> list[Utterance]:
         elif heading:
             day = heading[1]
         elif turn:
-            head, body = turn, [turn[3]] if turn[3] else []
+            head, body = turn, [turn["said"]] if turn["said"] else []
         elif head is not None:
             body.append(line)
     return found
@@ -228,8 +231,8 @@ def _turn_lines(head: str, text: str) -> list[str]:
 
 
 def _utterance(head: re.Match[str], day: str, body: list[str]) -> Utterance:
-    at = f"{day}T{head[2]}" if head[2] else ""
-    return Utterance(head[1], "\n".join(_per_line(body, _unescaped)).strip(), at)
+    at = f"{day}T{head['time']}" if head["time"] else ""
+    return Utterance(head["speaker"], "\n".join(_per_line(body, _unescaped)).strip(), at)
 
 
 def _per_line(lines: Sequence[str], change: str | Callable[[re.Match[str]], str]) -> list[str]:

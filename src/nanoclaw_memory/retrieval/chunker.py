@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from nanoclaw_memory.conversations.archive import TURN_MARK
 from nanoclaw_memory.tokens import estimate
 from nanoclaw_memory.types import Passage
 from nanoclaw_memory.workspace import log
@@ -29,7 +30,6 @@ _PLAIN_TURN = re.compile(
     rf"^\s*(?:[-*>]\s+)?{_STAMP}(?P<speaker>{_NAME})(?:\s*[\[(][^\])]*[\])])?:\s+(?P<said>.*)$", re.IGNORECASE
 )
 # How archives of this program mark a turn; where one such mark stands, nothing else opens a turn.
-_ARCHIVED_TURN = re.compile(r"^\*\*(?P<speaker>User|Agent)\*\*(?: \(\d{2}:\d{2}\))?:(?: (?P<said>.*))?$")
 _HEADED_TURN = re.compile(
     rf"^#{{2,6}}\s+{_STAMP}(?P<speaker>{_NAME})\s*(?:[\[(@,–—-].*)?:?\s*$", re.IGNORECASE
 )
@@ -181,7 +181,7 @@ def _turns(lines: Sequence[_Line]) -> list[tuple[str, list[_Line]]]:
 
 def _speakers(lines: Sequence[_Line]) -> list[str]:
     """For each line the speaker whose turn it opens, or nothing; the first way of marking that fits."""
-    archived = [_ARCHIVED_TURN.match(line.text) for line in lines]
+    archived = [TURN_MARK.match(line.text) for line in lines]
     if any(
         match and match["speaker"] == "User" for match in archived
     ):  # a bold label in an answer is no speaker

@@ -119,4 +119,12 @@ class Exchanges:
 
 def _exchange(row: Row) -> Exchange:
     number, session, user, agent, at, topic, private = row
-    return Exchange(number, session, user, agent, at, topic, bool(private))
+    return Exchange(
+        id=number,
+        session_id=session,
+        user_message=user,
+        agent_response=agent,
+        timestamp=at,
+        topic=topic,
+        private=bool(private),
+    )
