@@ -29,7 +29,6 @@ _BOLD_TURN = re.compile(
 _PLAIN_TURN = re.compile(
     rf"^\s*(?:[-*>]\s+)?{_STAMP}(?P<speaker>{_NAME})(?:\s*[\[(][^\])]*[\])])?:\s+(?P<said>.*)$", re.IGNORECASE
 )
-# How archives of this program mark a turn; where one such mark stands, nothing else opens a turn.
 _HEADED_TURN = re.compile(
     rf"^#{{2,6}}\s+{_STAMP}(?P<speaker>{_NAME})\s*(?:[\[(@,–—-].*)?:?\s*$", re.IGNORECASE
 )
@@ -181,6 +180,7 @@ def _turns(lines: Sequence[_Line]) -> list[tuple[str, list[_Line]]]:
 
 def _speakers(lines: Sequence[_Line]) -> list[str]:
     """For each line the speaker whose turn it opens, or nothing; the first way of marking that fits."""
+    # In a file with marks of our own archives nothing else opens a turn.
     archived = [TURN_MARK.match(line.text) for line in lines]
     if any(
         match and match["speaker"] == "User" for match in archived
