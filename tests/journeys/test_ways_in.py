@@ -612,6 +612,18 @@ def test_the_hint_builds_the_list_anew_and_everything_is_kept_out_again(
     assert (scene.home / "data/forgotten.db").stat().st_mode & 0o777 == 0o600
 
 
+def test_a_search_answers_from_what_is_indexed_and_takes_in_nothing_unchecked(scene: Scene) -> None:
+    scene.memory.write("The harbour gate is green")
+    assert scene.memory.search("harbour gate", fast=True).hits
+    _damage(scene)
+    scene.page("memory/2026-02-22.md", f"- {TEXT}\n")
+    found = scene.memory.search("harbour gate", fast=True)
+    assert found.hits and "list of forgotten texts" in found.degraded[0]
+    assert not [hit for hit in scene.memory.search("Quastenflosser", fast=True).hits if "uasten" in hit.text]
+    scene.memory.close()
+    assert _left(scene) == {"workspace/memory/2026-02-22.md"}
+
+
 def test_a_damaged_graph_does_not_let_a_forgotten_text_in(scene: Scene) -> None:
     scene.memory.graph.upsert("Diary", "colour", "green")
     scene.memory.close()

@@ -245,7 +245,8 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return kept.texts() if (kept := self.tombstones()) is not None else None
         except StoreError as error:
             told = f"the list of forgotten texts cannot be read, so nothing can be checked: {error.message}"
-            raise type(error)(told, error.hint) from error
+            # No CorruptDatabase: whoever asked would take its own database for the damaged one.
+            raise StoreError(told, error.hint) from error
 
     def _opened(self) -> SqliteDatabase:
         return self.database() if self.database is not None else self._own_database

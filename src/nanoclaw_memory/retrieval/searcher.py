@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import date
 
 import msgspec
 
+from nanoclaw_memory.errors import CorruptDatabase, StoreError
 from nanoclaw_memory.retrieval import dates, ranking, relevance
 from nanoclaw_memory.retrieval.candidates import Candidate, Candidates, Pool
 from nanoclaw_memory.retrieval.indexer import Index
@@ -84,7 +85,7 @@ class Searcher:
     def rank(self, question: Question) -> Ranking:
         """Every candidate in order, and what speaks for the best."""
         sources = question.wanted.sources if question.wanted else None
-        degraded = self.index.refresh(embed=not question.fast, sources=sources)
+        degraded = self._refresh(question, sources)
         days = dates.asked(question.text, question.today)
         pool = self.candidates.pool(question.text, question.fast, days, question.wanted, question.deadline)
         found = self._ranked(question, pool)
@@ -97,6 +98,15 @@ class Searcher:
         degraded += [line for line in pool.degraded if not (known and line.startswith("vectors:"))]
         texts = [_context(candidate, found) for candidate in found[:JUDGED]]
         return Ranking(found, self._evidence(question, pool, texts), degraded)
+
+    def _refresh(self, question: Question, sources: Collection[str] | None) -> list[str]:
+        """Take in what changed; what is indexed answers when that cannot be done."""
+        try:
+            return self.index.refresh(embed=not question.fast, sources=sources)
+        except CorruptDatabase:  # the index itself
+            raise
+        except StoreError as error:  # another database is needed for it, such as the list of forgotten texts
+            return [f"index: {error.message}; for what helps: nanoclaw-memory doctor"]
 
     def _evidence(self, question: Question, pool: Pool, texts: Sequence[str]) -> relevance.Evidence:
         weights = {term: relevance.rarity(count, pool.total) for term, count in pool.spread.items()}
