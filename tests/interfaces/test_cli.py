@@ -275,6 +275,16 @@ def test_a_cold_start_imports_nothing_heavy(ncm, home, arguments):
     assert done.stderr.splitlines()[-1] == "[]"
 
 
+def test_the_list_of_commands_imports_no_command():
+    program = (
+        "import sys\nfrom nanoclaw_memory.interfaces.cli import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit: pass\n"
+        "print([name for name in sys.modules if name == 'msgspec' or '.cli.' in name], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "install-cron" in done.stdout and done.stderr == "[]\n"
+
+
 def test_a_closed_pipe_is_no_error(home):
     command = f"{sys.executable} -m nanoclaw_memory --home {home} config show | head -1"
     done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import click
-
-from nanoclaw_memory.interfaces.cli.common import LazyGroup, global_options, report_error
 
 # name -> (module, what it does); the module is imported only when the command runs.
 COMMANDS = {
@@ -58,10 +58,63 @@ COMMANDS = {
 }
 
 
+class RootGroup(click.Group):
+    """Lists the commands of the table and imports a module only to run its command."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"nanoclaw_memory.interfaces.cli.{COMMANDS[cmd_name][0]}")
+        variable = {"import": "import_"}.get(cmd_name, cmd_name.replace("-", "_"))
+        found: click.Command = getattr(module, variable)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+
+
+def _option(flag: str, **settings: Any) -> click.Option:
+    """An option whose value goes into the caller's field of that name."""
+    field = {"--set": "overrides"}.get(flag, flag[2:])
+
+    def keep(context: click.Context, option: click.Parameter, value: Any) -> None:
+        if value in (None, False, ()):
+            return
+        from nanoclaw_memory.interfaces.cli.common import caller_of
+
+        if field == "overrides":
+            caller_of(context).overrides.update(_pair(text) for text in value)
+        else:
+            setattr(caller_of(context), field, value)
+
+    return click.Option([flag], callback=keep, expose_value=False, default=None, **settings)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise click.BadParameter(f"{text!r} is not KEY=VALUE, such as memory.chunkSize=300")
+    return key, value
+
+
+# For the root and for every command.
+GLOBAL_OPTIONS = (
+    _option("--home", metavar="DIR", help="Where memory lives; default NANOCLAW_HOME, else ~/.nanoclaw."),
+    _option("--group", metavar="NAME", help="Whose memory; default NANOCLAW_GROUP, else main."),
+    _option("--shared", is_flag=True, help="Ask as a shared chat: private memory stays hidden."),
+    _option("--session", metavar="ID", help="The session that asks; default NANOCLAW_SESSION."),
+    _option("--set", metavar="KEY=VALUE", multiple=True, help="A setting for this call."),
+    _option("--json", is_flag=True, help="Print JSON."),
+)
+
+
 @click.command(
-    cls=LazyGroup,
-    commands_table=COMMANDS,
-    params=list(global_options()),
+    cls=RootGroup,
+    params=list(GLOBAL_OPTIONS),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 done, 1 failed, 2 refused. Every command takes --json.",
 )
@@ -74,6 +127,20 @@ def cli() -> None:
     ncm write "Chose SQLite" --tag decision -i 0.9
     ncm boot                                      what an agent reads at start
     """
+
+
+def report_error(kind: str, message: str, hint: str, code: int, as_json: bool) -> int:
+    """Report what went wrong and what helps; returns the exit code."""
+    if as_json:
+        import json
+
+        error = {"type": kind, "message": message, "hint": hint}
+        click.echo(json.dumps({"ok": False, "error": error}, ensure_ascii=False))
+    else:
+        click.echo(f"ncm: {message}", err=True)
+        if hint:
+            click.echo(f"  {hint}", err=True)
+    return code
 
 
 def _report_os_error(error: OSError, as_json: bool) -> int:

@@ -184,20 +184,14 @@ def _as_json(value: object) -> str:
 @click.option("--id", default="", metavar="ID", help="An entry, with every wording it replaced.")
 @click.option("--entity", default="", metavar="NAME", help="All that is known of, or names, an entity.")
 @click.option("--session", default="", metavar="ID", help="All that a session said and stored.")
-@click.option("--text", default="", metavar="TEXT", help="Whatever holds these words, in this order.")
+@click.option("--text", default="", metavar="TEXT", help="Whatever contains these words, in this order.")
 @click.option("--dry-run", is_flag=True, help="Only show what would go.")
 @click.option("--yes", is_flag=True, help="Agree to all of it without being asked.")
 @click.option("--keep-pages", is_flag=True, help="Leave Markdown pages as they are.")
-@click.option("--checkpoints", is_flag=True, help="Remove the checkpoints that hold it, whole.")
+@click.option("--checkpoints", is_flag=True, help="Remove the checkpoints that contain it, whole.")
 @click.option("--allow", is_flag=True, help="With --text: let a forgotten text come back in.")
 def forget(
-    caller: Caller,
-    dry_run: bool,
-    yes: bool,
-    keep_pages: bool,
-    checkpoints: bool,
-    allow: bool,
-    **target: Any,
+    caller: Caller, dry_run: bool, yes: bool, keep_pages: bool, checkpoints: bool, allow: bool, **target: Any
 ) -> None:
     """Remove something from every store, file and cache, for good, and keep it from coming back.
 

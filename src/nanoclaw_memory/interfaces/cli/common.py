@@ -1,23 +1,22 @@
-"""What every command shares: lazy loading, global options before or after it, one way to print."""
+"""What every command shares: the caller's options, the memory that these name, one way to print."""
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
 
+from nanoclaw_memory.interfaces.cli import GLOBAL_OPTIONS
+
 if TYPE_CHECKING:
     from nanoclaw_memory.interfaces.shim import Request
     from nanoclaw_memory.memory import Memory
-    from nanoclaw_memory.types import Scope
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -34,20 +33,16 @@ class Caller(msgspec.Struct):
     overrides: dict[str, str] = msgspec.field(default_factory=dict)
     origin: str = "owner"  # `ncm mcp` sets it to "agent"; no option does
 
-    def memory(self, new: bool = False) -> Memory:
-        """Open the memory that these options name; only with `new` may it be missing."""
+    def memory(self, new: bool = False, group: str = "") -> Memory:
+        """Open the memory that these options name, or another group's; only with `new` may the home be missing."""
+        from nanoclaw_memory.memory import Memory
         from nanoclaw_memory.types import Scope
 
-        memory = self.memory_as(Scope(self.group, self.session, not self.shared, self.origin))
+        scope = Scope(group or self.group, self.session, not self.shared, self.origin)
+        memory = Memory.open(self.home, scope, overrides=self.overrides, directory=Path.cwd())
         if not new:
             memory.admin.require_home()
         return memory
-
-    def memory_as(self, scope: Scope) -> Memory:
-        """Open the memory of these options' home as another scope sees it."""
-        from nanoclaw_memory.memory import Memory
-
-        return Memory.open(self.home, scope, overrides=self.overrides, directory=Path.cwd())
 
     def options(self) -> list[str]:
         """The options that name this home and scope to another process."""
@@ -68,7 +63,8 @@ class Caller(msgspec.Struct):
     def show(self, output: Output) -> None:
         """Print the result as JSON, or as text and notes for a person; a failure ends with exit code 1."""
         if self.json:
-            click.echo(json.dumps({"ok": True, **plain(output.result)}, ensure_ascii=False, default=str))
+            result = msgspec.to_builtins(output.result, enc_hook=str, str_keys=True)
+            click.echo(json.dumps({"ok": True, **result}, ensure_ascii=False))
         else:
             text = output.text if isinstance(output.text, str) else "\n".join(output.text)
             if text := text or output.empty:
@@ -104,49 +100,9 @@ def fields(value: object, *names: str) -> dict[str, Any]:
     return {name: getattr(value, name) for name in names}
 
 
-def plain(result: Any) -> Any:
-    """Structs, and what contains them, as JSON values."""
-    return msgspec.to_builtins(result, enc_hook=str, str_keys=True)
-
-
 def caller_of(context: click.Context) -> Caller:
     """The global options that a command was called with."""
     return context.find_root().ensure_object(Caller)
-
-
-@cache
-def global_options() -> tuple[click.Parameter, ...]:
-    """--home, --group, --shared, --session, --set and --json, for the root and for every command."""
-    return (
-        _option("--home", metavar="DIR", help="Where memory lives; default NANOCLAW_HOME, else ~/.nanoclaw."),
-        _option("--group", metavar="NAME", help="Whose memory; default NANOCLAW_GROUP, else main."),
-        _option("--shared", is_flag=True, help="Ask as a shared chat: private memory stays hidden."),
-        _option("--session", metavar="ID", help="The session that asks; default NANOCLAW_SESSION."),
-        _option("--set", metavar="KEY=VALUE", multiple=True, help="A setting for this call."),
-        _option("--json", is_flag=True, help="Print JSON."),
-    )
-
-
-def _option(flag: str, **settings: Any) -> click.Option:
-    """An option whose value goes into the caller's field of that name."""
-    field = {"--set": "overrides"}.get(flag, flag[2:])
-
-    def keep(context: click.Context, option: click.Parameter, value: Any) -> None:
-        if value in (None, False, ()):
-            return
-        if field == "overrides":
-            caller_of(context).overrides.update(_pair(text) for text in value)
-        else:
-            setattr(caller_of(context), field, value)
-
-    return click.Option([flag], callback=keep, expose_value=False, default=None, **settings)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise click.BadParameter(f"{text!r} is not KEY=VALUE, such as memory.chunkSize=300")
-    return key, value
 
 
 class Command(click.Command):
@@ -156,7 +112,7 @@ class Command(click.Command):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params = [*self.params, *global_options()]
+        self.params = [*self.params, *GLOBAL_OPTIONS]
 
     def invoke(self, ctx: click.Context) -> Any:
         return ctx.invoke(self.callback, caller_of(ctx), **ctx.params)
@@ -182,7 +138,7 @@ class CommandGroup(click.Group):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params = [*self.params, *global_options()]
+        self.params = [*self.params, *GLOBAL_OPTIONS]
 
 
 def command(name: str, cls: type[Command] = MemoryCommand, **settings: Any) -> Callable[[F], Command]:
@@ -193,41 +149,6 @@ def command(name: str, cls: type[Command] = MemoryCommand, **settings: Any) -> C
 def group(name: str, **settings: Any) -> Callable[[F], CommandGroup]:
     """Declare a command with commands below it."""
     return click.group(name, cls=CommandGroup, **settings)
-
-
-class LazyGroup(click.Group):
-    """Lists commands from a table and imports a module only to run its command."""
-
-    def __init__(self, *args: Any, commands_table: Mapping[str, tuple[str, str]], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.table = commands_table
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.table)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.table:
-            return None
-        module = importlib.import_module(f"nanoclaw_memory.interfaces.cli.{self.table[cmd_name][0]}")
-        variable = {"import": "import_"}.get(cmd_name, cmd_name.replace("-", "_"))
-        found: click.Command = getattr(module, variable)
-        return found
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, about) for name, (_, about) in self.table.items()])
-
-
-def report_error(kind: str, message: str, hint: str, code: int, as_json: bool) -> int:
-    """Report what went wrong and what helps; returns the exit code."""
-    if as_json:
-        error = {"type": kind, "message": message, "hint": hint}
-        click.echo(json.dumps({"ok": False, "error": error}, ensure_ascii=False))
-    else:
-        click.echo(f"ncm: {message}", err=True)
-        if hint:
-            click.echo(f"  {hint}", err=True)
-    return code
 
 
 def limit_option(*names: str, most: int, default: int, help: str) -> Callable[[F], F]:

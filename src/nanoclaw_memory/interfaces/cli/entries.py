@@ -133,7 +133,7 @@ def reinforce(memory: Memory, entry_id: str) -> Output:
 
 @entries.command("render")
 def render(memory: Memory) -> Output:
-    """Write the domain files anew from the entries; files edited by hand are left, and said.
+    """Write the domain files anew from the entries; files edited by hand are left as they are, and listed.
 
     \b
     ncm entries render
@@ -327,7 +327,7 @@ def share() -> None:
 @share.command("publish")
 @ENTRY_ID
 def publish(memory: Memory, entry_id: str) -> Output:
-    """Publish a current entry to the groups that hold a grant.
+    """Publish a current entry to the groups that have a grant.
 
     \b
     ncm share publish mem-…

@@ -75,7 +75,7 @@ def _hit_line(hit: GraphHit) -> str:
 @click.option("--add", is_flag=True, help="Keep the key's other values.")
 @click.option("--valid-from", metavar="DATE", default="", help="Since when it holds; default now.")
 def add(memory: Memory, entity: str, key: str, value: str, **options: Any) -> Output:
-    """Say a fact; the key's old value is retired and kept as history.
+    """Add a fact; the key's old value is retired and kept as history.
 
     \b
     ncm graph add "Partner Boyd" birthday "July 7, 1976" --category person
@@ -96,7 +96,7 @@ def add(memory: Memory, entity: str, key: str, value: str, **options: Any) -> Ou
 def relate(
     memory: Memory, subject: str, predicate: str, object: str, replace: bool, valid_from: str
 ) -> Output:
-    """Say how two entities are related.
+    """Add a relation between two entities.
 
     \b
     ncm graph relate Alice owns Keystone
@@ -134,7 +134,7 @@ def alias(memory: Memory, alias: str, entity: str) -> Output:
 @click.option("--alias", "is_alias", is_flag=True, help="The words are an alias and, if wanted, its entity.")
 @click.option("--purge", is_flag=True, help="Erase it from history too.")
 def remove(memory: Memory, names: tuple[str, ...], relation: bool, is_alias: bool, purge: bool) -> Output:
-    """Say that a fact, relation or alias holds no longer; history keeps it unless --purge.
+    """Retire a fact, relation or alias; history keeps it unless --purge.
 
     \b
     ncm graph remove Keystone port
@@ -163,7 +163,7 @@ def remove(memory: Memory, names: tuple[str, ...], relation: bool, is_alias: boo
 @click.option("--reason", default="", help="Why it is wrong.")
 @click.option("--undo", is_flag=True, help="It was right after all; it may come back.")
 def reject(memory: Memory, entity: str, key: str, value: str, reason: str, undo: bool) -> Output:
-    """A value is wrong: erase it, restore the one before, and never ingest it again.
+    """Erase a wrong value, restore the one before, and never ingest it again.
 
     \b
     ncm graph reject Keystone port 3001 --reason "typo in the log"

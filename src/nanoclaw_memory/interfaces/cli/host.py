@@ -92,10 +92,10 @@ def add_task(
     ncm tasks add "Check the backup" --every 6h --context group
     ncm tasks add "Wish Ann a happy birthday" --at 2026-03-01T09:00 --for family
     """
-    given = [(kind, value) for kind, value in schedules.items() if value]
-    if len(given) != 1:
+    chosen = [(kind, value) for kind, value in schedules.items() if value]
+    if len(chosen) != 1:
         raise click.UsageError("give one of --cron, --every and --at")
-    task = memory.host.tasks.add(prompt, *given[0], target, context, chat)
+    task = memory.host.tasks.add(prompt, *chosen[0], group=target, context_mode=context, chat_jid=chat)
     return Output(task, f"{task.id} runs first at {task.next_run}")
 
 

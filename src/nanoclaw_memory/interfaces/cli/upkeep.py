@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+from msgspec.structs import asdict
 
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.interfaces.cli.common import (
@@ -13,18 +14,16 @@ from nanoclaw_memory.interfaces.cli.common import (
     caller_of,
     command,
     group,
-    listing,
-    plain,
 )
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.types import JobRun, JobState, Proposal, Scope
+from nanoclaw_memory.types import JobRun, JobState, Proposal
 
 PROPOSAL_IDS = click.argument("ids", nargs=-1, required=True, metavar="ID...")
 
 
 @command("upkeep", cls=Command)
 @click.argument("job", required=False, default="")
-@click.option("--dry-run", is_flag=True, help="Say what would change; change nothing.")
+@click.option("--dry-run", is_flag=True, help="Report what would change; change nothing.")
 @click.option("--due", is_flag=True, help="Only jobs whose time has come, as cron does.")
 @click.option("--all-groups", is_flag=True, help="In every group of the home.")
 def upkeep(caller: Caller, job: str, dry_run: bool, due: bool, all_groups: bool) -> None:
@@ -41,21 +40,22 @@ def upkeep(caller: Caller, job: str, dry_run: bool, due: bool, all_groups: bool)
     """
     with caller.memory() as memory:
         if job == "status":
-            return caller.show(listing("jobs", memory.upkeep.status(), _state_line, ""))
+            states = memory.upkeep.status()
+            return caller.show(Output({"jobs": states}, map(_state_line, states)))
         if all_groups:
             memory.admin.require_main("look after all groups")
         groups = memory.home.groups() if all_groups else [caller.group]
     runs = []
     for name in groups:
         try:
-            with caller.memory_as(Scope(name, caller.session, not caller.shared, caller.origin)) as memory:
+            with caller.memory(new=True, group=name) as memory:
                 runs += [(name, run) for run in memory.upkeep.run(job, dry_run, due)]
         except NanoClawError as error:
             if not all_groups:
                 raise
             # A group that cannot be opened does not stop the others.
             runs.append((name, JobRun("open", 0, 0.0, error=error.message, hint=error.hint)))
-    result = {"jobs": [{**plain(run), "group": name} for name, run in runs], "dry_run": dry_run}
+    result = {"jobs": [asdict(run) | {"group": name} for name, run in runs], "dry_run": dry_run}
     lines = [_run_line(run, name if all_groups else "", dry_run) for name, run in runs]
     caller.show(Output(result, lines, failed=any(run.error for _, run in runs)))
 
@@ -67,19 +67,21 @@ def _run_line(run: JobRun, group: str, dry_run: bool) -> str:
     if run.error:
         return f"{where}{run.name:<15} failed: {run.error}\n    {run.hint}"
     verb = "would change" if dry_run else "changed"
-    return "\n".join(
-        [f"{where}{run.name:<15} {verb} {run.changed:,}", *(f"    {note}" for note in run.notes)]
-    )
+    notes = "".join(f"\n    {note}" for note in run.notes)
+    return f"{where}{run.name:<15} {verb} {run.changed:,}{notes}"
 
 
 def _state_line(one: JobState) -> str:
-    last = f"last {one.last_run[:16].replace('T', ' ')}" if one.last_run else "never ran"
+    last = f"last {_minute(one.last_run)}" if one.last_run else "never ran"
     changed = f", changed {one.last_change:,} on {one.last_changed[:10]}" if one.last_changed else ""
-    when = (
-        "due now" if one.due else f"next {one.next_run[:16].replace('T', ' ')}" if one.next_run else "by hand"
-    )
+    planned = f"next {_minute(one.next_run)}" if one.next_run else "by hand"
+    when = "due now" if one.due else planned
     failed = f"\n    failed: {one.error}" if one.error else ""
     return f"{one.name:<15} {one.cron:<12} {last}{changed}; {when}{failed}"
+
+
+def _minute(moment: str) -> str:
+    return moment[:16].replace("T", " ")
 
 
 @group("review", invoke_without_command=True)
@@ -107,7 +109,7 @@ def review(context: click.Context) -> None:
 @review.command("accept")
 @PROPOSAL_IDS
 def accept(memory: Memory, ids: tuple[str, ...]) -> Output:
-    """Carry out proposals; demotions come first, because they make room.
+    """Carry out proposals; demotions come first, because they free space in MEMORY.md.
 
     \b
     ncm review accept prop-1a2b3c4d5e6f

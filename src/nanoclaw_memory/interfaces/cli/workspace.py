@@ -200,7 +200,7 @@ def list_policies(memory: Memory) -> Output:
 @policy.command("check")
 @click.argument("action")
 def check_policies(memory: Memory, action: str) -> Output:
-    """Tell which policies a planned action triggers, and by which words.
+    """Show which policies a planned action triggers, and by which words.
 
     \b
     ncm policy check "restart the gateway to load the new config"
@@ -253,7 +253,7 @@ def list_checkpoints(memory: Memory) -> Output:
 @checkpoint.command("show")
 @click.argument("name")
 def show_checkpoint(memory: Memory, name: str) -> Output:
-    """Show what a checkpoint holds.
+    """Show what a checkpoint contains.
 
     \b
     ncm checkpoint show before-migration
