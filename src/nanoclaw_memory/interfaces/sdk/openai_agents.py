@@ -31,7 +31,7 @@ class MemorySession:
         return await asyncio.to_thread(self._memory.workspace.sdk_items.pop, self.session_id)
 
     async def clear_session(self) -> None:
-        """Forget this session's history; its exchanges stay in the archive."""
+        """Delete this session's history; its exchanges stay in the archive."""
         await asyncio.to_thread(self._memory.workspace.sdk_items.clear, self.session_id)
 
     def _add(self, items: list[Any]) -> None:
