@@ -50,7 +50,14 @@ def write_brief(
         chosen = chosen[:-1]
         text = _text(chosen, counts, total)
     shown = tuple(line.entry for line in _ordered(chosen))
-    return Brief(text, shown, moment, total, len(shown), tokens.estimate(text))
+    return Brief(
+        text=text,
+        entries=shown,
+        generated_at=moment,
+        entry_count=total,
+        brief_count=len(shown),
+        tokens=tokens.estimate(text),
+    )
 
 
 def within_time(work: Callable[[], Brief], seconds: float) -> Brief | None:
@@ -124,13 +131,13 @@ def _line(entry: Entry, now: datetime, provenance: bool) -> _BriefLine:
         details.append(f"from {entry.provenance.origin}, session {session}, {entry.id}")
     tail = "; ".join(detail for detail in details if detail)
     shown = BriefEntry(
-        entry.id,
-        entry.type,
-        content,
-        entry.behavioral,
-        entry.tags,
-        days,
-        entry.provenance if provenance else None,
+        id=entry.id,
+        type=entry.type,
+        content=content,
+        behavioral=entry.behavioral,
+        tags=entry.tags,
+        age_days=days,
+        provenance=entry.provenance if provenance else None,
     )
     order = (PRIORITIES.index(entry.priority), entry.provenance.timestamp, entry.id)
     return _BriefLine(f"- [{entry.type}] {content} ({tail})", shown, order)

@@ -155,7 +155,7 @@ class Entries:
         brief = within_time(work, own.brief_timeout_ms / 1000)
         if brief is None:
             note = f"brief: not ready within {own.brief_timeout_ms / 1000:g} s; memory_recall still answers"
-            return Brief("", (), "", 0, 0, 0, (note,))
+            return Brief(degraded=(note,))
         return brief
 
     # ---- change ----

@@ -320,7 +320,7 @@ class Memory:
             return self._no_brief(missing("entries", error))
 
     def _no_brief(self, *why: str) -> Brief:
-        return Brief("", (), self.group.moment(), 0, 0, 0, why)
+        return Brief(generated_at=self.group.moment(), degraded=why)
 
     def index_status(self) -> IndexStatus:
         """Health and statistics of files, entries and what is always loaded."""

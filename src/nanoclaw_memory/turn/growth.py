@@ -124,12 +124,12 @@ class Growth(Plugin):
             return
         self.context.lessons.add(
             NewLesson(
-                taught.trigger,
-                taught.lesson,
-                taught.principle,
-                "active" if sure else "candidate",
-                taught.general,
-                exchange.private,
+                trigger=taught.trigger,
+                lesson=taught.lesson,
+                principle=taught.principle,
+                state="active" if sure else "candidate",
+                general=taught.general,
+                private=exchange.private,
                 session_id=exchange.session_id,
                 exchange_id=exchange.id,
             ),

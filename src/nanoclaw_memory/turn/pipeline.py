@@ -30,11 +30,11 @@ class _Progress(msgspec.Struct):
     """The blocks and notes that a turn has collected so far."""
 
     budget: int
-    blocks: list[Block]
-    skipped: list[PluginNote]
     notes: list[PluginNote]
-    injections: list[Injection]
-    then: list[tuple[str, Callable[[], None]]]
+    blocks: list[Block] = msgspec.field(default_factory=list)
+    skipped: list[PluginNote] = msgspec.field(default_factory=list)
+    injections: list[Injection] = msgspec.field(default_factory=list)
+    then: list[tuple[str, Callable[[], None]]] = msgspec.field(default_factory=list)
 
 
 class Pipeline:
@@ -79,7 +79,7 @@ class Pipeline:
     ) -> Turn:
         started = time.monotonic()
         whole = started + self._seconds
-        progress = _Progress(self._budget, [], [], notes, [], [])
+        progress = _Progress(self._budget, notes)
         for plugin in self.plugins:
             began = time.monotonic()
             seconds = min(plugin.timeout_ms / 1000, whole - began)

@@ -132,12 +132,12 @@ class BriefEntry(msgspec.Struct, frozen=True):
 class Brief(msgspec.Struct, frozen=True):
     """What matters, for a session's start."""
 
-    text: str
-    entries: tuple[BriefEntry, ...]
-    generated_at: str
-    entry_count: int
-    brief_count: int
-    tokens: int
+    text: str = ""
+    entries: tuple[BriefEntry, ...] = ()
+    generated_at: str = ""
+    entry_count: int = 0
+    brief_count: int = 0
+    tokens: int = 0
     degraded: tuple[str, ...] = ()
 
 

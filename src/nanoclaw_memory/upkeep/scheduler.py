@@ -67,7 +67,14 @@ def _run(group: Group, job: Job, dry_run: bool) -> JobRun:
             run_history.record_run(group.data, job.name, last)
         except FileProblem as problem:  # the disk that stopped the job stops this too
             error, hint = error or problem.message, hint or problem.hint
-    return JobRun(job.name, result.changed, took, "", error, hint, result.notes)
+    return JobRun(
+        name=job.name,
+        changed=result.changed,
+        took_ms=took,
+        error=error,
+        hint=hint,
+        notes=result.notes,
+    )
 
 
 def not_due(job: Job, group: Group) -> str:
