@@ -221,6 +221,7 @@ class Memory:
         from nanoclaw_memory.retrieval.searcher import Question
 
         self.group.require_group()
+        self.group.settle_spool()
         again = self.settings.rerank.provider != "none" if rerank is None else rerank
         if types is not None or tags or include_superseded or not query.strip():
             found = self._search_entries(query, limit, types, tags, include_superseded, fast)
@@ -266,6 +267,7 @@ class Memory:
         from nanoclaw_memory.retrieval.recall import Wanted, recall
 
         self.group.require_group()
+        self.group.settle_spool()
         budget = self.settings.entries.recall_budget if token_budget is None else token_budget
         kinds = None if types is None else tuple(types)
         wanted = Wanted(query, kinds, priority_min, budget, include_context, format, fast)

@@ -37,6 +37,7 @@ class ConversationsPart:
     def search(self, query: Query, limit: int = 10) -> list[SessionHit]:
         """Where something was said: exchanges, and lines of archived conversations."""
         self._group.require_group()
+        self._group.settle_spool()
         return self._group.exchange_search.said(query, limit)
 
     def embed(self, limit: Annotated[int, Meta(ge=1, le=10_000)] = 256) -> int:

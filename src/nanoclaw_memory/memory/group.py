@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from nanoclaw_memory.upkeep.forget_stores import ForgetTargets
     from nanoclaw_memory.workspace.checkpoints import Checkpoints
 
+SPOOLED_AT_ONCE = 20  # exchanges that a question waits for
+
 
 class Group:
     """The services of one group as one scope may use them; plugins, upkeep, forget and doctor receive it."""
@@ -310,6 +312,13 @@ class Group:
                     self.telemetry.record("exchange refused", error=error.message)
 
         return self.conversations.drain(record, limit)
+
+    def settle_spool(self) -> None:
+        """Archive what hooks have spooled before a question is answered; what cannot be written stays spooled."""
+        try:
+            self.drain_spool(SPOOLED_AT_ONCE)
+        except StoreError as error:
+            self.telemetry.record("drain failed", error=error.message)
 
     @cached_property
     def host(self) -> Host:

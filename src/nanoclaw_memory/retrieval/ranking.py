@@ -157,8 +157,11 @@ def mmr(
 
 def snippet(text: str, start_line: int, question: str, limit: int = SNIPPET) -> tuple[int, int, str]:
     """The lines that say most about the question, whole lines up to `limit` characters; only a line longer
-    than that is cut."""
+    than that is cut. Headings without text, as at the start of a page that is still empty, are left out."""
     lines = text.split("\n")
+    empty = _empty_headings(lines)
+    start_line, lines = start_line + empty, lines[empty:]
+    text = "\n".join(lines)
     if len(text) <= limit:
         return start_line, start_line + len(lines) - 1, text
     asked = [term.replace(" ", "")[: max(4, len(term) - 3)] for term in terms_of(question)]
@@ -168,6 +171,12 @@ def snippet(text: str, start_line: int, question: str, limit: int = SNIPPET) -> 
     if len(shown) > limit:
         shown = shown[: limit - 1].rstrip() + "…"
     return start_line + first, start_line + last, shown
+
+
+def _empty_headings(lines: Sequence[str]) -> int:
+    """How many lines before the last heading above the first text contain only headings."""
+    written = next((at for at, line in enumerate(lines) if line.strip() and not line.startswith("#")), 0)
+    return next((at for at in range(written - 1, -1, -1) if lines[at].startswith("#")), 0)
 
 
 def _best_run(lengths: Sequence[int], worth: Sequence[int], limit: int) -> tuple[int, int]:
