@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, stamp
-from nanoclaw_memory.errors import NoMemory, NotFound, PathRefused, Refused
+from nanoclaw_memory.errors import NoMemory, NotFound, PathRefused, Refused, StoreError
 from nanoclaw_memory.memory.resources import DATABASES, NEVER_RESTORED, Resources
 from nanoclaw_memory.types import MAIN_GROUP, Indexed, Scope
 from nanoclaw_memory.workspace.paths import PENDING_RESTORE, locate

@@ -174,9 +174,19 @@ def snippet(text: str, start_line: int, question: str, limit: int = SNIPPET) -> 
 
 
 def _empty_headings(lines: Sequence[str]) -> int:
-    """How many lines before the last heading above the first text contain only headings."""
-    written = next((at for at, line in enumerate(lines) if line.strip() and not line.startswith("#")), 0)
-    return next((at for at in range(written - 1, -1, -1) if lines[at].startswith("#")), 0)
+    """How many lines at the start belong to sections that end without a text."""
+    above: list[tuple[int, int]] = []  # level and line of the headings before the first text
+    for at, line in enumerate(lines):
+        if line.startswith("#"):
+            above.append((len(line) - len(line.lstrip("#")), at))
+        elif line.strip():
+            break
+    empty = [
+        place
+        for place, (level, _) in enumerate(above)
+        if any(next_ <= level for next_, _ in above[place + 1 :])
+    ]
+    return above[empty[-1] + 1][1] if empty else 0
 
 
 def _best_run(lengths: Sequence[int], worth: Sequence[int], limit: int) -> tuple[int, int]:
