@@ -27,7 +27,7 @@ POOL = 100
 LINES_OF_DAYS = 30  # log lines that a question for days brings in by their day alone
 TOLD_WITHIN = timedelta(days=3)  # what happened is told on the day or soon after
 POSTINGS = 2_500  # rows ranked by words, at least; more in a large index
-ALL_POSTINGS = 25_000  # up to so many passages no word is too common to be ranked by
+ALL_POSTINGS = 18_000  # up to so many passages no word is too common to be ranked by
 REACH = 2  # turns before and after that lend a turn their score
 NAMELESS = 0.75  # of a local query vector: the question without its speakers' names
 TELLING = 50  # vectors of which the mean says what unrelated texts have

@@ -54,7 +54,6 @@ class Place(msgspec.Struct, frozen=True):
     position: int
     kind: str
     speaker: str
-    length: int = 0
 
 
 class NewPassage(msgspec.Struct, frozen=True):
@@ -365,7 +364,7 @@ class Passages:
     def places(self, ids: Iterable[int], reach: int) -> list[Place]:
         """Where these passages stand, and the turns up to `reach` places before and after a turn."""
         rows = self.database.query(
-            "SELECT DISTINCT n.id, n.document_id, n.position, n.kind, n.speaker, length(n.text) FROM passages p"
+            "SELECT DISTINCT n.id, n.document_id, n.position, n.kind, n.speaker FROM passages p"
             " JOIN passages n ON n.document_id = p.document_id AND n.position BETWEEN"
             " p.position - CASE p.kind WHEN 'turn' THEN :reach ELSE 0 END"
             " AND p.position + CASE p.kind WHEN 'turn' THEN :reach ELSE 0 END"
