@@ -364,12 +364,12 @@ class Passages:
     def places(self, ids: Iterable[int], reach: int) -> list[Place]:
         """Where these passages stand, and the turns up to `reach` places before and after a turn."""
         rows = self.database.query(
-            "SELECT DISTINCT n.id, n.document_id, n.position, n.kind, n.speaker FROM passages p"
-            " JOIN passages n ON n.document_id = p.document_id AND n.position BETWEEN"
-            " p.position - CASE p.kind WHEN 'turn' THEN :reach ELSE 0 END"
-            " AND p.position + CASE p.kind WHEN 'turn' THEN :reach ELSE 0 END"
-            " WHERE p.id IN (SELECT value FROM json_each(:ids))"
-            " AND (n.position <> p.position OR n.id = p.id)",
+            "WITH found AS MATERIALIZED (SELECT id, document_id, position, kind, speaker FROM passages"
+            " WHERE id IN (SELECT value FROM json_each(:ids)))"
+            " SELECT * FROM found UNION"
+            " SELECT n.id, n.document_id, n.position, n.kind, n.speaker FROM found p JOIN passages n"
+            " ON n.document_id = p.document_id AND n.position <> p.position"
+            " AND n.position BETWEEN p.position - :reach AND p.position + :reach WHERE p.kind = 'turn'",
             {"ids": json.dumps(list(ids)), "reach": reach},
         )
         return [Place(*row) for row in rows]

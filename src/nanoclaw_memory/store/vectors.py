@@ -99,7 +99,7 @@ class Matrix:
         """The cosine of these rows with the vector."""
         import numpy as np
 
-        return _cosines(self._codes[rows].astype(np.float32), vector) * self._scales[rows]
+        return _cosines(self._codes.take(rows, axis=0).astype(np.float32), vector) * self._scales[rows]
 
     def vector(self, passage: int) -> Floats | None:
         """The vector of one passage; None when it has none."""
@@ -127,7 +127,7 @@ class Matrix:
             rows = self._likely(vector, max(limit, RESCORED + int(RESCORED_SHARE * len(self.ids))), allowed)
             scores = self.similarities(vector, rows)
         found = scores[rows] if len(scores) == len(self.ids) else scores
-        order = np.argsort(-found, kind="stable")[:limit]
+        order = _best(found, limit)
         background = float(self._mean @ vector)  # the mean of cosines is the cosine with the mean
         return list(zip(self.ids[rows[order]].tolist(), found[order].tolist(), strict=True)), background
 
@@ -158,6 +158,19 @@ class Matrix:
         if self._sketch is None:
             self._sketch = Sketch(self._codes, self._scales, self._mean)
         return self._sketch.likely(vector, count, allowed)
+
+
+def _best(scores: Floats, limit: int) -> npt.NDArray[np.int64]:
+    """Where the highest scores are, best first, equal ones in their order."""
+    import numpy as np
+
+    if len(scores) > limit:
+        least = np.partition(scores, len(scores) - limit)[-limit]
+        likely = np.flatnonzero(scores >= least)
+    else:
+        likely = np.arange(len(scores))
+    best: npt.NDArray[np.int64] = likely[np.argsort(-scores[likely], kind="stable")[:limit]]
+    return best
 
 
 def _cosines(rows: Floats, vector: Floats) -> Floats:
