@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nanoclaw_memory.retrieval import ranking
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.reranking import blended
-from nanoclaw_memory.store.passages import Place, StoredPassage
+from nanoclaw_memory.store.passage_search import Place, StoredPassage
 from nanoclaw_memory.types import Passage
 
 TODAY = date(2026, 2, 23)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from nanoclaw_memory.store import vectors
-from nanoclaw_memory.store.passages import FileRow, NewPassage, PassageFilter, Passages
+from nanoclaw_memory.store.passage_search import PassageFilter
+from nanoclaw_memory.store.passages import FileRow, NewPassage, Passages
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.types import Passage
 
@@ -53,8 +54,8 @@ def test_only_rows_of_the_given_files_are_near(chunks: Passages):
     matrix = vectors.Matrix(chunks, "fake@32", 32)
     matrix.refresh()
     files = {path: number for number, _, path in chunks.documents()}
-    found, _ = matrix.nearest(rows[3], 10, chunks.selection(PassageFilter(documents=(files["b.md"],))))
-    stored = chunks.load(number for number, _ in found)
+    found, _ = matrix.nearest(rows[3], 10, chunks.search.selection(PassageFilter(documents=(files["b.md"],))))
+    stored = chunks.search.load(number for number, _ in found)
     assert len(found) == 10
     assert {chunk.path for chunk in stored.values()} == {"b.md"}
 
@@ -101,5 +102,5 @@ def test_filters_reach_into_the_sketch(chunks: Passages, monkeypatch: pytest.Mon
     matrix = vectors.Matrix(chunks, "fake@32", 32)
     matrix.refresh()
     files = {path: number for number, _, path in chunks.documents()}
-    found, _ = matrix.nearest(rows[0], 10, chunks.selection(PassageFilter(documents=(files["b.md"],))))
+    found, _ = matrix.nearest(rows[0], 10, chunks.search.selection(PassageFilter(documents=(files["b.md"],))))
     assert len(found) == 5

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.workspace.paths import Home
 
 MAX_TOP_K = 100
+MOST_NAMES = 8
 TIERS = {"hot": (2.0000001, 1e300), "warm": (1.0, 2.0), "cool": (0.0, 0.9999999), "": (0.0, 1e300)}
 
 
@@ -271,6 +272,20 @@ class KnowledgeGraph:
         return neighbourhood(self.facts, self.relations, self.names, start, depth, self.view())
 
     # ---- inside ----
+
+    def other_names(self, question: str) -> list[str]:
+        """Aliases and former names of whom a question names."""
+        user = self.settings.user
+        named = Resolver(self.names, user.entity, user.agent_entity).read(question).named
+        found: dict[str, None] = {}
+        for name in named:
+            if name.how not in ("name", "alias") or name.ambiguous:
+                continue  # a guessed name must not bring in others
+            for entity in name.entities:
+                found.setdefault(entity)
+                found |= dict.fromkeys(alias.alias for alias in self.names.aliases(entity))
+                found |= dict.fromkeys(fact.value for fact in self.history(entity, "name"))
+        return list(found)[:MOST_NAMES]
 
     @cached_property
     def writer(self) -> GraphWriter:

@@ -247,11 +247,7 @@ class Group:
 
     def _other_names(self, question: str) -> list[str]:
         """Aliases and former names of whom the question names, when there is a graph."""
-        if not self.has("facts"):
-            return []
-        from nanoclaw_memory.retrieval.expansion import other_names
-
-        return other_names(self.graph, question)
+        return self.graph.other_names(question) if self.has("facts") else []
 
     def index(
         self, rebuild: bool = False, progress: Callable[[str, int, int], None] | None = None

@@ -16,7 +16,8 @@ from nanoclaw_memory.providers.embedder import Identity
 from nanoclaw_memory.retrieval import ranking
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.store.keywords import LONG_WORD, parts_of, terms_of
-from nanoclaw_memory.store.passages import PassageFilter, Passages, Place, Selection, StoredPassage
+from nanoclaw_memory.store.passage_search import PassageFilter, Place, Selection, StoredPassage
+from nanoclaw_memory.store.passages import Passages
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.embedder import Chain, Embedded
@@ -103,10 +104,10 @@ class Candidates:
         deadline: float | None = None,
     ) -> Pool:
         """The candidates for a question about some days, if it names any; `fast` looks for words only."""
-        chosen = self._index.passages.selection(wanted) if wanted else None
+        chosen = self._index.passages.search.selection(wanted) if wanted else None
         pool = Pool(total=self._index.passages.last_id(), others=self._names(question))
         terms, full = self._terms(question, pool)
-        pool.keyword = dict(self._index.passages.match(terms, POOL, chosen))
+        pool.keyword = dict(self._index.passages.search.match(terms, POOL, chosen))
         pool.held = max(pool.keyword.values(), default=0.0) / full if full > 0 else 1.0
         self._add_places(pool, pool.keyword.keys())
         if not fast:
@@ -118,15 +119,15 @@ class Candidates:
 
     def knows(self, name: str, wanted: PassageFilter | None) -> bool:
         """Whether any passage that a filter lets in contains a name."""
-        chosen = self._index.passages.selection(wanted) if wanted else None
-        return self._index.passages.occurrences(name, 1, chosen) > 0
+        chosen = self._index.passages.search.selection(wanted) if wanted else None
+        return self._index.passages.search.occurrences(name, 1, chosen) > 0
 
     def cosines(self, question: str, source: str, deadline: float | None) -> tuple[dict[int, float], Pool]:
         """How near the question is to each row of a source that has a vector."""
         pool = Pool()
-        chosen = self._index.passages.selection(PassageFilter((source,)))
+        chosen = self._index.passages.search.selection(PassageFilter((source,)))
         self._add_vectors(question, chosen, pool, deadline, limit=1_000_000)
-        stored = self._index.passages.load(pool.vector)
+        stored = self._index.passages.search.load(pool.vector)
         return {stored[key].passage.number: pool.vector[key] for key in stored}, pool
 
     def nearest_to(self, reference: str, wanted: PassageFilter) -> Alike:
@@ -135,25 +136,25 @@ class Candidates:
         if chain is None:
             return Alike("")
         identity = chain.identity
-        own = passages.referred(reference)
+        own = passages.search.referred(reference)
         matrix = self._matrix(identity.key, identity.dimensions)
         vector = matrix.vector(own) if own else None
         if vector is None:
             return Alike(identity.key)
-        found = dict(matrix.nearest(vector, POOL, passages.selection(wanted))[0])
-        stored = passages.load(found)
+        found = dict(matrix.nearest(vector, POOL, passages.search.selection(wanted))[0])
+        stored = passages.search.load(found)
         order = sorted(stored, key=lambda key: -found[key])
         return Alike(identity.key, tuple((stored[key].passage.reference, found[key]) for key in order))
 
     def _add_days(self, pool: Pool, days: Days, chosen: Selection | None) -> None:
         passages, first = self._index.passages, days.first.isoformat()
-        pool.lines = set(passages.lines_of(first, days.last.isoformat(), LINES_OF_DAYS, chosen))
+        pool.lines = set(passages.search.lines_of(first, days.last.isoformat(), LINES_OF_DAYS, chosen))
         self._add_places(pool, pool.lines - pool.places.keys())
-        pool.of_days = passages.among_days(pool.places, first, (days.last + TOLD_WITHIN).isoformat())
+        pool.of_days = passages.search.among_days(pool.places, first, (days.last + TOLD_WITHIN).isoformat())
 
     def _add_places(self, pool: Pool, found: Collection[int]) -> None:
         if found:
-            pool.places |= {place.id: place for place in self._index.passages.places(found, REACH)}
+            pool.places |= {place.id: place for place in self._index.passages.search.places(found, REACH)}
 
     def _terms(self, question: str, pool: Pool) -> tuple[list[str], float]:
         """What the keyword index is asked for, and the score of a middling text that has all of the question."""
@@ -267,17 +268,17 @@ def _rarity(count: int, total: int) -> float:
 
 def _known(passages: Passages, term: str, most: int) -> list[tuple[int, str]]:
     """The term with how often it occurs; when it never does, compounds of it, or the words it is made of."""
-    count = passages.occurrences(term, most)
+    count = passages.search.occurrences(term, most)
     if count or len(term) < _SHORTEST_PART or " " in term:
         return [(count, term)] if count else []
-    found = passages.compounds(term)
+    found = passages.search.compounds(term)
     if not found and len(term) >= LONG_WORD:
         found = next(
             (
                 [first, second]
                 for first, second in parts_of(term)
-                if passages.occurrences(first) and passages.occurrences(second)
+                if passages.search.occurrences(first) and passages.search.occurrences(second)
             ),
             [],
         )
-    return [(passages.occurrences(other, most), other) for other in found]
+    return [(passages.search.occurrences(other, most), other) for other in found]

@@ -14,7 +14,7 @@ from nanoclaw_memory.retrieval.searcher import Question
 from nanoclaw_memory.retrieval.service import Retrieval
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.entries import PRIORITIES, EntryTable, Filter
-from nanoclaw_memory.store.passages import PassageFilter
+from nanoclaw_memory.store.passage_search import PassageFilter
 from nanoclaw_memory.types import EntriesFound, EntryHit
 
 SOURCE = ("entries",)

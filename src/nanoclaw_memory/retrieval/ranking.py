@@ -8,7 +8,7 @@ from datetime import date
 
 from nanoclaw_memory.statements import overlap
 from nanoclaw_memory.store.keywords import spaced, terms_of
-from nanoclaw_memory.store.passages import Place
+from nanoclaw_memory.store.passage_search import Place
 from nanoclaw_memory.text import words
 
 SNIPPET = 700

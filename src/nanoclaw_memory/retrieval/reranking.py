@@ -13,7 +13,8 @@ from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.retrieval import ranking
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.prepare import body_of, embedded_text
-from nanoclaw_memory.store.passages import Passages, Place, StoredPassage
+from nanoclaw_memory.store.passage_search import Place, StoredPassage
+from nanoclaw_memory.store.passages import Passages
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.reranker import Reranker
@@ -101,7 +102,7 @@ def _before(
         if candidate.stored.passage.kind == "turn"
         and (key := (candidate.stored.document_id, candidate.stored.position - 1)) in at
     }
-    stored = chunks.load(wanted.values())
+    stored = chunks.search.load(wanted.values())
     return {number: stored[other] for number, other in wanted.items() if other in stored}
 
 

@@ -13,7 +13,7 @@ from nanoclaw_memory.retrieval.candidates import Candidate, Candidates, Pool
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.reranking import Reranking
-from nanoclaw_memory.store.passages import PassageFilter, StoredPassage
+from nanoclaw_memory.store.passage_search import PassageFilter, StoredPassage
 from nanoclaw_memory.text import words
 from nanoclaw_memory.workspace.paths import ARCHIVE
 
@@ -139,7 +139,7 @@ class Searcher:
         }
         scores |= {key: max(scores.get(key, 0.0), ranking.ONLY_THE_DAY) for key in pool.lines}
         best = sorted(scores, key=lambda key: (-scores[key], key))[: max(CONSIDERED, question.limit)]
-        stored = self.index.passages.load(best)
+        stored = self.index.passages.search.load(best)
         found = []
         for key in best:
             if key not in stored:

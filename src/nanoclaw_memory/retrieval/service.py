@@ -21,7 +21,8 @@ from nanoclaw_memory.retrieval.scanner import Seen, memory_pages
 from nanoclaw_memory.retrieval.searcher import Question, Ranking, Searcher
 from nanoclaw_memory.retrieval.sources import RowReader, missing
 from nanoclaw_memory.retrieval.vectoring import Progress
-from nanoclaw_memory.store.passages import CURRENT, FILES, PassageFilter, Passages
+from nanoclaw_memory.store.passage_search import CURRENT, PassageFilter
+from nanoclaw_memory.store.passages import FILES, Passages
 from nanoclaw_memory.types import Found, Hit, Indexed, Scope
 from nanoclaw_memory.workspace.paths import Home, visible
 

@@ -85,7 +85,7 @@ class Vectoring(msgspec.Struct):
     def _fill(self, member: Embedder, waiting: Sequence[tuple[bytes, int]]) -> int:
         for start in range(0, len(waiting), BATCH):
             batch = waiting[start : start + BATCH]
-            stored = self.passages.load(chunk for _, chunk in batch)
+            stored = self.passages.search.load(chunk for _, chunk in batch)
             if not self._embed(member, {print_: stored[chunk].passage for print_, chunk in batch}):
                 return start
             if self.progress:

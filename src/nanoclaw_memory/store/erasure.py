@@ -345,5 +345,5 @@ def remove_from_index(passages: Passages, wanted: Wanted, paths: Iterable[str], 
         passages.drop_empty_documents()
         passages.prune_vectors()
         for word in words:
-            if not passages.occurrences(word):
+            if not passages.search.occurrences(word):
                 passages.database.execute("DELETE FROM long_words WHERE word = :word", {"word": word})

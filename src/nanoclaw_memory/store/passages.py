@@ -1,4 +1,4 @@
-"""Documents, their passages, the keyword index and the vectors of one search index."""
+"""Documents, their passages and the vectors of one search index: what is stored, and what changed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import msgspec
 
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.keywords import long_words, spaced
+from nanoclaw_memory.store.passage_search import PassageSearch
 from nanoclaw_memory.types import Passage, Skipped
 
 FILES = "files"
-CURRENT = ("", "held")  # statuses that are shown unless somebody asks for more
 KEPT_REMOVALS = 50_000
 _FIELDS = Passage.__struct_fields__
 _COLUMNS = ", ".join(_FIELDS)
@@ -33,27 +33,6 @@ class FileRow(msgspec.Struct, frozen=True):
     fingerprint: str
     chunking: str
     skipped: str
-
-
-class StoredPassage(msgspec.Struct, frozen=True):
-    """A passage in the index: where it is and what it says; `path` is the name of its document."""
-
-    id: int
-    document_id: int
-    position: int
-    source: str
-    path: str
-    passage: Passage
-
-
-class Place(msgspec.Struct, frozen=True):
-    """Where a passage stands."""
-
-    id: int
-    document_id: int
-    position: int
-    kind: str
-    speaker: str
 
 
 class NewPassage(msgspec.Struct, frozen=True):
@@ -82,81 +61,12 @@ class Coded(msgspec.Struct, frozen=True):
     codes: bytes
 
 
-class PassageFilter(msgspec.Struct, frozen=True):
-    """Which passages a query may return; tested before any limit."""
-
-    sources: tuple[str, ...] | None = None  # None: every source
-    documents: tuple[int, ...] | None = None  # None: every document
-    private: bool = True  # whether passages of private rows may be returned
-    statuses: tuple[str, ...] = CURRENT
-    now: str = ""  # what has expired by then is left out
-    types: tuple[str, ...] | None = None  # of entries; None: every type
-    tags: tuple[str, ...] = ()  # all of them
-    lowest_priority: int = 99
-    session: str = ""  # whose rows after `after` are left out: they are still in the model's window
-    after: int = 0
-
-    def including(self) -> tuple[str, dict[str, Any]]:
-        """The condition that a passage has to meet, in SQL; empty for all."""
-        params: dict[str, Any] = {}
-        parts = []
-        if self.sources is not None:
-            params["sources"] = json.dumps(self.sources)
-            of_source = "SELECT id FROM documents WHERE source IN (SELECT value FROM json_each(:sources))"
-            parts.append(f"document_id IN ({of_source})")
-        if self.documents is not None:
-            params["documents"] = json.dumps(self.documents)
-            parts.append("document_id IN (SELECT value FROM json_each(:documents))")
-        if self.types is not None:
-            params["types"] = json.dumps(self.types)
-            parts.append("type IN (SELECT value FROM json_each(:types))")
-        if self.lowest_priority < 99:
-            params["lowest_priority"] = self.lowest_priority
-            parts.append("priority <= :lowest_priority")
-        for number, tag in enumerate(self.tags):
-            params[f"tag{number}"] = "%\n" + _literal(tag.lower()) + "\n%"
-            parts.append(f"lower(tags) LIKE :tag{number} ESCAPE '\\'")
-        return " AND ".join(parts), params
-
-    def excluding(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Conditions that keep a passage out; each is answered by an index."""
-        statuses = json.dumps(self.statuses)
-        yield (
-            "status <> '' AND status NOT IN (SELECT value FROM json_each(:statuses))",
-            {"statuses": statuses},
-        )
-        if self.now and "expired" not in self.statuses:
-            yield "expires <> '' AND expires <= :now", {"now": self.now}
-        if not self.private:
-            yield "private = 1", {}
-        if self.session:
-            own = "SELECT id FROM documents WHERE source = 'exchanges' AND name = :session"
-            yield (
-                f"document_id = ({own}) AND number > :after",
-                {"session": self.session, "after": self.after},
-            )
-
-
-class Selection(msgspec.Struct, frozen=True):
-    """A filter as SQL on `passages`: what comes in, what stays out, and their values."""
-
-    within: str
-    without: str
-    params: Mapping[str, Any]
-
-    def of(self, column: str) -> str:
-        """The condition on an id column."""
-        # The plus keeps the engine from looking up row by row instead of walking the keyword index.
-        within = f"+{column} IN (SELECT id FROM passages WHERE {self.within})" if self.within else ""  # noqa: S608
-        without = f"+{column} NOT IN ({self.without})" if self.without else ""
-        return " AND ".join(part for part in (within, without) if part)
-
-
 class Passages:
     """The repository; every change raises `generation`, so that caches know they are behind."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self.search = PassageSearch(database)
 
     # ---- the state of the whole ----
 
@@ -305,93 +215,6 @@ class Passages:
                 "DELETE FROM documents WHERE source <> 'files'"
                 " AND id NOT IN (SELECT document_id FROM passages)"
             )
-
-    # ---- finding ----
-
-    def selection(self, wanted: PassageFilter) -> Selection:
-        """A filter as SQL; conditions that keep nothing out are left away, for each costs every query."""
-        within, params = wanted.including()
-        without = []
-        for condition, values in wanted.excluding():
-            sql = f"SELECT id FROM passages WHERE {condition}"  # noqa: S608 (conditions of our own)
-            if self.database.query(f"{sql} LIMIT 1", values):
-                without.append(sql)
-                params |= values
-        return Selection(within, " UNION ALL ".join(without), params)
-
-    def ids(self, condition: str, params: Mapping[str, Any]) -> list[int]:
-        """The passages that meet a condition of a `Selection`."""
-        return [int(number) for (number,) in self.database.query(condition, params)]
-
-    def referred(self, reference: str) -> int:
-        """The passage of the entry with this id; 0 when there is none."""
-        sql = "SELECT id FROM passages WHERE kind = 'entry' AND reference = :reference"
-        rows = self.database.query(sql, {"reference": reference})
-        return int(rows[0][0]) if rows else 0
-
-    def load(self, ids: Iterable[int]) -> dict[int, StoredPassage]:
-        """The passages of these ids."""
-        columns = ", ".join(f"p.{name}" for name in _FIELDS)
-        rows = self.database.query(
-            f"SELECT p.id, p.document_id, p.position, d.source, d.name, {columns} FROM passages p"  # noqa: S608
-            " JOIN documents d ON d.id = p.document_id WHERE p.id IN (SELECT value FROM json_each(:ids))",
-            {"ids": json.dumps(list(ids))},
-        )
-        return {
-            row[0]: StoredPassage(row[0], row[1], row[2], row[3], row[4], Passage(*row[5:])) for row in rows
-        }
-
-    def match(self, terms: Sequence[str], limit: int, chosen: Selection | None) -> list[tuple[int, float]]:
-        """Passages that contain any of the terms, best first."""
-        if chosen is None:
-            return self.database.match("passages_fts", terms, limit)
-        return self.database.match("passages_fts", terms, limit, chosen.of("rowid"), chosen.params)
-
-    def occurrences(self, term: str, most: int = 1, chosen: Selection | None = None) -> int:
-        """How many passages contain the term; counting stops at `most`."""
-        if chosen is None or not chosen.of("rowid"):
-            return self.database.occurrences("passages_fts", term, most)
-        return self.database.occurrences("passages_fts", term, most, chosen.of("rowid"), chosen.params)
-
-    def compounds(self, part: str, limit: int = 20) -> list[str]:
-        """Long words that contain `part`: "migration" finds "datenbankmigration"."""
-        rows = self.database.query(
-            "SELECT word FROM long_words WHERE instr(word, :part) > 0 LIMIT :limit",
-            {"part": part, "limit": limit},
-        )
-        return [str(word) for (word,) in rows]
-
-    def places(self, ids: Iterable[int], reach: int) -> list[Place]:
-        """Where these passages stand, and the turns up to `reach` places before and after a turn."""
-        rows = self.database.query(
-            "WITH found AS MATERIALIZED (SELECT id, document_id, position, kind, speaker FROM passages"
-            " WHERE id IN (SELECT value FROM json_each(:ids)))"
-            " SELECT * FROM found UNION"
-            " SELECT n.id, n.document_id, n.position, n.kind, n.speaker FROM found p JOIN passages n"
-            " ON n.document_id = p.document_id AND n.position <> p.position"
-            " AND n.position BETWEEN p.position - :reach AND p.position + :reach WHERE p.kind = 'turn'",
-            {"ids": json.dumps(list(ids)), "reach": reach},
-        )
-        return [Place(*row) for row in rows]
-
-    def lines_of(self, first: str, last: str, limit: int, chosen: Selection | None) -> list[int]:
-        """Log lines of some days, the most important first."""
-        only = chosen.of("id") if chosen is not None else ""
-        rows = self.database.query(
-            f"SELECT id FROM passages WHERE kind = 'line' AND day BETWEEN :first AND :last"  # noqa: S608
-            f"{' AND ' + only if only else ''}"
-            " ORDER BY coalesce(importance, 0.5) DESC, day DESC, id LIMIT :limit",
-            {"first": first, "last": last, "limit": limit, **(chosen.params if chosen else {})},
-        )
-        return [int(number) for (number,) in rows]
-
-    def among_days(self, ids: Iterable[int], first: str, last: str) -> set[int]:
-        """Which of these passages are of these days."""
-        rows = self.database.query(
-            "SELECT id FROM passages WHERE id IN (SELECT value FROM json_each(:ids)) AND day BETWEEN :first AND :last",
-            {"ids": json.dumps(list(ids)), "first": first, "last": last},
-        )
-        return {int(number) for (number,) in rows}
 
     # ---- vectors ----
 
@@ -549,10 +372,5 @@ class Passages:
 
     def _drop_words(self, gone: set[str]) -> None:
         for word in gone:
-            if not self.occurrences(word):
+            if not self.search.occurrences(word):
                 self.database.execute("DELETE FROM long_words WHERE word = :word", {"word": word})
-
-
-def _literal(text: str) -> str:
-    """Text whose every character LIKE takes as itself."""
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

@@ -6,7 +6,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from nanoclaw_memory.store.passages import Coded, Passages, Selection
+from nanoclaw_memory.store.passage_search import Selection
+from nanoclaw_memory.store.passages import Coded, Passages
 
 if TYPE_CHECKING:
     import numpy as np
@@ -140,9 +141,9 @@ class Matrix:
         allowed = np.ones(len(self.ids), dtype=np.bool_)
         if chosen.within:
             sql = f"SELECT id FROM passages WHERE {chosen.within}"  # noqa: S608 (conditions of our own)
-            allowed &= np.isin(self.ids, self._passages.ids(sql, chosen.params))
+            allowed &= np.isin(self.ids, self._passages.search.ids(sql, chosen.params))
         if chosen.without:
-            allowed &= ~np.isin(self.ids, self._passages.ids(chosen.without, chosen.params))
+            allowed &= ~np.isin(self.ids, self._passages.search.ids(chosen.without, chosen.params))
         return allowed
 
     def _all(self, vector: Floats) -> Floats:

@@ -10,7 +10,6 @@ import pytest
 
 from nanoclaw_memory.errors import NotFound
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.retrieval.expansion import other_names
 from nanoclaw_memory.store.migrate import steps_of
 
 
@@ -35,8 +34,8 @@ def test_a_private_alias_answers_in_private_and_nowhere_else(memory: Memory, sha
     assert shared.graph.history("Zeb") == []
     with pytest.raises(NotFound):
         shared.graph.show("Zeb")
-    assert "Zeb" not in other_names(shared.graph, "Where is Zebulon Quist?")
-    assert "Zeb" in other_names(memory.graph, "Where is Zebulon Quist?")
+    assert "Zeb" not in shared.graph.other_names("Where is Zebulon Quist?")
+    assert "Zeb" in memory.graph.other_names("Where is Zebulon Quist?")
     assert not any('"alias"' in line for line in shared.graph.export())
 
 
