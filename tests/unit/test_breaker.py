@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from nanoclaw_memory.providers.breaker import Breaker
+from nanoclaw_memory.providers.endpoint import Breaker
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ class Secret(msgspec.Struct, frozen=True):
     end: int
 
 
-class _Rule(msgspec.Struct, frozen=True):
+class _SecretRule(msgspec.Struct, frozen=True):
     """One rule; `value` says what speaks for a match.
 
     token: its own form and entropy. block: its form alone. placed: where it stands, unless a placeholder.
@@ -143,7 +143,7 @@ def _scan(text: str) -> list[Secret]:
     return [piece for secret in _joined(hits) for piece in _outside(secret, markers)]
 
 
-def _matches(rule: _Rule, text: str, lowered: str) -> Iterator[re.Match[str]]:
+def _matches(rule: _SecretRule, text: str, lowered: str) -> Iterator[re.Match[str]]:
     """Matches of a rule: in the whole text if a keyword is there, for names and values only in such lines."""
     if not rule.by_line:
         if not rule.keywords or any(keyword in lowered for keyword in rule.keywords):
@@ -161,7 +161,7 @@ def _matches(rule: _Rule, text: str, lowered: str) -> Iterator[re.Match[str]]:
         yield from _compiled(rule.pattern).finditer(text, start, lines[start])
 
 
-def _spans(rule: _Rule, text: str, lowered: str) -> Iterator[tuple[int, int]]:
+def _spans(rule: _SecretRule, text: str, lowered: str) -> Iterator[tuple[int, int]]:
     for match in _matches(rule, text, lowered):
         group = rule.group if rule.group >= 0 else (match.lastindex or 0)
         start, end = match.span(group)
@@ -173,7 +173,7 @@ def _spans(rule: _Rule, text: str, lowered: str) -> Iterator[tuple[int, int]]:
             yield start, end
 
 
-def _is_real(value: str, rule: _Rule, quoted: bool, context: str) -> bool:
+def _is_real(value: str, rule: _SecretRule, quoted: bool, context: str) -> bool:
     """Whether a matched value is a credential rather than a placeholder, a reference or a word."""
     if rule.value == "block":
         return True
@@ -194,7 +194,7 @@ def _is_real(value: str, rule: _Rule, quoted: bool, context: str) -> bool:
     return _is_chosen(value, rule, quoted, context)
 
 
-def _is_chosen(value: str, rule: _Rule, quoted: bool, context: str) -> bool:
+def _is_chosen(value: str, rule: _SecretRule, quoted: bool, context: str) -> bool:
     """Whether a value given to a name such as `password` was chosen by a person or a generator."""
     if _compiled(_HASHED).match(value):
         return False
@@ -256,11 +256,11 @@ def _outside(secret: Secret, markers: list[tuple[int, int]]) -> Iterator[Secret]
 
 
 @functools.lru_cache(maxsize=1)
-def _rules() -> tuple[_Rule, ...]:
+def _rules() -> tuple[_SecretRule, ...]:
     """The rules in order of precedence."""
     raw = json.loads(Path(__file__).with_name("secret_rules.json").read_text(encoding="utf-8"))
     return tuple(
-        _Rule(
+        _SecretRule(
             entry["name"],
             tuple(entry["keywords"]),
             entry["regex"],

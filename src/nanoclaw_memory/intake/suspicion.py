@@ -38,7 +38,7 @@ def suspicions(text: str) -> list[str]:
     return found
 
 
-class _Rule(msgspec.Struct, frozen=True):
+class _SuspicionRule(msgspec.Struct, frozen=True):
     name: str
     patterns: tuple[re.Pattern[str], ...]
     negator: re.Pattern[str] | None
@@ -72,12 +72,12 @@ def _encoded(text: str) -> bool:
 
 
 @functools.cache
-def _rules() -> tuple[_Rule, ...]:
+def _rules() -> tuple[_SuspicionRule, ...]:
     text = Path(__file__).with_name("suspicion_rules.json").read_text(encoding="utf-8")
     table = json.loads(text)
     negator = re.compile(table["negators"], re.IGNORECASE)
     return tuple(
-        _Rule(
+        _SuspicionRule(
             rule["name"],
             tuple(re.compile(pattern, re.IGNORECASE) for pattern in rule["any"]),
             negator if rule["unless_negated"] else None,

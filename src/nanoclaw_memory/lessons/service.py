@@ -1,7 +1,9 @@
-"""The lessons that one scope may see: list, add, retire, judge."""
+"""The lessons that one scope may see: list, add, retire, judge; when one is effective, ripe or without effect."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import datetime
 from typing import Annotated
 
 from msgspec import Meta
@@ -10,8 +12,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.clock import Clock, moment_of, stamp
 from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.intake.intake import Intake
-from nanoclaw_memory.lessons import maturity
-from nanoclaw_memory.lessons.extraction import MAX_LESSON, MAX_TRIGGER, principle_of
+from nanoclaw_memory.lessons.corrections import MAX_LESSON, MAX_TRIGGER, principle_of
 from nanoclaw_memory.store.lessons import LessonTable, NewLesson
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Lesson, LessonDetail, Outcome, Scope
@@ -97,7 +98,7 @@ class LessonService:
         return self._aged(lesson)
 
     def _aged(self, lesson: Lesson) -> Lesson:
-        return replace(lesson, maturity_days=maturity.days(lesson, self._clock.now()))
+        return replace(lesson, maturity_days=days(lesson, self._clock.now()))
 
 
 def update_effectiveness(table: LessonTable, lesson_id: int, at: str) -> None:
@@ -107,9 +108,46 @@ def update_effectiveness(table: LessonTable, lesson_id: int, at: str) -> None:
         return
     known, helped = table.tally(lesson_id)
     values: dict[str, object] = {
-        "effectiveness_score": maturity.effectiveness(known, helped),
-        "maturity_days": maturity.days(lesson, moment_of(at)),
+        "effectiveness_score": effectiveness(known, helped),
+        "maturity_days": days(lesson, moment_of(at)),
     }
-    if lesson.state == "active" and maturity.without_effect(known, helped):
+    if lesson.state == "active" and without_effect(known, helped):
         values |= {"state": "retired", "retired_because": f"helped {helped} of {known} times"}
     table.update(lesson_id, **values)
+
+
+RIPE_DAYS = 30
+RIPE_EFFECTIVENESS = 0.8
+RIPE_INJECTIONS = 5
+RETIRE_AFTER = 20
+RETIRE_BELOW = 0.5
+
+
+def effectiveness(known: int, helped: int) -> float:
+    """The share of injections that helped; a new lesson starts with one that did."""
+    return (helped + 1) / (known + 1)
+
+
+def days(lesson: Lesson, now: datetime) -> int:
+    """How many days a lesson has been known."""
+    return max((now - moment_of(lesson.created_at)).days, 0) if lesson.created_at else 0
+
+
+def is_ripe(lesson: Lesson, now: datetime) -> bool:
+    """Whether a lesson has proved itself enough to be proposed for SOUL.md."""
+    return (
+        lesson.state == "active"
+        and days(lesson, now) >= RIPE_DAYS
+        and lesson.effectiveness > RIPE_EFFECTIVENESS
+        and lesson.injections >= RIPE_INJECTIONS
+    )
+
+
+def ripe(lessons: Iterable[Lesson], now: datetime) -> list[Lesson]:
+    """The lessons that are ripe."""
+    return [lesson for lesson in lessons if is_ripe(lesson, now)]
+
+
+def without_effect(known: int, helped: int) -> bool:
+    """Whether a lesson was injected often and did not help."""
+    return known >= RETIRE_AFTER and helped / known < RETIRE_BELOW

@@ -135,7 +135,7 @@ class AdminPart:
 
     def watch(self, stop: threading.Event) -> Iterator[Indexed]:
         """Index whenever files changed, until `stop`; yields what each run did."""
-        from nanoclaw_memory.workspace.watch import changes
+        from nanoclaw_memory.retrieval.scanner import changes
 
         self._group.require_group()
         for _ in changes((self._group.workspace, self._group.home.shared), stop):

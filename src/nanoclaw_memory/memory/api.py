@@ -264,13 +264,13 @@ class Memory:
     ) -> Recall:
         """Search packed into a token budget; entries come first when they are as good."""
         from nanoclaw_memory.entries.rules import TYPES
-        from nanoclaw_memory.retrieval.recall import Wanted, recall
+        from nanoclaw_memory.retrieval.recall import RecallRequest, recall
 
         self.group.require_group()
         self.group.settle_spool()
         budget = self.settings.entries.recall_budget if token_budget is None else token_budget
         kinds = None if types is None else tuple(types)
-        wanted = Wanted(query, kinds, priority_min, budget, include_context, format, fast)
+        wanted = RecallRequest(query, kinds, priority_min, budget, include_context, format, fast)
         found = recall(self.group.entries, self.group.retrieval, wanted)
         try:
             self.group.entries.note_use(entry.id for entry in found.entries if entry.type in TYPES)

@@ -84,11 +84,13 @@ class EntriesPart:
         format: RecallFormat = "brief",
     ) -> Recall:
         """Recall over what other groups have published and granted to this one."""
-        from nanoclaw_memory.retrieval.recall import Wanted, shared_recall
+        from nanoclaw_memory.retrieval.recall import RecallRequest, shared_recall
 
         self._group.require_group()
         budget = self._group.settings.entries.recall_budget if token_budget is None else token_budget
-        wanted = Wanted(query, None if types is None else tuple(types), token_budget=budget, format=format)
+        wanted = RecallRequest(
+            query, None if types is None else tuple(types), token_budget=budget, format=format
+        )
         shared, now = self._group.entries.shared, self._group.clock.now()
         return shared_recall(shared, now, self._group.scope.group, wanted)
 

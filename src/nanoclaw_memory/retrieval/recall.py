@@ -30,7 +30,7 @@ OF_OTHERS = 0.25  # the importance of what is no entry: an entry that is as good
 FORMATS = ("brief", "detailed")
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class RecallRequest(msgspec.Struct, frozen=True):
     """What the caller asks of recall."""
 
     query: str
@@ -52,7 +52,7 @@ class _Packed(msgspec.Struct, frozen=True):
     held: bool = False
 
 
-def recall(entries: Entries, retrieval: Retrieval, wanted: Wanted) -> Recall:
+def recall(entries: Entries, retrieval: Retrieval, wanted: RecallRequest) -> Recall:
     """What answers, weightiest first, whole lines only, never over the budget."""
     group = entries.ledger.scope.group
     if wanted.types is not None or not check_query(wanted.query).strip():
@@ -92,7 +92,7 @@ def hits_text(hits: Iterable[Hit], today: date) -> str:
     return fenced(lines)
 
 
-def shared_recall(shared: SharedEntries, now: datetime, group: str, wanted: Wanted) -> Recall:
+def shared_recall(shared: SharedEntries, now: datetime, group: str, wanted: RecallRequest) -> Recall:
     """The same over what other groups have published and granted."""
     found = shared.matching(check_query(wanted.query), wanted.types, wanted.priority_min)
     terms = dict.fromkeys(terms_of(wanted.query), 1.0)
@@ -111,7 +111,7 @@ def ranked(hits: Iterable[EntryHit]) -> list[EntryHit]:
 
 def pack(
     candidates: Sequence[_Packed],
-    wanted: Wanted,
+    wanted: RecallRequest,
     matched: int,
     fallback: str = "",
     degraded: tuple[str, ...] = (),
@@ -131,7 +131,7 @@ def _score(hit: EntryHit) -> float:
     return RELEVANCE * hit.relevance_score + IMPORTANCE * hit.importance
 
 
-def _from_entry(hit: EntryHit, wanted: Wanted, group: str) -> _Packed:
+def _from_entry(hit: EntryHit, wanted: RecallRequest, group: str) -> _Packed:
     brief = wanted.format == "brief"
     context = hit.reason if wanted.include_context else ""
     entry = RecalledEntry(
@@ -158,7 +158,7 @@ def _from_entry(hit: EntryHit, wanted: Wanted, group: str) -> _Packed:
     return _Packed(entry, line, hit.status == "held")
 
 
-def _from_hit(hit: Hit, wanted: Wanted) -> _Packed:
+def _from_hit(hit: Hit, wanted: RecallRequest) -> _Packed:
     """Lines of a file, what was said, a fact: each under its place."""
     kind, place, when = hit.kind, hit.place, hit.day
     if kind == "chunk":

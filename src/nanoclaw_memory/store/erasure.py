@@ -35,7 +35,7 @@ class Row(msgspec.Struct, frozen=True):
     texts: tuple[str, ...]
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class TextPlace(msgspec.Struct, frozen=True, kw_only=True):
     """A table with texts. Its conditions and statements are SQL with the parameters of `parameters`, and `:key`."""
 
     table: str
@@ -82,25 +82,25 @@ _SAID_IN_SESSION = (
 )
 _REPLY = "DELETE FROM replies WHERE (id, chat_jid) = (SELECT id, chat_jid FROM messages WHERE rowid = :key)"
 
-ENTRY = Place(
+ENTRY = TextPlace(
     table="entries",
     key="number",
     columns=("content", "reason", "tags", "source"),
     also=_SESSION,
     counted="entries",
 )
-WORDING = Place(table="merges", columns=("content",), counted="wordings")
-EXCHANGE = Place(
+WORDING = TextPlace(table="merges", columns=("content",), counted="wordings")
+EXCHANGE = TextPlace(
     table="exchanges",
     columns=("user_message", "agent_response", "topic"),
     also=_SESSION,
     counted="exchanges",
 )
 # The places of each step, in order: lessons come from exchanges, so they go before them.
-PLACES: dict[str, tuple[Place, ...]] = {
+PLACES: dict[str, tuple[TextPlace, ...]] = {
     "published": (msgspec.structs.replace(ENTRY, counted="published"),),
     "messages": (
-        Place(
+        TextPlace(
             table="messages",
             key="rowid",
             columns=("content", "sender_name"),
@@ -109,7 +109,7 @@ PLACES: dict[str, tuple[Place, ...]] = {
             before=(_REPLY,),
             counted="messages",
         ),
-        Place(
+        TextPlace(
             table="chats",
             key="jid",
             columns=("name",),
@@ -117,21 +117,21 @@ PLACES: dict[str, tuple[Place, ...]] = {
             instead="name = jid",
             counted="messages",
         ),
-        Place(
+        TextPlace(
             table="task_run_logs",
             columns=("result", "error"),
             only=f"task_id IN {_TASKS}",
             instead="result = NULL, error = NULL",
             counted="tasks",
         ),
-        Place(
+        TextPlace(
             table="scheduled_tasks",
             columns=("last_result",),
             only="group_folder = :group",
             instead="last_result = NULL",
             counted="tasks",
         ),
-        Place(
+        TextPlace(
             table="scheduled_tasks",
             columns=("prompt",),
             only="group_folder = :group",
@@ -141,7 +141,7 @@ PLACES: dict[str, tuple[Place, ...]] = {
             ),
             counted="tasks",
         ),
-        Place(
+        TextPlace(
             table="registered_groups",
             key="jid",
             columns=("name",),
@@ -151,17 +151,17 @@ PLACES: dict[str, tuple[Place, ...]] = {
         ),
     ),
     "sdk": (
-        Place(table="history", columns=("item",), also=_SESSION, counted="sdk_items"),
-        Place(table="items", columns=("namespace", "key", "value"), counted="sdk_items"),
+        TextPlace(table="history", columns=("item",), also=_SESSION, counted="sdk_items"),
+        TextPlace(table="items", columns=("namespace", "key", "value"), counted="sdk_items"),
     ),
     "lessons": (
-        Place(
+        TextPlace(
             table="growth_vectors",
             columns=("trigger_pattern", "lesson_text", "principle", "retired_because"),
             also=f"{_SESSION} OR exchange_id {_EXCHANGES} OR trigger_pattern {_OPENINGS}",
             counted="lessons",
         ),
-        Place(
+        TextPlace(
             table="vector_outcomes",
             columns=("query_text", "user_feedback"),
             also=f"{_SESSION} OR query_text {_QUESTIONS}",
@@ -170,14 +170,14 @@ PLACES: dict[str, tuple[Place, ...]] = {
     ),
     "continuity": (
         EXCHANGE,
-        Place(table="signs", columns=("detail",), also=_SESSION, counted="turn_notes"),
-        Place(table="tool_calls", columns=("tool", "target"), also=_SESSION, counted="turn_notes"),
-        Place(table="injections", columns=("reason",), also=_SESSION, counted="turn_notes"),
-        Place(table="compactions", key="session_id", also=_SESSION, counted="turn_notes"),
-        Place(table="graph_answers", key="question", also="1"),  # a cache of one minute
+        TextPlace(table="signs", columns=("detail",), also=_SESSION, counted="turn_notes"),
+        TextPlace(table="tool_calls", columns=("tool", "target"), also=_SESSION, counted="turn_notes"),
+        TextPlace(table="injections", columns=("reason",), also=_SESSION, counted="turn_notes"),
+        TextPlace(table="compactions", key="session_id", also=_SESSION, counted="turn_notes"),
+        TextPlace(table="graph_answers", key="question", also="1"),  # a cache of one minute
     ),
     "graph": (
-        Place(
+        TextPlace(
             table="facts",
             columns=("entity", "key", "value"),
             joined=True,
@@ -185,7 +185,7 @@ PLACES: dict[str, tuple[Place, ...]] = {
             before=("DELETE FROM mentions WHERE kind = 'fact' AND item = :key",),
             counted="facts",
         ),
-        Place(
+        TextPlace(
             table="relations",
             columns=("subject", "predicate", "object"),
             joined=True,
@@ -193,7 +193,7 @@ PLACES: dict[str, tuple[Place, ...]] = {
             before=("DELETE FROM mentions WHERE kind = 'relation' AND item = :key",),
             counted="relations",
         ),
-        Place(
+        TextPlace(
             table="aliases",
             key="rowid",
             columns=("alias", "entity"),
@@ -201,13 +201,13 @@ PLACES: dict[str, tuple[Place, ...]] = {
             counted="aliases",
         ),
         # An import may name any source: what remains loses a label that contains the text.
-        Place(table="facts", columns=("source",), instead="source = ''"),
-        Place(table="relations", columns=("source",), instead="source = ''"),
-        Place(table="aliases", key="rowid", columns=("source",), instead="source = ''"),
+        TextPlace(table="facts", columns=("source",), instead="source = ''"),
+        TextPlace(table="relations", columns=("source",), instead="source = ''"),
+        TextPlace(table="aliases", key="rowid", columns=("source",), instead="source = ''"),
     ),
     "entries": (
         WORDING,
-        Place(
+        TextPlace(
             table="proposals", key="number", columns=("payload", "why", "source", "diff"), counted="proposals"
         ),
         ENTRY,
@@ -235,7 +235,7 @@ def parameters(
     }
 
 
-def rows_of(db: Database, place: Place, wanted: Wanted, given: Mapping[str, str]) -> list[Row]:
+def rows_of(db: Database, place: TextPlace, wanted: Wanted, given: Mapping[str, str]) -> list[Row]:
     """The rows of a table that are to go."""
     named = frozenset() if place.instead else wanted.keys.get(place.table, frozenset())
     columns = ", ".join([place.key, place.also, *place.columns])
@@ -255,7 +255,7 @@ def rows_of(db: Database, place: Place, wanted: Wanted, given: Mapping[str, str]
     return found
 
 
-def remove_rows(db: Database, place: Place, rows: Sequence[Row]) -> None:
+def remove_rows(db: Database, place: TextPlace, rows: Sequence[Row]) -> None:
     """Remove rows, or what is to leave them, with what depends on them; inside a transaction."""
     if place.table in _REMOVERS:
         return _REMOVERS[place.table](db, rows)

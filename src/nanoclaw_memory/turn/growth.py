@@ -100,7 +100,7 @@ class Growth(Plugin):
         return outcome.injected_at == latest and " ".join(outcome.query.split())[:100] == said
 
     def _learn(self, exchange: Exchange, found: Sequence[Correction]) -> None:
-        from nanoclaw_memory.lessons.extraction import extract
+        from nanoclaw_memory.lessons.corrections import extract
 
         before = [
             one

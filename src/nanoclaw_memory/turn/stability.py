@@ -148,7 +148,7 @@ class Stability(Plugin):
             self.context.turns.put_signs(exchange.session_id, signs)
 
     def _signs(self, exchange: Exchange, moment: Moment) -> Iterator[tuple[str, str]]:
-        from nanoclaw_memory.lessons.extraction import principle_of
+        from nanoclaw_memory.lessons.corrections import principle_of
         from nanoclaw_memory.turn import claims
 
         if done := entropy.plan_as_done(exchange.user_message, exchange.agent_response):

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.retrieval.chunker import Chunking
 from nanoclaw_memory.retrieval.sources import RowReader
 from nanoclaw_memory.store import erasure
-from nanoclaw_memory.store.erasure import Place, Row, Wanted
+from nanoclaw_memory.store.erasure import Row, TextPlace, Wanted
 from nanoclaw_memory.store.passages import Passages
 from nanoclaw_memory.store.phrases import holds, is_cut
 from nanoclaw_memory.store.sqlite import SqliteDatabase
@@ -63,7 +63,7 @@ class ForgetTargets:
 
     # ---- what is found ----
 
-    def found(self, step: str) -> list[tuple[Place, list[Row]]]:
+    def found(self, step: str) -> list[tuple[TextPlace, list[Row]]]:
         """The rows of one step that are to go."""
         db = self._database(step)
         if db is None:
@@ -76,7 +76,7 @@ class ForgetTargets:
         given = self._parameters(step)
         return [(place, erasure.rows_of(db, place, wanted, given)) for place in erasure.PLACES[step]]
 
-    def rows(self, step: str, place: Place, wanted: Wanted) -> list[Row]:
+    def rows(self, step: str, place: TextPlace, wanted: Wanted) -> list[Row]:
         """The rows of one place that another request would take along."""
         db = self._database(step)
         return erasure.rows_of(db, place, wanted, erasure.parameters(wanted)) if db is not None else []

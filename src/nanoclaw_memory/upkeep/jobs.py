@@ -14,7 +14,7 @@ from nanoclaw_memory.entries import lifecycle
 from nanoclaw_memory.errors import FileProblem, InvalidValue
 from nanoclaw_memory.graph.refresh import VERSION, Refresh
 from nanoclaw_memory.intake.suspicion import suspicions
-from nanoclaw_memory.lessons.maturity import days, ripe
+from nanoclaw_memory.lessons.service import days, ripe
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.statements import features, restates
 from nanoclaw_memory.store.mentions import MentionTable

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nanoclaw_memory.lessons import corrections, extraction, matching, maturity
+from nanoclaw_memory.lessons import corrections, matching, service
 from nanoclaw_memory.providers.calibration import Calibration
 from nanoclaw_memory.types import Lesson
 
@@ -106,21 +106,21 @@ def test_a_megabyte_is_read_in_part():
 
 def test_a_lesson_says_when_what_and_why():
     message = "Thanks, but don't push straight to main, open a pull request."
-    lesson = extraction.extract(corrections.find(message), message, "Fix the login bug")
-    assert lesson == extraction.Extracted(
+    lesson = corrections.extract(corrections.find(message), message, "Fix the login bug")
+    assert lesson == corrections.Extracted(
         "Fix the login bug", "Don't push straight to main, open a pull request.", "consent", False
     )
 
 
 def test_a_contradiction_keeps_the_sentence_that_says_what_is_right():
     message = "No, that's wrong. Anna works at Siemens."
-    lesson = extraction.extract(corrections.find(message), message, "")
+    lesson = corrections.extract(corrections.find(message), message, "")
     assert lesson.lesson == "No, that's wrong. Anna works at Siemens."
 
 
 def test_how_to_answer_is_general_and_what_to_do_is_not():
     for message, general in (("Stop using emojis in answers", True), ("Never delete a branch", False)):
-        assert extraction.extract(corrections.find(message), message, "").general is general
+        assert corrections.extract(corrections.find(message), message, "").general is general
 
 
 def lesson(number=1, text="Don't push straight to main", trigger="Fix the login bug", **more):
@@ -168,14 +168,14 @@ def test_at_most_three_lessons_and_general_ones_last():
 
 
 def test_effectiveness_starts_at_one_and_follows_what_happened():
-    assert maturity.effectiveness(0, 0) == 1.0
-    assert maturity.effectiveness(4, 4) == 1.0
-    assert maturity.effectiveness(3, 0) == 0.25
+    assert service.effectiveness(0, 0) == 1.0
+    assert service.effectiveness(4, 4) == 1.0
+    assert service.effectiveness(3, 0) == 0.25
 
 
 @given(st.integers(0, 1000), st.integers(0, 1000))
 def test_effectiveness_is_a_share(known, helped):
-    assert 0 < maturity.effectiveness(known, min(known, helped)) <= 1
+    assert 0 < service.effectiveness(known, min(known, helped)) <= 1
 
 
 @pytest.mark.parametrize(
@@ -192,10 +192,10 @@ def test_a_lesson_is_ripe_after_thirty_days_five_injections_and_real_effect(
     created, effectiveness, injections, state, ripe
 ):
     one = lesson(effectiveness=effectiveness, injections=injections, state=state, created_at=created)
-    assert maturity.is_ripe(one, datetime(2026, 2, 23, tzinfo=UTC)) is ripe
+    assert service.is_ripe(one, datetime(2026, 2, 23, tzinfo=UTC)) is ripe
 
 
 def test_twenty_injections_without_effect_retire_a_lesson():
-    assert maturity.without_effect(20, 9)
-    assert not maturity.without_effect(20, 10)
-    assert not maturity.without_effect(19, 0)
+    assert service.without_effect(20, 9)
+    assert not service.without_effect(20, 10)
+    assert not service.without_effect(19, 0)

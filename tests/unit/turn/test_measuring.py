@@ -14,7 +14,7 @@ from nanoclaw_memory.conversations.service import excerpt
 from nanoclaw_memory.providers.calibration import Calibration, calibration
 from nanoclaw_memory.retrieval.exchange_search import Recollection
 from nanoclaw_memory.store.turns import Measure
-from nanoclaw_memory.turn import claims, entropy, stability, wording
+from nanoclaw_memory.turn import claims, continuity, entropy, stability
 from nanoclaw_memory.turn.continuity import allot
 from nanoclaw_memory.types import Exchange, ToolCall
 
@@ -229,17 +229,17 @@ def test_filler_slips_from_directness():
     ],
 )
 def test_dates_are_told_in_words(day, words):
-    assert wording.when(date.fromisoformat(day), NOW.date()) == words
+    assert continuity.when(date.fromisoformat(day), NOW.date()) == words
 
 
 @given(st.dates(max_value=date(2026, 2, 23)))
 def test_every_past_day_has_words(day):
-    assert wording.when(day, NOW.date())
+    assert continuity.when(day, NOW.date())
 
 
 def test_wishes_are_told_as_wishes_and_the_rest_is_quoted():
-    assert wording.user_mentioned("I want a notice.") == "User mentioned wanting a notice."
-    assert wording.user_mentioned("Is it late?") == 'User mentioned: "Is it late?"'
+    assert continuity.user_mentioned("I want a notice.") == "User mentioned wanting a notice."
+    assert continuity.user_mentioned("Is it late?") == 'User mentioned: "Is it late?"'
 
 
 @given(st.text(max_size=3000), st.integers(min_value=20, max_value=800))
@@ -279,4 +279,4 @@ def test_what_is_near_follows_from_what_unrelated_texts_have():
     ],
 )
 def test_a_topic_has_its_article_where_the_talk_gave_it_one(text, said):
-    assert said in wording.discussing("payment API", text, NOW.date() - timedelta(days=1), NOW.date())
+    assert said in continuity.discussing("payment API", text, NOW.date() - timedelta(days=1), NOW.date())

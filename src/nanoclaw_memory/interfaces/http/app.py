@@ -17,8 +17,8 @@ from nanoclaw_memory import __version__
 from nanoclaw_memory.errors import InvalidValue, NanoClawError
 from nanoclaw_memory.interfaces.http.api import failure, routes, scope_of
 from nanoclaw_memory.interfaces.http.auth import Guard, error_response
-from nanoclaw_memory.interfaces.http.mcp_proxy import CURRENT_SCOPE
 from nanoclaw_memory.interfaces.http.operations import OPERATIONS
+from nanoclaw_memory.interfaces.http.pool import CURRENT_SCOPE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Memories kept open between requests, each used by one thread of its own."""
+"""Memories kept open between requests, each used by one thread of its own; MCP tools for many scopes at once."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -18,6 +20,8 @@ from nanoclaw_memory.settings.load import FILE_NAME, project_file
 from nanoclaw_memory.types import Scope
 
 if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
+
     from nanoclaw_memory.providers.embedder import Chain
 
 T = TypeVar("T")
@@ -164,3 +168,34 @@ def _changed_at(path: Path | None) -> int:
         return path.stat().st_mtime_ns if path else 0
     except OSError:
         return 0
+
+
+# Set for each connection and request, and inherited by the threads that serve it.
+CURRENT_SCOPE: ContextVar[tuple[Scope, Path | None]] = ContextVar("current_scope")
+
+
+class ScopedMemory:
+    """Looks like a Memory to the tools; each call, of a part's method too, runs in the current scope's worker."""
+
+    def __init__(self, pool: MemoryPool, method: str = "") -> None:
+        self._pool = pool
+        self._method = method
+
+    def __getattr__(self, name: str) -> ScopedMemory:
+        return ScopedMemory(self._pool, f"{self._method}.{name}" if self._method else name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        scope, directory = CURRENT_SCOPE.get()
+
+        def work(memory: Memory) -> Any:
+            return attrgetter(self._method)(memory)(*args, **kwargs)
+
+        return self._pool.submit(scope, work, directory).result()
+
+
+def servers(pool: MemoryPool) -> dict[str, MCPServer]:
+    """The MCP server of each set of tools."""
+    from nanoclaw_memory.interfaces.mcp.server import build_server
+
+    memory = cast("Memory", ScopedMemory(pool))
+    return {tools: build_server(memory, tools) for tools in ("core", "all")}

@@ -99,7 +99,7 @@ class _Server:
         """Serve until a signal comes, then let open requests finish."""
         import anyio.to_thread
 
-        from nanoclaw_memory.interfaces.http.mcp_proxy import servers
+        from nanoclaw_memory.interfaces.http.pool import servers
 
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

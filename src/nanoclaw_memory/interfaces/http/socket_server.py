@@ -17,7 +17,7 @@ import msgspec
 
 from nanoclaw_memory.errors import FileProblem, NanoClawError
 from nanoclaw_memory.interfaces import hooks
-from nanoclaw_memory.interfaces.http.mcp_proxy import CURRENT_SCOPE
+from nanoclaw_memory.interfaces.http.pool import CURRENT_SCOPE
 from nanoclaw_memory.interfaces.shim import LONGEST_PATH, MAX_INPUT, socket_path
 from nanoclaw_memory.types import Scope
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from nanoclaw_memory.workspace.watch import changes
+from nanoclaw_memory.retrieval.scanner import changes
 
 
 def test_a_change_is_told_and_stopping_ends_the_watch(tmp_path: Path):
