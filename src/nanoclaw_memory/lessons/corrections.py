@@ -1,4 +1,4 @@
-"""Find corrections in a message by weighted patterns, and what they teach; quotes, code and reported speech are ignored."""
+"""Find corrections in a message by weighted patterns, and what they teach; quotes, code and reports are ignored."""
 
 from __future__ import annotations
 
