@@ -75,6 +75,7 @@ def measured(size: int, runs: int) -> list[list[object]]:
     with tempfile.TemporaryDirectory() as folder:
         filled(Path(folder), size)
         with Memory.open(folder, overrides={"embeddings.provider": "none"}) as memory:
+            memory.index()
             memory.brief()
             tokens.count("load the table once")
             memory.store("the first store writes the domain file whole", "fact")

@@ -189,7 +189,11 @@ class Passages:
         generation, gone = self._next_generation(), set[str]()
         for row in rows:
             known = {"source": source, "number": row.number}
-            of_row = "number = :number AND document_id IN (SELECT id FROM documents WHERE source = :source)"
+            # "number > 0" lets the partial index answer: a value that is bound later proves nothing to SQLite.
+            of_row = (
+                "number = :number AND number > 0"
+                " AND +document_id IN (SELECT id FROM documents WHERE source = :source)"
+            )
             sql = f"SELECT min(position) FROM passages WHERE {of_row}"  # noqa: S608 (our own condition)
             ((position,),) = self.database.query(sql, known)
             gone |= self._remove(of_row, known, generation)
