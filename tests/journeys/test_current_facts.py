@@ -312,3 +312,13 @@ def test_one_thing_under_two_names_has_one_value(memory: Memory, log: Write, bef
     (only,) = known(memory, "Where does Heidi work?")
     assert "Globex" in only
     assert "Acme" in str(known(memory, "Where does Heidi work?", as_of="2026-02-21"))
+
+
+def test_search_shows_a_value_until_the_day_it_ends(memory: Memory) -> None:
+    memory.graph.upsert("Alice", "employer", "Acme", valid_from="2025-01-01")
+    memory.graph.upsert("Alice", "employer", "Globex", valid_from="2027-03-01")
+    found = {hit.text for hit in memory.search("Alice employer", fast=True).hits if hit.kind == "fact"}
+    assert "Alice employer: Acme" in found
+    memory.graph.upsert("Alice", "employer", "Initech", valid_from="2026-01-01")
+    found = {hit.text for hit in memory.search("Alice employer", fast=True).hits if hit.kind == "fact"}
+    assert "Alice employer: Initech" in found and "Alice employer: Acme" not in found

@@ -119,7 +119,7 @@ def _of_graph(number: int, kind: str, text: str, rest: Sequence[object]) -> Pass
         reference=str(source or ""),
         moment=at,
         private=not shared,
-        status="superseded" if until else "",
+        expires=str(until or ""),  # a value that ends in the future holds until then
     )
 
 
