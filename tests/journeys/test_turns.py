@@ -79,16 +79,28 @@ def test_continuity_block_reads_as_designed(sample: Memory):
     ]
 
 
-def test_stability_block_reads_as_designed(memory: Memory):
+def test_stability_keeps_silent_in_a_calm_conversation(memory: Memory):
     memory.after_turn("Hello there", "Hello!")
     memory.after_turn("Now compare it with Apollo Server and with Yoga Server", "Apollo is stricter.")
     turn = memory.before_turn("And what about GraphQL Mesh, or Hasura Cloud?")
-    assert body(turn, "STABILITY CONTEXT") == ["Entropy: 0.3 (stable)", "Principles: directness, reliability"]
+    assert "STABILITY CONTEXT" not in labels(turn)
+    assert reason(turn, "stability") == "nothing is wrong"
+
+
+def test_stability_block_reads_as_designed(memory: Memory):
+    memory.after_turn("Hello there", "Hello!")
+    memory.report_tools([ToolCall("Read", "notes.md", "same")] * 5)
+    assert body(memory.before_turn("Go on"), "STABILITY CONTEXT") == [
+        "Entropy: 0.0 (stable)",
+        "Loop: notes.md was read 5 times. Try something else.",
+        "Loop: Read gave the same output 5 times. Try something else.",
+    ]
 
 
 def test_all_blocks_come_in_order_within_one_budget(sample: Memory):
     sample.after_turn("Don't mention the payment API to Partner", "Understood.")
     sample.after_turn("Anything else?", "No.")
+    sample.report_tools([ToolCall("Read", "notes.md", "same")] * 5)
     turn = sample.before_turn("What did we say about the payment API, and when is Partner's birthday?")
     assert labels(turn) == ["GRAPH MEMORY", "CONTINUITY CONTEXT", "STABILITY CONTEXT", "GROWTH VECTORS"]
     assert sum(block.tokens for block in turn.blocks) <= sample.settings.plugins.budget

@@ -26,7 +26,7 @@ def test_the_main_agent_reads_its_files_in_order(memory: Memory, home: Path):
     assert paths(boot) == [*MAIN, "memory/2026-02-22.md", "memory/2026-02-23.md"]
     shown = [boot.text.index(f"## {path}") for path in [*MAIN, "memory/2026-02-23.md"]]
     assert shown == sorted(shown)
-    assert boot.mode == "full"
+    assert boot.mode == "both"
 
 
 def test_a_missing_file_is_one_marker_line(memory: Memory, home: Path):
@@ -151,13 +151,34 @@ def test_one_line_too_many_costs_that_line_and_not_the_whole_memory(memory: Memo
     assert "memory_get MEMORY.md continues at line 201" in boot.text
 
 
-def test_beyond_its_target_memory_comes_after_the_brief_up_to_8_kb(memory: Memory, home: Path):
+def test_the_brief_comes_beneath_memory_which_is_loaded_up_to_8_kb(memory: Memory, home: Path):
     memory.store("Deploys happen on Friday", "decision")
     (home / "workspace" / "MEMORY.md").write_text("# Memory\n" + "words and words\n" * 1_000)
     boot = memory.boot()
     start = next(file for file in boot.files if file.path == "MEMORY.md")
-    assert boot.text.index("Deploys happen on Friday") < boot.text.index("# Memory\nwords")
+    assert boot.text.index("# Memory\nwords") < boot.text.index("Deploys happen on Friday")
     assert start.truncated and start.chars <= 8_000
+
+
+def test_what_an_agent_stored_is_known_at_the_next_session_start(
+    memory: Memory, open_memory: Callable[..., Memory]
+):
+    memory.store("Prefers tabs in Makefiles and answers in metric units", "preference")
+    assert "Prefers tabs in Makefiles" in open_memory(session="next").boot().text
+
+
+def test_an_entry_that_stands_in_memory_too_is_given_once(memory: Memory, home: Path):
+    memory.store("Deploys happen on Friday", "decision")
+    memory.store("Backups run at night", "decision")
+    (home / "workspace" / "MEMORY.md").write_text("# Memory\n\n- Deploys happen on Friday.\n")
+    text = memory.boot().text
+    assert text.count("Deploys happen on Friday") == 1 and text.count("Backups run at night") == 1
+
+
+def test_a_brief_that_only_repeats_memory_is_left_out(memory: Memory, home: Path):
+    memory.store("Deploys happen on Friday", "decision")
+    (home / "workspace" / "MEMORY.md").write_text("- Deploys happen on Friday\n")
+    assert "Memory Context" not in memory.boot().text
 
 
 def test_a_brief_that_has_nothing_to_say_replaces_nothing(open_memory: Callable[..., Memory], home: Path):

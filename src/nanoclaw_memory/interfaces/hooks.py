@@ -136,8 +136,11 @@ def _start(memory: Memory, event: Event) -> str:
         return ""
     boot, blocks = memory.boot(), memory.session_start().text
     text = boot.text
-    if len(text) + len(blocks) > MAX_CONTEXT and boot.mode == "full":  # the other modes have the brief in it
-        text = f"{memory.brief().text}\n\n{text}".lstrip()
+    if (
+        len(text) + len(blocks) > MAX_CONTEXT and boot.mode != "brief"
+    ):  # what is cut off at the end is not the brief
+        brief = memory.brief().text.strip()
+        text = f"{brief}\n\n{text.replace(brief, '') if brief else text}".lstrip()
     return f"{_cut(text, MAX_CONTEXT - len(blocks) - 1)}\n{blocks}".strip()
 
 

@@ -37,12 +37,12 @@ class MemorySettings(Section, frozen=True):
     max_bootstrap_chars_per_file: Annotated[Positive, doc("most characters of one file at boot")] = 20_000
     max_bootstrap_chars_total: Annotated[Positive, doc("most characters of all files at boot")] = 150_000
     boot: Annotated[
-        Literal["auto", "full", "brief"],
+        Literal["both", "full", "brief", "auto"],
         doc(
-            "MEMORY.md at boot: whole, the brief instead, or (auto) whole up to 200 lines and 8 KB,"
-            " beyond that its start and the brief"
+            "at boot: MEMORY.md up to 200 lines and 8 KB and the brief beneath it (both; auto is its older name),"
+            " MEMORY.md whole, or the brief instead"
         ),
-    ] = "auto"
+    ] = "both"
 
 
 class UserSettings(Section, frozen=True):

@@ -67,9 +67,7 @@ class Stability(Plugin):
         parts = self._parts_now(message, session, measures)
         level = entropy.total(parts)
         findings = self._findings(session, measures)
-        if not measures and level < CALM and not findings:
-            return Silence("nothing was measured in this session yet")
-        lines = [self._entropy_line(level, measures)]
+        lines: list[str] = []
         if level >= self.own.entropy_threshold:
             named = ", ".join(f"{name} {value:.2f}" for name, value in parts.items())
             lines.append(f"Drift: {named}. Go back to what was asked.")
@@ -78,6 +76,9 @@ class Stability(Plugin):
             lines.append(f"Sustained: high for {minutes} minutes. Slow down and restate the goal.")
         lines += [line for line in [self._principles_line(level, session, measures)] if line]
         lines += findings
+        if not lines:
+            return Silence("nothing is wrong")
+        lines.insert(0, self._entropy_line(level, measures))
         return Draft(blocks.STABILITY, tuple(lines), fence=FENCE, hits=len(findings))
 
     def _parts_now(self, message: str, session: str, measures: list[Measure]) -> dict[str, float]:
@@ -102,18 +103,17 @@ class Stability(Plugin):
         return f"Entropy: {level:.1f} ({state})"
 
     def _principles_line(self, level: float, session: str, measures: list[Measure]) -> str:
+        """The principles of SOUL.md, when an answer slipped from one of them."""
         names = self.principles
-        if not names:
-            return ""
         slipped: dict[str, str] = {}
-        if level >= CALM and measures:
+        if names and level >= CALM and measures:
             since = measures[-ANSWERS:][0].exchange_id
             for sign in self.context.turns.signs(session, since):
                 if sign.kind == "principle":
                     name, _, how = sign.detail.partition(": ")
                     slipped[name] = how
         shown = [f"{name} (slipped: {slipped[name]})" if name in slipped else name for name in names]
-        return f"Principles: {', '.join(shown)}"
+        return f"Principles: {', '.join(shown)}" if slipped else ""
 
     def _findings(self, session: str, measures: list[Measure]) -> list[str]:
         """Loops, and statements in the last two answers that are not true."""

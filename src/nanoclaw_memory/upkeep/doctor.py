@@ -165,16 +165,13 @@ def check_sizes(group: Group) -> Iterator[Finding]:
 
 def check_boot(group: Group) -> Iterator[Finding]:
     """How MEMORY.md reaches the agent, and why."""
-    mode = memory_mode(group.home, group.scope, group.configuration.settings)
-    setting = group.configuration.settings.memory.boot
-    small = f"MEMORY.md is {'under' if mode == 'full' else 'over'} {MEMORY_MAX_LINES} lines and 8 KB"
-    why = f"memory.boot is {setting}" + (f", and {small}" if setting == "auto" else "")
+    mode = memory_mode(group.settings)
     shape = {
         "full": "MEMORY.md is loaded whole",
         "brief": "the brief replaces MEMORY.md",
-        "both": "the brief and the start of MEMORY.md are loaded",
+        "both": f"MEMORY.md up to {MEMORY_MAX_LINES} lines and 8 KB and the brief are loaded",
     }[mode]
-    yield Finding("ok", f"boot mode {mode}: {shape} ({why})", "nanoclaw-memory boot")
+    yield Finding("ok", f"boot mode {mode}: {shape}", "nanoclaw-memory boot")
 
 
 def check_databases(group: Group) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
@@ -11,6 +12,7 @@ import msgspec
 from nanoclaw_memory import tokens
 from nanoclaw_memory.errors import FileProblem, NanoClawError
 from nanoclaw_memory.settings import Settings
+from nanoclaw_memory.text import words
 from nanoclaw_memory.types import Boot, BootFile, Scope
 from nanoclaw_memory.workspace.files import read_text
 from nanoclaw_memory.workspace.paths import Home, check_slug, locate, log_path, visible
@@ -25,6 +27,7 @@ SIZE_TARGETS = {  # bytes; over them doctor and audit warn
 }
 MEMORY_MAX_LINES = 200
 ACTIVE_CONTEXT = "memory/active-context.md"
+_BRIEF_LINE = re.compile(r"^- \[\w+\] (?P<content>.*?)(?: \([^()]*\))?$")
 
 
 class _Piece(msgspec.Struct, frozen=True):
@@ -41,7 +44,7 @@ def boot(
     brief: Callable[[], str] | None = None,
 ) -> Boot:
     """What an agent gets at session start: the main sequence, or a project agent's with `project`."""
-    mode = memory_mode(home, scope, settings) if not project else "project"
+    mode = memory_mode(settings) if not project else "project"
     paths = project_sequence(home, scope, project, today) if project else main_sequence(today)
     left = settings.memory.max_bootstrap_chars_total
     pieces: list[_Piece] = []
@@ -50,11 +53,13 @@ def boot(
             continue
         limit = min(settings.memory.max_bootstrap_chars_per_file, left)
         if relative == "MEMORY.md" and mode in ("brief", "both"):
-            text = brief() if brief is not None else ""
+            page = _load(
+                home, scope, settings, relative, min(limit, SIZE_TARGETS["MEMORY.md"]), MEMORY_MAX_LINES
+            )
+            text = without_repeats(brief(), page.text) if brief is not None else ""
             added = [_brief_piece(text, mode)] if text.strip() else []
             if mode == "both" or not added:  # however little the entries say, what a person wrote is not lost
-                target = min(limit, SIZE_TARGETS["MEMORY.md"])
-                added.append(_load(home, scope, settings, relative, target, MEMORY_MAX_LINES))
+                added.insert(0, page)
         else:
             added = [_load(home, scope, settings, relative, limit)]
         pieces += added
@@ -84,18 +89,24 @@ def project_sequence(home: Home, scope: Scope, slug: str, today: date) -> list[s
     return [*(present or [own]), "SOUL.md", "IDENTITY.md", log_path(today)]
 
 
-def memory_mode(home: Home, scope: Scope, settings: Settings) -> str:
-    """How MEMORY.md is loaded: 'full', 'brief' (the entries' brief instead), 'both' (the brief and its start)."""
-    if settings.memory.boot != "auto":
-        return settings.memory.boot
-    path = home.workspace(scope.group) / "MEMORY.md"
-    if not path.is_file():
-        return "full"
-    try:
-        raw = path.read_bytes() if path.stat().st_size <= SIZE_TARGETS["MEMORY.md"] else None
-    except OSError:
-        return "full"
-    return "full" if raw is not None and raw.count(b"\n") <= MEMORY_MAX_LINES else "both"
+def memory_mode(settings: Settings) -> str:
+    """How MEMORY.md is loaded: 'full', 'brief' (the entries' brief instead), 'both' (it and the brief beneath it)."""
+    return "both" if settings.memory.boot == "auto" else settings.memory.boot
+
+
+def without_repeats(brief: str, page: str) -> str:
+    """The brief without entries that the page contains word for word, and without sections that are empty then."""
+    known = " ".join(words(page))
+    sections: list[list[str]] = [[]]
+    for line in brief.split("\n"):
+        if line.startswith("### "):
+            sections.append([])
+        entry = _BRIEF_LINE.match(line)
+        if entry is None or " ".join(words(entry["content"])) not in known:
+            sections[-1].append(line)
+    head, *rest = sections
+    kept = [section for section in rest if any(_BRIEF_LINE.match(line) for line in section)]
+    return "\n".join(line for section in (head, *kept) for line in section) if kept else ""
 
 
 def _load(
