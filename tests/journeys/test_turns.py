@@ -494,7 +494,8 @@ def test_a_weak_correction_becomes_a_lesson_when_it_recurs(
     again.after_turn("That answer is too long", "Sorry.")
     (lesson,) = again.lessons.lessons()
     assert (lesson.state, lesson.general) == ("active", True)
-    assert "GROWTH VECTORS" in labels(again.before_turn("Explain QUIC"))
+    assert "GROWTH VECTORS" in labels(open_memory(session="next").session_start())
+    assert "GROWTH VECTORS" not in labels(again.before_turn("What is 17 times 3?"))
 
 
 def test_a_lesson_that_never_helps_is_retired_and_wakes_when_corrected_again(

@@ -60,7 +60,7 @@ def match(
     reach: Reach,
     most: int,
 ) -> list[Match]:
-    """The lessons that apply to a message, best first; general ones fill the remaining places."""
+    """The lessons that apply to a message, best first."""
     found = [one for lesson in lessons if (one := _judge(lesson, message, cosines.get(lesson.id), reach))]
     return sorted(found, key=lambda one: (-one.score, -one.lesson.seen, one.lesson.id))[:most]
 
@@ -85,6 +85,4 @@ def _judge(lesson: Lesson, message: str, cosine: float | None, reach: Reach) -> 
         return Match(lesson, by_words, f"words: {', '.join(sorted(shared or repeated))}")
     if cosine is not None and cosine >= reach.near:
         return Match(lesson, 0.5 * cosine, f"meaning: {cosine:.2f}")
-    if lesson.general:
-        return Match(lesson, 0.1, "applies to every answer")
     return None

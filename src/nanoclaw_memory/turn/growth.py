@@ -36,6 +36,15 @@ class Growth(Plugin):
 
     # ---- before the answer ----
 
+    def session_start(self, moment: Moment) -> Answer:
+        """The lessons about answering in general: once a session, not with every message."""
+        active = self.context.lessons.all(("active",), moment.scope.private)
+        general = [one for one in active if one.general]
+        if not general:
+            return Silence("no lesson is about answers in general")
+        chosen = sorted(general, key=lambda one: (-one.seen, one.id))[: self.own.max_lessons]
+        return Draft(blocks.GROWTH, _lines(chosen), fence=FENCE, hits=len(chosen))
+
     def before_turn(self, message: str, moment: Moment) -> Answer:
         active = self.context.lessons.all(("active",), moment.scope.private)
         if not active:
@@ -45,10 +54,9 @@ class Growth(Plugin):
         notes = (note,) if note else ()
         if not found:
             return Silence("no lesson applies", notes)
-        lines = tuple(f"• {one.lesson.lesson} [{one.lesson.principle}]" for one in found)
         return Draft(
             blocks.GROWTH,
-            lines,
+            _lines([one.lesson for one in found]),
             fence=FENCE,
             hits=len(found),
             notes=notes,
@@ -142,6 +150,10 @@ class Growth(Plugin):
         new = features(lesson)
         same = [one for one in known if same_statement(features(one.lesson), new)]
         return max(same, key=lambda one: overlap(features(one.lesson).stems, new.stems), default=None)
+
+
+def _lines(lessons: Sequence[Lesson]) -> tuple[str, ...]:
+    return tuple(f"• {lesson.lesson} [{lesson.principle}]" for lesson in lessons)
 
 
 def _about(lesson: Lesson, correction: Correction) -> bool:

@@ -157,14 +157,14 @@ def test_what_is_near_depends_on_how_near_unrelated_texts_are():
     assert matching.reach(None, model) == matching.Reach(model.lesson_near_unmeasured, -1.0)
 
 
-def test_at_most_three_lessons_and_general_ones_last():
+def test_at_most_three_lessons_and_none_that_the_message_does_not_call_for():
     general = lesson(9, "Answer briefly", general=True)
     found = matching.match(
         "push it", [general, *(lesson(n) for n in range(1, 6))], {}, matching.Reach(0.8), 3
     )
     assert [one.lesson.id for one in found] == [1, 2, 3]
     found = matching.match("push it", [general, lesson(1)], {}, matching.Reach(0.8), 3)
-    assert [one.lesson.id for one in found] == [1, 9]
+    assert [one.lesson.id for one in found] == [1]
 
 
 def test_effectiveness_starts_at_one_and_follows_what_happened():
