@@ -311,3 +311,13 @@ def test_json_keys_of_the_first_commands_stay(ncm):
     assert {"path", "chars", "tokens", "truncated", "missing"} <= set(boot["files"][0])
     assert {"path", "start_line", "end_line", "text", "exists"} <= set(ncm("get", "MEMORY.md", "--json").json)
     assert json.loads(ncm("get", "no-such.md", "--json").out)["exists"] is False
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("sessions", "show"), ("entries", "show"), ("lessons", "add"), ("entries", "delete")],
+)
+def test_an_argument_that_is_no_text_is_refused_without_a_traceback(ncm, command: tuple[str, ...]) -> None:
+    ncm("init")
+    ran = ncm(*command, "q\udcff")
+    assert ran.code == 2 and "Traceback" not in ran.err

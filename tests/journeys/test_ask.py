@@ -160,3 +160,35 @@ def _assert_same(memory: Memory) -> None:
     if memory.group.has("facts"):
         rows = memory.group.database("facts").query("SELECT id FROM facts")
         assert {number for number, _ in index.query(f"{passages} 'facts'")} == {number for (number,) in rows}
+
+
+def test_a_line_with_the_number_that_was_asked_for_does_not_give_way_to_another(memory: Memory) -> None:
+    for number in (1041, 1042, 1043, 1044):
+        memory.write(f"Invoice {number} was paid by Meyer", "fact", 0.6)
+    first = memory.search("Was invoice 1042 paid?", fast=True).hits[0]
+    assert "1042" in first.text and "newer" not in first.why
+
+
+def test_what_was_said_word_for_word_in_several_sessions_comes_back_once(
+    memory: Memory, open_memory: Callable[..., Memory]
+) -> None:
+    for session in ("a", "b", "c"):
+        open_memory(session=session).after_turn(
+            "My blood type is AB negative", "Your blood type is AB negative, noted."
+        )
+    memory.write("My blood type is AB negative", "fact")
+    texts = [hit.text.removeprefix("- [fact] ") for hit in memory.search("blood type", fast=True).hits]
+    assert sorted(texts) == ["My blood type is AB negative", "Your blood type is AB negative, noted."]
+
+
+def test_a_file_whose_name_is_no_text_is_named_by_doctor_and_harms_nothing(
+    memory: Memory, home: Path
+) -> None:
+    import os
+
+    memory.write("Giraffes sleep standing")
+    Path(os.fsdecode(os.fsencode(home / "workspace" / "memory") + b"/n\xff.md")).write_text(
+        "giraffes eat leaves"
+    )
+    assert [hit.path for hit in memory.search("giraffes", fast=True).hits] == ["memory/2026-02-23.md"]
+    assert any("n\\udcff.md" in finding.message for finding in memory.doctor())

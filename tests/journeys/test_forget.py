@@ -576,3 +576,18 @@ def test_ctrl_c_at_the_question_changes_nothing(told: Memory, home: Path) -> Non
     assert not told.admin.is_forgotten(TEXT) and not (home / "data" / "forget.pending").exists()
     assert _at_a_terminal(home, "--text", TEXT, answer=b"y\n")[0] == 0
     assert traces(home) == []
+
+
+def test_nothing_is_restored_while_the_list_of_forgotten_texts_is_damaged(memory: Memory, home: Path) -> None:
+    import os
+
+    from nanoclaw_memory.errors import StoreError
+
+    memory.store("The locker opens with marmalade quartz", "fact")
+    memory.workspace.checkpoint("before")
+    memory.forget(text="marmalade quartz", agreed=yes)
+    memory.close()
+    (home / "data" / "forgotten.db").write_bytes(os.urandom(9000))
+    with pytest.raises(StoreError, match="nothing was restored"):
+        memory.workspace.restore_checkpoint("before")
+    assert memory.entries.all() == []

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nanoclaw_memory.errors import PathRefused
+from nanoclaw_memory.errors import PathRefused, StoreError
 from nanoclaw_memory.types import (
     Checkpoint,
     CheckpointChange,
@@ -115,6 +115,10 @@ class WorkspacePart:
         """Bring back a checkpoint, all or nothing; the present state is saved as another one first."""
         from nanoclaw_memory.workspace.restore import restore
 
+        if self._group.intake.is_damaged():  # what was forgotten since could not be taken out again
+            raise StoreError(
+                "nothing was restored: the list of forgotten texts is damaged", "first: ncm doctor --fix"
+            )
         done = restore(self._checkpoints, name)
         self._group.telemetry.record("restore", files=done.replaced, removed=done.removed)
         return done

@@ -67,7 +67,7 @@ def _below(folder: str, prefix: str, root: Path) -> Iterator[Seen]:
         return
     for entry in entries:
         name = entry.name
-        if name.startswith("."):
+        if name.startswith(".") or not name.isprintable():  # an undecodable name is no path that can be shown
             continue
         if name.endswith(".md"):
             if entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(root):

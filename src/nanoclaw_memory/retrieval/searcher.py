@@ -92,7 +92,7 @@ class Searcher:
         if question.rerank and self._reranking is not None:
             found, said = self._reranking.of(question.text, found, pool.places, self.index.passages)
             pool.degraded += said
-        found = _current_first(found)
+        found = _current_first(question.text, found)
         # Why there are no vectors is reported once: by the embedding that failed, if one did.
         known = any(line.startswith("vectors:") for line in degraded)
         degraded += [line for line in pool.degraded if not (known and line.startswith("vectors:"))]
@@ -200,7 +200,7 @@ def _answering(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _distinct(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
-    """Each statement of two sources once: the entry stays, else what was written down, else what was said.
+    """Each statement once: the entry stays, else what was written down, else what was said.
 
     A passage that contains another one's text is the same statement when it has no more of the question's words. A
     fact is the same as the line that it was read from.
@@ -215,16 +215,23 @@ def _distinct(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
         for number in range(one.stored.passage.start_line, one.stored.passage.end_line + 1)
     }
     for candidate in sorted(ranked, key=lambda one: _PREFERRED.get(one.stored.passage.kind, 1)):
-        passage, source = candidate.stored.passage, candidate.stored.source
+        passage = candidate.stored.passage
         text = f" {' '.join(words(body_of(passage)))} "
         same = lines.get(passage.reference) or next(
-            (one for one, other in kept if one.stored.source != source and _same(question, text, other)), None
+            (one for one, other in kept if _repeats(question, candidate, text, one, other)), None
         )
         if same is not None:
             same.score = max(same.score, candidate.score)
         else:
             kept.append((candidate, text))
     return sorted((candidate for candidate, _ in kept), key=lambda candidate: -candidate.score)
+
+
+def _repeats(question: str, candidate: Candidate, text: str, known: Candidate, other: str) -> bool:
+    """Whether a text repeats a known one: of the same source only word for word, and not a mere "thanks"."""
+    if candidate.stored.source == known.stored.source:
+        return text == other and text.count(" ") > SHORTEST
+    return _same(question, text, other)
 
 
 def _same(question: str, one: str, other: str) -> bool:
@@ -249,8 +256,11 @@ def _spread(ranked: Sequence[Candidate], limit: int) -> list[Candidate]:
     return [by_id[key] for key in ranking.mmr(list(by_id)[: limit * 4], scores, texts, limit)]
 
 
-def _current_first(ranked: Sequence[Candidate]) -> list[Candidate]:
-    """A log line that a later one gives up or changes comes after that one, and names its place."""
+def _current_first(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
+    """A log line that a later one gives up or changes comes after that one, and names its place.
+
+    A line with a number that the question names does not give way to one without it: invoice 7 is not invoice 8.
+    """
     lines = [candidate for candidate in ranked[:COMPARED] if candidate.stored.passage.kind == "line"]
     if len(lines) < 2:
         return list(ranked)
@@ -258,10 +268,17 @@ def _current_first(ranked: Sequence[Candidate]) -> list[Candidate]:
 
     lines.sort(key=lambda candidate: (candidate.stored.passage.day, candidate.stored.position))
     said = [features(body_of(candidate.stored.passage)) for candidate in lines]
+    named = [_numbers(question) & _numbers(candidate.stored.passage.text) for candidate in lines]
     for place, older in enumerate(lines):
-        for newer, changed in zip(lines[place + 1 :], said[place + 1 :], strict=True):
-            if contradiction(said[place], changed):
+        for newer, changed, of_newer in zip(
+            lines[place + 1 :], said[place + 1 :], named[place + 1 :], strict=True
+        ):
+            if named[place] <= of_newer and contradiction(said[place], changed):
                 older.newer = f"{newer.stored.path}:{newer.stored.passage.start_line}"
                 newer.score = max(newer.score, older.score)
                 older.score = min(older.score, newer.score * OUTDATED)
     return sorted(ranked, key=lambda candidate: -candidate.score)
+
+
+def _numbers(text: str) -> set[str]:
+    return {word for word in words(text) if any(character.isdigit() for character in word)}

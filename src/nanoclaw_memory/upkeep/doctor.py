@@ -139,6 +139,10 @@ def check_files(group: Group) -> Iterator[Finding]:
             yield Finding("note", torn, 'the next line mends it: nanoclaw-memory write "…"')
         if "\x00" in text:
             yield Finding("warning", f"{relative} is a binary file", f"mv {path} somewhere else")
+    for path in group.workspace.rglob("*.md") if group.scope.private else ():
+        if not path.name.isprintable():
+            odd = f"{path.name!a} is not searched: its name is not valid text"
+            yield Finding("warning", odd, f"rename it: ls -b {path.parent}")
     base = group.workspace.resolve()
     for path in _links(group.workspace) if group.scope.private else ():
         if not path.resolve().is_relative_to(base):

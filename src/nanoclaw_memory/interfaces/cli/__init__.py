@@ -187,5 +187,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = 0
     except OSError as error:
         code = _report_os_error(error, as_json)
+    except UnicodeEncodeError:  # bytes of the terminal that are no text
+        message = "an argument is not valid UTF-8"
+        code = report_error("InvalidValue", message, "write it again as text", 2, as_json)
     gc.freeze()  # all goes away with the process: the interpreter need not search it for cycles first
     sys.exit(code if isinstance(code, int) else 0)
