@@ -64,7 +64,7 @@ class PassageFilter(msgspec.Struct, frozen=True):
             params["types"] = json.dumps(self.types)
             # The entries of a type are one document: an index answers, where the type itself is read row by row.
             of_type = "source = 'entries' AND name IN (SELECT value FROM json_each(:types))"
-            parts.append(f"document_id IN (SELECT id FROM documents WHERE {of_type})")
+            parts.append(f"document_id IN (SELECT id FROM documents WHERE {of_type})")  # noqa: S608
         if self.lowest_priority < 99:
             params["lowest_priority"] = self.lowest_priority
             parts.append("priority <= :lowest_priority")
