@@ -125,3 +125,11 @@ def test_another_form_of_its_words_is_the_same_entry(ncm):
     assert again["deduplicated"]
     other = ncm("entries", "store", "We keep the databases in Oslo", "--type", "fact", "--json").json
     assert not other["deduplicated"]
+
+
+def test_recall_says_what_could_not_be_asked(ncm, home) -> None:
+    ncm("init")
+    ncm("entries", "store", "Dolphins sleep with one eye open", "--type", "fact")
+    (home / "data" / "entries.db").write_bytes(b"not a database" * 700)
+    ran = ncm("recall", "dolphins")
+    assert ran.code == 0 and "entries.db" in ran.err

@@ -227,7 +227,7 @@ def recall(memory: Memory, query: str, types: tuple[str, ...], **options: Any) -
     result = memory.recall(query, types=types or None, **options)
     source = " from files: no entry matched" if result.fallback else ""
     note = f"{result.token_count:,} tokens{source}, {result.budget_remaining:,} left"
-    return Output(result, result.text, "Nothing was recalled.", [note])
+    return Output(result, result.text, "Nothing was recalled.", [note, *noted(result.degraded)])
 
 
 @command("brief")

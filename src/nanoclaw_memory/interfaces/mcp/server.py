@@ -382,9 +382,9 @@ def _resources(server: MCPServer, memory: Memory) -> None:
         return lines.text
 
     for name, file in files.items():
-        server.resource(f"memory://{name}", name=file, mime_type="text/markdown")(
-            functools.partial(read, file)
-        )
+        server.resource(
+            f"memory://{name}", name=file, description=f"The page {file}", mime_type="text/markdown"
+        )(functools.partial(read, file))
 
     @server.resource("memory://brief", name="brief", mime_type="text/markdown")
     def brief() -> str:
