@@ -192,3 +192,12 @@ def test_a_file_whose_name_is_no_text_is_named_by_doctor_and_harms_nothing(
     )
     assert [hit.path for hit in memory.search("giraffes", fast=True).hits] == ["memory/2026-02-23.md"]
     assert any("n\\udcff.md" in finding.message for finding in memory.doctor())
+
+
+@pytest.mark.parametrize(
+    "name", ["Notes\u00a02026.md", "family \U0001f468\u200d\U0001f469\u200d\U0001f467.md", "größe.md"]
+)
+def test_a_file_is_found_whatever_letters_its_name_has(memory: Memory, home: Path, name: str) -> None:
+    (home / "workspace" / "memory" / name).write_text("# Herd\n\nGiraffes eat acacia leaves\n")
+    assert [hit.path for hit in memory.search("acacia", fast=True).hits] == [f"memory/{name}"]
+    assert not any("not valid text" in finding.message for finding in memory.doctor())

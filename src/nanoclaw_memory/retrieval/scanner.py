@@ -12,6 +12,7 @@ import msgspec
 
 from nanoclaw_memory import private
 from nanoclaw_memory.store.passages import FileRow
+from nanoclaw_memory.text import encodable
 from nanoclaw_memory.workspace.paths import Home
 
 DOMAINS = "memory/domains/"  # written from entries, which are passages themselves
@@ -67,7 +68,7 @@ def _below(folder: str, prefix: str, root: Path) -> Iterator[Seen]:
         return
     for entry in entries:
         name = entry.name
-        if name.startswith(".") or not name.isprintable():  # an undecodable name is no path that can be shown
+        if name.startswith(".") or encodable(name) != name:  # a name that is no text; doctor reports it
             continue
         if name.endswith(".md"):
             if entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(root):

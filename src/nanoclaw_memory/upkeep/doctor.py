@@ -16,7 +16,7 @@ from nanoclaw_memory.errors import NanoClawError, SettingsError, StoreError
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.store.integrity import engine, of_all_groups, remedy
 from nanoclaw_memory.store.sqlite import SqliteDatabase
-from nanoclaw_memory.text import plural
+from nanoclaw_memory.text import encodable, plural
 from nanoclaw_memory.types import MAIN_GROUP, Finding
 from nanoclaw_memory.upkeep.learning_checks import check_learning
 from nanoclaw_memory.workspace.boot import MEMORY_MAX_LINES, SIZE_TARGETS, memory_mode
@@ -140,7 +140,7 @@ def check_files(group: Group) -> Iterator[Finding]:
         if "\x00" in text:
             yield Finding("warning", f"{relative} is a binary file", f"mv {path} somewhere else")
     for path in group.workspace.rglob("*.md") if group.scope.private else ():
-        if not path.name.isprintable():
+        if encodable(path.name) != path.name:
             odd = f"{path.name!a} is not searched: its name is not valid text"
             yield Finding("warning", odd, f"rename it: ls -b {path.parent}")
     base = group.workspace.resolve()
