@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MAX_CHARS = 16_000  # of a message that plugins get to see
 RECORD_SECONDS = 0.5
 LEARN_SECONDS = 5.0
+NEARLY = 10  # lines that were not chosen and are explained
 
 
 class _Progress(msgspec.Struct):
@@ -195,9 +196,16 @@ def _plain(answer: Any) -> Any:
         label=str(answer.label),
         fence=str(answer.fence),
         lines=tuple(str(line)[: blocks.MAX_LINE * 4 + 1] for line in lines),
-        notes=tuple(str(note)[:300] for note in itertools.islice(answer.notes, 5)),
+        notes=_short(answer.notes, 5),
         hits=int(answer.hits),
+        reasons=_short(answer.reasons, len(lines)),
+        statements=_short(answer.statements, len(lines), blocks.MAX_LINE * 4),
+        nearly=_short(answer.nearly, NEARLY),
     )
+
+
+def _short(texts: Iterable[Any], most: int, chars: int = 300) -> tuple[str, ...]:
+    return tuple(str(text)[:chars] for text in itertools.islice(texts, most))
 
 
 def visible_part(message: str) -> tuple[str, str]:

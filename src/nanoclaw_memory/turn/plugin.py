@@ -25,6 +25,7 @@ class Moment(msgspec.Struct, frozen=True):
     now: datetime
     budget: int  # tokens left for blocks
     deadline: float  # a time.monotonic() moment; a block that comes later is dropped
+    explain: bool = False  # a dry run for a person who asks why: nothing will be injected
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -32,6 +33,11 @@ class Draft(msgspec.Struct, frozen=True):
 
     `fence` is the line under the label; `then` is work to be done only if the block was really injected
     (bumping, counting), after the answer is ready.
+
+    `reasons` say for each line why it was chosen. A line whose reason is empty introduces those after it and is
+    never given without one of them. `statements` say what each line states, without date, place or mark: what the
+    session was given already is not given again. Without them the line itself is compared. `nearly` are lines
+    that were not chosen, each with its reason.
     """
 
     label: str
@@ -40,6 +46,9 @@ class Draft(msgspec.Struct, frozen=True):
     hits: int = 0
     notes: tuple[str, ...] = ()
     then: Callable[[], None] | None = None
+    reasons: tuple[str, ...] = ()
+    statements: tuple[str, ...] = ()
+    nearly: tuple[str, ...] = ()
 
 
 class Silence(msgspec.Struct, frozen=True):
@@ -47,6 +56,7 @@ class Silence(msgspec.Struct, frozen=True):
 
     reason: str
     notes: tuple[str, ...] = ()
+    nearly: tuple[str, ...] = ()  # lines that were not chosen, each with its reason
 
 
 Answer = Draft | Silence | None
