@@ -471,7 +471,8 @@ class Memory:
         at: Moment | None = None,
     ) -> Recorded:
         """Archive an exchange, measure it, and learn from it."""
-        return self.group.lifecycle.after_turn(user_message, agent_response, tool_calls, at)
+        with self.group.resources.judging():
+            return self.group.lifecycle.after_turn(user_message, agent_response, tool_calls, at)
 
     def report_tools(self, calls: Sequence[ToolCall]) -> None:
         """Note tool calls between two messages, so that a loop is seen."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from nanoclaw_memory.workspace.paths import Home
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.embedder import Chain
+    from nanoclaw_memory.providers.judge import Judge
     from nanoclaw_memory.providers.reranker import Reranker
     from nanoclaw_memory.providers.writer import Writer
     from nanoclaw_memory.settings import Configuration, Settings
@@ -41,6 +42,7 @@ class Resources:
         self.group = group
         self.resident = False  # a server that lives on sets it: only then are turns worth loading a model
         self.embedder_used = False
+        self._judging = False  # after an answer and in upkeep nobody waits for a model
         self.given_clock = clock
         self.overrides = dict(overrides or {})
         self.directory = directory
@@ -51,7 +53,9 @@ class Resources:
 
     def for_group(self, group: str) -> Resources:
         """The resources of a group of the same home, opened anew; the caller closes them."""
-        return Resources(self.home.root, group, self.given_clock, self.overrides, self.directory)
+        made = Resources(self.home.root, group, self.given_clock, self.overrides, self.directory)
+        made._judging = self._judging or self.resident
+        return made
 
     def close(self) -> None:
         """Close everything that was opened."""
@@ -124,6 +128,24 @@ class Resources:
         self.embedder_used = True
         data = self.home.data(MAIN_GROUP)
         return embedder_for(self.settings.embeddings, self.home.models, data, self.clock)
+
+    @property
+    def judge(self) -> Judge | None:
+        """The judge, where a model may be loaded: in a server, after an answer, in upkeep; None if it is damaged."""
+        if not (self.resident or self._judging):
+            return None
+        from nanoclaw_memory.providers.judge import shared_judge
+
+        return shared_judge()[0]
+
+    @contextmanager
+    def judging(self) -> Iterator[None]:
+        """Work for which nobody waits: the judge may be loaded, also by the groups opened meanwhile."""
+        before, self._judging = self._judging, True
+        try:
+            yield
+        finally:
+            self._judging = before
 
     @cached_property
     def reranker(self) -> Reranker:

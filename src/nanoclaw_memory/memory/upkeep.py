@@ -25,7 +25,8 @@ class UpkeepPart:
         from nanoclaw_memory.upkeep.scheduler import run
 
         self._group.require_workspace()
-        runs = run(self._group, [job_named(job)] if job else JOBS, dry_run, due)
+        with self._group.resources.judging():
+            runs = run(self._group, [job_named(job)] if job else JOBS, dry_run, due)
         for one in runs:
             if not one.skipped:
                 self._group.telemetry.record("upkeep", job=one.name, changed=one.changed, error=one.error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,6 +70,10 @@ class Judge:
         except (OSError, msgspec.DecodeError) as error:
             raise ProviderError(f"the judge is missing: {error}", "reinstall nanoclaw-memory") from None
 
+    def load(self) -> None:
+        """Verify and load the model; ProviderError when it is missing or damaged."""
+        self._onnx.run([_CLS, _SEP], output="heads")
+
     def probability(self, head: str, text: str, other: str = "") -> float:
         """How probable it is that the answer is yes: of `needs`, `correction`, `attack`, `same`, `meets`, `applies`."""
         if not text.strip():
@@ -98,14 +102,15 @@ class Judge:
 
     def _scores(self, head: str, text: str, other: str) -> list[float]:
         key = (head, text, other)
-        if key not in self._known:
+        found = self._known.get(key)
+        if found is None:
             read = encode(self._onnx.tokenizer, head, text, other)
             row = self._onnx.run(read.ids, read.second, "heads").tolist()
             start = sum(list(HEADS.values())[: list(HEADS).index(head)])
-            self._known[key] = row[start : start + HEADS[head]]
+            found = self._known[key] = row[start : start + HEADS[head]]
             if len(self._known) > REMEMBERED:
                 self._known.popitem(last=False)
-        return self._known[key]
+        return found
 
     def _calibrated(self, head: str, score: float) -> float:
         scale, shift = self.card.calibration.get(head, (1.0, 0.0))
@@ -118,6 +123,17 @@ class Judge:
 
         files = tuple(ModelFile(name, name, size, digest) for name, (size, digest) in self.card.files.items())
         return OnnxModel(Model("judge", "judging messages", "MIT", "", "", files), self.folder, threads=1)
+
+
+@cache
+def shared_judge() -> tuple[Judge | None, str]:
+    """The process's judge, loaded; None and the reason where its model is missing or damaged."""
+    judge = Judge(FOLDER)
+    try:
+        judge.load()
+    except ProviderError as error:
+        return None, error.message
+    return judge, ""
 
 
 def encode(pieces: WordPiece, head: str, text: str, other: str = "") -> Encoded:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.intake.intake import Intake
     from nanoclaw_memory.memory.group import Group
     from nanoclaw_memory.providers.embedder import Chain
+    from nanoclaw_memory.providers.judge import Judge
     from nanoclaw_memory.retrieval.exchange_search import ExchangeSearch
     from nanoclaw_memory.retrieval.service import Retrieval
     from nanoclaw_memory.settings import Settings
@@ -75,6 +76,11 @@ class PluginContext:
         if self.settings.embeddings.provider == "local" and not self._group.resources.resident:
             return None
         return self._group.resources.embedder
+
+    @property
+    def judge(self) -> Judge | None:
+        """The judge, where it may be loaded: never before a message in a cold process."""
+        return self._group.resources.judge
 
     @property
     def without_embedder(self) -> str:

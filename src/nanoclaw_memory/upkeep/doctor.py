@@ -44,6 +44,7 @@ def examine(group: Group, fix: bool = False) -> list[Finding]:
         missing = f"there is no memory at {group.workspace}"
         return [*removed, Finding("problem", missing, f"nanoclaw-memory init{where}")]
     checks = [check_home, check_settings, check_files, check_sizes, check_boot, check_databases, check_model]
+    checks.append(check_judge)
     if group.scope.private:
         checks += [check_learning, check_lost_entries]
     order = {"problem": 0, "warning": 1, "note": 2, "ok": 3}
@@ -218,6 +219,17 @@ def check_model(group: Group) -> Iterator[Finding]:
     else:
         missing = "the local embedder is not installed: search uses keywords and the graph"
         yield Finding("warning", missing, "nanoclaw-memory models install")
+
+
+def check_judge(group: Group) -> Iterator[Finding]:
+    """The small model that says what a message is: without it rules decide."""
+    from nanoclaw_memory.providers.judge import shared_judge
+
+    _, missing = shared_judge()
+    if missing:
+        yield Finding(
+            "warning", f"messages are judged by rules alone: {missing}", "reinstall nanoclaw-memory"
+        )
 
 
 def _engine() -> Iterator[Finding]:
