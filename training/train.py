@@ -21,12 +21,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from common import TEXTS, auc, found_at, rows
 from torch import nn
 
 from nanoclaw_memory.providers.judge import HEADS, OWN, REACHES, TYPES, Encoded, encode, encode_lines
 from nanoclaw_memory.providers.wordpiece import WordPiece
-
-from common import TEXTS, auc, found_at, rows
 
 OFFSETS = dict(zip(HEADS, np.cumsum([0, *HEADS.values()][:-1]).tolist(), strict=True))
 OUTPUTS = sum(HEADS.values())
@@ -65,7 +64,7 @@ def examples(folder: Path, pieces: WordPiece, strangers: bool = False) -> list[E
     for author, row in policies:
         add("meets", author, bool(row["meets"]), row["action"], f"{row['trigger']} {row['gate']}")
     if strangers:  # an action rarely meets somebody's other policies
-        chance = random.Random(1)
+        chance = random.Random(1)  # noqa: S311 (training, not secrets)
         for author, row in policies:
             other = chance.choice(policies)[1]
             if other["trigger"] != row["trigger"]:
@@ -74,7 +73,7 @@ def examples(folder: Path, pieces: WordPiece, strangers: bool = False) -> list[E
     for author, row in rules:
         add("applies", author, bool(row["applies"]), row["prompt"], row["rule"])
     if strangers:
-        chance = random.Random(2)
+        chance = random.Random(2)  # noqa: S311 (training, not secrets)
         for author, row in rules:
             other = chance.choice(rules)[1]["rule"]
             if other != row["rule"]:
@@ -114,7 +113,9 @@ class Model(nn.Module):
         ).last_hidden_state
         mask = attention_mask.unsqueeze(-1).to(hidden.dtype)
         mean = (hidden * mask).sum(1) / mask.sum(1)
-        return self.heads(self.drop(torch.tanh(self.middle(mean)))), self.tokens(self.drop(hidden)).squeeze(-1)
+        return self.heads(self.drop(torch.tanh(self.middle(mean)))), self.tokens(self.drop(hidden)).squeeze(
+            -1
+        )
 
 
 def batch_of(chosen: Sequence[Example], device: str) -> tuple[Any, Any, Any]:
@@ -139,12 +140,16 @@ def loss_of(chosen: Sequence[Example], outputs: Any, tokens: Any) -> Any:
         right = [chosen[row].right for row in picked]
         if head == OWN:
             places = [(row, *span) for row in picked for span in chosen[row].read.lines]
-            values = torch.stack([tokens[row, first : max(last, first + 1)].mean() for row, first, last in places])
+            values = torch.stack(
+                [tokens[row, first : max(last, first + 1)].mean() for row, first, last in places]
+            )
             wanted = torch.tensor([float(own) for owns in right for own in owns], device=values.device)
             loss = nn.functional.binary_cross_entropy_with_logits(values, wanted)
         elif HEADS[head] == 1:
             values = outputs[picked, OFFSETS[head]]
-            wanted = torch.tensor(right, dtype=torch.float32, device=values.device) * (1 - SMOOTH) + SMOOTH / 2
+            wanted = (
+                torch.tensor(right, dtype=torch.float32, device=values.device) * (1 - SMOOTH) + SMOOTH / 2
+            )
             loss = nn.functional.binary_cross_entropy_with_logits(values, wanted)
         else:
             values = outputs[picked, OFFSETS[head] : OFFSETS[head] + HEADS[head]]
@@ -167,7 +172,9 @@ def train(base: Path, given: Sequence[Example], epochs: float, seed: int, device
     shares = [len(by_task[name]) ** EVEN for name in names]
     slow = [value for name, value in model.named_parameters() if name.startswith("encoder")]
     fast = [value for name, value in model.named_parameters() if not name.startswith("encoder")]
-    optimiser = torch.optim.AdamW([{"params": slow, "lr": RATE}, {"params": fast, "lr": HEAD_RATE}], weight_decay=0.01)
+    optimiser = torch.optim.AdamW(
+        [{"params": slow, "lr": RATE}, {"params": fast, "lr": HEAD_RATE}], weight_decay=0.01
+    )
     steps = int(epochs * len(given) / BATCH)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimiser,
@@ -177,7 +184,7 @@ def train(base: Path, given: Sequence[Example], epochs: float, seed: int, device
     model.train()
     for _ in range(steps):
         chosen = []
-        for name in random.choices(names, shares, k=BATCH):
+        for name in random.choices(names, shares, k=BATCH):  # noqa: S311 (training, not secrets)
             if not waiting[name]:
                 waiting[name] = random.sample(by_task[name], len(by_task[name]))
             chosen.append(waiting[name].pop())
@@ -217,7 +224,10 @@ def judged(model: Model, given: Sequence[Example], device: str) -> list[np.ndarr
 
 def figures(head: str, given: Sequence[Example], said: Sequence[np.ndarray]) -> dict[str, float]:
     if HEADS.get(head, 1) > 1:
-        return {"texts": len(given), "right": float(np.mean([s.argmax() == e.right for e, s in zip(given, said)]))}
+        return {
+            "texts": len(given),
+            "right": float(np.mean([s.argmax() == e.right for e, s in zip(given, said, strict=True)])),
+        }
     right = [value for one in given for value in (one.right if head == OWN else [one.right])]
     scores = [float(value) for one in said for value in one]
     at_zero = np.array(scores) > 0
@@ -227,14 +237,20 @@ def figures(head: str, given: Sequence[Example], said: Sequence[np.ndarray]) -> 
         "auc": auc(right, scores),
         "found": float(at_zero[yes].mean()),
         "false": float(at_zero[~yes].mean()),
-        **{f"found at {int(share * 100)} %": found_at(right, scores, share) for share in (0.03, 0.05, 0.1, 0.2)},
+        **{
+            f"found at {int(share * 100)} %": found_at(right, scores, share)
+            for share in (0.03, 0.05, 0.1, 0.2)
+        },
     }
 
 
 def platt(right: Sequence[bool], scores: Sequence[float]) -> tuple[float, float]:
     """Scale and shift that make a probability of a score."""
     x, y = torch.tensor(scores, dtype=torch.float64), torch.tensor(right, dtype=torch.float64)
-    scale, shift = torch.ones(1, dtype=torch.float64, requires_grad=True), torch.zeros(1, dtype=torch.float64, requires_grad=True)
+    scale, shift = (
+        torch.ones(1, dtype=torch.float64, requires_grad=True),
+        torch.zeros(1, dtype=torch.float64, requires_grad=True),
+    )
     optimiser = torch.optim.LBFGS([scale, shift], max_iter=200)
 
     def closure() -> Any:
@@ -247,7 +263,9 @@ def platt(right: Sequence[bool], scores: Sequence[float]) -> tuple[float, float]
     return round(float(scale), 4), round(float(shift), 4)
 
 
-def by_head(given: Sequence[Example], said: Sequence[np.ndarray]) -> dict[str, tuple[list[Example], list[np.ndarray]]]:
+def by_head(
+    given: Sequence[Example], said: Sequence[np.ndarray]
+) -> dict[str, tuple[list[Example], list[np.ndarray]]]:
     grouped: dict[str, tuple[list[Example], list[np.ndarray]]] = defaultdict(lambda: ([], []))
     for one, value in zip(given, said, strict=True):
         grouped[one.head][0].append(one)
@@ -258,7 +276,13 @@ def by_head(given: Sequence[Example], said: Sequence[np.ndarray]) -> dict[str, t
 def show(title: str, given: Sequence[Example], said: Sequence[np.ndarray]) -> dict[str, Any]:
     shown = {head: figures(head, *pair) for head, pair in sorted(by_head(given, said).items())}
     for head, values in shown.items():
-        print(f"{title:14} {head:10}", " ".join(f"{name} {value:.3f}" if name != "texts" else f"{value}" for name, value in values.items()), flush=True)
+        print(
+            f"{title:14} {head:10}",
+            " ".join(
+                f"{name} {value:.3f}" if name != "texts" else f"{value}" for name, value in values.items()
+            ),
+            flush=True,
+        )
     return shown
 
 
@@ -271,7 +295,13 @@ def export(model: Model, out: Path) -> None:
     feed = tuple(torch.ones(1, 12, dtype=torch.long) for _ in range(3))
     names = ["input_ids", "attention_mask", "token_type_ids"]
     torch.onnx.export(
-        model, feed, str(plain), input_names=names, output_names=["heads", "tokens"], opset_version=17, dynamo=False,
+        model,
+        feed,
+        str(plain),
+        input_names=names,
+        output_names=["heads", "tokens"],
+        opset_version=17,
+        dynamo=False,
         dynamic_axes={name: {1: "length"} for name in names} | {"tokens": {1: "length"}},
     )
     quantize_dynamic(str(plain), str(out / "model.onnx"), weight_type=QuantType.QInt8, per_channel=True)
@@ -319,7 +349,9 @@ def main() -> None:
         export(model, options.out)
         (options.out / "vocab.txt").write_bytes((options.base / "vocab.txt").read_bytes())
         contents = {name: (options.out / name).read_bytes() for name in ("model.onnx", "vocab.txt")}
-        files = {name: (len(content), hashlib.sha256(content).hexdigest()) for name, content in contents.items()}
+        files = {
+            name: (len(content), hashlib.sha256(content).hexdigest()) for name, content in contents.items()
+        }
         card = {"files": files, "calibration": report.get("calibration", {})}
         (options.out / "judge.json").write_text(json.dumps(card, indent=1) + "\n")
     (options.out / "figures.json").write_text(json.dumps(report, indent=1) + "\n")
