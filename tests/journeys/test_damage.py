@@ -63,7 +63,7 @@ def test_search_and_recall_give_the_lines_of_files_whatever_database_is_damaged(
 def test_sessions_start_and_turns_go_on_whatever_database_is_damaged(lived, ncm, name):
     lived(name)
     assert "# Soul" in ncm("boot").out
-    assert "# Soul" in ncm("hook", "session-start", stdin='{"session_id": "s2"}').out
+    assert "# Soul" in ncm("hook", "session-start", stdin='{"session_id": "other"}').out
     assert ncm("brief").code == ncm("status").code == ncm("index").code == 0
     turn = ncm("turn", "What about the Keystone port?")
     assert turn.code == 0

@@ -44,7 +44,7 @@ def sample(memory: Memory, open_memory: Callable[..., Memory], clock: FixedClock
         "Partner's birthday and User's timezone?",
         "User's timezone and Partner's birthday, please",
     ):
-        assert memory.before_turn(wording).blocks
+        assert open_memory(session=wording).before_turn(wording).blocks
     clock.moment -= timedelta(days=1)
     yesterday = open_memory(session="yesterday")
     for user, agent in (
@@ -318,7 +318,7 @@ def test_a_memory_that_knows_unrelated_talk_tells_a_chance_word_from_a_lesson(
     memory.group.resources.embedder = _chain()
     memory.lessons.add("Never push to main", "Fix the login bug")
     memory.after_turn("hello", "hello to you")  # gives the lesson its vector
-    assert "GROWTH VECTORS" in labels(memory.before_turn(chance))
+    assert "GROWTH VECTORS" in labels(memory.for_session("s0").before_turn(chance))
     for number in range(30):
         memory.after_turn(f"walnut{number} pear{number} plum{number}", f"fig{number} grape{number}")
     assert "GROWTH VECTORS" not in labels(memory.before_turn(chance))
@@ -364,7 +364,7 @@ def test_anchors_hold_for_two_hours(memory: Memory, open_memory: Callable[..., M
         line.startswith("Hold on to:") for line in body(later.before_turn(asked), "CONTINUITY CONTEXT")
     )
     clock.moment += timedelta(hours=3)
-    again = body(later.before_turn(f"{asked} Please."), "CONTINUITY CONTEXT")
+    again = body(open_memory(session="last").before_turn(f"{asked} Please."), "CONTINUITY CONTEXT")
     assert again
     assert not any(line.startswith("Hold on to:") for line in again)
 
@@ -419,8 +419,8 @@ def test_an_answer_is_cached_for_a_minute_over_processes_and_bumps_once(
     memory: Memory, open_memory: Callable[..., Memory], clock: FixedClock
 ):
     memory.graph.upsert("Keystone", "port", "3000", "project")
-    for _ in range(3):
-        assert open_memory().before_turn("What port does Keystone run on?").blocks
+    for session in ("a", "b", "c"):
+        assert open_memory(session=session).before_turn("What port does Keystone run on?").blocks
     assert memory.graph.top()[0].access_count == 1
     clock.moment += timedelta(seconds=61)
     open_memory().before_turn("What port does Keystone run on?")
@@ -444,7 +444,8 @@ def test_a_new_fact_and_a_new_name_are_known_at_once(memory: Memory):
     assert "• Keystone.owner = Heidi" in body(memory.before_turn("Tell me about Keystone"), "GRAPH MEMORY")
     assert body(memory.before_turn("And Plinth?"), "GRAPH MEMORY") == []
     memory.graph.alias("Plinth", "Keystone")
-    assert "• Keystone.port = 3000" in body(memory.before_turn("And Plinth?"), "GRAPH MEMORY")
+    fresh = memory.for_session("s2")
+    assert "• Keystone.port = 3000" in body(fresh.before_turn("And Plinth?"), "GRAPH MEMORY")
 
 
 def test_loop_correct_lesson_inject_outcome_effectiveness(
@@ -505,7 +506,7 @@ def test_a_lesson_that_never_helps_is_retired_and_wakes_when_corrected_again(
     for number in range(20):
         clock.moment += timedelta(minutes=1)
         asked = f"Send invoice {number}"
-        assert "GROWTH VECTORS" in labels(memory.before_turn(asked))
+        assert "GROWTH VECTORS" in labels(memory.for_session(f"invoice{number}").before_turn(asked))
         memory.lessons.feedback(lesson.id, good=False)
     assert memory.lessons.detail(lesson.id).lesson.state == "retired"
     assert "GROWTH VECTORS" not in labels(memory.before_turn("Send invoice 99"))

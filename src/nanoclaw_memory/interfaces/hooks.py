@@ -131,17 +131,11 @@ def parse(event_name: str, raw: bytes) -> Event | None:
 
 
 def _start(memory: Memory, event: Event) -> str:
-    """The boot context, with the brief first where it is too long; nothing on resume: it is in the window already."""
-    if event.text("source") == "resume":
+    """The boot context and the blocks; nothing on resume: they are in the window already."""
+    source = event.text("source")
+    if source == "resume":
         return ""
-    boot, blocks = memory.boot(), memory.session_start().text
-    text = boot.text
-    if (
-        len(text) + len(blocks) > MAX_CONTEXT and boot.mode != "brief"
-    ):  # what is cut off at the end is not the brief
-        brief = memory.brief().text.strip()
-        text = f"{brief}\n\n{text.replace(brief, '') if brief else text}".lstrip()
-    return f"{_cut(text, MAX_CONTEXT - len(blocks) - 1)}\n{blocks}".strip()
+    return memory.session_start(MAX_CONTEXT, cleared=source in ("clear", "compact")).text
 
 
 def _prompt(memory: Memory, event: Event) -> str:

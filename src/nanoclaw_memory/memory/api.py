@@ -45,6 +45,7 @@ from nanoclaw_memory.types import (
 from nanoclaw_memory.types.arguments import (
     AuditScope,
     Content,
+    Count,
     Fraction,
     Message,
     Moment,
@@ -300,14 +301,19 @@ class Memory:
         wanted = _day(day) if day else self.group.today
         return wanted, log.parse(self.get(log_path(wanted)).text)
 
-    def boot(self, project: str = "") -> Boot:
-        """What an agent reads at session start, within the caps, privacy applied."""
-        from nanoclaw_memory.workspace.boot import boot
+    def boot(self, project: str = "", max_chars: Count = 0) -> Boot:
+        """What an agent reads at session start, within the caps, privacy applied.
+
+        Where it is longer than `max_chars`, the brief comes first and the end is cut.
+        """
+        from nanoclaw_memory.workspace import boot
 
         self.group.require_group()
-        return boot(
+        found = boot.boot(
             self.home, self.scope, self.settings, self.group.today, project, lambda: self.brief().text
         )
+        text, brief = (self.group.intake.masked(part).text for part in (found.text, found.brief))
+        return boot.fitted(replace(found, text=text, brief=brief), max_chars)
 
     def brief(self, include_provenance: bool = False) -> Brief:
         """What matters from the entries, within its limits; empty, with a note, when it takes too long."""
@@ -452,15 +458,27 @@ class Memory:
 
     # ---- around a model call ----
 
-    def session_start(self) -> Turn:
-        """Blocks for the start of a session, or for its going on after a compaction."""
-        return self.group.lifecycle.session_start()
+    def session_start(self, boot_chars: Count = 0, cleared: bool = False) -> Turn:
+        """Blocks for the start of a session, or for its going on after a compaction; the same when asked again.
 
-    def before_turn(self, message: Message) -> Turn:
-        """The blocks to put before a model call, which plugins gave none, and why."""
+        With `boot_chars` the boot context comes before them, all within so many characters. `cleared` says that
+        the model's window was emptied: what earlier turns were given may be given again.
+        """
+        turn = self.group.lifecycle.session_start(cleared)
+        if not boot_chars:
+            return turn
+        left = max(boot_chars - len(turn.text) - 1, 1)
+        boot = self.group.lifecycle.boot(f"boot {boot_chars}", lambda: self.boot(max_chars=left))
+        return replace(turn, boot=boot.text)
+
+    def before_turn(self, message: Message, explain: bool = False) -> Turn:
+        """The blocks to put before a model call, which plugins gave none, and why.
+
+        To `explain` is a dry run: it says why each line was chosen and what nearly was, and records nothing.
+        """
         reads_graph = self.settings.plugins.entries.graph_memory.enabled
         stale = self.group.refresh_graph() if reads_graph else ""
-        turn = self.group.lifecycle.before_turn(message)
+        turn = self.group.lifecycle.before_turn(message, explain)
         return replace(turn, notes=(*turn.notes, PluginNote("graph-memory", stale))) if stale else turn
 
     def after_turn(

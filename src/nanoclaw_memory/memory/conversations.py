@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
+from nanoclaw_memory.clock import start_of
+from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.types import (
     Archived,
     Exchange,
     Flush,
+    Injections,
     Session,
     SessionHit,
     TranscriptFile,
@@ -51,6 +54,33 @@ class ConversationsPart:
 
         self._group.require_workspace()
         return flush_needed(self._group, context_tokens, transcript_bytes)
+
+    def injections(
+        self, session: str = "", since: str = "", limit: Annotated[int, Meta(ge=1, le=1000)] = 50
+    ) -> Injections:
+        """What was injected at session starts and in turns, newest first, and the tokens of all of it.
+
+        `since` is a day (2026-02-23) or a month.
+        """
+        self._group.require_private("what was injected")
+        self._group.require_group()
+        if not self._group.has("continuity"):
+            return Injections((), (), (), 0, 0)
+        turns, after = self._group.turns, self._start_of(since) if since else ""
+        plugins = turns.token_sums("plugin", session, after)
+        return Injections(
+            tuple(turns.injections(session, after, limit)),
+            tuple(plugins),
+            tuple(turns.token_sums("session_id", session, after)),
+            turns.calls(session, after),
+            sum(one.tokens for one in plugins),
+        )
+
+    def _start_of(self, day: str) -> str:
+        try:
+            return start_of(day, self._group.clock.now())
+        except ValueError:
+            raise InvalidValue(f"{day!r} is no date", "write it as YYYY-MM-DD") from None
 
     # ---- what hooks have noted ----
 

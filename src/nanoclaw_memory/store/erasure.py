@@ -174,6 +174,9 @@ PLACES: dict[str, tuple[TextPlace, ...]] = {
         TextPlace(table="tool_calls", columns=("tool", "target"), also=_SESSION, counted="turn_notes"),
         TextPlace(table="injections", columns=("reason",), also=_SESSION, counted="turn_notes"),
         TextPlace(table="compactions", key="session_id", also=_SESSION, counted="turn_notes"),
+        TextPlace(table="injections", also="lines <> '[]'", instead="lines = '[]'"),  # copies of any memory
+        TextPlace(table="session_starts", also="1"),
+        TextPlace(table="given_lines", also="1"),
         TextPlace(table="graph_answers", key="question", also="1"),  # a cache of one minute
     ),
     "graph": (

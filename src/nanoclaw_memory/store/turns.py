@@ -1,19 +1,26 @@
-"""Rows about turns: entropy, warning signs, tool calls, injections, compactions, cached graph answers."""
+"""Rows about turns: entropy, warning signs, tool calls, injections, what sessions were given, cached graph answers."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 import msgspec
 from msgspec.structs import asdict
 
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.text import fingerprint
-from nanoclaw_memory.types import ToolCall
+from nanoclaw_memory.types import InjectedLine, Injection, TokenSum, ToolCall
 
-KEPT_INJECTIONS = 5_000
+KEPT_INJECTIONS = 20_000
 KEPT_TOOL_CALLS = 5_000
+KEPT_STARTS = 200
+KEPT_START_DAYS = 30
+KEPT_GIVEN = 20_000
+
+
+_INJECTED = "FROM injections WHERE tokens > 0 AND (session_id = :session OR :session = '') AND at >= :since"
 
 
 class Measure(msgspec.Struct, frozen=True):
@@ -33,22 +40,13 @@ class Sign(msgspec.Struct, frozen=True):
     detail: str
 
 
-class Injection(msgspec.Struct, frozen=True):
-    """What one plugin did in one turn."""
-
-    plugin: str
-    hits: int
-    tokens: int
-    ms: float
-    reason: str = ""
-
-
 class CachedAnswer(msgspec.Struct, frozen=True):
     """Lines that graph memory injected, and the rows they came from."""
 
     lines: tuple[str, ...]
     facts: tuple[int, ...]
     relations: tuple[int, ...]
+    reasons: tuple[str, ...] = ()
 
 
 class TurnTable:
@@ -140,14 +138,130 @@ class TurnTable:
     def add_injections(self, session_id: str, at: str, injections: Iterable[Injection]) -> None:
         with self.database.transaction():
             self.database.execute_many(
-                "INSERT INTO injections (session_id, at, plugin, hits, tokens, ms, reason)"
-                " VALUES (:session, :at, :plugin, :hits, :tokens, :ms, :reason)",
-                ({**asdict(one), "session": session_id, "at": at} for one in injections),
+                "INSERT INTO injections (session_id, at, event, plugin, hits, tokens, ms, reason, lines)"
+                " VALUES (:session, :at, :event, :plugin, :hits, :tokens, :ms, :reason, :lines)",
+                (
+                    {
+                        **asdict(one),
+                        "session": session_id,
+                        "at": at,
+                        "lines": msgspec.json.encode(one.lines).decode(),
+                    }
+                    for one in injections
+                ),
             )
             self.database.execute(
                 "DELETE FROM injections WHERE id <= (SELECT max(id) FROM injections) - :kept",
                 {"kept": KEPT_INJECTIONS},
             )
+
+    def injections(self, session_id: str, since: str, limit: int) -> list[Injection]:
+        """What was injected since a moment, newest first; in every session if none is named."""
+        rows = self.database.query(
+            f"SELECT plugin, hits, tokens, ms, reason, lines, event, session_id, at {_INJECTED}"
+            " ORDER BY id DESC LIMIT :limit",
+            {"session": session_id, "since": since, "limit": limit},
+        )
+        return [
+            Injection(
+                plugin=row[0],
+                hits=row[1],
+                tokens=row[2],
+                ms=row[3],
+                reason=row[4],
+                lines=msgspec.json.decode(row[5], type=tuple[InjectedLine, ...]),
+                event=row[6],
+                session_id=row[7],
+                at=row[8],
+            )
+            for row in rows
+        ]
+
+    def token_sums(self, by: Literal["plugin", "session_id"], session_id: str, since: str) -> list[TokenSum]:
+        """Tokens that were injected since a moment, by plugin or session, the most first."""
+        rows = self.database.query(
+            f"SELECT {by}, count(DISTINCT session_id || ' ' || at), sum(tokens) {_INJECTED}"
+            f" GROUP BY {by} ORDER BY sum(tokens) DESC, {by}",
+            {"session": session_id, "since": since},
+        )
+        return [TokenSum(*row) for row in rows]
+
+    def calls(self, session_id: str, since: str) -> int:
+        """How many session starts and turns there were since a moment, silent ones included."""
+        ((number,),) = self.database.query(
+            "SELECT count(DISTINCT session_id || ' ' || at) FROM injections"
+            " WHERE (session_id = :session OR :session = '') AND at >= :since",
+            {"session": session_id, "since": since},
+        )
+        return int(number)
+
+    # ---- what a session was given ----
+
+    def start(self, session_id: str, private: bool, part: str) -> str | None:
+        """One part of a session's start as it was given; None if it was not."""
+        rows = self.database.query(
+            "SELECT content FROM session_starts"
+            " WHERE session_id = :session AND private = :private AND part = :part",
+            {"session": session_id, "private": int(private), "part": part},
+        )
+        return str(rows[0][0]) if rows else None
+
+    def starts(self, session_id: str, private: bool) -> dict[str, str]:
+        """Every part of a session's start that was given, by its name."""
+        rows = self.database.query(
+            "SELECT part, content FROM session_starts WHERE session_id = :session AND private = :private",
+            {"session": session_id, "private": int(private)},
+        )
+        return {str(part): str(content) for part, content in rows}
+
+    def keep_start(
+        self, session_id: str, private: bool, part: str, content: str, at: str, oldest: str
+    ) -> None:
+        """Keep one part of a session's start, and of all of them only the last ones, none before `oldest`."""
+        with self.database.transaction():
+            self.database.execute(
+                "INSERT INTO session_starts (session_id, private, part, content, at)"
+                " VALUES (:session, :private, :part, :content, :at)"
+                " ON CONFLICT (session_id, private, part) DO UPDATE SET content = excluded.content, at = excluded.at",
+                {"session": session_id, "private": int(private), "part": part, "content": content, "at": at},
+            )
+            self.database.execute(
+                "DELETE FROM session_starts WHERE at < :oldest"
+                " OR id <= (SELECT max(id) FROM session_starts) - :kept",
+                {"oldest": oldest, "kept": KEPT_STARTS},
+            )
+
+    def given(self, session_id: str, private: bool) -> dict[str, str]:
+        """What a session was told last of each subject, as fingerprints."""
+        rows = self.database.query(
+            "SELECT subject, stated FROM given_lines WHERE session_id = :session AND private = :private",
+            {"session": session_id, "private": int(private)},
+        )
+        return {str(subject): str(stated) for subject, stated in rows}
+
+    def add_given(self, session_id: str, private: bool, lines: Mapping[str, str]) -> None:
+        with self.database.transaction():
+            self.database.execute_many(
+                "INSERT INTO given_lines (session_id, private, subject, stated)"
+                " VALUES (:session, :private, :subject, :stated)"
+                " ON CONFLICT (session_id, private, subject) DO UPDATE SET stated = excluded.stated",
+                (
+                    {"session": session_id, "private": int(private), "subject": subject, "stated": stated}
+                    for subject, stated in lines.items()
+                ),
+            )
+            self.database.execute(
+                "DELETE FROM given_lines WHERE id <= (SELECT max(id) FROM given_lines) - :kept",
+                {"kept": KEPT_GIVEN},
+            )
+
+    def drop_given(self, session_id: str, start: bool) -> None:
+        """Note that the model's window lost the lines of a session, and that its `start` is rendered anew."""
+        with self.database.transaction():
+            given = {"session": session_id}
+            self.database.execute("DELETE FROM given_lines WHERE session_id = :session", given)
+            if start:
+                self.database.execute("DELETE FROM session_starts WHERE session_id = :session", given)
 
     # ---- compaction ----
 
@@ -192,7 +306,9 @@ class TurnTable:
                     "question": question,
                     "private": int(private),
                     "generation": generation,
-                    "answer": json.dumps([answer.lines, answer.facts, answer.relations], ensure_ascii=False),
+                    "answer": json.dumps(
+                        [answer.lines, answer.facts, answer.relations, answer.reasons], ensure_ascii=False
+                    ),
                     "at": at,
                 },
             )

@@ -12,6 +12,7 @@ from nanoclaw_memory.conversations import anchors, topics
 from nanoclaw_memory.conversations.archive import move_oldest
 from nanoclaw_memory.conversations.service import excerpt
 from nanoclaw_memory.retrieval.exchange_search import SOURCE, Recollection
+from nanoclaw_memory.retrieval.relevance import Evidence
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.turn import blocks
@@ -23,6 +24,7 @@ MOST_CHARS = 800  # of one recollection
 RECENT, MID = timedelta(days=7), timedelta(days=60)
 SHARES = (0.5, 0.3, 0.2)  # of the budget: recent, mid, old; what one tier leaves goes to the next
 SHOWN_ANCHORS = 3
+SHOWN_NEARLY = 3
 FLOOR = 0.4  # share of the best recollection's score below which another is not worth its tokens
 
 
@@ -57,30 +59,40 @@ class Continuity(Plugin):
         notes = (*recalled.notes, *cold)
         if not ranked:
             return Silence("nothing that was said before matches", notes)
+        wanted, evidence = set(terms_of(message)), _described(recalled.evidence)
         if not self.own.always and not recalled.evidence.enough:
-            return Silence("what was said before is about something else", notes)
-        best = ranked[0].score
-        chosen = [one for one in ranked[: self.own.max_recollections] if one.score >= FLOOR * best]
-        lines, used = self._lines(chosen, set(terms_of(message)), moment)
+            nearly = self._nearly(ranked, wanted, evidence) if moment.explain else ()
+            return Silence("what was said before is about something else", notes, nearly)
+        least = FLOOR * ranked[0].score
+        chosen = [one for one in ranked[: self.own.max_recollections] if one.score >= least]
+        lines, used = self._lines(chosen, wanted, moment, evidence)
+        if not used:
+            return Silence(f"nothing fits the {moment.budget} tokens left", notes)
         lines += self._closing(now_topics, moment)
-        return Draft(blocks.CONTINUITY, tuple(lines), hits=used, notes=notes)
+        left = ranked[len(chosen) :] if moment.explain else []
+        return _draft(lines, used, notes, self._nearly(left, wanted, f"under {least:.2f} or over the limit"))
 
     def session_start(self, moment: Moment) -> Answer:
         """How the last session ended; after a compaction, what this one was about."""
         recent = self.context.exchanges.recent(moment.scope.private, limit=3)
         if not recent:
             return Silence("nothing was said yet")
-        lines, used = self._lines([Recollection(one, 1.0) for one in recent[-2:]], set(), moment)
-        return Draft(blocks.CONTINUITY, (*lines, *self._closing(self._topics(moment), moment)), hits=used)
+        last = [Recollection(one, 1.0) for one in recent[-2:]]
+        lines, used = self._lines(last, set(), moment, "said last")
+        return _draft([*lines, *self._closing(self._topics(moment), moment)], used)
+
+    def _nearly(self, found: Sequence[Recollection], wanted: set[str], why: str) -> tuple[str, ...]:
+        told = ((one.score, self._told(one.exchange, wanted)) for one in found[:SHOWN_NEARLY])
+        return tuple(f"{' '.join(lines)} (score {score:.2f}; {why})" for score, lines in told if lines)
 
     def _lines(
-        self, chosen: Sequence[Recollection], wanted: set[str], moment: Moment
-    ) -> tuple[list[str], int]:
-        """The recollections within the budget, told oldest first."""
+        self, chosen: Sequence[Recollection], wanted: set[str], moment: Moment, why: str
+    ) -> tuple[list[tuple[str, str]], int]:
+        """The recollections within the budget, told oldest first, each line with its reason; and their number."""
         limit = min(self.own.context_budget, moment.budget)
         kept = allot(chosen, moment.now, limit, lambda one: self._told(one.exchange, wanted))
         kept.sort(key=lambda one: one.exchange.id)
-        lines: list[str] = []
+        lines: list[tuple[str, str]] = []
         today = moment.now.date()
         before: tuple[str, date] | None = None
         topic = ""
@@ -91,9 +103,10 @@ class Continuity(Plugin):
             if before != (exchange.session_id, day):
                 text = _around(exchange, near)
                 topic = topics.phrase(text)
-                lines.append(discussing(topic, text, day, today))
+                lines.append((discussing(topic, text, day, today), ""))
                 before = (exchange.session_id, day)
-            lines += self._told(exchange, wanted, topic)
+            reason = f"score {one.score:.2f}; {why}"
+            lines += [(line, reason) for line in self._told(exchange, wanted, topic)]
         return lines, len(kept)
 
     def _near(self, kept: Sequence[Recollection]) -> dict[int, Exchange]:
@@ -125,15 +138,16 @@ class Continuity(Plugin):
         last = last or self.context.exchanges.recent(scope.private, since, topics.WINDOW)
         return topics.track([f"{one.user_message}\n{one.agent_response}" for one in last])
 
-    def _closing(self, now_topics: Sequence[topics.Topic], moment: Moment) -> list[str]:
+    def _closing(self, now_topics: Sequence[topics.Topic], moment: Moment) -> list[tuple[str, str]]:
         lines = []
         since = stamp(moment.now - anchors.LIFETIME)
         held = anchors.find(self.context.exchanges.recent(moment.scope.private, since), moment.now)
         if held:
             shown = "; ".join(f'"{anchor.text}" ({anchor.kind})' for anchor in held[:SHOWN_ANCHORS])
-            lines.append(f"Hold on to: {shown}")
+            lines.append((f"Hold on to: {shown}", ""))
         if now_topics:
-            lines.append("Topics: " + ", ".join(f"{topic.label} ({topic.state})" for topic in now_topics))
+            named = ", ".join(f"{topic.label} ({topic.state})" for topic in now_topics)
+            lines.append((f"Topics: {named}", ""))
         return lines
 
     # ---- after the answer ----
@@ -143,6 +157,19 @@ class Continuity(Plugin):
         over = self.context.exchanges.count() - self.own.max_exchanges
         if over > 0:
             move_oldest(self.context.exchanges, self.context.home.workspace(self.context.scope.group), over)
+
+
+def _draft(
+    lines: Sequence[tuple[str, str]], hits: int, notes: tuple[str, ...] = (), nearly: tuple[str, ...] = ()
+) -> Draft:
+    """A draft of lines with their reasons."""
+    texts, reasons = zip(*lines, strict=True) if lines else ((), ())
+    return Draft(blocks.CONTINUITY, texts, hits=hits, notes=notes, reasons=reasons, nearly=nearly)
+
+
+def _described(evidence: Evidence) -> str:
+    """What speaks for the best recollection."""
+    return f"relevance {evidence.relevance:.2f}: words {evidence.covered:.2f}, meaning {evidence.meaning:.2f}"
 
 
 def _numbers_around(number: int) -> range:

@@ -42,6 +42,7 @@ class GraphMemory(Plugin):
                 blocks.GRAPH_MEMORY,
                 tuple(kept.lines),
                 hits=len(kept.lines),
+                reasons=kept.reasons,
                 then=lambda: self.context.turns.touch_answer(
                     question, moment.scope.private, stamp(moment.now)
                 ),
@@ -52,16 +53,28 @@ class GraphMemory(Plugin):
             tuple(f"• {_line(hit)}" for hit in hits),
             tuple(hit.item.id for hit in hits if hit.kind == "fact"),
             tuple(hit.item.id for hit in hits if hit.kind == "relation"),
+            tuple(f"score {hit.score}: {hit.why}" for hit in hits),
+        )
+        nearly = tuple(
+            f"{_line(hit)} (score {hit.score}: {hit.why})" for hit in answer.hits if hit not in hits
         )
         if not hits:
-            return Silence("no entity of the graph is named")
+            return Silence("no entity of the graph is named", nearly=nearly)
         notes = tuple(f"{name} may mean several entities" for name in answer.ambiguous)
 
         def learn() -> None:
             self.context.graph.reinforce(hits)
             self._keep(question, seen, found, moment)
 
-        return Draft(blocks.GRAPH_MEMORY, found.lines, hits=len(hits), notes=notes, then=learn)
+        return Draft(
+            blocks.GRAPH_MEMORY,
+            found.lines,
+            hits=len(hits),
+            notes=notes,
+            then=learn,
+            reasons=found.reasons,
+            nearly=nearly,
+        )
 
     def _chosen(self, hits: Sequence[GraphHit]) -> list[GraphHit]:
         """At most maxResults hits and the facts linked to them; none when no entity was matched."""

@@ -14,6 +14,7 @@ from nanoclaw_memory.lessons.service import update_effectiveness
 from nanoclaw_memory.providers.calibration import Calibration
 from nanoclaw_memory.statements import features, overlap, same_statement
 from nanoclaw_memory.store.lessons import NewLesson
+from nanoclaw_memory.text import plural
 from nanoclaw_memory.turn import blocks, entropy
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
@@ -43,7 +44,8 @@ class Growth(Plugin):
         if not general:
             return Silence("no lesson is about answers in general")
         chosen = sorted(general, key=lambda one: (-one.seen, one.id))[: self.own.max_lessons]
-        return Draft(blocks.GROWTH, _lines(chosen), fence=FENCE, hits=len(chosen))
+        reasons = tuple(f"about answers in general, corrected {plural(one.seen, 'time')}" for one in chosen)
+        return Draft(blocks.GROWTH, _lines(chosen), fence=FENCE, hits=len(chosen), reasons=reasons)
 
     def before_turn(self, message: str, moment: Moment) -> Answer:
         active = self.context.lessons.all(("active",), moment.scope.private)
@@ -61,6 +63,7 @@ class Growth(Plugin):
             hits=len(found),
             notes=notes,
             then=lambda: self._injected(found, message, moment),
+            reasons=tuple(f"score {one.score:.2f}: {one.why}" for one in found),
         )
 
     def _injected(self, found: Sequence[matching.Match], message: str, moment: Moment) -> None:

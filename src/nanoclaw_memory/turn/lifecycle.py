@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.conversations.service import Conversations
-from nanoclaw_memory.errors import InvalidValue
-from nanoclaw_memory.store.turns import Injection
+from nanoclaw_memory.errors import InvalidValue, StoreError
+from nanoclaw_memory.store.turns import KEPT_START_DAYS
 from nanoclaw_memory.telemetry import Telemetry
 from nanoclaw_memory.text import encodable
 from nanoclaw_memory.turn import blocks, loading
 from nanoclaw_memory.turn.context import PluginContext
+from nanoclaw_memory.turn.given import Given
 from nanoclaw_memory.turn.pipeline import Pipeline
-from nanoclaw_memory.types import PluginNote, Recorded, ToolCall, Turn
+from nanoclaw_memory.types import Boot, InjectedLine, Injection, PluginNote, Recorded, ToolCall, Turn
 
 if TYPE_CHECKING:
     from nanoclaw_memory.intake.intake import Admitted
-    from nanoclaw_memory.types import Transcript
+    from nanoclaw_memory.types import Scope, Transcript
 
 MAX_SIDE = 40_000  # characters of one side of an exchange that are kept
 MAX_SESSION = 200
 MAX_TOOL_CALLS = 200
 MAX_TURNS = 2_000  # turns of a transcript that plugins get
+BLOCKS = "blocks"  # the part of a session's start that plugins give
+_TELEMETRY = ("plugin", "hits", "tokens", "ms", "reason")  # no texts of memory
+Part = TypeVar("Part", Boot, Turn)
 
 
 class TurnLifecycle:
@@ -48,18 +52,83 @@ class TurnLifecycle:
     def pipeline(self) -> Pipeline:
         plugins, refused = loading.load(self.context)
         own = self.context.settings.plugins
-        return Pipeline(plugins, own.budget, own.timeout_ms, self._record, refused)
+        return Pipeline(plugins, own.budget, own.timeout_ms, self._record, refused, self._given)
 
-    def before_turn(self, message: str) -> Turn:
-        """The blocks for a message; never fails because a plugin did."""
+    def before_turn(self, message: str, explain: bool = False) -> Turn:
+        """The blocks for a message; never fails because a plugin did. To `explain` records nothing."""
         admitted = self._unforgotten(message)
         if admitted.withheld:  # plugins store what they are given
             return Turn((), (PluginNote("intake", admitted.text),))
-        return self.pipeline.before_turn(admitted.text, self.context.scope, self.context.clock.now())
+        return self.pipeline.before_turn(admitted.text, self.context.scope, self.context.clock.now(), explain)
 
-    def session_start(self) -> Turn:
+    # ---- the start of a session ----
+
+    def session_start(self, cleared: bool = False) -> Turn:
         """The blocks for the start of a session, or for its continuation after a compaction."""
-        return self.pipeline.session_start(self.context.scope, self.context.clock.now())
+        if cleared:
+            self._attempt(lambda: self.context.turns.drop_given(self.context.scope.session_id, start=False))
+        scope, now = self.context.scope, self.context.clock.now()
+        turn, again = self._frozen(BLOCKS, lambda: self.pipeline.session_start(scope, now), Turn)
+        if again:
+            paid = [
+                Injection(one.plugin, len(one.lines), one.tokens, 0.0, one.silent, one.lines, "start")
+                for one in turn.explained
+            ]
+            self._attempt(lambda: self._record(scope, paid, {}))
+        return turn
+
+    def boot(self, part: str, render: Callable[[], Boot]) -> Boot:
+        """The boot context of a session, the same whenever it is asked for; its tokens are recorded."""
+        boot, _ = self._frozen(part, render, Boot)
+        read = tuple(InjectedLine(one.path, "read at every start") for one in boot.files if not one.missing)
+        injection = Injection("boot", len(read), boot.tokens, 0.0, lines=read, event="start")
+        self._attempt(lambda: self._record(self.context.scope, [injection], {}))
+        return boot
+
+    def _frozen(self, name: str, render: Callable[[], Part], kind: type[Part]) -> tuple[Part, bool]:
+        """A part of the session's start, rendered once and then kept; and whether it was given before."""
+        scope, now = self.context.scope, self.context.clock.now()
+        if not scope.session_id:
+            return render(), False
+        try:
+            kept = self.context.turns.start(scope.session_id, scope.private, name)
+        except StoreError as error:  # a session starts with what is sound
+            self.telemetry.record("session start not kept", error=error.message)
+            return render(), False
+        if kept is not None:
+            return msgspec.json.decode(kept, type=kind), True
+        made = render()
+        content = msgspec.json.encode(made).decode()
+        oldest = stamp(now - timedelta(days=KEPT_START_DAYS))
+        self._attempt(
+            lambda: self.context.turns.keep_start(
+                scope.session_id, scope.private, name, content, stamp(now), oldest
+            )
+        )
+        return made, False
+
+    def _given(self, scope: Scope) -> Given:
+        """What the session has in its window."""
+        if not scope.session_id:
+            return Given()
+        turns = self.context.turns
+        starts = turns.starts(scope.session_id, scope.private)
+        texts = [
+            msgspec.json.decode(content, type=Turn).text
+            if part == BLOCKS
+            else msgspec.json.decode(content, type=Boot).text
+            for part, content in starts.items()
+        ]
+        return Given(texts, turns.given(scope.session_id, scope.private))
+
+    def _attempt(self, write: Callable[[], None]) -> None:
+        """Write what may be missing: a read-only or damaged database costs no start."""
+        try:
+            write()
+        except StoreError as error:
+            self.telemetry.record("session start not kept", error=error.message)
+
+    # ---- after the answer ----
 
     def after_turn(
         self, user: str, agent: str, tool_calls: Sequence[ToolCall] = (), at: datetime | None = None
@@ -121,6 +190,7 @@ class TurnLifecycle:
         notes = self.pipeline.before_compaction(transcript, scope, now)
         last = self.context.exchanges.last_id(scope.session_id)
         self.context.turns.mark_compaction(scope.session_id, last, stamp(now))
+        self.context.turns.drop_given(scope.session_id, start=True)
         return notes
 
     def _cleaned(self, given: Transcript) -> Transcript:
@@ -152,6 +222,12 @@ class TurnLifecycle:
         masked = self.context.intake.masked(plain)
         return encodable(masked.text), masked.redacted
 
-    def _record(self, session_id: str, injections: Sequence[Injection]) -> None:
-        self.telemetry.record_all("turn", map(msgspec.structs.asdict, injections))
-        self.context.turns.add_injections(session_id, stamp(self.context.clock.now()), injections)
+    def _record(self, scope: Scope, injections: Sequence[Injection], lines: Mapping[str, str]) -> None:
+        """Record what plugins did, and the fingerprints of the lines that the session was given."""
+        rows = ({name: getattr(one, name) for name in _TELEMETRY} for one in injections)
+        self.telemetry.record_all("turn", rows)
+        turns = self.context.turns
+        with turns.database.transaction():
+            turns.add_injections(scope.session_id, stamp(self.context.clock.now()), injections)
+            if lines and scope.session_id:
+                turns.add_given(scope.session_id, scope.private, lines)

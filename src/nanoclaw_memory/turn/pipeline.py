@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
 
-from nanoclaw_memory.store.turns import Injection
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.turn import blocks
+from nanoclaw_memory.turn.given import FreshLine, Given, fresh_lines
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
 from nanoclaw_memory.turn.worker import PluginResult, PluginThread
-from nanoclaw_memory.types import PluginNote, Turn
+from nanoclaw_memory.types import Explanation, InjectedLine, Injection, PluginNote, Turn
 
 if TYPE_CHECKING:
     from nanoclaw_memory.types import Block, Exchange, Scope, ToolCall, Transcript
@@ -28,59 +28,65 @@ NEARLY = 10  # lines that were not chosen and are explained
 
 
 class _Progress(msgspec.Struct):
-    """The blocks and notes that a turn has collected so far."""
+    """The blocks and notes that a turn, or the start of a session, has collected so far."""
 
+    scope: Scope
+    now: datetime
     budget: int
-    notes: list[PluginNote]
+    event: str = "turn"
+    explain: bool = False
+    given: Given | None = None
+    notes: list[PluginNote] = msgspec.field(default_factory=list)
     blocks: list[Block] = msgspec.field(default_factory=list)
     skipped: list[PluginNote] = msgspec.field(default_factory=list)
     injections: list[Injection] = msgspec.field(default_factory=list)
+    nearly: list[tuple[str, ...]] = msgspec.field(default_factory=list)  # of each injection
     then: list[tuple[str, Callable[[], None]]] = msgspec.field(default_factory=list)
 
 
 class Pipeline:
-    """Runs the hooks of its plugins; `record` stores what each injected."""
+    """Runs the hooks of its plugins.
+
+    `record` stores what each injected and the fingerprints of its lines; `given` reads what the session has already.
+    """
 
     def __init__(
         self,
         plugins: Sequence[Plugin],
         budget: int,
         timeout_ms: int,
-        record: Callable[[str, Sequence[Injection]], None],
+        record: Callable[[Scope, Sequence[Injection], Mapping[str, str]], None],
         refused: Sequence[PluginNote] = (),
+        given: Callable[[Scope], Given] = lambda scope: Given(),
     ) -> None:
         self.plugins = sorted(plugins, key=lambda plugin: (plugin.order, plugin.name))
         self._budget = budget
         self._seconds = timeout_ms / 1000
         self._record = record
         self._refused = tuple(refused)
+        self._given = given
         self._thread = PluginThread()
 
     # ---- hooks that return blocks ----
 
-    def before_turn(self, message: str, scope: Scope, now: datetime) -> Turn:
-        """The blocks for a message."""
+    def before_turn(self, message: str, scope: Scope, now: datetime, explain: bool = False) -> Turn:
+        """The blocks for a message; to `explain` is a dry run."""
         text, note = visible_part(blocks.strip(message))
-        notes = [PluginNote("pipeline", note)] if note else []
         if not text.strip():
             why = "the message holds only blocks of ours" if message.strip() else "the message is empty"
             return Turn((), tuple(PluginNote(plugin.name, why) for plugin in self.plugins), (*self._refused,))
-        return self._gather(lambda plugin, moment: plugin.before_turn(text, moment), scope, now, notes)
+        progress = _Progress(scope, now, self._budget, explain=explain)
+        progress.notes += [PluginNote("pipeline", note)] if note else []
+        return self._gather(lambda plugin, moment: plugin.before_turn(text, moment), progress)
 
     def session_start(self, scope: Scope, now: datetime) -> Turn:
         """The blocks for the start of a session, or for its continuation after a compaction."""
-        return self._gather(lambda plugin, moment: plugin.session_start(moment), scope, now, [])
+        progress = _Progress(scope, now, self._budget, "start", given=Given())
+        return self._gather(lambda plugin, moment: plugin.session_start(moment), progress)
 
-    def _gather(
-        self,
-        ask: Callable[[Plugin, Moment], Answer],
-        scope: Scope,
-        now: datetime,
-        notes: list[PluginNote],
-    ) -> Turn:
+    def _gather(self, ask: Callable[[Plugin, Moment], Answer], progress: _Progress) -> Turn:
         started = time.monotonic()
         whole = started + self._seconds
-        progress = _Progress(self._budget, notes)
         for plugin in self.plugins:
             began = time.monotonic()
             seconds = min(plugin.timeout_ms / 1000, whole - began)
@@ -88,16 +94,18 @@ class Pipeline:
                 reason = f"the turn's {self._seconds * 1000:.0f} ms were used up"
                 self._skip(progress, plugin, reason, 0.0)
                 continue
-            moment = Moment(scope, now, progress.budget, began + seconds)
+            moment = Moment(progress.scope, progress.now, progress.budget, began + seconds, progress.explain)
             result = self._thread.run(lambda one=plugin, at=moment: _plain(ask(one, at)), seconds)  # type: ignore[misc]
             self._accept(progress, plugin, result, (time.monotonic() - began) * 1000)
-        self._finish(progress, scope)
+        if not progress.explain:
+            self._finish(progress)
         took = (time.monotonic() - started) * 1000
         return Turn(
             tuple(progress.blocks),
             tuple(progress.skipped),
             (*progress.notes, *self._refused),
             round(took, 2),
+            _explained(progress) if progress.explain or progress.event == "start" else (),
         )
 
     def _accept(self, progress: _Progress, plugin: Plugin, result: PluginResult, ms: float) -> None:
@@ -111,40 +119,73 @@ class Pipeline:
         answer = Silence("had nothing to say") if result.value is None else result.value
         if isinstance(answer, Silence):
             progress.notes += [PluginNote(plugin.name, note) for note in answer.notes]
-            self._skip(progress, plugin, answer.reason, ms)
+            self._skip(progress, plugin, answer.reason, ms, answer.nearly)
         elif isinstance(answer, Draft):
             self._inject(progress, plugin, answer, ms)
         else:
             self._skip(progress, plugin, f"returned a {type(answer).__name__}, not a Draft", ms)
 
     def _inject(self, progress: _Progress, plugin: Plugin, draft: Draft, ms: float) -> None:
-        label = blocks.sound_label(draft.label, plugin.name)
-        block, left_out = blocks.render(label, draft.fence, draft.lines, progress.budget)
+        given = self._given_to(progress)
+        fresh, repeated = fresh_lines(draft, given)
+        nearly = (*draft.nearly, *(f"{line} (this session was given it already)" for line in repeated))
         progress.notes += [PluginNote(plugin.name, note) for note in draft.notes]
+        if repeated and not fresh:
+            if draft.then is not None:  # called for again, and in the window still
+                progress.then.append((plugin.name, draft.then))
+            self._skip(progress, plugin, "this session was given all of it already", ms, nearly)
+            return
+        label = blocks.sound_label(draft.label, plugin.name)
+        block, left_out = blocks.render(label, draft.fence, [line.text for line in fresh], progress.budget)
         if block is None:
             reason = f"did not fit the {progress.budget} tokens left" if left_out else "its block was empty"
-            self._skip(progress, plugin, reason, ms)
+            self._skip(progress, plugin, reason, ms, nearly)
             return
         if left_out:
             progress.notes.append(PluginNote(plugin.name, f"{plural(left_out, 'line')} cut: over the limits"))
+        shown = _shown(fresh, block, draft.fence)
+        for line in shown:
+            given.add(line)
+        lines = tuple(InjectedLine(line.text[: blocks.MAX_LINE], line.reason) for line in shown)
+        injection = Injection(
+            plugin.name, draft.hits, block.tokens, round(ms, 2), lines=lines, event=progress.event
+        )
         progress.budget -= block.tokens
         progress.blocks.append(block)
-        progress.injections.append(Injection(plugin.name, draft.hits, block.tokens, round(ms, 2)))
+        progress.injections.append(injection)
+        progress.nearly.append((*nearly, *(f"{line.text} (cut)" for line in fresh[len(shown) :])))
         if draft.then is not None:
             progress.then.append((plugin.name, draft.then))
 
-    @staticmethod
-    def _skip(progress: _Progress, plugin: Plugin, reason: str, ms: float) -> None:
-        progress.skipped.append(PluginNote(plugin.name, reason))
-        progress.injections.append(Injection(plugin.name, 0, 0, round(ms, 2), reason))
+    def _given_to(self, progress: _Progress) -> Given:
+        """What the session has already; where that cannot be read, something may be repeated."""
+        if progress.given is None:
+            result = self._thread.run(lambda: self._given(progress.scope), RECORD_SECONDS)
+            if result.failure:
+                progress.notes.append(
+                    PluginNote("pipeline", f"reading what was given before {result.failure}")
+                )
+            progress.given = Given() if result.value is None else result.value
+        return progress.given
 
-    def _finish(self, progress: _Progress, scope: Scope) -> None:
+    @staticmethod
+    def _skip(
+        progress: _Progress, plugin: Plugin, reason: str, ms: float, nearly: tuple[str, ...] = ()
+    ) -> None:
+        progress.skipped.append(PluginNote(plugin.name, reason))
+        progress.injections.append(Injection(plugin.name, 0, 0, round(ms, 2), reason, event=progress.event))
+        progress.nearly.append(nearly)
+
+    def _finish(self, progress: _Progress) -> None:
         """Run the plugins' follow-up work and record the turn; a failure costs no block."""
         for name, then in progress.then:
             result = self._thread.run(then, RECORD_SECONDS)
             if result.failure:
                 progress.notes.append(PluginNote(name, f"injected, but learning {result.failure}"))
-        result = self._thread.run(lambda: self._record(scope.session_id, progress.injections), RECORD_SECONDS)
+        new = progress.given.new if progress.given is not None else {}
+        result = self._thread.run(
+            lambda: self._record(progress.scope, progress.injections, new), RECORD_SECONDS
+        )
         if result.failure:
             progress.notes.append(PluginNote("pipeline", f"recording {result.failure}"))
 
@@ -185,8 +226,23 @@ class Pipeline:
         return tuple(notes)
 
 
+def _explained(progress: _Progress) -> tuple[Explanation, ...]:
+    return tuple(
+        Explanation(one.plugin, one.tokens, one.ms, one.reason, one.lines, nearly[:NEARLY])
+        for one, nearly in zip(progress.injections, progress.nearly, strict=True)
+    )
+
+
+def _shown(lines: Sequence[FreshLine], block: Block, fence: str) -> list[FreshLine]:
+    """The lines that a block has room for: the first ones that are not empty."""
+    number = len(block.text.splitlines()) - 2 - len(fence.splitlines())
+    return [line for line in lines if line.statement][:number]
+
+
 def _plain(answer: Any) -> Any:
-    """A draft with plain values; a plugin's own iterators are read here, where they are bounded."""
+    """An answer with plain values; a plugin's own iterators are read here, where they are bounded."""
+    if isinstance(answer, Silence):
+        return replace(answer, nearly=_short(answer.nearly, NEARLY))
     if not isinstance(answer, Draft):
         return answer
     given: Any = answer.lines

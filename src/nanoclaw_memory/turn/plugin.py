@@ -31,13 +31,13 @@ class Moment(msgspec.Struct, frozen=True):
 class Draft(msgspec.Struct, frozen=True):
     """Lines that a plugin wants to put before the model call.
 
-    `fence` is the line under the label; `then` is work to be done only if the block was really injected
-    (bumping, counting), after the answer is ready.
+    `fence` is the line under the label; `then` is work to be done only if the block was really injected,
+    now or earlier in the session (bumping, counting), after the answer is ready.
 
     `reasons` say for each line why it was chosen. A line whose reason is empty introduces those after it and is
-    never given without one of them. `statements` say what each line states, without date, place or mark: what the
-    session was given already is not given again. Without them the line itself is compared. `nearly` are lines
-    that were not chosen, each with its reason.
+    never given without one of them. A line that an earlier turn of the session was given is not given again, nor
+    one whose words stand in the session's start: `statements` say what to look for there, without date, place or
+    mark; without them it is the line itself. `nearly` are lines that were not chosen, each with its reason.
     """
 
     label: str

@@ -67,19 +67,27 @@ class Stability(Plugin):
         parts = self._parts_now(message, session, measures)
         level = entropy.total(parts)
         findings = self._findings(session, measures)
-        lines: list[str] = []
+        lines: dict[str, str] = {}  # with the reason of each
         if level >= self.own.entropy_threshold:
             named = ", ".join(f"{name} {value:.2f}" for name, value in parts.items())
-            lines.append(f"Drift: {named}. Go back to what was asked.")
+            drift = f"Drift: {named}. Go back to what was asked."
+            lines[drift] = f"entropy {level:.2f} is {self.own.entropy_threshold} or more"
         if span := entropy.sustained(measures, moment.now):
             minutes = int(span.total_seconds() // 60)
-            lines.append(f"Sustained: high for {minutes} minutes. Slow down and restate the goal.")
-        lines += [line for line in [self._principles_line(level, session, measures)] if line]
-        lines += findings
+            sustained = f"Sustained: high for {minutes} minutes. Slow down and restate the goal."
+            lines[sustained] = f"entropy was {entropy.SUSTAINED_LEVEL} or more without a break"
+        if principles := self._principles_line(level, session, measures):
+            lines[principles] = "an answer slipped from a principle of SOUL.md"
+        lines |= dict.fromkeys(findings, "seen in the last tool calls or answers")
         if not lines:
             return Silence("nothing is wrong")
-        lines.insert(0, self._entropy_line(level, measures))
-        return Draft(blocks.STABILITY, tuple(lines), fence=FENCE, hits=len(findings))
+        return Draft(
+            blocks.STABILITY,
+            (self._entropy_line(level, measures), *lines),
+            fence=FENCE,
+            hits=len(findings),
+            reasons=("", *lines.values()),
+        )
 
     def _parts_now(self, message: str, session: str, measures: list[Measure]) -> dict[str, float]:
         """The parts of the message's entropy, and those of the answer before it."""

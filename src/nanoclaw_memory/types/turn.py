@@ -86,6 +86,56 @@ class PluginNote(msgspec.Struct, frozen=True):
     reason: str
 
 
+class InjectedLine(msgspec.Struct, frozen=True):
+    """A line that was put before a model call, and why."""
+
+    text: str
+    reason: str = ""
+
+
+class Injection(msgspec.Struct, frozen=True):
+    """What one plugin did at a session's start or in a turn: what it injected, or its `reason` to be silent."""
+
+    plugin: str
+    hits: int
+    tokens: int
+    ms: float
+    reason: str = ""
+    lines: tuple[InjectedLine, ...] = ()
+    event: str = "turn"  # turn, or start
+    session_id: str = ""
+    at: str = ""
+
+
+class TokenSum(msgspec.Struct, frozen=True):
+    """Tokens injected by one plugin or into one session, and in how many calls."""
+
+    name: str
+    calls: int
+    tokens: int
+
+
+class Injections(msgspec.Struct, frozen=True):
+    """The last injections, and what all of them cost; `calls` counts silent ones too."""
+
+    injections: tuple[Injection, ...]
+    plugins: tuple[TokenSum, ...]
+    sessions: tuple[TokenSum, ...]
+    calls: int
+    tokens: int
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """What one plugin would do in a turn, and what it nearly injected."""
+
+    plugin: str
+    tokens: int
+    ms: float
+    silent: str = ""  # why nothing was injected
+    lines: tuple[InjectedLine, ...] = ()
+    nearly: tuple[str, ...] = ()  # each with its reason
+
+
 class Turn(msgspec.Struct, frozen=True):
     """The blocks for one message, who gave none and why, and what else there is to say."""
 
@@ -93,11 +143,14 @@ class Turn(msgspec.Struct, frozen=True):
     skipped: tuple[PluginNote, ...] = ()
     notes: tuple[PluginNote, ...] = ()
     took_ms: float = 0.0
+    explained: tuple[Explanation, ...] = ()  # of a session's start, and where it was asked for
+    boot: str = ""  # the boot context, where a session's start was asked for it
 
     @property
     def text(self) -> str:
-        """All blocks as one text for the model."""
-        return "\n\n".join(block.text for block in self.blocks)
+        """The boot context and all blocks as one text for the model."""
+        blocks = "\n\n".join(block.text for block in self.blocks)
+        return f"{self.boot}\n{blocks}".strip() if self.boot else blocks
 
 
 class Lesson(msgspec.Struct, frozen=True):

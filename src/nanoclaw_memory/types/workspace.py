@@ -55,6 +55,7 @@ class Boot(msgspec.Struct, frozen=True):
     text: str
     tokens: int
     mode: str
+    brief: str = ""  # the part of the text that is the brief of the entries
 
 
 class Created(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.errors import FileProblem, NanoClawError
@@ -27,6 +28,7 @@ SIZE_TARGETS = {  # bytes; over them doctor and audit warn
 }
 MEMORY_MAX_LINES = 200
 ACTIVE_CONTEXT = "memory/active-context.md"
+BRIEF = "MEMORY.md (brief)"
 _BRIEF_LINE = re.compile(r"^- \[\w+\] (?P<content>.*?)(?: \([^()]*\))?$")
 
 
@@ -65,7 +67,18 @@ def boot(
         pieces += added
         left = max(left - sum(piece.file.chars for piece in added), 0)
     text = "\n\n".join(piece.text for piece in pieces) + "\n"
-    return Boot(tuple(piece.file for piece in pieces), text, tokens.estimate(text), mode)
+    short = next((piece.text for piece in pieces if piece.file.path == BRIEF), "")
+    return Boot(tuple(piece.file for piece in pieces), text, tokens.estimate(text), mode, short)
+
+
+def fitted(boot: Boot, most: int) -> Boot:
+    """A boot context of at most so many characters in whole lines; the brief comes first, and what is cut is said."""
+    if not most or len(boot.text) <= most:
+        return boot
+    text = f"{boot.brief}\n\n{boot.text.replace(boot.brief, '', 1)}" if boot.brief else boot.text
+    note = "\n[cut: memory_search has the rest]"
+    text = text[: max(most - len(note), 0)].rpartition("\n")[0] + note
+    return replace(boot, text=text, tokens=tokens.estimate(text))
 
 
 def main_sequence(today: date) -> list[str]:
@@ -148,4 +161,4 @@ def _marker(relative: str, text: str) -> _Piece:
 def _brief_piece(text: str, mode: str) -> _Piece:
     if mode == "brief":
         text += "\n[MEMORY.md is not loaded: memory_search finds its lines, memory_get reads them]"
-    return _Piece(text.rstrip(), BootFile("MEMORY.md (brief)", len(text), tokens.estimate(text)))
+    return _Piece(text.rstrip(), BootFile(BRIEF, len(text), tokens.estimate(text)))

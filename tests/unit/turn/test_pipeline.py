@@ -33,7 +33,7 @@ def good(message, moment):
 
 def turn(*plugins, message="hello", budget=1000, timeout_ms=2000):
     recorded = []
-    pipeline = Pipeline(plugins, budget, timeout_ms, lambda session, rows: recorded.extend(rows))
+    pipeline = Pipeline(plugins, budget, timeout_ms, lambda scope, rows, lines: recorded.extend(rows))
     done = pipeline.before_turn(message, Scope(), NOW)
     pipeline.close()
     return done, recorded
@@ -165,7 +165,7 @@ def test_learning_that_fails_costs_nothing_but_a_note():
 
 
 def test_a_recorder_that_fails_costs_nothing_but_a_note():
-    pipeline = Pipeline([Acting("good", good)], 1000, 2000, lambda session, rows: 1 / 0)
+    pipeline = Pipeline([Acting("good", good)], 1000, 2000, lambda scope, rows, lines: 1 / 0)
     done = pipeline.before_turn("hello", Scope(), NOW)
     assert len(done.blocks) == 1
     assert "recording failed" in done.notes[0].reason
@@ -193,7 +193,7 @@ def test_hooks_that_only_listen_are_isolated_too():
         [Acting("odd", fail), Acting("good", lambda m, moment: heard.append(m), order=20)],
         1000,
         2000,
-        lambda s, r: None,
+        lambda scope, rows, lines: None,
     )
     notes = pipeline.after_turn(Exchange(1, "s", "hello", "hi", ""), (), Scope(), NOW)
     assert heard == ["hello"]
@@ -214,7 +214,7 @@ class Hangs(Plugin):
     timeout_ms = 20
     def before_turn(self, message, moment):
         time.sleep(600)
-done = Pipeline([Hangs()], 100, 100, lambda s, r: None).before_turn("x", Scope(), datetime.now(UTC))
+done = Pipeline([Hangs()], 100, 100, lambda scope, rows, lines: None).before_turn("x", Scope(), datetime.now(UTC))
 print(done.skipped[0].reason)
 """
     started = time.monotonic()

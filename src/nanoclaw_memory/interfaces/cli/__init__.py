@@ -38,6 +38,7 @@ COMMANDS = {
     "audit": ("entries", "Show what memory costs; check the audit log."),
     "share": ("entries", "Publish entries to other groups."),
     "turn": ("conversations", "Print the blocks an agent gets before it answers."),
+    "injections": ("conversations", "Show what was injected, why, and what it cost."),
     "lessons": ("lessons", "What corrections taught: list, show, add, retire, outcomes."),
     "exchange": ("conversations", "Archive what was asked and answered."),
     "groups": ("host", "Chats that have an agent of their own: add, list, remove."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 
 import click
 
@@ -10,24 +11,72 @@ from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.interfaces.cli.common import Output, command, group, limit_option, listing
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.text import plural
-from nanoclaw_memory.types import PluginNote, SessionHit, ToolCall
+from nanoclaw_memory.types import Explanation, Injection, PluginNote, SessionHit, ToolCall
 
 
 @command("turn")
 @click.argument("message")
-def turn(memory: Memory, message: str) -> Output:
+@click.option("--explain", is_flag=True, help="Say why each line was chosen; a dry run that records nothing.")
+def turn(memory: Memory, message: str, explain: bool) -> Output:
     """Print the blocks that an agent would get before answering MESSAGE; - reads it from standard input.
 
-    What was left out, and why, goes to standard error.
+    What was left out, and why, goes to standard error. A session is not given a line twice: with --session this
+    counts as given. --explain only looks: why each line was chosen, what nearly was, tokens and time.
 
     \b
     ncm turn "How did last week's deployment go?"
     ncm turn "When is Partner's birthday?" --session s7 --json
+    ncm turn "When is Partner's birthday?" --explain
     """
     text = (sys.stdin.read() if sys.stdin else "") if message == "-" else message
-    result = memory.before_turn(text)
+    result = memory.before_turn(text, explain)
     size = f"{sum(block.tokens for block in result.blocks)} tokens in {result.took_ms:.1f} ms"
+    if explain:
+        lines = [line for one in result.explained for line in _explained(one)]
+        return Output(result, [*lines, size], notes=map(_note, result.notes))
     return Output(result, result.text, notes=[*map(_note, (*result.skipped, *result.notes)), size])
+
+
+def _explained(one: Explanation) -> Iterator[str]:
+    """What a plugin would inject, with reasons, and what it nearly would have."""
+    outcome = f"silent: {one.silent}" if one.silent else plural(one.tokens, "token")
+    yield f"{one.plugin}  {outcome} ({one.ms:.1f} ms)"
+    for line in one.lines:
+        yield f"  {line.text}" + (f"\n      because {line.reason}" if line.reason else "")
+    for nearly in one.nearly:
+        yield f"  not: {nearly}"
+
+
+@command("injections")
+@click.option("--since", metavar="DATE", default="", help="Only from this day (or month) on.")
+@limit_option("-n", "--limit", most=1000, default=20, help="Most injections that are listed; sums count all.")
+def injections(memory: Memory, since: str, limit: int) -> Output:
+    """Show what was put before model calls, newest first: when, by which plugin, why, and for how many tokens.
+
+    With --session only of that session. The sums count every injection, listed or not; `boot` is the boot context
+    at a session's start.
+
+    \b
+    ncm injections
+    ncm injections --since 2026-02-01 --json
+    ncm injections --session s7 --limit 5
+    """
+    found = memory.conversations.injections(memory.scope.session_id, since, limit)
+    lines = [line for one in found.injections for line in _injection(one)]
+    sums = [
+        f"{one.tokens:>9,} tokens in {plural(one.calls, 'call'):>9}  {kind} {one.name or '-'}"
+        for kind, all_of in (("plugin", found.plugins), ("session", found.sessions))
+        for one in all_of
+    ]
+    total = f"{found.tokens:>9,} tokens in {plural(found.calls, 'call'):>9}  in all, silent calls included"
+    return Output(found, [*lines, *sums, total] if found.calls else [], "Nothing was injected yet.")
+
+
+def _injection(one: Injection) -> Iterator[str]:
+    who = f"{one.session_id or '-':<20} {one.event:<5} {one.plugin:<15}"
+    yield f"{one.at[:16]}  {who} {plural(one.tokens, 'token'):>12}"
+    for line in one.lines:
+        yield f"    {line.text}" + (f"  ({line.reason})" if line.reason else "")
 
 
 @group("exchange")

@@ -180,6 +180,7 @@ OPERATIONS = (
         "/sessions/compaction", "before_compaction", Memory.before_compaction, lasting=True, key="archived"
     ),
     _post("/sessions/flush", "flush_needed", ConversationsPart.flush_needed),
+    _get("/injections", "injections", ConversationsPart.injections),
     _get("/sessions", "sessions", ConversationsPart.sessions, paged=True),
     _get("/sessions/search", "session_search", ConversationsPart.search, paged=True, most=50),
     _get("/sessions/{id}", "session", ConversationsPart.session, paged=True),

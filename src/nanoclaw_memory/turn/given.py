@@ -1,0 +1,107 @@
+"""What a session was given already, at its start and in its turns: it is not given a second time, unless it changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from nanoclaw_memory.text import fingerprint, one_line
+from nanoclaw_memory.turn.plugin import Draft
+
+# Marks and ages change while the statement stays the same. Dates stay: they may be what is stated.
+_MARK = re.compile(r"\[(?:linked|earlier|superseded)\b[^\[\]]*\]")
+_AGE = re.compile(
+    r"\b(?:\d+d ago|earlier today|today|yesterday|undated|last (?:week|\w+day)|on \w+day"
+    r"|(?:\d+|a|an|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve) (?:day|week|month|year)s? ago)\b"
+)
+_BULLET = re.compile(r"^(?:[-*+•>#]+\s+)+")
+_OPENING = ("", *" \"'“„«(*_[`")  # what may stand before a statement
+_CLOSING = ".,;:!?)]\"'”»*_`"
+
+
+class Given:
+    """The start of a session, and what its turns were told last of each subject, as fingerprints."""
+
+    def __init__(self, starts: Iterable[str] = (), lines: Mapping[str, str] | None = None) -> None:
+        self._start = " ".join(map(comparable, starts))
+        self._lines = dict(lines or {})
+        self.new: dict[str, str] = {}
+
+    def has(self, line: FreshLine) -> bool:
+        """Whether this is the last that the session was told of its subject, in a turn or anywhere in its start."""
+        told = self._lines.get(line.subject)
+        return told == line.stated if told else _contains(self._start, line.statement)
+
+    def add(self, line: FreshLine) -> None:
+        """Note that the session is given this line now."""
+        self._lines[line.subject] = self.new[line.subject] = line.stated
+
+
+class FreshLine(msgspec.Struct, frozen=True):
+    """A line that may be new to the session; `statement` is what is looked for in the session's start."""
+
+    text: str
+    reason: str
+    statement: str
+
+    @property
+    def stated(self) -> str:
+        """A fingerprint of the line without its mark and age."""
+        return fingerprint(comparable(self.text))[:32]
+
+    @property
+    def subject(self) -> str:
+        """A fingerprint of what a line "X = Y" is about, so that a value that came back is told again."""
+        return fingerprint(comparable(self.text).partition(" = ")[0])[:32]
+
+
+def fresh_lines(draft: Draft, given: Given) -> tuple[list[FreshLine], list[str]]:
+    """The lines of a draft to be given, and those that the session has already.
+
+    A line that only introduces others comes with the first of them that is new; what closes a block comes when the
+    block has anything new and the line itself is new.
+    """
+    kept: list[FreshLine] = []
+    repeated: list[str] = []
+    waiting: list[FreshLine] = []
+    answered = False  # whether a line came since the last introduction
+    for place, text in enumerate(draft.lines):
+        reason = draft.reasons[place] if place < len(draft.reasons) else ""
+        stated = draft.statements[place] if place < len(draft.statements) else ""
+        line = FreshLine(text, reason, comparable(stated or text))
+        if draft.reasons and not reason:
+            waiting = [line] if answered else [*waiting, line]
+            answered = False
+            continue
+        answered = True
+        if given.has(line) or any(one.stated == line.stated for one in kept):
+            repeated.append(text)
+            continue
+        kept += [*waiting, line]
+        waiting = []
+    if kept and not answered:
+        kept += [line for line in waiting if not given.has(line)]
+    return kept, repeated
+
+
+def comparable(text: str) -> str:
+    """A text as it is compared: without bullets, marks, ages, line breaks and the case of its letters."""
+    plain = " ".join(_BULLET.sub("", line.strip()) for line in text.splitlines())
+    return one_line(_AGE.sub("~", _MARK.sub("", plain.casefold())))
+
+
+def _contains(text: str, statement: str) -> bool:
+    """Whether a text contains a statement as whole words: "port = 300" is not in "port = 3000", nor in "port = 300.5".
+
+    One word alone is in any text.
+    """
+    start = text.find(statement) if " " in statement else -1
+    while start >= 0:
+        end = start + len(statement)
+        before, after = text[max(start - 1, 0) : start], text[end : end + 3].lstrip(_CLOSING)[:1]
+        if before in _OPENING and after in ("", " "):
+            return True
+        start = text.find(statement, start + 1)
+    return False
