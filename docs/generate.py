@@ -121,8 +121,9 @@ def packages() -> str:
 # Every page once, in the order in which they are best read.
 READING_ORDER = {
     "Tutorial": ("tutorial",),
-    "How to": (
-        "hooks mcp import workspace forget checkpoints policies corpus embeddings server sdk plugins host".split()
+    "How to": tuple(
+        "hooks mcp import workspace injections forget checkpoints policies corpus embeddings server sdk plugins"
+        " host".split()
     ),
     "Reference": ("commands", "settings", "http", "measurements", "code-map"),
     "Explanation": tuple("graph entries search turn lessons upkeep security secrets tokens".split()),

@@ -181,3 +181,134 @@ def test_a_plugin_that_hangs_raises_prints_or_floods_never_spoils_the_turn(ncm_p
     assert "dropped" in reasons["prints"]
     assert "cut" in reasons["floods"]
     assert {block["label"] for block in result["blocks"]} == {"NOISE", "FLOOD"}
+
+
+# ---- explained, and what it cost ----
+
+
+def rows(home: Path) -> list[tuple]:
+    """What a turn may leave behind: injections, lines given, warmth of facts, injections of lessons."""
+    import sqlite3
+
+    found = []
+    for database, sql in (
+        ("continuity", "SELECT * FROM injections"),
+        ("continuity", "SELECT * FROM given_lines"),
+        ("continuity", "SELECT * FROM session_starts"),
+        ("continuity", "SELECT * FROM graph_answers"),
+        ("facts", "SELECT id, activation, access_count FROM facts"),
+        ("facts", "SELECT * FROM vector_outcomes"),
+        ("facts", "SELECT * FROM growth_vectors"),
+    ):
+        with sqlite3.connect(home / "data" / f"{database}.db") as connection:
+            found += connection.execute(sql).fetchall()
+    return found
+
+
+def test_an_explained_turn_gives_reasons_and_leaves_nothing_behind(ncm, home):
+    ncm("init")
+    ncm("graph", "add", "Keystone", "port", "3000", "--category", "project")
+    ncm("lessons", "add", "Ask before you restart Keystone", "--when", "restart keystone")
+    ncm("exchange", "add", "-u", "Which queue has Keystone?", "-a", "RabbitMQ.", "--session", "s0")
+    ncm("turn", "hello", "--session", "s1")
+    before = rows(home)
+    asked = "Which port has Keystone, and may I restart Keystone? Which queue?"
+    said = ncm("turn", asked, "--session", "s1", "--explain")
+    assert "• Keystone.port = 3000\n      because score " in said.out
+    assert "  • Ask before you restart Keystone [consent]\n      because score " in said.out
+    result = ncm("turn", asked, "--session", "s1", "--explain", "--json").json
+    assert {one["plugin"] for one in result["explained"]} == {
+        "graph-memory",
+        "continuity",
+        "stability",
+        "growth-vectors",
+    }
+    assert set(result["explained"][0]) == {"plugin", "tokens", "ms", "silent", "lines", "nearly"}
+    assert rows(home) == before
+    assert ncm("turn", asked, "--session", "s1", "--json").json["blocks"] == result["blocks"]
+    assert rows(home) != before
+
+
+def test_explain_says_what_nearly_made_it(ncm, home):
+    ncm("init")
+    ncm("graph", "add", "Keystone", "port", "3000", "--category", "project")
+    ncm("turn", "Which port has Keystone?", "--session", "s1")
+    again = ncm("turn", "Which port has Keystone?", "--session", "s1", "--explain").out
+    assert "graph-memory  silent: this session was given all of it already" in again
+    assert "not: • Keystone.port = 3000 (this session was given it already)" in again
+
+
+def test_a_plugins_own_reasons_are_shown_and_one_without_them_still_works(ncm, home):
+    ncm("init")
+    head = "from nanoclaw_memory.turn.plugin import Draft, Plugin, Silence\n"
+    drafts = {
+        "plain": "Draft('PLAIN', ('one', 'two'))",
+        "reasoned": "Draft('REASONED', ('a',), reasons=('because I can',), nearly=('b (too old)',))",
+        "quiet": "Silence('not today', nearly=('c (not asked)',))",
+    }
+    for name, draft in drafts.items():
+        body = f"class P(Plugin):\n    def before_turn(self, message, moment):\n        return {draft}\n"
+        install(home, name, f"{head}{body}def plugin(context): return P()\n")
+    allow(home, *drafts)
+    result = ncm("turn", "hello", "--explain", "--json").json
+    told = {one["plugin"]: one for one in result["explained"]}
+    assert [line["text"] for line in told["plain"]["lines"]] == ["one", "two"]
+    assert told["reasoned"]["lines"] == [{"text": "a", "reason": "because I can"}]
+    assert told["reasoned"]["nearly"] == ["b (too old)"]
+    assert (told["quiet"]["silent"], told["quiet"]["nearly"]) == ("not today", ["c (not asked)"])
+
+
+def test_injections_tell_what_was_injected_why_and_for_how_many_tokens(ncm):
+    ncm("init")
+    assert ncm("injections").out == "Nothing was injected yet.\n"
+    ncm("graph", "add", "Keystone", "port", "3000", "--category", "project")
+    ncm("hook", "session-start", stdin=json.dumps({"session_id": "s1", "source": "startup"}))
+    given = ncm("turn", "Which port has Keystone?", "--session", "s1", "--json").json["blocks"][0]["tokens"]
+    ncm("turn", "Which port has Keystone?", "--session", "s2")
+    ncm("turn", "hello", "--session", "s2")
+    found = ncm("injections", "--session", "s1", "--json").json
+    assert {"injections", "plugins", "sessions", "calls", "tokens"} <= set(found)
+    assert [(one["event"], one["plugin"]) for one in found["injections"]] == [
+        ("turn", "graph-memory"),
+        ("start", "boot"),
+    ]
+    (line,) = found["injections"][0]["lines"]
+    assert line["text"] == "• Keystone.port = 3000"
+    assert line["reason"].startswith("score ")
+    sums = {one["name"]: one["tokens"] for one in found["plugins"]}
+    assert sums["graph-memory"] == given
+    assert sums["boot"] > 100
+    assert found["tokens"] == sum(sums.values()) == found["sessions"][0]["tokens"]
+    assert found["calls"] == 2
+    everything = ncm("injections", "--limit", "1", "--json").json
+    assert len(everything["injections"]) == 1
+    assert everything["tokens"] == found["tokens"] + given
+    assert everything["calls"] == 4
+    assert ncm("injections", "--since", "2999-01-01", "--json").json["tokens"] == 0
+    assert ncm("injections", "--since", "soon").code == 2
+    assert ncm("injections", "--shared").code == 2
+
+
+def test_a_start_that_is_asked_for_again_is_paid_again(ncm):
+    ncm("init")
+    ncm("exchange", "add", "-u", "Which queue?", "-a", "RabbitMQ.", "--session", "s0")
+    start = json.dumps({"session_id": "s1", "source": "startup"})
+    ncm("hook", "session-start", stdin=start)
+    once = ncm("injections", "--json").json["plugins"]
+    ncm("hook", "session-start", stdin=start)
+    twice = ncm("injections", "--json").json["plugins"]
+    assert {one["name"]: one["tokens"] for one in twice} == {one["name"]: 2 * one["tokens"] for one in once}
+    assert {"boot", "continuity"} == {one["name"] for one in once}
+
+
+def test_what_is_forgotten_leaves_the_list_of_injections(ncm, home):
+    ncm("init")
+    ncm("exchange", "add", "-u", "The safe is behind the green painting", "-a", "Noted.", "--session", "s0")
+    ncm("turn", "Where is the safe, behind which painting?", "--session", "s1")
+    assert "green painting" in ncm("injections").out
+    before = ncm("injections", "--json").json["tokens"]
+    ncm("forget", "--session", "s0", "--yes")
+    after = ncm("injections", "--json")
+    assert "green painting" not in after.out
+    assert after.json["tokens"] == before
+    assert b"green painting" not in (home / "data" / "continuity.db").read_bytes()

@@ -20,7 +20,9 @@ KEPT_START_DAYS = 30
 KEPT_GIVEN = 20_000
 
 
-_INJECTED = "FROM injections WHERE tokens > 0 AND (session_id = :session OR :session = '') AND at >= :since"
+# Plugins of one call share its moment; the boot context comes with the plugins of a session's start.
+_CALLS = "count(DISTINCT CASE WHEN plugin <> 'boot' THEN session_id || ' ' || at END)"
+_ASKED = "FROM injections WHERE (session_id = :session OR :session = '') AND at >= :since"
 
 
 class Measure(msgspec.Struct, frozen=True):
@@ -158,8 +160,8 @@ class TurnTable:
     def injections(self, session_id: str, since: str, limit: int) -> list[Injection]:
         """What was injected since a moment, newest first; in every session if none is named."""
         rows = self.database.query(
-            f"SELECT plugin, hits, tokens, ms, reason, lines, event, session_id, at {_INJECTED}"
-            " ORDER BY id DESC LIMIT :limit",
+            f"SELECT plugin, hits, tokens, ms, reason, lines, event, session_id, at {_ASKED}"
+            " AND tokens > 0 ORDER BY id DESC LIMIT :limit",
             {"session": session_id, "since": since, "limit": limit},
         )
         return [
@@ -180,8 +182,8 @@ class TurnTable:
     def token_sums(self, by: Literal["plugin", "session_id"], session_id: str, since: str) -> list[TokenSum]:
         """Tokens that were injected since a moment, by plugin or session, the most first."""
         rows = self.database.query(
-            f"SELECT {by}, count(DISTINCT session_id || ' ' || at), sum(tokens) {_INJECTED}"
-            f" GROUP BY {by} ORDER BY sum(tokens) DESC, {by}",
+            f"SELECT {by}, {'sum(tokens > 0)' if by == 'plugin' else _CALLS}, sum(tokens) {_ASKED}"
+            f" GROUP BY {by} HAVING sum(tokens) > 0 ORDER BY sum(tokens) DESC, {by}",
             {"session": session_id, "since": since},
         )
         return [TokenSum(*row) for row in rows]
@@ -189,8 +191,7 @@ class TurnTable:
     def calls(self, session_id: str, since: str) -> int:
         """How many session starts and turns there were since a moment, silent ones included."""
         ((number,),) = self.database.query(
-            "SELECT count(DISTINCT session_id || ' ' || at) FROM injections"
-            " WHERE (session_id = :session OR :session = '') AND at >= :since",
+            f"SELECT {_CALLS} {_ASKED}",
             {"session": session_id, "since": since},
         )
         return int(number)
