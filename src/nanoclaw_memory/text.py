@@ -31,7 +31,7 @@ STOP_WORDS = frozenset(
     ).split()
 )
 _ENGLISH = STOP_WORDS - set("also am an do her hers in so was".split())  # those are German too
-_GERMAN = frozenset(
+GERMAN_STOP_WORDS = frozenset(
     "aber alle als auch auf aus bei bin bis bitte da damit dann das dass dein deine dem den der des dich "
     "die dir doch du durch ein eine einem einen einer eines er es euch für ganz geht gibt habe haben hat ich ihm "
     "ihn ihr ihre im immer ist jede jeden jeder jetzt kann kein keine keinen mein meine meinem meinen meiner "
@@ -74,7 +74,7 @@ def sentences(text: str) -> list[str]:
 def language(text: str) -> Language:
     """The language whose stemmer suits the text: German when its frequent words outnumber the English ones."""
     found = set(words(text))
-    return "german" if len(found & _GERMAN) > len(found & _ENGLISH) else "english"
+    return "german" if len(found & GERMAN_STOP_WORDS) > len(found & _ENGLISH) else "english"
 
 
 @functools.lru_cache(maxsize=50_000)

@@ -6,14 +6,18 @@ import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from word_hash import WordHashEmbedder
 
+from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.providers.embedder import Chain, Identity
+from nanoclaw_memory.types import Scope
 
 
 @pytest.fixture
@@ -169,6 +173,42 @@ def test_a_question_for_a_day_finds_the_lines_of_that_day(notes: Memory, questio
     hit = notes.search(question, fast=True).hits[0]
     assert hit.path == "memory/2026-02-22.md"
     assert "the day" in hit.why
+
+
+def test_a_question_for_a_time_finds_talk_and_changes_of_that_time(
+    memory: Memory, open_memory: Callable[..., Memory], clock: FixedClock
+):
+    for days in (20, 3, 1):
+        clock.moment -= timedelta(days=days)
+        open_memory(session=f"talk {days}").after_turn(f"The rooster number {days} crowed", "So it did.")
+        clock.moment += timedelta(days=days)
+    memory.graph.upsert(
+        "Rooster", "name", "Percy", valid_from=(clock.moment - timedelta(days=3)).date().isoformat()
+    )
+    assert [hit.text for hit in memory.search("what did we talk about yesterday?", 2, fast=True).hits] == [
+        "The rooster number 1 crowed",
+        "So it did.",
+    ]
+    three = memory.search("what happened three days ago?", 3, fast=True).hits
+    assert {hit.text for hit in three} == {"The rooster number 3 crowed", "So it did.", "Rooster name: Percy"}
+    weeks = memory.search("Was haben wir vor drei Wochen besprochen?", 1, fast=True).hits
+    assert weeks[0].text == "The rooster number 20 crowed"
+    latest = memory.search("what were we talking about?", 1, fast=True).hits
+    assert latest[0].text == "The rooster number 1 crowed"
+
+
+def test_a_day_is_the_day_where_the_person_is(home: Path):
+    clock = FixedClock(datetime(2026, 2, 23, 2, 30, tzinfo=ZoneInfo("America/Los_Angeles")))
+    clock.moment -= timedelta(hours=7)  # the evening of the 22nd there, the 23rd in UTC
+    with Memory.open(home, Scope(session_id="evening"), clock=clock) as memory:
+        memory.after_turn("The kettle is broken", "I will remember.")
+    clock.moment += timedelta(hours=7)
+    with Memory.open(home, clock=clock) as memory:
+        assert (
+            memory.search("what did we discuss yesterday evening?", 1, fast=True).hits[0].text
+            == "The kettle is broken"
+        )
+        assert "the day" not in memory.search("what about the kettle this morning?", 1, fast=True).hits[0].why
 
 
 def test_a_question_for_long_ago_is_not_answered_with_what_is_recent(notes: Memory):

@@ -592,3 +592,31 @@ def test_every_turn_is_recorded_with_plugin_time_and_reason(memory: Memory, home
     assert set(turns) == {"graph-memory", "continuity", "stability", "growth-vectors"}
     assert turns["growth-vectors"]["reason"] == "no lesson is active"
     assert "hello" not in (home / "logs" / "telemetry.jsonl").read_text()
+
+
+# ---- questions for a time ----
+
+
+def test_a_question_for_a_time_gets_what_was_said_then(
+    memory: Memory, open_memory: Callable[..., Memory], clock
+):
+    for days, text in ((4, "The violin needs strings"), (1, "The oven stays cold")):
+        clock.moment -= timedelta(days=days)
+        open_memory(session=f"talk {days}").after_turn(text, "Noted.")
+        clock.moment += timedelta(days=days)
+    for question, said in (
+        ("what did we talk about yesterday?", "oven"),
+        ("Was haben wir letzte Woche besprochen?", "violin"),
+        ("what were we talking about?", "oven"),
+    ):
+        assert said in " ".join(body(memory.before_turn(question), "CONTINUITY CONTEXT")), question
+
+
+@pytest.mark.parametrize("message", ["do it today", "go on", "thanks, that was yesterday's tests"])
+def test_a_message_that_only_mentions_a_day_gets_nothing_of_it(
+    memory: Memory, open_memory: Callable[..., Memory], clock: FixedClock, message: str
+):
+    clock.moment -= timedelta(days=1)
+    open_memory(session="before").after_turn("The violin needs strings", "Noted.")
+    clock.moment += timedelta(days=1)
+    assert "CONTINUITY CONTEXT" not in labels(memory.before_turn(message))

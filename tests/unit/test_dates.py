@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nanoclaw_memory.retrieval.dates import Days, asked
+from nanoclaw_memory.retrieval.calendar_days import Days
+from nanoclaw_memory.retrieval.dates import asked, when
 
 SUNDAY = date(2026, 11, 15)
 
@@ -30,10 +31,133 @@ SUNDAY = date(2026, 11, 15)
         ("in March", "2026-03-01", "2026-03-31"),
         ("im Februar 2024", "2024-02-01", "2024-02-29"),
         ("the log of 2026-01-05", "2026-01-05", "2026-01-05"),
+        ("six weeks ago", "2026-10-01", "2026-10-07"),
+        ("a couple of weeks ago", "2026-10-29", "2026-11-04"),
+        ("vor gut einem halben Jahr", "2026-02-15", "2026-08-16"),
+        ("in den letzten paar Tagen", "2026-11-12", "2026-11-15"),
+        ("the past 3 months", "2026-08-17", "2026-11-15"),
+        ("last weekend", "2026-11-07", "2026-11-08"),
+        ("am Wochenende", "2026-11-14", "2026-11-15"),
+        ("the week before last", "2026-10-26", "2026-11-01"),
+        ("Dienstag letzter Woche", "2026-11-03", "2026-11-03"),
+        ("Anfang der Woche", "2026-11-09", "2026-11-11"),
+        ("Ende Januar", "2026-01-21", "2026-01-31"),
+        ("the last week of August 2023", "2023-08-25", "2023-08-31"),
+        ("the first half of September 2022", "2022-09-01", "2022-09-15"),
+        ("in summer 2022", "2022-06-01", "2022-08-31"),
+        ("last fall", "2025-09-01", "2025-11-30"),
+        ("between Christmas and New Year", "2025-12-24", "2026-01-01"),
+        ("from 3 May to 5 June 2023", "2023-05-03", "2023-06-05"),
+        ("seit Ostern 2025", "2025-04-18", "2026-11-15"),
+        ("kurz vor Weihnachten", "2025-12-10", "2025-12-24"),
+        ("two weeks before August 11, 2023", "2023-07-28", "2023-08-11"),
+        ("am 24.4. um drei", "2026-04-24", "2026-04-24"),
+        ("on the 11th", "2026-11-11", "2026-11-11"),
+        ("in 2021", "2021-01-01", "2021-12-31"),
     ],
 )
 def test_days_are_read_from_a_question(question: str, first: str, last: str):
     assert asked(question, SUNDAY) == Days(date.fromisoformat(first), date.fromisoformat(last))
+
+
+@pytest.mark.parametrize(
+    ("question", "day", "hours"),
+    [
+        ("what did we discuss this morning", "2026-11-15", (4, 12)),
+        ("was war vorgestern Abend", "2026-11-13", (17, 28)),
+        ("am Freitagabend", "2026-11-13", (17, 28)),
+        ("the evening of 7 July 2023", "2023-07-07", (17, 28)),
+        ("last night", "2026-11-14", (18, 30)),
+    ],
+)
+def test_a_part_of_a_day_is_read_with_its_hours(question: str, day: str, hours: tuple[int, int]):
+    assert asked(question, SUNDAY) == Days(date.fromisoformat(day), date.fromisoformat(day), hours)
+
+
+_MONTHS = "Januar Februar März April Mai Juni Juli August September Oktober November Dezember".split()
+_DAYS = "Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag".split()
+_NUMBERS = "one two three four five six seven eight nine ten eleven twelve".split()
+_ZAHLEN = "einem zwei drei vier fünf sechs sieben acht neun zehn elf zwölf".split()
+
+
+def _written(day: date, today: date) -> list[str]:
+    """A past day as people write it, on its own and as part of a period."""
+    back = (today - day).days
+    month, monat = f"{day:%B}", _MONTHS[day.month - 1]
+    season = ("winter", "spring", "summer", "autumn")[day.month % 12 // 3]
+    of_season = day.year - (day.month < 3)
+    third = ("early", "mid", "late")[min((day.day - 1) // 10, 2)]
+    forms = [
+        f"on {day.day} {month} {day.year}",
+        f"{month} {day.day}, {day.year}",
+        f"the {day.day}th of {month} {day.year}",
+        f"am {day.day}. {monat} {day.year}",
+        f"{day.day}.{day.month}.{day.year}",
+        f"{day.day}. {monat.lower().replace('ä', 'ae')} {day.year}",
+        day.isoformat(),
+        f"in {month} {day.year}",
+        f"im {monat} {day.year}",
+        f"in {day.year}",
+        f"seit {monat} {day.year}",
+        f"{season} {of_season}",
+        f"between {month} {day.year} and {today:%B} {today.year}",
+        f"{back} days ago",
+        f"vor {back} Tagen",
+    ]
+    if day.day not in (10, 11, 20, 21):  # months differ in where their thirds end
+        forms.append(f"{third} {month} {day.year}")
+    if back < 365:
+        forms.append(f"on {day.day} {month}")
+    if 1 <= round(back / 7) <= 12:
+        forms += [f"{_NUMBERS[round(back / 7) - 1]} weeks ago", f"vor {_ZAHLEN[round(back / 7) - 1]} Wochen"]
+    if back <= 84:
+        forms.append(f"in the last {_NUMBERS[-(-back // 7) - 1]} weeks")
+    if back <= 7:
+        forms += [f"last {day:%A}", f"am {_DAYS[day.weekday()]}", f"letzten {_DAYS[day.weekday()]}"]
+    return forms
+
+
+@given(st.dates(date(2000, 3, 1), date(2026, 11, 14)), st.data())
+def test_a_day_is_in_what_is_read_however_it_is_written(day: date, data: st.DataObject):
+    today = data.draw(st.dates(day + timedelta(days=1), min(day + timedelta(days=500), date(2027, 1, 1))))
+    form = data.draw(st.sampled_from(_written(day, today)))
+    found = asked(f"what was {form} about the car", today)
+    assert found is not None, form
+    assert found.first <= day <= found.last, (form, found)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what did we discuss last week?",
+        "Worüber haben wir gestern gesprochen?",
+        "so what did Ada say on Monday",
+    ],
+)
+def test_who_asks_only_for_a_time_asks_for_all_that_was_said(question: str):
+    assert when(question, SUNDAY).only(frozenset({"ada"}))
+
+
+@pytest.mark.parametrize("question", ["what were we talking about?", "wo waren wir stehen geblieben?"])
+def test_the_last_talk_is_asked_for_without_a_day(question: str):
+    assert when(question, SUNDAY).latest
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "do it today",
+        "go on",
+        "how are you today?",
+        "fix the test that broke yesterday",
+        "what do we do today",
+        "say it",
+    ],
+)
+def test_a_message_about_something_else_asks_for_no_talk(message: str):
+    asked_for = when(message, SUNDAY)
+    assert not asked_for.only()
+    assert not asked_for.latest
 
 
 @pytest.mark.parametrize(

@@ -5,28 +5,32 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Collection
-from datetime import timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.providers.calibration import Calibration, calibration
 from nanoclaw_memory.providers.embedder import Identity
 from nanoclaw_memory.retrieval import ranking
+from nanoclaw_memory.retrieval.calendar_days import Days
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.store.keywords import LONG_WORD, parts_of, terms_of
-from nanoclaw_memory.store.passage_search import PassageFilter, Place, Selection, StoredPassage
+from nanoclaw_memory.store.passage_search import PassageFilter, Place, Selection, StoredPassage, Window
 from nanoclaw_memory.store.passages import Passages
+from nanoclaw_memory.text import words
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.embedder import Chain, Embedded
-    from nanoclaw_memory.retrieval.dates import Days
+    from nanoclaw_memory.retrieval.dates import When
     from nanoclaw_memory.store.vectors import Floats, Matrix
 
 POOL = 100
-LINES_OF_DAYS = 30  # log lines that a question for days brings in by their day alone
-TOLD_WITHIN = timedelta(days=3)  # what happened is told on the day or soon after
+OF_DAYS = 40  # passages that a question for days brings in by their day, by words and by meaning each
+TOLD_WITHIN = 3  # days: what happened is told on the day or soon after
+TOLD_SHARE = 0.5  # of a longer period's length that it is told about later
 POSTINGS = 2_500  # rows ranked by words, at least; more in a large index
 ALL_POSTINGS = 18_000  # up to so many passages no word is too common to be ranked by
 REACH = 2  # turns before and after that lend a turn their score
@@ -50,7 +54,8 @@ class Pool(msgspec.Struct):
     others: list[str] = msgspec.field(default_factory=list)  # other names of whom the question names
     total: int = 0
     of_days: set[int] = msgspec.field(default_factory=set)  # of the days asked about, or soon after
-    lines: set[int] = msgspec.field(default_factory=set)  # log lines of those days, whatever their words
+    told: list[int] = msgspec.field(default_factory=list)  # what stands for those days, whatever its words
+    only_days: bool = False  # nothing is asked but what was said or done then
     degraded: list[str] = msgspec.field(default_factory=list)
 
     @property
@@ -87,8 +92,10 @@ class Candidates:
         index: Index,
         weights: tuple[float, float] | None = None,
         expand: Callable[[str], list[str]] | None = None,
+        zone: tzinfo | None = None,
     ) -> None:
         self._index = index
+        self._zone = zone or UTC
         self._weights = weights
         self._expand = expand
         self._asked: dict[str, Embedded] = {}
@@ -99,11 +106,11 @@ class Candidates:
         self,
         question: str,
         fast: bool,
-        days: Days | None = None,
+        when: When | None = None,
         wanted: PassageFilter | None = None,
         deadline: float | None = None,
     ) -> Pool:
-        """The candidates for a question about some days, if it names any; `fast` looks for words only."""
+        """The candidates for a question and the days that it names, if any; `fast` looks for words only."""
         chosen = self._index.passages.search.selection(wanted) if wanted else None
         pool = Pool(total=self._index.passages.last_id(), others=self._names(question))
         terms, full = self._terms(question, pool)
@@ -113,8 +120,8 @@ class Candidates:
         if not fast:
             self._add_vectors(question, chosen, pool, deadline)
             self._add_places(pool, pool.vector.keys() - pool.keyword.keys())
-        if days is not None:
-            self._add_days(pool, days, chosen)
+        if when is not None:
+            self._add_days(pool, when, terms, chosen or Selection())
         return pool
 
     def knows(self, name: str, wanted: PassageFilter | None) -> bool:
@@ -146,11 +153,34 @@ class Candidates:
         order = sorted(stored, key=lambda key: -found[key])
         return Alike(identity.key, tuple((stored[key].passage.reference, found[key]) for key in order))
 
-    def _add_days(self, pool: Pool, days: Days, chosen: Selection | None) -> None:
-        passages, first = self._index.passages, days.first.isoformat()
-        pool.lines = set(passages.search.lines_of(first, days.last.isoformat(), LINES_OF_DAYS, chosen))
-        self._add_places(pool, pool.lines - pool.places.keys())
-        pool.of_days = passages.search.among_days(pool.places, first, (days.last + TOLD_WITHIN).isoformat())
+    def _add_days(self, pool: Pool, when: When, terms: list[str], chosen: Selection) -> None:
+        """Add what is of the days asked about: what stands for them, and what words and meaning find among it."""
+        search = self._index.passages.search
+        days = self._last_talk(chosen) if when.latest else when.days
+        if days is None:
+            return
+        during = chosen.during(self._window(days))
+        pool.told = search.told(during, OF_DAYS)
+        found = dict(search.match(terms, OF_DAYS, during)) if pool.told else {}
+        pool.keyword = found | pool.keyword
+        self._add_places(pool, {*pool.told, *found} - pool.places.keys())
+        later = round(max(TOLD_WITHIN, TOLD_SHARE * days.length))
+        pool.of_days = search.among(pool.places, self._window(days, later))
+        names = {name for place in pool.places.values() for name in words(place.speaker)}
+        pool.only_days = when.latest or when.only(frozenset(names))
+
+    def _window(self, days: Days, later: int = 0) -> Window:
+        """The days as the index knows them, and some days later."""
+        last = days.last + timedelta(days=later)
+        start = datetime.combine(days.first, time(), self._zone) + timedelta(hours=days.hours[0])
+        end = datetime.combine(last, time(), self._zone) + timedelta(hours=24 if later else days.hours[1])
+        return Window(days.first.isoformat(), last.isoformat(), stamp(start), stamp(end))
+
+    def _last_talk(self, chosen: Selection) -> Days | None:
+        day, moment = self._index.passages.search.last_talk(chosen)
+        if moment:
+            day = moment_of(moment).astimezone(self._zone).date().isoformat()
+        return Days(date.fromisoformat(day), date.fromisoformat(day)) if day else None
 
     def _add_places(self, pool: Pool, found: Collection[int]) -> None:
         if found:

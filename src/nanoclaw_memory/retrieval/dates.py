@@ -1,108 +1,439 @@
-"""The days a question asks about: "yesterday", "last week", "in March", "on 8 May 2023", in English and German."""
+"""The days that a question asks about, in English and German, and what else it asks."""
 
 from __future__ import annotations
 
 import re
-from calendar import monthrange
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date, timedelta
 
 import msgspec
 
-from nanoclaw_memory.text import words
+from nanoclaw_memory.retrieval import calendar_days
+from nanoclaw_memory.retrieval.calendar_days import AROUND, DAY, HOURS, Days
+from nanoclaw_memory.retrieval.date_words import (
+    MARKERS,
+    Lexeme,
+    asks_what_was_said,
+    asks_where_we_were,
+    lexeme,
+    split_compound,
+)
 
-_MONTHS = (
-    "january|januar|jan february|februar|feb march|märz|mar april|apr may|mai june|juni|jun july|juli|jul"
-    " august|aug september|sept|sep october|oktober|oct|okt november|nov december|dezember|dec|dez"
-).split()
-_MONTH_OF = {name: number for number, names in enumerate(_MONTHS, 1) for name in names.split("|")}
-_DAYS = (
-    "monday|montag tuesday|dienstag wednesday|mittwoch thursday|donnerstag friday|freitag saturday|samstag"
-    " sunday|sonntag"
-).split()
-_WEEKDAY_OF = {name: number for number, names in enumerate(_DAYS) for name in names.split("|")}
-_NUMBER_OF = {"a": 1, "one": 1, "two": 2, "three": 3, "einem": 1, "einer": 1, "zwei": 2, "drei": 3}
-_LENGTH_OF = {"day": 1, "tag": 1, "week": 7, "woche": 7, "month": 30, "monat": 30}
-# A question with none of these names no day: most do not, and patterns take a new process milliseconds to make.
-_TELLING = frozenset(
-    "yesterday gestern vorgestern today heute morning week woche wochen weeks month months monat monaten ago tagen"
-    " tag".split()
-).union(_MONTH_OF, _WEEKDAY_OF)
+_TOKEN = re.compile(
+    r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}\.\s?\d{1,2}\.(?:\s?\d{4}|\d{2})?|\d{1,2}/\d{1,2}/\d{4}|\d{1,2}:\d{2}"
+    r"|\d+|[^\W\d_]+"
+)
+_ENDINGS = ("st", "nd", "rd", "th")
 
 
-class Days(msgspec.Struct, frozen=True):
-    """From a day to a day, both counted."""
+class When(msgspec.Struct, frozen=True):
+    """When a question asks about, and the words of it that say something else."""
 
-    first: date
-    last: date
+    days: Days | None
+    rest: str
+    today: date
+
+    def only(self, names: frozenset[str] = frozenset()) -> bool:
+        """Whether nothing is asked but what was said or done then; `names` are of those who spoke."""
+        return self.days is not None and asks_what_was_said(self.rest, self.days.last < self.today, names)
+
+    @property
+    def latest(self) -> bool:
+        """Whether the last talk is asked for, whenever it was."""
+        return self.days is None and asks_where_we_were(self.rest)
+
+
+class _Token(msgspec.Struct, frozen=True):
+    text: str
+    word: Lexeme
+
+
+class _Read(msgspec.Struct, frozen=True):
+    """Days that were read, up to which token; absolute ones need no today."""
+
+    days: Days
+    end: int
+    absolute: bool = False
 
 
 def asked(question: str, today: date) -> Days | None:
     """The days that a question names; None when it names none."""
-    text = question.casefold()
-    named = {word.partition("'")[0] for word in words(text)}
-    if not _TELLING & named and "-" not in text:
+    return when(question, today).days
+
+
+def when(question: str, today: date) -> When:
+    """The days that a question names, and the rest of it."""
+    tokens = list(_tokens(question))
+    reader = _Reader(tokens, today)
+    found, rest = [], []
+    at = 0
+    while at < len(tokens):
+        read = reader.read(at)
+        if read is None:
+            rest.append(tokens[at].text)
+            at += 1
+        else:
+            found.append(read)
+            at = read.end
+    best = next((read for read in found if read.absolute), found[0] if found else None)
+    return When(best.days if best else None, " ".join(rest), today)
+
+
+def _tokens(question: str) -> Iterator[_Token]:
+    for found in _TOKEN.finditer(question):
+        text = found.group()
+        cut = split_compound(text)
+        for part in (text[: cut[0]], text[cut[0] :]) if cut else (text,):
+            yield _Token(part, lexeme(part))
+
+
+class _Reader:
+    """Reads days from tokens. Each method reads what begins at a token, or returns None."""
+
+    def __init__(self, tokens: list[_Token], today: date) -> None:
+        self.tokens = tokens
+        self.today = today
+
+    def read(self, at: int) -> _Read | None:
+        """Days with what stands before them: between, since, before, two weeks before, at the end of."""
+        try:
+            readers = (self._between, self._since, self._anchored, self._beside, self._period)
+            return self._first(at, readers)
+        except (ValueError, OverflowError):  # the 31st of February; before the year 1
+            return None
+
+    def _first(self, at: int, readers: Iterable[Callable[[int], _Read | None]]) -> _Read | None:
+        return next((read for reader in readers if (read := reader(at)) is not None), None)
+
+    def _kind(self, at: int, *kinds: str) -> bool:
+        return 0 <= at < len(self.tokens) and self.tokens[at].word.kind in kinds
+
+    def _name(self, at: int) -> str:
+        return self.tokens[at].word.name if 0 <= at < len(self.tokens) else ""
+
+    def _value(self, at: int) -> int:
+        return self.tokens[at].word.value
+
+    def _skip(self, at: int, *names: str) -> int:
+        """The place after words of these names."""
+        while self._name(at) in names:
+            at += 1
+        return at
+
+    # ---- two periods, or a period and a distance ----
+
+    def _between(self, at: int) -> _Read | None:
+        if self._name(at) not in ("between", "from"):
+            return None
+        first = self._period(self._skip(at + 1, "the"), marked=True)
+        if first is None or self._name(first.end) not in ("and", "until"):
+            return None
+        last = self._period(self._skip(first.end + 1, "until", "the"), marked=True)
+        if last is None:
+            return None
+        days = calendar_days.between(first.days.first, last.days.last)
+        return _Read(days, last.end, first.absolute or last.absolute)
+
+    def _since(self, at: int) -> _Read | None:
+        if self._name(at) != "since":
+            return None
+        read = self._period(self._skip(at + 1, "the"), marked=True)
+        return (
+            _Read(Days(read.days.first, max(self.today, read.days.last)), read.end, read.absolute)
+            if read
+            else None
+        )
+
+    def _anchored(self, at: int) -> _Read | None:
+        """Two weeks before 11 August; the Sunday before 25 October: from then to that day, when it was told."""
+        count, place = self._count(at) or (1.0, self._skip(at, "the", "last", "letzt"))
+        known = self._kind(place, "unit", "weekday", "weekend")
+        if not known or self._name(place + 1) not in ("before", "vor", "after"):
+            return None
+        read = self._period(self._skip(place + 2, "the"), marked=True)
+        if read is None or not read.absolute:
+            return None
+        distance = timedelta(days=round(count * (7 if self._kind(place, "weekday") else self._value(place))))
+        if self._name(place + 1) == "after":
+            return _Read(Days(read.days.last, read.days.last + distance), read.end, absolute=True)
+        return _Read(Days(read.days.first - distance, read.days.last), read.end, absolute=True)
+
+    def _beside(self, at: int) -> _Read | None:
+        """Before Christmas, after Easter; "vor zwei Wochen" is a distance."""
+        name = self._name(at)
+        if name not in ("before", "vor", "after") or self._ago(at) is not None:
+            return None
+        read = self._period(self._skip(at + 1, "the"), marked=True)
+        if read is None or self._kind(at + 1, "dayword"):
+            return None
+        if name == "after":
+            return _Read(Days(read.days.last, read.days.last + AROUND * DAY), read.end, read.absolute)
+        return _Read(Days(read.days.first - AROUND * DAY, read.days.first), read.end, read.absolute)
+
+    # ---- one period ----
+
+    def _period(self, at: int, marked: bool = False) -> _Read | None:
+        """A period; `marked` says that a word before it makes a month of "May" and a season of "fall"."""
+        marked = marked or self._name(at - 1) in MARKERS
+
+        def named(place: int) -> _Read | None:
+            return self._month(place, marked) or self._season(place, marked) or self._holiday(place)
+
+        return self._first(
+            at,
+            (
+                self._written,
+                self._day_of_month,
+                self._part_of,
+                self._hours_of,
+                self._ago,
+                self._last_few,
+                self._of_last,
+                self._dayword,
+                self._weekday,
+                named,
+                lambda place: self._year(place, marked),
+                self._bare_day,
+            ),
+        )
+
+    def _written(self, at: int) -> _Read | None:
+        """2026-01-05, 5.1.2026, 5.1., 1/15/2026 where only one order is possible."""
+        text = self.tokens[at].text if at < len(self.tokens) else ""
+        parts = [int(part) for part in re.split(r"\D+", text) if part]
+        if "-" in text:
+            day = date(*parts)
+        elif "." in text:
+            year = parts[2] + (2000 if parts[2] < 100 else 0) if len(parts) == 3 else None
+            day = calendar_days.past_day(parts[0], parts[1], year, self.today)
+        elif "/" in text and max(parts[:2]) > 12:
+            day = date(parts[2], min(parts[:2]), max(parts[:2]))
+        else:
+            return None
+        return _Read(calendar_days.one(day), at + 1, absolute=True)
+
+    def _day_of_month(self, at: int) -> _Read | None:
+        """3 May 2023, the 3rd of May, May 3rd, 2023."""
+        if day := self._ordinal(at):
+            number, place = day
+            place = self._skip(place, "of")
+            if not self._kind(place, "month"):
+                return None
+            month, end = self._value(place), place + 1
+        elif self._kind(at, "month") and (day := self._ordinal(at + 1)):
+            (number, end), month = day, self._value(at)
+        else:
+            return None
+        year = self._number_of_year(end)
+        found = calendar_days.past_day(number, month, year, self.today)
+        return _Read(calendar_days.one(found), end + (year is not None), absolute=True)
+
+    def _ordinal(self, at: int) -> tuple[int, int] | None:
+        """A day's number with its ending, and the place after it."""
+        text = self.tokens[at].text if at < len(self.tokens) else ""
+        if not text.isdecimal() or not 1 <= int(text) <= 31:
+            return None
+        return int(text), at + 1 + (at + 1 < len(self.tokens) and self.tokens[at + 1].text in _ENDINGS)
+
+    def _part_of(self, at: int) -> _Read | None:
+        """The end of January, early last week, the first week of March, the first half of 2022."""
+        start = self._skip(at, "the")
+        place, length = start + 1, 0
+        if self._kind(place, "unit"):
+            place, length = place + 1, self._value(place)
+        elif not self._kind(start, "edge"):
+            return None
+        if not self._kind(start, "edge", "last"):
+            return None
+        end = self._skip(place, "of", "the", "half")
+        if end == place and (length or self._value(start)):  # "last week"; to start this week
+            return None
+        whole = self._whole_unit(end) or self._period(end, marked=True)
+        if whole is None or whole.days.length < 3:
+            return None
+        if self._name(place) == "half":
+            length = -(-whole.days.length // 2)
+        return _Read(calendar_days.part(whole.days, self._name(start), length), whole.end, whole.absolute)
+
+    def _hours_of(self, at: int) -> _Read | None:
+        """The evening of 7 July."""
+        place = self._skip(at + 1, "of", "the")
+        if not self._kind(at, "part") or place == at + 1:
+            return None
+        read = self._period(place, marked=True)
+        if read is None or read.days.length > 1:
+            return None
+        hours = HOURS[self._name(at)]
+        return _Read(Days(read.days.first, read.days.last, hours), read.end, read.absolute)
+
+    def _whole_unit(self, at: int) -> _Read | None:
+        """The whole of the week, month or year: "Anfang der Woche"."""
+        return (
+            _Read(calendar_days.unit(self._name(at), 0, self.today, whole=True), at + 1)
+            if self._kind(at, "unit")
+            else None
+        )
+
+    def _count(self, at: int) -> tuple[float, int] | None:
+        """How many: three, a couple of, half a, einem halben; and the place after it."""
+        numbers, place = list[int](), at
+        while self._kind(place, "number") or (numbers and self._name(place) == "of"):
+            numbers.append(self._value(place))
+            place += 1
+        if not numbers:
+            return None
+        halved = any(self._name(one) == "half" for one in range(at, place))
+        most = max(numbers)
+        return (most if not halved else most + 0.5 if most > 1 else 0.5), place
+
+    def _ago(self, at: int) -> _Read | None:
+        """Two weeks ago, vor einem halben Jahr, a few days ago, 3 months back."""
+        before = self._name(at) == "vor"
+        counted = self._count(self._skip(at + before, "etwa") if before else at)
+        if counted is None:
+            return None
+        count, place = counted
+        if not self._kind(place, "unit", "weekend") or not (before or self._name(place + 1) == "ago"):
+            return None
+        length, end = self._value(place), place + 1 + (not before)
+        day = self.today - timedelta(days=round(count * length))
+        if self._kind(place, "weekend"):
+            saturday = day - timedelta(days=(day.weekday() - 5) % 7)
+            return _Read(Days(saturday, saturday + DAY), end)
+        few = any(self._name(one) == "few" for one in range(at, place))
+        reach = length // (4 if count % 1 else 2) + (round(count * length * 0.7) if few else 0)
+        slack = timedelta(days=reach)
+        return _Read(Days(day - slack, min(day + slack, self.today)), end)
+
+    def _last_few(self, at: int) -> _Read | None:
+        """The last two weeks, in den letzten paar Tagen, the past month."""
+        counted = self._count(at + 1) if self._kind(at, "last") else None
+        if self._name(at) == "past":
+            counted = counted or (1.0, at + 1)
+        if counted is None or not self._kind(counted[1], "unit"):
+            return None
+        count, place = counted
+        back = timedelta(days=round(count * self._value(place)))
+        return _Read(Days(self.today - back, self.today), place + 1)
+
+    def _of_last(self, at: int) -> _Read | None:
+        """Last week, this morning, the week before last, last Friday, last weekend, last night, last summer."""
+        if not self._kind(at, "last", "this") and not (
+            self._kind(at, "unit", "weekend")
+            and self._name(at + 1) == "before"
+            and self._kind(at + 2, "last")
+        ):
+            return None
+        if self._kind(at, "unit", "weekend"):
+            back, thing, end = 2, at, at + 3
+        else:
+            back, thing, end = self._value(at), at + 1, at + 2
+        name = self._name(thing)
+        if self._kind(thing, "unit"):
+            return _Read(calendar_days.unit(name, back, self.today), end)
+        if self._kind(thing, "weekend"):
+            return _Read(calendar_days.weekend(back, self.today), end)
+        if self._kind(thing, "part"):
+            day = self.today - back * DAY
+            return _Read(Days(day, day, HOURS[name]), end)
+        if self._kind(thing, "weekday"):
+            passed = (self.today.weekday() - self._value(thing)) % 7
+            day = self.today - timedelta(days=(passed or 7) + 7 * (back - 1) if back else passed)
+            return self._with_part(day, end)
+        if back and (read := self._month(thing, True) or self._season(thing, True) or self._holiday(thing)):
+            return _Read(calendar_days.over(read.days, self.today), read.end)
         return None
-    try:
-        return _absolute(text, today) or _relative(text, today)
-    except (ValueError, OverflowError):  # the 31st of February
-        return None
 
+    def _dayword(self, at: int) -> _Read | None:
+        """Today, yesterday evening, the day before yesterday, recently; the weekend that is just over."""
+        name = self._name(at)
+        if name == "day" and self._name(at + 1) == "before" and self._name(at + 2) == "yesterday":
+            return self._with_part(self.today - 2 * DAY, at + 3)
+        if name == "weekend" and self._name(self._back_over(at, "the")) in MARKERS:
+            return _Read(calendar_days.weekend(0, self.today), at + 1)
+        if name == "other" and self._name(at + 1) == "day":
+            return _Read(calendar_days.recent(self.today), at + 2)
+        if not self._kind(at, "dayword"):
+            return None
+        if name == "recently":
+            return _Read(calendar_days.recent(self.today), at + 1)
+        if name == "tonight":
+            return _Read(Days(self.today, self.today, HOURS["evening"]), at + 1)
+        return self._with_part(self.today - self._value(at) * DAY, at + 1)
 
-def _absolute(text: str, today: date) -> Days | None:
-    month = "|".join(sorted(_MONTH_OF, key=len, reverse=True))
-    if found := re.search(r"\b(\d{4})-(\d{2})-(\d{2})\b", text):
-        return _one(date(int(found[1]), int(found[2]), int(found[3])))
-    if found := re.search(
-        rf"\b(\d{{1,2}})(?:st|nd|rd|th|\.)?\s+(?:of\s+)?({month})\b\.?,?(?:\s+(\d{{4}}))?", text
-    ):
-        return _one(_past(int(found[1]), _MONTH_OF[found[2]], found[3], today))
-    if found := re.search(rf"\b({month})\s+(\d{{1,2}})(?:st|nd|rd|th)?\b(?!\s*:)(?:,?\s+(\d{{4}}))?", text):
-        return _one(_past(int(found[2]), _MONTH_OF[found[1]], found[3], today))
-    if found := re.search(rf"\b(?:in|during|of|im|since|last|this)\s+({month})\b(?:,?\s+(\d{{4}}))?", text):
-        first = _past(1, _MONTH_OF[found[1]], found[2], today)
-        return Days(first, first.replace(day=monthrange(first.year, first.month)[1]))
-    return None
+    def _weekday(self, at: int) -> _Read | None:
+        """On Friday, Friday evening, Tuesday last week, Freitag vor zwei Wochen."""
+        if not self._kind(at, "weekday"):
+            return None
+        within = self._of_last(at + 1) or self._ago(at + 1)
+        if within is not None and within.days.length >= 7:
+            day = within.days.first + timedelta(days=(self._value(at) - within.days.first.weekday()) % 7)
+            return _Read(calendar_days.one(day), within.end)
+        alone = not self._kind(at + 1, "part") and self._name(at - 1) not in MARKERS
+        if alone or self._kind(at - 1, "next"):
+            return None
+        passed = (self.today.weekday() - self._value(at)) % 7 or 7
+        return self._with_part(self.today - timedelta(days=passed), at + 1)
 
+    def _with_part(self, day: date, end: int) -> _Read:
+        """A day, or the part of it that is named next."""
+        if self._kind(end, "part"):
+            return _Read(Days(day, day, HOURS[self._name(end)]), end + 1)
+        return _Read(calendar_days.one(day), end)
 
-def _relative(text: str, today: date) -> Days | None:
-    monday = today - timedelta(days=today.weekday())
-    if re.search(r"\b(?:day before yesterday|vorgestern)\b", text):
-        return _one(today - timedelta(days=2))
-    if re.search(r"\b(?:yesterday|gestern)\b", text):
-        return _one(today - timedelta(days=1))
-    if re.search(r"\b(?:today|heute|this morning)\b", text):
-        return _one(today)
-    # People say "last week" on a Sunday and mean the days that are just over.
-    if re.search(r"\b(?:last|past|previous|letzten?|vergangenen?) (?:week|woche)\b", text):
-        return Days(monday - timedelta(days=7), today)
-    if re.search(r"\b(?:this week|diese[rn]? woche)\b", text):
-        return Days(monday, today)
-    if re.search(r"\b(?:last|past|previous|letzten|vergangenen) (?:month|monat)\b", text):
-        return Days((today.replace(day=1) - timedelta(days=1)).replace(day=1), today.replace(day=1))
-    if re.search(r"\b(?:this month|diesen monat|diesem monat)\b", text):
-        return Days(today.replace(day=1), today)
-    number, unit = (
-        r"(\d{1,3}|a|one|two|three|einem|einer|zwei|drei)",
-        r"(day|week|month|tag|woche|monat)(?:s|en|e|n)?",
-    )
-    if found := re.search(rf"\b{number}\s+{unit}\s+ago\b|\bvor\s+{number}\s+{unit}\b", text):
-        count, name = (found[1], found[2]) if found[1] else (found[3], found[4])
-        length = _LENGTH_OF[name]
-        day = today - timedelta(days=(_NUMBER_OF.get(count) or int(count)) * length)
-        return Days(day - timedelta(days=length // 2), day + timedelta(days=length // 2))
-    if found := re.search(rf"\b(?:on|last|am|letzten)\s+({'|'.join(_WEEKDAY_OF)})\b", text):
-        back = (today.weekday() - _WEEKDAY_OF[found[1]]) % 7 or 7
-        return _one(today - timedelta(days=back))
-    return None
+    def _month(self, at: int, marked: bool) -> _Read | None:
+        if not self._kind(at, "month"):
+            return None
+        year = self._number_of_year(at + 1)
+        if year is None and not marked:
+            return None
+        first = calendar_days.past_day(1, self._value(at), year, self.today)
+        return _Read(calendar_days.months_from(first, 1), at + 1 + (year is not None), absolute=True)
 
+    def _season(self, at: int, marked: bool) -> _Read | None:
+        if not self._kind(at, "season"):
+            return None
+        place = self._skip(at + 1, "of")
+        year = self._number_of_year(place)
+        if year is None and not marked and self._name(self._back_over(at, "the")) not in MARKERS:
+            return None
+        first = calendar_days.past_day(1, self._value(at), year, self.today)
+        days = calendar_days.months_from(first, 3)
+        return _Read(days, place + 1 if year is not None else at + 1, absolute=True)
 
-def _one(day: date) -> Days:
-    return Days(day, day)
+    def _holiday(self, at: int) -> _Read | None:
+        if not self._kind(at, "holiday"):
+            return None
+        name, end = self._name(at), at + 1
+        if name == "new":
+            if self._name(end) != "year":
+                return None
+            name, end = "silvester", end + 1
+        year = self._number_of_year(end)
+        return _Read(calendar_days.holiday(name, year, self.today), end + (year is not None), absolute=True)
 
+    def _year(self, at: int, marked: bool) -> _Read | None:
+        place = at + (self._name(at) == "year")
+        year = self._number_of_year(place)
+        if year is None or not (marked or place > at):
+            return None
+        return _Read(Days(date(year, 1, 1), date(year, 12, 31)), place + 1, absolute=True)
 
-def _past(day: int, month: int, year: str | None, today: date) -> date:
-    """The day in the year given, or the last such day that is not in the future."""
-    if year:
-        return date(int(year), month, day)
-    this = date(today.year, month, day)
-    return this if this <= today else date(today.year - 1, month, day)
+    def _bare_day(self, at: int) -> _Read | None:
+        """On the 11th, am 26."""
+        day = self._ordinal(at)
+        if day is None or self._name(self._back_over(at, "the")) != "on":
+            return None
+        number, end = day
+        if end == at + 1 and self.tokens[at - 1].text.casefold() != "am":
+            return None
+        return _Read(calendar_days.one(calendar_days.past_number(number, self.today)), end)
+
+    # ---- tokens ----
+
+    def _back_over(self, at: int, name: str) -> int:
+        return at - 2 if self._name(at - 1) == name else at - 1
+
+    def _number_of_year(self, at: int) -> int | None:
+        text = self.tokens[at].text if 0 <= at < len(self.tokens) else ""
+        return int(text) if len(text) == 4 and text.isdecimal() and int(text) > 999 else None

@@ -18,7 +18,7 @@ SAME_FILE = 3  # sections of one file that count in full
 CROWDED = 0.8  # what each further one counts: other files within this margin come before it
 SPEAKER = 0.5  # how much more a turn of the one person counts whom the question names
 OF_THE_DAY = 1.0  # how much more a chunk counts that was written on the days that the question asks about
-ONLY_THE_DAY = 0.3  # what a log line of those days counts without sharing a word
+ONLY_THE_DAY = 0.3  # what a passage of those days counts without sharing a word
 HELD = 0.6  # of the question in the best match by words: from here on words count in full
 _NEIGHBOURS = {-2: 0.1, -1: 0.2, 1: 0.2, 2: 0.1}
 # Who is meant by whom: the words of a person for herself and for the agent, and what archives call the two.
@@ -75,6 +75,14 @@ def neighbour_boost(scores: Mapping[int, float], places: Mapping[int, Place]) ->
         for place in places.values()
         if place.kind == "turn"
     }
+
+
+def by_day(scores: Mapping[int, float], told: Sequence[int], only_days: bool) -> dict[int, float]:
+    """What passages that stand for the days asked about count at least; in their order where nothing else is asked."""
+    if not only_days:
+        return {key: max(scores.get(key, 0.0), ONLY_THE_DAY) for key in told}
+    best = 1.0 + max(scores.values(), default=0.0)
+    return {key: best * (1 - place / (4 * len(told))) for place, key in enumerate(told)}
 
 
 def asked_about(question: str, speakers: Iterable[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from datetime import date
+from datetime import date, tzinfo
 
 import msgspec
 
@@ -13,6 +13,7 @@ from nanoclaw_memory.retrieval.candidates import Candidate, Candidates, Pool
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.reranking import Reranking
+from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.passage_search import PassageFilter, StoredPassage
 from nanoclaw_memory.text import words
 from nanoclaw_memory.workspace.paths import ARCHIVE
@@ -21,6 +22,7 @@ PERMANENT = 0.8  # log lines of this importance never age
 COMPARED = 12  # of the best, whose log lines are compared with each other
 OUTDATED = 0.9  # what a line counts beside the later one that changes it
 CONSIDERED = 60  # how many of the pool are loaded to be aged and reranked
+FIRST_PLACES = 10  # of which half are for the days asked about
 JUDGED = 5  # of the best, in which the words of the question are looked for
 _PREFERRED = {"entry": 0, "turn": 2}  # of the same statement, by kind; 1 for others
 A_QUESTION = 0.6  # what a question in a captured conversation counts beside what may answer
@@ -61,11 +63,12 @@ class Searcher:
         weights: tuple[float, float] | None = None,
         expand: Callable[[str], list[str]] | None = None,
         reranking: Reranking | None = None,
+        zone: tzinfo | None = None,
     ) -> None:
         self.index = index
         self._half_life = half_life
         self._reranking = reranking
-        self.candidates = Candidates(index, weights, expand)
+        self.candidates = Candidates(index, weights, expand, zone)
 
     def search(self, question: Question) -> Ranking:
         """What answers the question: nothing when nothing does."""
@@ -86,8 +89,8 @@ class Searcher:
         """Every candidate in order, and what speaks for the best."""
         sources = question.wanted.sources if question.wanted else None
         degraded = self._refresh(question, sources)
-        days = dates.asked(question.text, question.today)
-        pool = self.candidates.pool(question.text, question.fast, days, question.wanted, question.deadline)
+        when = dates.when(question.text, question.today)
+        pool = self.candidates.pool(question.text, question.fast, when, question.wanted, question.deadline)
         found = self._ranked(question, pool)
         if question.rerank and self._reranking is not None:
             found, said = self._reranking.of(question.text, found, pool.places, self.index.passages)
@@ -97,7 +100,7 @@ class Searcher:
         known = any(line.startswith("vectors:") for line in degraded)
         degraded += [line for line in pool.degraded if not (known and line.startswith("vectors:"))]
         texts = [_context(candidate, found) for candidate in found[:JUDGED]]
-        return Ranking(found, self._evidence(question, pool, texts), degraded)
+        return Ranking(found, self._evidence(question, when, pool, texts), degraded)
 
     def _refresh(self, question: Question, sources: Collection[str] | None) -> list[str]:
         """Take in what changed; what is indexed answers when that cannot be done."""
@@ -108,21 +111,29 @@ class Searcher:
         except StoreError as error:  # another database is needed for it, such as the list of forgotten texts
             return [f"index: {error.message}; for what helps: nanoclaw-memory doctor"]
 
-    def _evidence(self, question: Question, pool: Pool, texts: Sequence[str]) -> relevance.Evidence:
-        weights = {term: relevance.rarity(count, pool.total) for term, count in pool.spread.items()}
+    def _evidence(
+        self, question: Question, when: dates.When, pool: Pool, texts: Sequence[str]
+    ) -> relevance.Evidence:
+        asked = (
+            when.rest if when.days is not None else question.text
+        )  # the day itself is no word of the answer
+        spread = {term: pool.spread[term] for term in terms_of(asked) if term in pool.spread} or pool.spread
+        weights = {term: relevance.rarity(count, pool.total) for term, count in spread.items()}
         names = relevance.names_in(question.text)
         known = relevance.known_share(
             names,
             lambda name: pool.spread.get(name, 0) > 0 or self.candidates.knows(name, question.wanted),
         )
         share = relevance.covered(question.text, weights, texts, pool.total, pool.forms, pool.others)
+        # A day was asked for, and something was said on it. A message may name a day and be about something else.
+        of_days = bool(pool.told) and (question.searched or pool.only_days)
         return relevance.Evidence(
             searched=question.searched,
             past=relevance.asks_about_the_past(question.text),
-            covered=1.0 if pool.lines else share,  # a day was asked for, and something was written on it
+            covered=1.0 if of_days else share,
             meaning=pool.meaning,
             names=len(names),
-            known_names=1.0 if pool.lines or pool.others or question.names_known else known,
+            known_names=1.0 if of_days or pool.others or question.names_known else known,
             calibration=pool.calibration,
             vectors=bool(pool.vector),
         )
@@ -137,7 +148,7 @@ class Searcher:
             * (1 + ranking.OF_THE_DAY if key in pool.of_days else 1)
             for key, place in pool.places.items()
         }
-        scores |= {key: max(scores.get(key, 0.0), ranking.ONLY_THE_DAY) for key in pool.lines}
+        scores |= ranking.by_day(scores, pool.told, pool.only_days)
         best = sorted(scores, key=lambda key: (-scores[key], key))[: max(CONSIDERED, question.limit)]
         stored = self.index.passages.search.load(best)
         found = []
@@ -155,7 +166,7 @@ class Searcher:
                 "recency": aged,
             }
             found.append(Candidate(stored[key], scores[key] * aged, parts))
-        return _by_file(sorted(found, key=lambda candidate: -candidate.score))
+        return _of_days_first(_by_file(sorted(found, key=lambda candidate: -candidate.score)), pool)
 
     def _recency(self, question: Question, stored: StoredPassage) -> float:
         passage = stored.passage
@@ -182,6 +193,27 @@ def _by_file(ranked: list[Candidate]) -> list[Candidate]:
         candidate.parts["same file"] = share
         candidate.score *= share
     return sorted(ranked, key=lambda candidate: -candidate.score)
+
+
+def _of_days_first(ranked: list[Candidate], pool: Pool) -> list[Candidate]:
+    """Of the first places every other one at least is for the days asked about; the scores stay with their places."""
+    if not pool.of_days:
+        return ranked
+    scores = [candidate.score for candidate in ranked]
+    of_days = [candidate for candidate in ranked if candidate.stored.id in pool.of_days]
+    others = [candidate for candidate in ranked if candidate.stored.id not in pool.of_days]
+    chosen: list[Candidate] = []
+    placed = 0
+    while of_days or others:
+        owed = placed < (len(chosen) + 1) // 2 and len(chosen) < FIRST_PLACES
+        if of_days and (not others or owed or of_days[0].score >= others[0].score):
+            chosen.append(of_days.pop(0))
+            placed += 1
+        else:
+            chosen.append(others.pop(0))
+    for candidate, score in zip(chosen, scores, strict=True):
+        candidate.score = score
+    return chosen
 
 
 def _answering(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:

@@ -236,7 +236,8 @@ class Retrieval(msgspec.Struct, dict=True):
         half_life = self.settings.memory.temporal_decay_half_life
         own = self.settings.rerank
         reranking = Reranking(self.reranker, own.candidates, own.timeout_ms / 1000, own.provider != "llm")
-        return Searcher(index, half_life, self._weights(), self._expanded, reranking)
+        zone = self.clock.now().tzinfo
+        return Searcher(index, half_life, self._weights(), self._expanded, reranking, zone)
 
     def _expanded(self, question: str) -> list[str]:
         """Other names of whom the question names; none without a graph that serves."""

@@ -92,12 +92,44 @@ class PassageFilter(msgspec.Struct, frozen=True):
             )
 
 
+class Window(msgspec.Struct, frozen=True):
+    """A time: days as they are written, and the moments in UTC at which it begins and ends where the person is."""
+
+    first: str
+    last: str
+    start: str
+    end: str
+
+    def condition(self) -> tuple[str, dict[str, str]]:
+        """The condition that a passage of this time meets, in SQL; in UTC its moment may be of another day."""
+        params = {
+            "window_first": self.first,
+            "window_last": self.last,
+            "window_start": self.start,
+            "window_end": self.end,
+            "window_low": min(self.first, self.start[:10]),
+            "window_high": max(self.last, self.end[:10]),
+        }
+        return (
+            "day <> '' AND day BETWEEN :window_low AND :window_high AND CASE WHEN moment = ''"
+            " THEN day BETWEEN :window_first AND :window_last"
+            " ELSE moment >= :window_start AND moment < :window_end END",
+            params,
+        )
+
+
 class Selection(msgspec.Struct, frozen=True):
     """A filter as SQL on `passages`: what comes in, what stays out, and their values."""
 
-    within: str
-    without: str
-    params: Mapping[str, Any]
+    within: str = ""
+    without: str = ""
+    params: Mapping[str, Any] = {}
+
+    def during(self, window: Window) -> Selection:
+        """The same, of a time only."""
+        condition, params = window.condition()
+        within = f"{self.within} AND {condition}" if self.within else condition
+        return Selection(within, self.without, {**self.params, **params})
 
     def of(self, column: str) -> str:
         """The condition on an id column."""
@@ -179,24 +211,35 @@ class PassageSearch:
         )
         return [Place(*row) for row in rows]
 
-    def lines_of(self, first: str, last: str, limit: int, chosen: Selection | None) -> list[int]:
-        """Log lines of some days, the most important first."""
-        only = chosen.of("id") if chosen is not None else ""
+    def told(self, chosen: Selection, limit: int) -> list[int]:
+        """What stands for a time: of every day and document the weightiest first, so that each has its place."""
         rows = self.database.query(
-            f"SELECT id FROM passages WHERE kind = 'line' AND day BETWEEN :first AND :last"  # noqa: S608
-            f"{' AND ' + only if only else ''}"
-            " ORDER BY coalesce(importance, 0.5) DESC, day DESC, id LIMIT :limit",
-            {"first": first, "last": last, "limit": limit, **(chosen.params if chosen else {})},
+            "SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY document_id, day ORDER BY"  # noqa: S608
+            " coalesce(importance, 0.5) DESC, speaker = 'User' DESC, min(length(text), 300) DESC, id) AS place"
+            f" FROM passages WHERE kind <> 'lesson' AND {chosen.of('id')})"
+            " ORDER BY place, id DESC LIMIT :limit",
+            {"limit": limit, **chosen.params},
         )
         return [int(number) for (number,) in rows]
 
-    def among_days(self, ids: Iterable[int], first: str, last: str) -> set[int]:
-        """Which of these passages are of these days."""
+    def among(self, ids: Iterable[int], window: Window) -> set[int]:
+        """Which of these passages are of a time."""
+        condition, params = window.condition()
         rows = self.database.query(
-            "SELECT id FROM passages WHERE id IN (SELECT value FROM json_each(:ids)) AND day BETWEEN :first AND :last",
-            {"ids": json.dumps(list(ids)), "first": first, "last": last},
+            f"SELECT id FROM passages WHERE id IN (SELECT value FROM json_each(:ids)) AND {condition}",  # noqa: S608
+            {"ids": json.dumps(list(ids)), **params},
         )
         return {int(number) for (number,) in rows}
+
+    def last_talk(self, chosen: Selection | None) -> tuple[str, str]:
+        """Day and moment of the newest turn; empty when there is none."""
+        only = chosen.of("id") if chosen is not None else ""
+        rows = self.database.query(
+            f"SELECT day, moment FROM passages WHERE kind = 'turn' AND day <> ''{' AND ' + only if only else ''}"  # noqa: S608
+            " ORDER BY day DESC, moment DESC LIMIT 1",
+            chosen.params if chosen else {},
+        )
+        return (str(rows[0][0]), str(rows[0][1])) if rows else ("", "")
 
 
 def _literal(text: str) -> str:

@@ -1,0 +1,142 @@
+"""Days of the calendar as seen from today: weeks, months, weekends, seasons, holidays, and parts of these."""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from datetime import date, timedelta
+
+import msgspec
+
+DAY = timedelta(days=1)
+AROUND = 14  # days that "before" and "after" a day reach, and that "recently" reaches back
+LENGTHS = {"hour": 0, "day": 1, "week": 7, "fortnight": 14, "month": 30, "quarter": 91, "year": 365}
+HOURS = {"morning": (4, 12), "noon": (11, 15), "afternoon": (12, 18), "evening": (17, 28), "night": (18, 30)}
+_FIXED = {
+    "christmas": ((12, 24), (12, 26)),
+    "silvester": ((12, 31), (1, 1)),
+    "halloween": ((10, 31), (10, 31)),
+}
+_FROM_EASTER = {"easter": (-2, 1), "whitsun": (49, 50)}  # first and last day, counted from Easter Sunday
+
+
+class Days(msgspec.Struct, frozen=True):
+    """From a day to a day, both counted; from an hour of the first to an hour of the last, over 24 the next night."""
+
+    first: date
+    last: date
+    hours: tuple[int, int] = (0, 24)
+
+    @property
+    def length(self) -> int:
+        return (self.last - self.first).days + 1
+
+
+def one(day: date) -> Days:
+    """A single day."""
+    return Days(day, day)
+
+
+def recent(today: date) -> Days:
+    """The days that "recently" means."""
+    return Days(today - AROUND * DAY, today)
+
+
+def past_day(day: int, month: int, year: int | None, today: date) -> date:
+    """The day in the year given, or the last such day that is not in the future."""
+    if year is not None:
+        return date(year, month, day)
+    for back in range(9):  # 29 February
+        if day <= monthrange(today.year - back, month)[1]:
+            found = date(today.year - back, month, day)
+            if found <= today:
+                return found
+    raise ValueError(f"there is no day {day} in month {month}")
+
+
+def past_number(number: int, today: date) -> date:
+    """The last day with this number in its month."""
+    first = today.replace(day=1)
+    while monthrange(first.year, first.month)[1] < number or first.replace(day=number) > today:
+        first = (first - DAY).replace(day=1)
+    return first.replace(day=number)
+
+
+def months_from(first: date, count: int) -> Days:
+    """Whole months from the first day of one."""
+    index = first.year * 12 + first.month - 2 + count
+    year, month = index // 12, index % 12 + 1
+    return Days(first, date(year, month, monthrange(year, month)[1]))
+
+
+def unit(name: str, back: int, today: date, whole: bool = False) -> Days:
+    """This week, last month, the year before last; what is not over ends today unless it is asked for `whole`."""
+    if name in ("hour", "day"):
+        return one(today - back * DAY)
+    if name in ("week", "fortnight"):
+        monday = today - timedelta(days=today.weekday() + back * LENGTHS[name])
+        # People say "last week" on a Sunday and mean the days that are just over.
+        return Days(monday, monday + 6 * DAY if whole or back > 1 else today)
+    months = {"month": 1, "quarter": 3, "year": 12}[name]
+    index = (today.year * 12 + today.month - 1) // months * months - back * months
+    found = months_from(date(index // 12, index % 12 + 1, 1), months)
+    return found if whole or back else Days(found.first, today)
+
+
+def weekend(back: int, today: date) -> Days:
+    """The weekend that is on or just over; `back` 1 before the one that is on, 2 one more."""
+    saturday = today - timedelta(days=(today.weekday() - 5) % 7)
+    if back and today.weekday() >= 5:
+        saturday -= 7 * DAY
+    saturday -= 7 * DAY * max(back - 1, 0)
+    return Days(saturday, saturday + DAY)
+
+
+def holiday(name: str, year: int | None, today: date) -> Days:
+    """A holiday of a year, or the last one."""
+    found = _holiday(name, year or today.year)
+    return _holiday(name, today.year - 1) if year is None and found.first > today else found
+
+
+def part(days: Days, name: str, length: int) -> Days:
+    """The start, middle or end of some days: a third of them, or as many as are named."""
+    size = timedelta(days=(length or -(-days.length // 3)) - 1)
+    if name in ("start", "anfang"):
+        return Days(days.first, min(days.first + size, days.last))
+    if name != "middle":
+        return Days(max(days.last - size, days.first), days.last)
+    third = timedelta(days=days.length // 3)
+    return Days(days.first + third, days.last - third)
+
+
+def over(days: Days, today: date) -> Days:
+    """The same days a year earlier if they are not over: "last March" said in March."""
+    return days if days.last < today else Days(_year_before(days.first), _year_before(days.last))
+
+
+def between(first: date, last: date) -> Days:
+    """From one day to another; the first is moved by years until it is not after the last."""
+    if first > last:
+        first = past_day(first.day, first.month, None, last)
+    return Days(first, last)
+
+
+def _year_before(day: date) -> date:
+    return day.replace(year=day.year - 1, day=min(day.day, 28) if day.month == 2 else day.day)
+
+
+def _holiday(name: str, year: int) -> Days:
+    if name in _FROM_EASTER:
+        first, last = _FROM_EASTER[name]
+        return Days(_easter(year) + first * DAY, _easter(year) + last * DAY)
+    (month, day), (last_month, last_day) = _FIXED[name]
+    return Days(date(year, month, day), date(year + (last_month < month), last_month, last_day))
+
+
+def _easter(year: int) -> date:
+    """Easter Sunday, by the rule of Meeus, Jones and Butcher."""
+    century, rest = divmod(year, 100)
+    moon = (19 * (year % 19) + century - century // 4 - (century - (century + 8) // 25 + 1) // 3 + 15) % 30
+    sunday = (32 + 2 * (century % 4) + 2 * (rest // 4) - moon - rest % 4) % 7
+    shift = (year % 19 + 11 * moon + 22 * sunday) // 451
+    month, day = divmod(moon + sunday - 7 * shift + 114, 31)
+    return date(year, month, day + 1)
