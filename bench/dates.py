@@ -76,7 +76,12 @@ def measured(
                 hits = memory.search(ask(day), FOUND, fast=fast).hits
                 period = (day - timedelta(days=before)).isoformat(), (day + timedelta(days=after)).isoformat()
                 found.append(sum(period[0] <= hit.day <= period[1] for hit in hits))
-    return [ask(date(2022, 1, 21)), len(found), sum(found) / len(found), sum(not one for one in found) / len(found)]
+    return [
+        ask(date(2022, 1, 21)),
+        len(found),
+        sum(found) / len(found),
+        sum(not one for one in found) / len(found),
+    ]
 
 
 if __name__ == "__main__":
