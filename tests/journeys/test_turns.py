@@ -597,9 +597,7 @@ def test_every_turn_is_recorded_with_plugin_time_and_reason(memory: Memory, home
 # ---- questions for a time ----
 
 
-def test_a_question_for_a_time_gets_what_was_said_then(
-    memory: Memory, open_memory: Callable[..., Memory], clock
-):
+def test_a_question_for_a_time_gets_what_was_said_then(open_memory: Callable[..., Memory], clock: FixedClock):
     for days, text in ((4, "The violin needs strings"), (1, "The oven stays cold")):
         clock.moment -= timedelta(days=days)
         open_memory(session=f"talk {days}").after_turn(text, "Noted.")
@@ -609,7 +607,8 @@ def test_a_question_for_a_time_gets_what_was_said_then(
         ("Was haben wir letzte Woche besprochen?", "violin"),
         ("what were we talking about?", "oven"),
     ):
-        assert said in " ".join(body(memory.before_turn(question), "CONTINUITY CONTEXT")), question
+        turn = open_memory(session=question).before_turn(question)
+        assert said in " ".join(body(turn, "CONTINUITY CONTEXT")), question
 
 
 @pytest.mark.parametrize("message", ["do it today", "go on", "thanks, that was yesterday's tests"])
