@@ -20,11 +20,20 @@ TAGS = st.text(  # 'x' would read as a task box, and is refused
 STRENGTHS = st.one_of(st.none(), st.integers(0, 100).map(lambda percent: percent / 100))
 
 
-@given(TEXTS, TAGS, STRENGTHS)
-@example("(maybe) chose SQLite", "decision", 0.9)
-def test_a_tagged_line_is_read_back_as_written(text: str, tag: str, importance: float | None):
-    entry = parse_line(format_line(text, tag, importance))
-    assert entry == LogLine(1, one_line(text), tag, importance)
+SLUGS = st.one_of(st.just(""), st.from_regex(r"[a-z0-9][a-z0-9._-]{0,20}", fullmatch=True))
+
+
+@given(TEXTS, TAGS, STRENGTHS, SLUGS)
+@example("(maybe) chose SQLite", "decision", 0.9, "keystone")
+def test_a_tagged_line_is_read_back_as_written(text: str, tag: str, importance: float | None, project: str):
+    entry = parse_line(format_line(text, tag, importance, project))
+    assert entry == LogLine(1, one_line(text), tag, importance, project=project)
+
+
+@given(TEXTS, SLUGS.filter(bool))
+@example("[x] done", "keystone")
+def test_an_untagged_line_of_a_project_is_read_back_as_written(text: str, project: str):
+    assert parse_line(format_line(text, project=project)) == LogLine(1, one_line(text), project=project)
 
 
 @given(TEXTS)
@@ -113,3 +122,19 @@ def test_what_cannot_be_a_line_is_refused(text: str, tag: str, importance: float
 def test_a_new_log_starts_with_its_date():
     assert header(date(2026, 2, 23)) == "# 2026-02-23\n\n"
     assert parse(header(date(2026, 2, 23))) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "entry"),
+    [
+        ("- [@keystone] Chose SQLite", LogLine(1, "Chose SQLite", project="keystone")),
+        ("- [decision|@keystone] Chose SQLite", LogLine(1, "Chose SQLite", "decision", project="keystone")),
+        ("- [decision @keystone] Chose SQLite", LogLine(1, "Chose SQLite", "decision", project="keystone")),
+        ("- [fact|i=0.9|@my_app.v2] a", LogLine(1, "a", "fact", 0.9, project="my_app.v2")),
+        ("- ping @maria about it", LogLine(1, "ping @maria about it")),
+        ("- [@Maria and Jo] came", LogLine(1, "[@Maria and Jo] came")),
+        ("- [@keystone](https://example.org) a link", LogLine(1, "[@keystone](https://example.org) a link")),
+    ],
+)
+def test_a_line_may_name_its_project(line: str, entry: LogLine):
+    assert parse_line(line) == entry

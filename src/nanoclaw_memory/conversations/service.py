@@ -54,7 +54,9 @@ class Conversations:
 
         scope, timestamp = self.scope, stamp(at)
         topic = topics.phrase(f"{user}\n{agent}")
-        number, new = self.exchanges.add(scope.session_id, user, agent, timestamp, topic, scope.private)
+        number, new = self.exchanges.add(
+            scope.session_id, user, agent, timestamp, topic, scope.private, scope.project
+        )
         exchange = Exchange(
             id=number,
             session_id=scope.session_id,
@@ -63,6 +65,7 @@ class Conversations:
             timestamp=timestamp,
             topic=topic,
             private=scope.private,
+            project=scope.project,
         )
         return exchange, new
 
@@ -118,9 +121,8 @@ class Conversations:
 
     def note(self, kind: str, text: str) -> None:
         """Spool a `prompt` or an `answer` within a millisecond; `drain` archives it."""
-        scope, now = self.scope, self.clock.now()
         spooled, checked = self._spooled(text)
-        self.spool.note(scope.session_id, scope.private, kind, spooled, now, checked)
+        self.spool.note(self.scope, kind, spooled, self.clock.now(), checked)
 
     def note_answer_from(self, transcript: str) -> bool:
         """Spool the answer to this session's open question from the end of a transcript; whether it was there.

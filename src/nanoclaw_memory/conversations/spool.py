@@ -16,7 +16,7 @@ from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.private import locked, make_folder
 
 if TYPE_CHECKING:
-    from nanoclaw_memory.types import Utterance
+    from nanoclaw_memory.types import Scope, Utterance
 
 MAX_TEXT = 100_000
 LOST_AFTER = timedelta(days=1)
@@ -32,6 +32,7 @@ class SpooledExchange(msgspec.Struct, frozen=True):
     question: str
     answer: str
     at: datetime
+    project: str = ""
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -42,6 +43,7 @@ class _Record(msgspec.Struct, frozen=True):
     private: bool
     kind: str
     text: str
+    project: str = ""
 
 
 class Spool(msgspec.Struct, frozen=True):
@@ -49,12 +51,16 @@ class Spool(msgspec.Struct, frozen=True):
 
     folder: Path
 
-    def note(
-        self, session: str, private: bool, kind: str, text: str, at: datetime, checked: bool = True
-    ) -> None:
+    def note(self, scope: Scope, kind: str, text: str, at: datetime, checked: bool = True) -> None:
         """Append what was asked (`prompt`) or answered (`answer`): one short write."""
-        stored = text[:MAX_TEXT]
-        record = {"at": stamp(at), "session": session, "private": private, "kind": kind, "text": stored}
+        record = {
+            "at": stamp(at),
+            "session": scope.session_id,
+            "private": scope.private,
+            "project": scope.project,
+            "kind": kind,
+            "text": text[:MAX_TEXT],
+        }
         if not checked:
             record["unchecked"] = True
         line = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
@@ -166,6 +172,7 @@ def _record(line: str) -> _Record | None:
             bool(found["private"]),
             found["kind"],
             str(found["text"]),
+            str(found.get("project", "")),
         )
     except (ValueError, KeyError, TypeError):
         return None  # a torn line of a killed hook
@@ -193,8 +200,14 @@ def _pairs(lines: list[str], now: datetime) -> tuple[list[tuple[SpooledExchange,
         elif record.session in open_questions:
             asked, first = open_questions.pop(record.session)
             private = asked.private or record.private
-            whole.append(
-                (SpooledExchange(asked.session, private, asked.text, record.text, asked.at), [first, line])
+            spoken = SpooledExchange(
+                session=asked.session,
+                private=private,
+                question=asked.text,
+                answer=record.text,
+                at=asked.at,
+                project=asked.project,
             )
+            whole.append((spoken, [first, line]))
     waiting = [line for asked, line in open_questions.values() if now - asked.at < LOST_AFTER]
     return whole, waiting

@@ -14,7 +14,7 @@ from nanoclaw_memory.entries.lines import safe_line
 from nanoclaw_memory.entries.rules import ORIGINS, UNTRUSTED, EntryDraft
 from nanoclaw_memory.errors import InvalidValue, Refused
 from nanoclaw_memory.intake.suspicion import suspicions
-from nanoclaw_memory.store.entries import BEHAVIORAL, Filter
+from nanoclaw_memory.store.entries import BEHAVIORAL
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Entry, Provenance, Stored
 
@@ -106,15 +106,15 @@ class Admission:
 
     def _duplicate(self, draft: EntryDraft, target: Entry | None) -> Entry | None:
         """A duplicate of the draft among entries of its type; never the one to be superseded."""
-        if not self._ledger.sees(draft.type):
-            return None  # a shared scope must not learn what is stored by storing
-        now = self._ledger.moment()
-        wanted = Filter(now, (draft.type,))
-        same = self._ledger.table.same_text(draft.type, statements.text_key(draft.content), now)
-        if same is None:
+        wanted = self._ledger.filter((draft.type,))
+        key = statements.text_key(draft.content)
+        same = self._ledger.table.same_text(draft.type, key, wanted.now)
+        if not same:
             candidates = self._ledger.table.holding_all(statements.longest_words(draft.content), wanted, 20)
-            same = next((c for c in candidates if statements.near_duplicate(c.content, draft.content)), None)
-        return None if same is None or (target and same.id == target.id) else same
+            same = [one for one in candidates if statements.near_duplicate(one.content, draft.content)]
+        # Private and shared entries are never united: one would show the other's words, or tell that it is stored.
+        own = [one for one in same if one.provenance.private == self._ledger.scope.private]
+        return None if not own or (target and own[0].id == target.id) else own[0]
 
     def _merge(
         self, duplicate: Entry, draft: EntryDraft, by: Provenance, notes: list[str]
@@ -134,6 +134,9 @@ class Admission:
             expires=draft.expires if draft.expires and duplicate.expires else None,
             used_at=by.timestamp,
             updated_at=by.timestamp,
+            provenance=replace(
+                duplicate.provenance, project=_common(duplicate.provenance.project, by.project)
+            ),
         )
         if merged.content != duplicate.content:
             self._ledger.table.keep_wording(duplicate, by)
@@ -184,6 +187,11 @@ class Admission:
             why=list(reasons) or None,
         )
         return entry
+
+
+def _common(project: str, other: str) -> str:
+    """The project of a statement that was stored twice: what was said in two projects belongs to none."""
+    return project if project == other else ""
 
 
 def newest_of(ledger: EntryLedger, entry: Entry, depth: int = 100) -> Entry:

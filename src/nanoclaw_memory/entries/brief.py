@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.clock import stamp
@@ -38,13 +39,13 @@ class BriefLimits(msgspec.Struct, frozen=True):
 
 
 def write_brief(
-    table: EntryTable, types: Sequence[str], limits: BriefLimits, now: datetime, provenance: bool = False
+    table: EntryTable, wanted: Filter, limits: BriefLimits, now: datetime, provenance: bool = False
 ) -> Brief:
-    """The brief of the types that the scope may see."""
+    """The brief of the entries that the scope may see."""
     moment = stamp(now)
-    counts = {kind: table.count(Filter(moment, (kind,))) for kind in types}
+    counts = {kind: table.count(replace(wanted, types=(kind,))) for kind in wanted.types or ()}
     total = sum(counts.values())
-    chosen = _choose(table, types, limits, now, provenance)
+    chosen = _choose(table, wanted, limits, now, provenance)
     text = _text(chosen, counts, total)
     while chosen and (len(text) > limits.chars or tokens.estimate(text) > limits.tokens):
         chosen = chosen[:-1]
@@ -87,11 +88,11 @@ class _BriefLine(msgspec.Struct, frozen=True):
 
 
 def _choose(
-    table: EntryTable, types: Sequence[str], limits: BriefLimits, now: datetime, provenance: bool
+    table: EntryTable, wanted: Filter, limits: BriefLimits, now: datetime, provenance: bool
 ) -> list[_BriefLine]:
     """The lines to show, most important first."""
-    behavioral = _candidates(table, [kind for kind in types if kind in BEHAVIORAL], limits, now, provenance)
-    facts = _candidates(table, [kind for kind in types if kind in FACTUAL], limits, now, provenance)
+    behavioral = _candidates(table, replace(wanted, types=BEHAVIORAL), limits, now, provenance)
+    facts = _candidates(table, replace(wanted, types=FACTUAL), limits, now, provenance)
     free = limits.chars - 600, limits.tokens - 250  # headings, pointers and the last line
     first = _fitting(
         behavioral, int(limits.entries * _BEHAVIORAL_SHARE), *(int(r * _BEHAVIORAL_SHARE) for r in free)
@@ -101,11 +102,13 @@ def _choose(
 
 
 def _candidates(
-    table: EntryTable, types: Sequence[str], limits: BriefLimits, now: datetime, provenance: bool
+    table: EntryTable, wanted: Filter, limits: BriefLimits, now: datetime, provenance: bool
 ) -> list[_BriefLine]:
     # One query per type: the index then returns them in order, and 50 rows are read instead of all.
     found = [
-        entry for kind in types for entry in table.weightiest(Filter(stamp(now), (kind,)), limits.entries)
+        entry
+        for kind in wanted.types or ()
+        for entry in table.weightiest(replace(wanted, types=(kind,)), limits.entries)
     ]
     found.sort(key=lambda entry: (entry.provenance.timestamp, entry.id), reverse=True)
     found.sort(key=lambda entry: PRIORITIES.index(entry.priority))

@@ -101,12 +101,11 @@ class Entries:
         """Entries that match, best first; with an empty query the most recent ones."""
         query = check_query(query)
         rules.whole("limit", limit, 1, MAX_LIMIT)
-        wanted = Filter(
-            self.ledger.moment(),
-            self.ledger.types(types),
-            rules.checked_tags(list(tags)),
-            (*_SHOWN, "superseded") if include_superseded else _SHOWN,
-            rules.choice("priority_min", priority_min, PRIORITIES),
+        wanted = replace(
+            self.ledger.filter(types),
+            tags=rules.checked_tags(list(tags)),
+            statuses=(*_SHOWN, "superseded") if include_superseded else _SHOWN,
+            priority_min=rules.choice("priority_min", priority_min, PRIORITIES),
         )
         if not query.strip():
             found, now = self.ledger.table.recent(wanted, limit), self.ledger.clock.now()
@@ -122,9 +121,7 @@ class Entries:
     ) -> list[Entry]:
         """Entries as stored, newest first; `status` is all, active, held, superseded, archived or expired."""
         statuses = _EVERY if status == "all" else (rules.choice("status", status, _EVERY),)
-        wanted = Filter(
-            self.ledger.moment(), self.ledger.types(types), rules.checked_tags(list(tags)), statuses
-        )
+        wanted = replace(self.ledger.filter(types), tags=rules.checked_tags(list(tags)), statuses=statuses)
         return [_clean(entry) for entry in self.ledger.table.recent(wanted, limit)]
 
     def get(self, entry_id: str) -> Entry:
@@ -146,11 +143,13 @@ class Entries:
         """The most important entries for a session's start; empty, with a note, when it is not ready in time."""
         own = self.ledger.settings.entries
         limits = BriefLimits(own.max_brief_entries, own.max_brief_chars, own.max_brief_tokens)
-        types = self.ledger.visible_types()
+        wanted = self.ledger.filter()
 
         def work() -> Brief:
             with closing(self._reopen()) as db:  # the thread's own, so that nothing of it stays behind
-                return write_brief(EntryTable(db), types, limits, self.ledger.clock.now(), include_provenance)
+                return write_brief(
+                    EntryTable(db), wanted, limits, self.ledger.clock.now(), include_provenance
+                )
 
         brief = within_time(work, own.brief_timeout_ms / 1000)
         if brief is None:
@@ -256,7 +255,7 @@ class Entries:
             and entry_id in (record.get("id"), record.get("by"), record.get("supersedes"))
         ]
         entry = self.ledger.table.get(entry_id)
-        if entry is not None and not self.ledger.sees(entry.type):
+        if entry is not None and not self.ledger.sees_entry(entry):
             entry = None
         wordings = self.ledger.table.merges_of(entry_id) if entry else []
         return EntryLife(tuple(records), _clean(entry) if entry else None, tuple(wordings))

@@ -17,7 +17,7 @@ from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound, PathRefu
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.store.database import Database
-from nanoclaw_memory.store.entries import EntryTable
+from nanoclaw_memory.store.entries import EntryTable, Filter
 from nanoclaw_memory.store.proposals import Proposals
 from nanoclaw_memory.text import one_line, plural
 from nanoclaw_memory.types import Entry, Provenance, Scope
@@ -52,7 +52,15 @@ class EntryLedger:
 
     def provenance(self, source: str = "") -> Provenance:
         """Who writes: from the scope, never from arguments."""
-        return Provenance(self.scope.session_id, self.scope.group, self.moment(), self.scope.origin, source)
+        return Provenance(
+            session_id=self.scope.session_id,
+            group=self.scope.group,
+            timestamp=self.moment(),
+            origin=self.scope.origin,
+            source=source,
+            project=self.scope.project,
+            private=self.scope.private,
+        )
 
     # ---- what the scope may see and do ----
 
@@ -60,20 +68,22 @@ class EntryLedger:
         """Whether the scope may see the type's domain file: the same rule as for the file itself."""
         return visible(self.scope, domain_path(entry_type), self.settings.privacy.shared_files)
 
+    def sees_entry(self, entry: Entry) -> bool:
+        """Whether the scope may see an entry: of a type that it sees, or stored by a shared scope."""
+        return not entry.provenance.private or self.sees(entry.type)
+
     def visible_types(self) -> tuple[str, ...]:
         return tuple(kind for kind in TYPES if self.sees(kind))
 
-    def types(self, types: Iterable[str] | None) -> tuple[str, ...]:
-        """The requested types that the scope may see; unknown ones are refused."""
-        seen = self.visible_types()
-        if types is None:
-            return seen
-        return tuple(kind for kind in [rules.choice("type", kind, TYPES) for kind in types] if kind in seen)
+    def filter(self, types: Iterable[str] | None = None) -> Filter:
+        """The current entries that the scope may see, of the requested types; unknown types are refused."""
+        chosen = TYPES if types is None else tuple(rules.choice("type", kind, TYPES) for kind in types)
+        return Filter(self.moment(), chosen, open_types=None if self.scope.private else self.visible_types())
 
     def entry(self, entry_id: Any, field: str = "id") -> Entry:
         """An entry of this group as stored, or an error that names the field."""
         entry = self.table.get(entry_id) if isinstance(entry_id, str) else None
-        if entry is None or not self.sees(entry.type):
+        if entry is None or not self.sees_entry(entry):
             raise NotFound(
                 f"{field}: there is no entry {str(entry_id)[:80]} in this group", "see: ncm entries list"
             )

@@ -22,6 +22,7 @@ _HEADING = re.compile(r"^(?P<level>#{1,6})\s+(?P<title>.+?)\s*#*$")
 _LABEL = re.compile(
     r"^\[(?P<tag>[\w-]{1,40})\s*(?:\|\s*i(?:mportance)?\s*[=:]\s*(?P<i>[\d.,]+)[^\]]*)?\]\s+(?P<text>.+)$"
 )
+_PROJECT = re.compile(r"^\[@[a-z0-9._-]+\]\s+|\|@[a-z0-9._-]+(?=\]\s)")  # in a log line's label
 _PAIR = re.compile(r"^(?P<key>[^\W\d_][\w /()&'’.-]{0,40}?)\s*(?::|=|—|–)\s+(?P<value>\S.*)$")
 _BOLD = re.compile(r"\*\*(?P<key>[^*]{1,60}?):?\*\*\s*:?\s*(?:—|–)?\s*(?P<value>\S.*)$")
 _DOTTED = re.compile(r"^(?P<entity>[\w][\w .'-]{0,60}?)\.(?P<key>[a-z_][\w]{0,40})\s*=\s*(?P<value>\S.*)$")
@@ -111,7 +112,7 @@ def _walk(text: str, rules: FileRules) -> Iterator[Triple]:
 
 def _line(line: str, cursor: _Cursor, rules: FileRules) -> Iterator[Triple]:
     bullet = _BULLET.match(line)
-    text = bullet["text"].strip() if bullet else line.strip()
+    text = _PROJECT.sub("", bullet["text"].strip() if bullet else line.strip(), count=1)
     label = _LABEL.match(text)
     if label and not text.startswith("[["):
         yield from _tagged(label, rules)

@@ -14,6 +14,7 @@ import msgspec
 
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.interfaces import shim
+from nanoclaw_memory.project import project_of, slug_of
 from nanoclaw_memory.types import Scope
 
 if TYPE_CHECKING:
@@ -53,6 +54,13 @@ class Event(msgspec.Struct, frozen=True):
     def session(self) -> str:
         return self.text("session_id", "conversation_id")[:200]
 
+    @property
+    def directory(self) -> str:
+        """Where the person works; Cursor lists all roots of its window."""
+        roots = self.payload.get("workspace_roots")
+        first = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
+        return self.text("cwd") or first
+
 
 def run(request: shim.Request, overrides: Mapping[str, str] | None = None) -> None:
     """Answer one hook on standard output: by the home's server, else in this process."""
@@ -82,24 +90,36 @@ def _answer_here(request: shim.Request, raw: bytes, overrides: Mapping[str, str]
         return Memory.open(request.home, scope, overrides=overrides, directory=Path.cwd())
 
     try:
-        scope = Scope(request.group, request.session, private=not request.shared)
-        return answer(request.argument, raw, open_memory, scope)
+        named = slug_of(request.project) if request.project else ""
+        scope = Scope(request.group, request.session, private=not request.shared, project=named)
+        return answer(request.argument, raw, open_memory, scope, request.directory)
     except Exception:  # noqa: BLE001 - a hook fails open: not even a bug in memory may stop an agent
         return b""
 
 
 def answer(
-    event_name: str, raw: bytes, open_memory: Callable[[Scope], AbstractContextManager[Memory]], scope: Scope
+    event_name: str,
+    raw: bytes,
+    open_memory: Callable[[Scope], AbstractContextManager[Memory]],
+    scope: Scope,
+    directory: str = "",
 ) -> bytes:
-    """The JSON to print for one hook; empty when there is nothing to add or anything is wrong."""
+    """The JSON to print for one hook; empty when there is nothing to add or anything is wrong.
+
+    `directory` is where the hook runs, for clients that do not say where the person works.
+    """
     event = parse(event_name, raw)
     if event is None or event.payload.get("agent_type") == "":
         return b""  # an internal helper of the client, not a person's session
-    own = Scope(scope.group, event.session or scope.session_id, scope.private, "agent")
+    where = event.directory or directory
+    project = scope.project or project_of(where)
+    own = Scope(scope.group, event.session or scope.session_id, scope.private, "agent", project)
     with open_memory(own) as memory:
         if not memory.home.exists():
             return b""  # a hook never creates a home
         try:
+            if memory.group.is_off(where):
+                return b""
             return _answer_json(event, _HANDLERS[event.kind](memory, event)).encode("utf-8", "replace")
         except (NanoClawError, OSError) as error:
             memory.group.telemetry.record(

@@ -36,6 +36,7 @@ class Request:
         self.home = os.environ.get("NANOCLAW_HOME") or "~/.nanoclaw"
         self.group = os.environ.get("NANOCLAW_GROUP") or "main"
         self.session = os.environ.get("NANOCLAW_SESSION", "")
+        self.project = os.environ.get("NANOCLAW_PROJECT", "")
         self.shared = False
         self.kind = ""  # hook or mcp
         self.argument = ""  # the hook's event, or the set of tools
@@ -105,6 +106,8 @@ def connect(request: Request) -> socket | None:
     """A connection to the server of the request's home; None without one that may be asked."""
     if os.environ.get(NO_SERVER) or _has_settings_in_environment() or not request.is_plain():
         return None
+    if request.project:
+        return None  # a server takes the project from the directory
     import _socket
 
     path = socket_path(request.home)

@@ -112,9 +112,13 @@ class Memory:
         if self._owner:
             self.group.resources.close()
 
-    def for_session(self, session_id: str) -> Self:
-        """The same memory as another session sees it: shares what is open, and lives no longer than this one."""
-        return type(self)(self.group.in_session(session_id), owner=False)
+    def for_session(self, session_id: str, project: str | None = None) -> Self:
+        """The same memory as another session sees it, in this project unless another is named.
+
+        It shares what is open, and lives no longer than this one.
+        """
+        own = self.scope.project if project is None else project
+        return type(self)(self.group.in_session(session_id, own), owner=False)
 
     @property
     def scope(self) -> Scope:
@@ -368,15 +372,15 @@ class Memory:
     # ---- writing ----
 
     def write(self, content: Content, tag: str = "", importance: Fraction | None = None) -> Written:
-        """Append one line to today's log; on disk when this returns."""
+        """Append one line to today's log, a shared scope's to its own; on disk when this returns."""
         from nanoclaw_memory.workspace import log
         from nanoclaw_memory.workspace.files import append_line
 
         self.group.require_group()
         admitted = self.group.intake.admit(content, tag)
-        line = log.format_line(admitted.text, tag, importance)
+        line = log.format_line(admitted.text, tag, importance, self.scope.project)
         today = self.group.today
-        relative, path = locate(self.home, replace(self.scope, private=True), log_path(today), ())
+        relative, path = locate(self.home, self.scope, log_path(today, self.scope.private), ())
         number = append_line(path, line, log.header(today))
         self.group.telemetry.record("write", chars=len(line), redacted=admitted.redacted)
         return Written(relative, number, admitted.redacted)

@@ -48,7 +48,7 @@ class Group:
 
     def __init__(self, resources: Resources, scope: Scope, retrieval: Retrieval | None = None) -> None:
         self.resources = resources
-        self.scope = scope
+        self.scope = resources.allowed(scope)
         self.home = resources.home
         self.workspace = self.home.workspace(scope.group)
         self.data = self.home.data(scope.group)
@@ -68,9 +68,10 @@ class Group:
         """Stop what this scope started; the shared resources stay open."""
         self._closing.close()
 
-    def in_session(self, session_id: str) -> Group:
-        """The same group as another session sees it; shares everything that is open."""
-        return Group(self.resources, replace(self.scope, session_id=session_id), self.retrieval)
+    def in_session(self, session_id: str, project: str) -> Group:
+        """The same group as a session in a project sees it; shares everything that is open."""
+        scope = replace(self.scope, session_id=session_id, project=project)
+        return Group(self.resources, scope, self.retrieval)
 
     def as_scope(self, scope: Scope) -> Group:
         """A group of this home as another scope sees it, opened anew; use it in a `with`."""
@@ -300,7 +301,9 @@ class Group:
         """Archive what hooks have spooled, each exchange in its own session; returns how many."""
 
         def record(spooled: SpooledExchange) -> None:
-            scope = replace(self.scope, session_id=spooled.session, private=spooled.private)
+            scope = replace(
+                self.scope, session_id=spooled.session, private=spooled.private, project=spooled.project
+            )
             with self.as_scope(scope) as own:
                 try:
                     own.lifecycle.after_turn(spooled.question, spooled.answer, at=spooled.at)
@@ -403,6 +406,13 @@ class Group:
         return self.has("facts") and self.graph.outdated(text, day)
 
     # ---- who may ----
+
+    def is_off(self, directory: str) -> bool:
+        """Whether agents get and leave nothing in a directory."""
+        from nanoclaw_memory.project import is_inside
+
+        off = self.settings.projects.off
+        return bool(off) and is_inside(directory, off)
 
     def file(self, relative: str) -> tuple[str, Path]:
         """A memory file's own name and place, if this scope may see it."""

@@ -8,10 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from nanoclaw_memory.clock import Clock, SystemClock
-from nanoclaw_memory.errors import PathRefused
-from nanoclaw_memory.types import MAIN_GROUP
-from nanoclaw_memory.workspace.paths import Home
+from nanoclaw_memory.errors import PathRefused, SettingsError
+from nanoclaw_memory.types import MAIN_GROUP, Scope
+from nanoclaw_memory.workspace.paths import Home, check_slug
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.embedder import Chain
@@ -89,6 +91,17 @@ class Resources:
 
         own = self.settings.telemetry
         return Telemetry(self.home.logs / "telemetry.jsonl", self.clock, own.enabled, own.max_bytes)
+
+    def allowed(self, scope: Scope) -> Scope:
+        """The scope, without its project where projects are switched off; refuses a bad name."""
+        if not scope.project:
+            return scope
+        check_slug(scope.project)
+        try:
+            enabled = self.settings.projects.enabled
+        except SettingsError:  # whoever uses the settings reports it
+            enabled = True
+        return scope if enabled else replace(scope, project="")
 
     def has(self, name: str) -> bool:
         """Whether a database of the group exists: looking must not create one."""

@@ -13,9 +13,9 @@ from nanoclaw_memory.conversations.archive import TURN_MARK
 from nanoclaw_memory.tokens import estimate
 from nanoclaw_memory.types import Passage
 from nanoclaw_memory.workspace import log
-from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path
+from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path, project_in_path
 
-VERSION = 5
+VERSION = 6
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _DAY = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
@@ -66,7 +66,8 @@ def chunks_of(relative: str, text: str, chunking: Chunking) -> list[Passage]:
     dated = named.group(1) if named else ""
     if relative.startswith("conversations/") and (turns := _turns(lines)):
         return [chunk for turn in turns for chunk in _turn_chunks(turn, dated, chunking)]
-    return [_chunk(part, "section", dated) for part in _sections(lines, chunking)]
+    project = project_in_path(relative)
+    return [replace(_chunk(part, "section", dated), project=project) for part in _sections(lines, chunking)]
 
 
 def section_chunks(relative: str, text: str, chunking: Chunking) -> list[Passage]:
@@ -141,8 +142,11 @@ def _log_lines(lines: Sequence[_Line], day: str, chunking: Chunking) -> list[Pas
         if not any(line.text.strip() and not line.opens for line in group):
             continue  # a bare heading is in the heading path of what follows
         entry = log.parse_line(group[0].text)
-        importance = entry.importance if entry else None
-        found += [replace(_chunk(part, "line", day), importance=importance) for part in _cut(group, chunking)]
+        importance, project = (entry.importance, entry.project) if entry else (None, "")
+        found += [
+            replace(_chunk(part, "line", day), importance=importance, project=project)
+            for part in _cut(group, chunking)
+        ]
     return found
 
 

@@ -136,8 +136,9 @@ class Retrieval(msgspec.Struct, dict=True):
             known = self.index.passages.documents()
         except StoreError:
             known = []  # reported by the search itself
-        seen = tuple(number for number, source, name in known if self._sees(source, name))
-        return replace(wanted, documents=seen)
+        seen = tuple(number for number, source, name in known if source != FILES or self._sees(source, name))
+        opened = tuple(number for number, source, name in known if self._sees(source, name))
+        return replace(wanted, documents=seen, opened=opened)
 
     def refresh(self, sources: tuple[str, ...] | None = None, embed: bool = False) -> None:
         """Take in what changed; by words unless `embed`. What cannot be read is reported by the next search."""
@@ -249,7 +250,7 @@ class Retrieval(msgspec.Struct, dict=True):
             return []
 
     def _sees(self, source: str, name: str) -> bool:
-        """Whether the scope may see a document; what is private of other sources is a matter of the row."""
+        """Whether the scope may see a whole document: a file, or the entries of a type."""
         shared = self.settings.privacy.shared_files
         if source == FILES:
             return visible(self.scope, name, shared)
@@ -257,7 +258,7 @@ class Retrieval(msgspec.Struct, dict=True):
             from nanoclaw_memory.entries.domains import domain_path
 
             return visible(self.scope, domain_path(name), shared)
-        return True
+        return False
 
     def _chunking(self) -> Chunking:
         own = self.settings.memory

@@ -51,7 +51,7 @@ def is_noise(user: str, agent: str) -> bool:
 
 
 def _exchanges(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
-    for number, session, user, agent, at, private in rows:
+    for number, session, user, agent, at, private, project in rows:
         status = "noise" if is_noise(user, agent) else ""
         turns = [
             Passage(
@@ -64,6 +64,7 @@ def _exchanges(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
                 number=number,
                 moment=at,
                 session=session,
+                project=project,
                 private=bool(private),
                 status=status,
             )
@@ -74,7 +75,8 @@ def _exchanges(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
 
 
 def _entries(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
-    for number, key, kind, content, tags, reason, at, origin, status, priority, expires in rows:
+    for number, key, kind, content, tags, reason, at, *rest in rows:
+        origin, status, priority, expires, project, private = rest
         passage = Passage(
             0,
             0,
@@ -84,7 +86,9 @@ def _entries(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
             number=number,
             reference=key,
             moment=at,
+            project=project,
             origin=origin,
+            private=bool(private),
             type=kind,
             tags=tags,
             status="" if status == "active" else status,
@@ -150,7 +154,7 @@ SOURCES = (
     RowSource(
         "exchanges",
         "continuity",
-        "id, session_id, user_message, agent_response, timestamp, private",
+        "id, session_id, user_message, agent_response, timestamp, private, project",
         "exchanges",
         "id",
         _exchanges,
@@ -158,7 +162,7 @@ SOURCES = (
     RowSource(
         "entries",
         "entries",
-        "number, id, type, content, tags, reason, created_at, origin, status, priority, expires_at",
+        "number, id, type, content, tags, reason, created_at, origin, status, priority, expires_at, project, private",
         "entries",
         "number",
         _entries,

@@ -66,6 +66,15 @@ class PrivacySettings(Section, frozen=True):
     redact_secrets: Annotated[bool, doc("mask credentials before anything is written by an agent")] = True
 
 
+class ProjectsSettings(Section, frozen=True):
+    enabled: Annotated[
+        bool, doc("tell projects apart by the working directory: label what is stored, prefer the own one")
+    ] = True
+    off: Annotated[
+        tuple[str, ...], doc("directories in which hooks capture and inject nothing; `ncm off` adds one")
+    ] = ()
+
+
 class EmbeddingsSettings(Section, frozen=True):
     provider: Annotated[
         Literal["local", "azure-openai", "openai", "none"],
@@ -274,6 +283,7 @@ class Settings(Section, frozen=True):
     memory: MemorySettings = MemorySettings()
     user: UserSettings = UserSettings()
     privacy: PrivacySettings = PrivacySettings()
+    projects: ProjectsSettings = ProjectsSettings()
     embeddings: EmbeddingsSettings = EmbeddingsSettings()
     rerank: RerankSettings = RerankSettings()
     writer: WriterSettings = WriterSettings()

@@ -16,13 +16,13 @@ BEHAVIORAL = ("preference", "instruction", "correction")
 _COLUMNS = (
     "id, type, content, priority, tags, session_id, group_name, created_at, origin, source, status, "
     "token_cost, reason, related_to, supersedes, superseded_by, expires_at, suspicions, reinforcements, "
-    "used_at, updated_at"
+    "used_at, updated_at, project, private"
 )
 _INSERT = (
     f"INSERT INTO entries ({_COLUMNS}, text_key) VALUES (:id, :type, :content, :priority, :tags, "  # noqa: S608
     ":session_id, :group_name, :created_at, :origin, :source, :status, :token_cost, :reason, :related_to, "
     ":supersedes, :superseded_by, :expires_at, :suspicions, :reinforcements, :used_at, :updated_at, "
-    ":text_key)"
+    ":project, :private, :text_key)"
 )
 
 
@@ -34,6 +34,7 @@ class Filter(msgspec.Struct, frozen=True):
     tags: tuple[str, ...] = ()  # all of them
     statuses: tuple[str, ...] = ("active",)
     priority_min: str = "low"
+    open_types: tuple[str, ...] | None = None  # of other types only what shared scopes stored; None: all
 
     def sql(self) -> tuple[str, dict[str, Any]]:
         """The condition on `entries`, and its values."""
@@ -43,6 +44,9 @@ class Filter(msgspec.Struct, frozen=True):
             parts.append("(expires_at IS NULL OR expires_at > :now)")
         if self.types is not None:
             parts.append(_one_of("type", self.types, params))
+        if self.open_types is not None:
+            opened = _one_of("type", self.open_types, params, "open") if self.open_types else "FALSE"
+            parts.append(f"(private = 0 OR {opened})")
         for number, tag in enumerate(self.tags):
             parts.append(f"lower(tags) LIKE :tag{number} ESCAPE '\\'")
             params[f"tag{number}"] = "%\n" + _literal(tag.lower()) + "\n%"
@@ -90,14 +94,13 @@ class EntryTable:
         rows = self.db.query(f"SELECT {_COLUMNS}, number FROM entries WHERE {where}", params)  # noqa: S608
         return {int(row[-1]): _entry(row[:-1]) for row in rows}
 
-    def same_text(self, entry_type: str, text_key: str, now: str) -> Entry | None:
-        """A current entry of the type with the same normalised text."""
+    def same_text(self, entry_type: str, text_key: str, now: str) -> list[Entry]:
+        """The current entries of the type with the same normalised text."""
         # Only the key is asked of the index: with the status in it, SQLite would read every active row.
         sql = f"SELECT {_COLUMNS} FROM entries WHERE type = :type AND text_key = :key"  # noqa: S608
         rows = self.db.query(sql, {"type": entry_type, "key": text_key})
         found = (_entry(row) for row in rows)
-        current = (e for e in found if e.status == "active" and (e.expires is None or e.expires > now))
-        return next(current, None)
+        return [e for e in found if e.status == "active" and (e.expires is None or e.expires > now)]
 
     def has_text(self, entry_type: str, text_key: str) -> bool:
         """Whether an entry of the type with this text was ever stored, whatever became of it."""
@@ -285,7 +288,8 @@ def _entry(row: Row) -> Entry:
         cost,
         *rest,
     ) = row
-    reason, related, supersedes, successor, expires, suspicions, reinforcements, used, updated = rest
+    reason, related, supersedes, successor, expires, suspicions, reinforcements, used, updated, *where = rest
+    project, private = where
     return Entry(
         id=entry_id,
         type=kind,
@@ -293,7 +297,15 @@ def _entry(row: Row) -> Entry:
         priority=PRIORITIES[priority],
         tags=_split(tags),
         behavioral=kind in BEHAVIORAL,
-        provenance=Provenance(session, group, created, origin, source),
+        provenance=Provenance(
+            session_id=session,
+            group=group,
+            timestamp=created,
+            origin=origin,
+            source=source,
+            project=project,
+            private=bool(private),
+        ),
         status=status,
         token_cost=cost,
         reason=reason,
@@ -331,6 +343,8 @@ def _row(entry: Entry) -> dict[str, Any]:
         "reinforcements": entry.reinforcements,
         "used_at": entry.used_at,
         "updated_at": entry.updated_at,
+        "project": entry.provenance.project,
+        "private": int(entry.provenance.private),
     }
 
 
@@ -347,7 +361,7 @@ def _literal(text: str) -> str:
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
-def _one_of(column: str, values: Sequence[Any], params: dict[str, Any]) -> str:
-    names = [f"{column}{place}" for place in range(len(values))]
+def _one_of(column: str, values: Sequence[Any], params: dict[str, Any], prefix: str = "") -> str:
+    names = [f"{prefix}{column}{place}" for place in range(len(values))]
     params.update(zip(names, values, strict=True))
     return f"{column} IN ({', '.join(':' + name for name in names)})"

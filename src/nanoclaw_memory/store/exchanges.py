@@ -8,7 +8,7 @@ from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Exchange, Session
 
-_COLUMNS = "id, session_id, user_message, agent_response, timestamp, topic, private"
+_COLUMNS = "id, session_id, user_message, agent_response, timestamp, topic, private, project"
 
 
 class Exchanges:
@@ -20,7 +20,14 @@ class Exchanges:
     # ---- writing ----
 
     def add(
-        self, session_id: str, user: str, agent: str, timestamp: str, topic: str = "", private: bool = True
+        self,
+        session_id: str,
+        user: str,
+        agent: str,
+        timestamp: str,
+        topic: str = "",
+        private: bool = True,
+        project: str = "",
     ) -> tuple[int, bool]:
         """Store an exchange; the same one reported again for its session gives the id it has (False)."""
         mark = fingerprint(f"{user}\x00{agent}")
@@ -34,8 +41,8 @@ class Exchanges:
                 return int(known[0][0]), False
             number = self.database.insert(
                 "INSERT INTO exchanges"
-                " (session_id, user_message, agent_response, timestamp, topic, private, fingerprint)"
-                " VALUES (:session, :user, :agent, :at, :topic, :private, :mark)",
+                " (session_id, user_message, agent_response, timestamp, topic, private, fingerprint, project)"
+                " VALUES (:session, :user, :agent, :at, :topic, :private, :mark, :project)",
                 {
                     "session": session_id,
                     "user": user,
@@ -44,6 +51,7 @@ class Exchanges:
                     "topic": topic,
                     "private": int(private),
                     "mark": mark,
+                    "project": project,
                 },
             )
         return number, True
@@ -73,13 +81,17 @@ class Exchanges:
         rows = self.database.query(sql, {"session": session_id, "all": private, "limit": limit})
         return [_exchange(row) for row in reversed(rows)]
 
-    def recent(self, private: bool = True, since: str = "", limit: int = 100) -> list[Exchange]:
-        """The last exchanges of all sessions, oldest first."""
+    def recent(
+        self, private: bool = True, since: str = "", limit: int = 100, project: str | None = None
+    ) -> list[Exchange]:
+        """The last exchanges of all sessions, oldest first; those of one project, where one is given."""
+        of_project = "" if project is None else " AND project = :project"
         sql = (
-            f"SELECT {_COLUMNS} FROM exchanges WHERE timestamp >= :since AND (:all OR private = 0)"  # noqa: S608
+            f"SELECT {_COLUMNS} FROM exchanges WHERE timestamp >= :since AND (:all OR private = 0){of_project}"  # noqa: S608
             " ORDER BY timestamp DESC, id DESC LIMIT :limit"
         )
-        rows = self.database.query(sql, {"since": since, "all": private, "limit": limit})
+        params = {"since": since, "all": private, "limit": limit, "project": project}
+        rows = self.database.query(sql, params)
         return [_exchange(row) for row in reversed(rows)]
 
     def oldest(self, limit: int) -> list[Exchange]:
@@ -101,11 +113,23 @@ class Exchanges:
     def sessions(self, private: bool = True, limit: int = 50) -> list[Session]:
         """The sessions, newest first."""
         rows = self.database.query(
-            "SELECT session_id, count(*), min(timestamp), max(timestamp), max(id) AS newest FROM exchanges"
-            " WHERE (:all OR private = 0) GROUP BY session_id ORDER BY newest DESC LIMIT :limit",
+            "SELECT session_id, count(*), min(timestamp), max(timestamp), max(project), max(id) AS newest"
+            " FROM exchanges WHERE (:all OR private = 0) GROUP BY session_id ORDER BY newest DESC LIMIT :limit",
             {"all": private, "limit": limit},
         )
-        return [Session(row[0], row[1], row[2], row[3], self._topics(row[0], private)) for row in rows]
+        return [
+            Session(session, count, first, last, self._topics(session, private), project)
+            for session, count, first, last, project, _ in rows
+        ]
+
+    def projects(self, private: bool = True) -> list[tuple[str, int, str]]:
+        """Every project with its number of exchanges and when the last one was, newest first."""
+        rows = self.database.query(
+            "SELECT project, count(*), max(timestamp) AS last FROM exchanges"
+            " WHERE project <> '' AND (:all OR private = 0) GROUP BY project ORDER BY last DESC",
+            {"all": private},
+        )
+        return [(str(project), int(count), str(last)) for project, count, last in rows]
 
     def _topics(self, session_id: str, private: bool) -> tuple[str, ...]:
         rows = self.database.query(
@@ -118,7 +142,7 @@ class Exchanges:
 
 
 def _exchange(row: Row) -> Exchange:
-    number, session, user, agent, at, topic, private = row
+    number, session, user, agent, at, topic, private, project = row
     return Exchange(
         id=number,
         session_id=session,
@@ -127,4 +151,5 @@ def _exchange(row: Row) -> Exchange:
         timestamp=at,
         topic=topic,
         private=bool(private),
+        project=project,
     )

@@ -16,6 +16,8 @@ class Provenance(msgspec.Struct, frozen=True):
     timestamp: str
     origin: str  # owner, agent, tool, web, import
     source: str = ""
+    project: str = ""
+    private: bool = True  # stored in a private scope: shared ones see it only where its type is shared
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -103,6 +105,7 @@ class RecalledEntry(msgspec.Struct, frozen=True):
     suspicions: tuple[str, ...] = ()
     context: str = ""
     group: str = ""
+    project: str = ""
 
 
 class Recall(msgspec.Struct, frozen=True):

@@ -62,6 +62,7 @@ class Hit(msgspec.Struct, frozen=True):
     # Where it is, for people: path and line, session, or id.
     place: str = ""
     session: str = ""
+    project: str = ""
 
 
 class Found(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ MAIN_GROUP = "main"
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """Who asks: the group whose directory is used, the session, and whether private memory may be seen."""
+    """Who asks: the group whose directory is used, the session, whether private memory may be seen, and where."""
 
     group: str = MAIN_GROUP
     session_id: str = ""
@@ -16,6 +16,7 @@ class Scope(msgspec.Struct, frozen=True):
     origin: str = (
         "owner"  # who writes: owner, agent, tool, web, import; set by the interface, never by arguments
     )
+    project: str = ""  # the slug that the working directory names; empty for none
 
 
 class ToolCall(msgspec.Struct, frozen=True):
@@ -36,6 +37,7 @@ class Exchange(msgspec.Struct, frozen=True):
     timestamp: str
     topic: str = ""
     private: bool = True
+    project: str = ""
 
 
 class Recorded(msgspec.Struct, frozen=True):
@@ -57,6 +59,7 @@ class Session(msgspec.Struct, frozen=True):
     first: str
     last: str
     topics: tuple[str, ...] = ()
+    project: str = ""
 
 
 class SessionHit(msgspec.Struct, frozen=True):

@@ -10,13 +10,14 @@ import msgspec
 
 
 class LogLine(msgspec.Struct, frozen=True):
-    """One line of a daily log: `- [tag|i=0.9] text`."""
+    """One line of a daily log: `- [tag|i=0.9|@project] text`."""
 
     line: int
     text: str
     tag: str = ""
     importance: float | None = None
     indent: int = 0
+    project: str = ""
 
 
 class Lines(msgspec.Struct, frozen=True):

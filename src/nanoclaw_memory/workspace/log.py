@@ -1,4 +1,4 @@
-"""The daily log: parse and format `- [decision|i=0.9] text`, tolerant of what people type."""
+"""The daily log: parse and format `- [decision|i=0.9|@project] text`, tolerant of what people type."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ MAX_TEXT = 4_000
 _TAG = re.compile(r"[\w-]{1,40}\Z")
 _BOXES = ("x", "X")  # `- [x] done` is a task, not a tag
 _BULLET = re.compile(r"^(?P<indent>\s*)[-*+•]\s+(?P<rest>.*)$")
+_SLUG = r"@[a-z0-9][a-z0-9._-]{0,63}"
 _LABEL = re.compile(
-    r"""^\[\s*(?P<tag>[\w-]{1,40})?\s*(?:\|\s*(?P<extra>[^\]\n]*))?\]\s*(?P<text>.*)$""", re.VERBOSE
+    rf"""^\[\s*(?P<tag>[\w-]{{1,40}})?\s*(?:(?:\||(?={_SLUG}\s*[|\]]))\s*(?P<extra>[^\]\n]*))?\]\s*(?P<text>.*)$""",
+    re.VERBOSE,
 )
 _IMPORTANCE = re.compile(r"^\s*i(?:mportance)?\s*[=:]\s*(?P<value>-?\d*[.,]?\d+)\s*$", re.IGNORECASE)
 
@@ -32,7 +34,7 @@ def archived_day(heading: str) -> date | None:
         return None
 
 
-def format_line(text: str, tag: str = "", importance: float | None = None) -> str:
+def format_line(text: str, tag: str = "", importance: float | None = None, project: str = "") -> str:
     """One log line; the text is brought onto one line."""
     plain = one_line(text)
     if not plain:
@@ -47,12 +49,14 @@ def format_line(text: str, tag: str = "", importance: float | None = None) -> st
         )
     if importance is not None and not 0 <= importance <= 1:
         raise InvalidValue(f"importance {importance} is outside 0 to 1", "for example --importance 0.9")
-    if not tag and importance is None:
+    if not tag and importance is None and not project:
         # Text that would read as a label, a task box or a rule must not become one.
         read_back = parse_line(f"- {plain}")
         return f"- {plain}" if read_back == LogLine(1, plain) else f"- [note] {plain}"
-    strength = f"|i={importance:g}" if importance is not None else ""
-    return f"- [{tag or 'note'}{strength}] {plain}"
+    if importance is not None:
+        tag = f"{tag or 'note'}|i={importance:g}"
+    mark = f"@{project}" if project else ""
+    return f"- [{'|'.join(filter(None, (tag, mark)))}] {plain}"
 
 
 def parse(text: str) -> list[LogLine]:
@@ -85,7 +89,19 @@ def parse_line(line: str, number: int = 1) -> LogLine | None:
         return LogLine(number, label["text"] or rest, indent=indent)
     if not label["text"]:
         return None
-    return LogLine(number, label["text"].strip(), label["tag"] or "", importance, indent)
+    return LogLine(
+        line=number,
+        text=label["text"].strip(),
+        tag=label["tag"] or "",
+        importance=importance,
+        indent=indent,
+        project=_project(label["extra"]),
+    )
+
+
+def _project(extra: str | None) -> str:
+    parts = (part.strip() for part in (extra or "").split("|"))
+    return next((part[1:] for part in parts if re.fullmatch(_SLUG, part)), "")
 
 
 def _importance(extra: str | None) -> float | None:

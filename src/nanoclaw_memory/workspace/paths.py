@@ -16,13 +16,15 @@ from nanoclaw_memory.types import MAIN_GROUP, Scope
 
 _GROUP = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
 _SLUG = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}\Z")
-_DAILY = re.compile(r"memory/(?:archive/)?(\d{4}-\d{2}-\d{2})\.md\Z")
+_DAILY = re.compile(r"memory/(?:archive/|shared/)?(\d{4}-\d{2}-\d{2})\.md\Z")
+_PROJECT = re.compile(r"(?:memory|shared)/project-([a-z0-9][a-z0-9._-]{0,63})\.md\Z")
 _MARKS = ("workspace", "nanoclaw.json", "data", "groups", "store", "shared")
 _FOLDERS = ("memory", "conversations", "shared")
 # In the workspace while a restore is decided and not finished; every command looks, so it costs one stat.
 PENDING_RESTORE = "memory/checkpoints/.restore"
 FORGOTTEN_MARK = "forgotten"  # in the data folder: the fingerprints of forgotten.db again, to repair it from
 ARCHIVE = "memory/archive"  # log lines whose time is over, and what left MEMORY.md
+SHARED_LOGS = "memory/shared"  # daily logs that shared scopes write; private ones and upkeep write none there
 MAX_NAME = 255
 MAX_PATH = 1024
 
@@ -101,9 +103,9 @@ def check_slug(slug: str) -> str:
     return slug
 
 
-def log_path(day: date) -> str:
-    """The daily log's path in the workspace."""
-    return f"memory/{day.isoformat()}.md"
+def log_path(day: date, private: bool = True) -> str:
+    """The daily log's path in the workspace; shared scopes write one of their own."""
+    return f"{'memory' if private else SHARED_LOGS}/{day.isoformat()}.md"
 
 
 def archive_path(day: date) -> str:
@@ -120,13 +122,21 @@ def day_in_path(relative: str) -> date | None:
         return None
 
 
+def project_in_path(relative: str) -> str:
+    """The slug of a project's page; empty for every other file."""
+    match = _PROJECT.match(relative)
+    return match[1] if match else ""
+
+
 def visible(scope: Scope, relative: str, shared_files: Iterable[str]) -> bool:
-    """Whether a scope may see a file: everything in private, only what is named as shared otherwise.
+    """Whether a scope may see a file: everything in private, otherwise what is named as shared and shared logs.
 
     Boot, search, get, recall, resources and hooks all call this. `relative` is the path in the workspace, or
     `shared/…` for what all groups may read.
     """
-    return scope.private or any(fnmatch.fnmatchcase(relative, pattern) for pattern in shared_files)
+    if scope.private or (relative.startswith(f"{SHARED_LOGS}/") and day_in_path(relative)):
+        return True
+    return any(fnmatch.fnmatchcase(relative, pattern) for pattern in shared_files)
 
 
 def relative_to_memory(name: str) -> str:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Project, Runbook, Scope
 from nanoclaw_memory.workspace.files import create_text, read_text
-from nanoclaw_memory.workspace.paths import Home, check_slug, memory_files
+from nanoclaw_memory.workspace.paths import Home, check_slug, memory_files, project_in_path
 
 MAX_TITLE = 200
-_PROJECT = re.compile(r"(?:memory|shared)/project-([a-z0-9][a-z0-9._-]{0,63})\.md\Z")
 _RUNBOOK = re.compile(r"memory/tools-([^/]{1,200})\.md\Z")
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*?)[ \t]*#*[ \t]*\r?$", re.M)
 STARTER = """# {title}
@@ -36,7 +35,7 @@ notes (they go to the log) or anything personal (MEMORY.md).
 
 def projects(home: Home, scope: Scope, shared_files: Iterable[str]) -> list[Project]:
     """Every project file this scope may see: by slug, the group's own before the shared one."""
-    found = [Project(*page) for page in _pages(home, scope, shared_files, _PROJECT)]
+    found = [Project(*page) for page in _pages(home, scope, shared_files, project_in_path)]
     return sorted(found, key=lambda project: (project.slug, project.path))
 
 
@@ -66,7 +65,7 @@ def project_files(home: Home, scope: Scope, shared_files: Iterable[str], slug: s
 
 def runbooks(home: Home, scope: Scope, shared_files: Iterable[str]) -> list[Runbook]:
     """Every runbook this scope may see, by name."""
-    found = [Runbook(*page) for page in _pages(home, scope, shared_files, _RUNBOOK)]
+    found = [Runbook(*page) for page in _pages(home, scope, shared_files, _runbook_in_path)]
     return sorted(found, key=lambda runbook: runbook.name)
 
 
@@ -85,19 +84,24 @@ def runbook(home: Home, scope: Scope, shared_files: Iterable[str], name: str) ->
 
 
 def _pages(
-    home: Home, scope: Scope, shared_files: Iterable[str], pattern: re.Pattern[str]
+    home: Home, scope: Scope, shared_files: Iterable[str], named: Callable[[str], str]
 ) -> Iterator[tuple[str, str, str, int]]:
-    """Name, path, title and size of the pages whose path matches; the title of an unreadable one is the problem."""
+    """Name, path, title and size of the pages that have a name; the title of an unreadable one is the problem."""
     for relative, path in memory_files(home, scope, shared_files):
-        match = pattern.match(relative)
-        if match is None:
+        name = named(relative)
+        if not name:
             continue
         try:
             text = read_text(path)
         except FileProblem as problem:
-            yield match[1], relative, f"[{problem.message}]", 0
+            yield name, relative, f"[{problem.message}]", 0
         else:
-            yield match[1], relative, first_heading(text) or match[1], len(text)
+            yield name, relative, first_heading(text) or name, len(text)
+
+
+def _runbook_in_path(relative: str) -> str:
+    match = _RUNBOOK.match(relative)
+    return match[1] if match else ""
 
 
 def first_heading(text: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from nanoclaw_memory.conversations.spool import Spool
+from nanoclaw_memory.types import Scope
 
 T0 = datetime(2026, 2, 23, 12, tzinfo=UTC)
 
@@ -19,7 +20,7 @@ def spool(tmp_path: Path) -> Spool:
 
 
 def note(spool: Spool, kind: str, text: str, session: str = "s1", minutes: int = 0) -> None:
-    spool.note(session, True, kind, text, T0 + timedelta(minutes=minutes))
+    spool.note(Scope(session_id=session), kind, text, T0 + timedelta(minutes=minutes))
 
 
 def drained(spool: Spool, limit: int = 50, now: datetime = T0) -> list[tuple[str, str]]:

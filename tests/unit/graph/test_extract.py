@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nanoclaw_memory.graph.extract import FileRules, extract
 from nanoclaw_memory.graph.sentence_patterns import first_name
 
@@ -85,6 +87,13 @@ def test_tagged_lines_are_kept_under_their_tag_with_their_importance() -> None:
         True,
     )
     assert said("- [context|i=0.3] Routine review of Keystone\n") == []
+
+
+@pytest.mark.parametrize("label", ["[fact|i=0.9|@keystone]", "[fact|@keystone]", "[@keystone]"])
+def test_the_project_of_a_log_line_is_no_part_of_what_it_states(label: str) -> None:
+    assert said(f"- {label} Alice's birthday is March 15, 1990\n") == [
+        ("Alice", "birthday", "March 15, 1990")
+    ]
 
 
 def test_the_log_writes_the_graphs_own_form_back() -> None:

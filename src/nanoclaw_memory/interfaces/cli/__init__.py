@@ -108,6 +108,9 @@ GLOBAL_OPTIONS = (
     _option("--group", metavar="NAME", help="Whose memory; default NANOCLAW_GROUP, else main."),
     _option("--shared", is_flag=True, help="Ask as a shared chat: private memory stays hidden."),
     _option("--session", metavar="ID", help="The session that asks; default NANOCLAW_SESSION."),
+    _option(
+        "--project", metavar="SLUG", help="Where this belongs; default NANOCLAW_PROJECT, else the directory."
+    ),
     _option("--set", metavar="KEY=VALUE", multiple=True, help="A setting for this call."),
     _option("--json", is_flag=True, help="Print JSON."),
 )

@@ -30,23 +30,32 @@ class Caller(msgspec.Struct):
     shared: bool = False
     json: bool = False
     session: str = msgspec.field(default_factory=lambda: os.environ.get("NANOCLAW_SESSION", ""))
+    project: str = msgspec.field(default_factory=lambda: os.environ.get("NANOCLAW_PROJECT", ""))
     overrides: dict[str, str] = msgspec.field(default_factory=dict)
     origin: str = "owner"  # `ncm mcp` sets it to "agent"; no option does
 
     def memory(self, new: bool = False, group: str = "") -> Memory:
         """Open the memory that these options name, or another group's; only with `new` may the home be missing."""
         from nanoclaw_memory.memory import Memory
+        from nanoclaw_memory.project import project_of
         from nanoclaw_memory.types import Scope
 
-        scope = Scope(group or self.group, self.session, not self.shared, self.origin)
-        memory = Memory.open(self.home, scope, overrides=self.overrides, directory=Path.cwd())
+        directory = Path.cwd()
+        project = self.project or project_of(str(directory))
+        scope = Scope(group or self.group, self.session, not self.shared, self.origin, project)
+        memory = Memory.open(self.home, scope, overrides=self.overrides, directory=directory)
         if not new:
             memory.admin.require_home()
         return memory
 
     def options(self) -> list[str]:
         """The options that name this home and scope to another process."""
-        named = {"--home": self.home, "--group": self.group, "--session": self.session}
+        named = {
+            "--home": self.home,
+            "--group": self.group,
+            "--session": self.session,
+            "--project": self.project,
+        }
         words = [word for name, value in named.items() if value for word in (name, value)]
         return [*words, "--shared"] if self.shared else words
 
@@ -57,6 +66,7 @@ class Caller(msgspec.Struct):
         request = shim.Request()
         request.home = self.home or request.home
         request.group, request.session, request.shared = self.group, self.session, self.shared
+        request.project = self.project
         request.kind, request.argument = kind, argument
         return request
 
@@ -112,7 +122,8 @@ class Command(click.Command):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params = [*self.params, *GLOBAL_OPTIONS]
+        own = {option for param in self.params for option in param.opts}
+        self.params += [option for option in GLOBAL_OPTIONS if own.isdisjoint(option.opts)]
 
     def invoke(self, ctx: click.Context) -> Any:
         return ctx.invoke(self.callback, caller_of(ctx), **ctx.params)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
 
 PREFIX = "/api/v1"
-SCOPE_ARGUMENTS = ("group", "session", "shared")
+SCOPE_ARGUMENTS = ("group", "session", "shared", "project")
 
 
 def routes(pool: MemoryPool, operations: Sequence[Operation]) -> list[Route]:
@@ -51,7 +51,7 @@ def routes(pool: MemoryPool, operations: Sequence[Operation]) -> list[Route]:
 
 
 def scope_of(query: QueryParams, headers: Headers, origin: str, session: str = "") -> Scope:
-    """Who asks: the group, session and privacy that the query or the X-NanoClaw-* headers name."""
+    """Who asks: the group, session, privacy and project that the query or the X-NanoClaw-* headers name."""
     found = {}
     for name in SCOPE_ARGUMENTS:
         given = {value for value in (query.get(name), headers.get(f"x-nanoclaw-{name}")) if value}
@@ -62,7 +62,7 @@ def scope_of(query: QueryParams, headers: Headers, origin: str, session: str = "
     if shared not in ("", "0", "1", "false", "true"):
         raise InvalidValue(f"shared is {shared[:20]!r}", "give true or false")
     private = shared not in ("1", "true")
-    return Scope(found["group"] or MAIN_GROUP, found["session"] or session, private, origin)
+    return Scope(found["group"] or MAIN_GROUP, found["session"] or session, private, origin, found["project"])
 
 
 def failure(error: NanoClawError) -> JSONResponse:

@@ -24,7 +24,12 @@ _ERRORS = {
     "500": "our failure",
     "503": "busy: ask again",
 }
-_SCOPE = {"group": "whose memory", "session": "which session asks", "shared": "hide what is private"}
+_SCOPE = {
+    "group": "whose memory",
+    "session": "which session asks",
+    "shared": "hide what is private",
+    "project": "what the person works on",
+}
 
 
 def document(operations: Sequence[Operation], prefix: str) -> dict[str, Any]:

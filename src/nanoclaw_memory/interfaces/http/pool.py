@@ -36,7 +36,7 @@ class MemoryWorker:
     def __init__(self, base: Memory, is_warm: Callable[[], bool]) -> None:
         self._base = base
         self._is_warm = is_warm
-        self._sessions: OrderedDict[str, Memory] = OrderedDict()
+        self._sessions: OrderedDict[tuple[str, str], Memory] = OrderedDict()
         # One thread: databases keep a connection per thread, and plugins are not made for two at a time.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="memory")
 
@@ -44,10 +44,11 @@ class MemoryWorker:
         """Queue work for the thread."""
         return self._thread.submit(work, self)
 
-    def session(self, session_id: str) -> Memory:
-        """The memory of one session; only for work in the worker's thread."""
-        memory = self._sessions.pop(session_id, None) or self._base.for_session(session_id)
-        self._sessions[session_id] = memory
+    def session(self, scope: Scope) -> Memory:
+        """The memory of a scope's session in its project; only for work in the worker's thread."""
+        key = (scope.session_id, scope.project)
+        memory = self._sessions.pop(key, None) or self._base.for_session(*key)
+        self._sessions[key] = memory
         memory.group.resources.resident = self._is_warm()
         if len(self._sessions) > MAX_SESSIONS:
             self._sessions.popitem(last=False)[1].close()
@@ -84,7 +85,7 @@ class MemoryPool:
 
     def submit(self, scope: Scope, work: Callable[[Memory], T], directory: Path | None = None) -> Future[T]:
         """Queue work on the memory of a scope's session."""
-        return self.submit_to_worker(scope, lambda worker: work(worker.session(scope.session_id)), directory)
+        return self.submit_to_worker(scope, lambda worker: work(worker.session(scope)), directory)
 
     def submit_to_worker(
         self, scope: Scope, work: Callable[[MemoryWorker], T], directory: Path | None = None
@@ -143,7 +144,7 @@ class MemoryPool:
         known, worker = self._workers.pop(key, (state, None))
         retired = [worker] if worker is not None and known != state else []
         if worker is None or retired:
-            base = self.open(replace(scope, session_id=""), found.parent if found else None)
+            base = self.open(replace(scope, session_id="", project=""), found.parent if found else None)
             worker = MemoryWorker(base, lambda: self._warm)
         self._workers[key] = (state, worker)
         if len(self._workers) > MAX_WORKERS:

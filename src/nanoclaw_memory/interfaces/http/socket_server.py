@@ -19,6 +19,7 @@ from nanoclaw_memory.errors import FileProblem, NanoClawError
 from nanoclaw_memory.interfaces import hooks
 from nanoclaw_memory.interfaces.http.pool import CURRENT_SCOPE
 from nanoclaw_memory.interfaces.shim import LONGEST_PATH, MAX_INPUT, socket_path
+from nanoclaw_memory.project import project_of
 from nanoclaw_memory.types import Scope
 
 if TYPE_CHECKING:
@@ -106,9 +107,11 @@ class SocketServer:
 
         def answer(worker: MemoryWorker) -> bytes:
             def open_memory(scope: Scope) -> nullcontext[Any]:
-                return nullcontext(worker.session(scope.session_id))
+                return nullcontext(worker.session(scope))
 
-            return hooks.answer(request.argument, raw, open_memory, request.scope)
+            return hooks.answer(
+                request.argument, raw, open_memory, request.scope, str(request.directory or "")
+            )
 
         try:
             future = self._pool.submit_to_worker(request.scope, answer, request.directory)
@@ -132,7 +135,8 @@ class SocketServer:
         from mcp.server.stdio import stdio_server
 
         session = request.scope.session_id or f"mcp-{uuid.uuid4()}"
-        scope = Scope(request.scope.group, session, request.scope.private, "agent")
+        project = project_of(str(request.directory or ""))
+        scope = Scope(request.scope.group, session, request.scope.private, "agent", project)
         CURRENT_SCOPE.set((scope, request.directory))
         server = self._servers[request.argument]._lowlevel_server
         stream = _McpStream(reader, writer, self._closing)

@@ -1,0 +1,90 @@
+"""The project of a working directory: its repository's name, else its own; looked up in every hook, so cheap."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from nanoclaw_memory.text import fingerprint
+
+MAX_DIRECTORY = 4_096
+MAX_SLUG = 64
+_TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm", "/private/tmp", "/var/folders")  # noqa: S108 (only compared)
+_OTHER = re.compile(r"[^a-z0-9._-]+|\.{2,}")
+
+
+def slug_of(name: str) -> str:
+    """A directory's name as a slug; a name without Latin letters gets a short fingerprint."""
+    plain = _OTHER.sub("-", name.lower().removesuffix(".git"))[:MAX_SLUG].strip("-._")
+    return plain or f"project-{fingerprint(name)[:8]}"
+
+
+def project_of(directory: str) -> str:
+    """The slug of the project; empty for the home directory, `/`, temporary directories and what is no path."""
+    place = place_of(directory)
+    return slug_of(Path(place).name) if place else ""
+
+
+def place_of(directory: str) -> str:
+    """The root of the repository around a directory, else the directory; empty where there is no project.
+
+    A worktree's root is that of its main repository. The directory need not exist: a container's may not, here.
+    """
+    try:
+        start = _resolved(directory)
+    except ValueError:  # a NUL, or bytes that no file name has
+        return ""
+    if start is None:
+        return ""
+    nowhere = _nowhere()
+    for folder in (start, *start.parents):
+        if folder in nowhere:
+            break
+        if (main := _repository(folder)) is not None:
+            return str(main)
+    named = not start.name.startswith(".") and not any(start.is_relative_to(other) for other in _temporary())
+    return str(start) if named and start not in nowhere else ""
+
+
+def is_inside(directory: str, places: Iterable[str]) -> bool:
+    """Whether a directory, or the repository around it, is one of these places or below it."""
+    listed = [Path(place).expanduser() for place in places]
+    try:
+        own = [Path(place) for place in (place_of(directory), str(_resolved(directory) or "")) if place]
+    except ValueError:
+        return False
+    return any(one.is_relative_to(place) for one in own for place in listed)
+
+
+def _resolved(directory: str) -> Path | None:
+    if not directory.startswith("/") or len(directory) > MAX_DIRECTORY:
+        return None
+    return Path(os.path.realpath(directory))
+
+
+def _repository(folder: Path) -> Path | None:
+    """The main repository of a folder that has a `.git`; None when it has none."""
+    mark = folder / ".git"
+    if not mark.is_file():
+        return folder if mark.is_dir() else None
+    try:
+        with mark.open(encoding="utf-8", errors="replace") as handle:
+            named, _, target = handle.read(MAX_DIRECTORY).partition("gitdir:")
+    except OSError:
+        return folder
+    kept = Path(os.path.realpath(folder / target.strip())) if not named and "\0" not in target else folder
+    if kept.parent.name != "worktrees" or not kept.is_dir():
+        return folder  # a submodule is a repository of its own
+    main = kept.parent.parent
+    return main.parent if main.name == ".git" else main
+
+
+def _nowhere() -> set[Path]:
+    return {Path("/"), Path(os.path.realpath(Path.home())), *_temporary()}
+
+
+def _temporary() -> list[Path]:
+    named = [os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP")]
+    return [Path(os.path.realpath(name)) for name in (*_TEMPORARY, *named) if name.startswith("/")]
