@@ -44,7 +44,8 @@ def feed(home: Path, life: dict[str, Any], overrides: dict[str, str]) -> FixedCl
             memory.write(line.removeprefix("- "))
     for one in sorted(life["exchanges"], key=lambda one: -one["days_ago"]):
         clock.moment = NOW - timedelta(days=one["days_ago"])
-        with Memory.open(home, Scope(session_id=one["session"]), clock=clock, overrides=overrides) as memory:
+        scope = Scope(session_id=one["session"], project=one["project"])
+        with Memory.open(home, scope, clock=clock, overrides=overrides) as memory:
             memory.after_turn(one["user"], one["agent"])
     clock.moment = NOW
     return clock
@@ -63,7 +64,7 @@ def row(path: Path, overrides: dict[str, str], resident: bool) -> list[object]:
             base.index()
             base.group.resources.resident = resident
             for number, prompt in enumerate(life["prompts"]):
-                with base.for_session(f"ask-{number}") as memory:
+                with base.for_session(f"ask-{number}", prompt["project"]) as memory:
                     turn = memory.before_turn(prompt["text"])
                 tokens = sum(block.tokens for block in turn.blocks)
                 wrong += any(one.casefold() in turn.text.casefold() for one in prompt["wrong"])

@@ -122,8 +122,8 @@ def packages() -> str:
 READING_ORDER = {
     "Tutorial": ("tutorial",),
     "How to": tuple(
-        "hooks mcp import workspace injections forget checkpoints policies corpus embeddings server sdk plugins"
-        " host".split()
+        "hooks mcp import workspace projects injections forget checkpoints policies corpus embeddings server sdk"
+        " plugins host".split()
     ),
     "Reference": ("commands", "settings", "http", "measurements", "code-map"),
     "Explanation": tuple("graph entries search turn lessons upkeep security secrets tokens".split()),

@@ -52,7 +52,7 @@ _LOG_TAGS = {
 _SKIPPED_FILES = {
     r"memory/tools-.*": "a runbook stays a file",
     r"memory/gating-policies\.md": "policies have their own command",
-    r"memory/active-context\.md": "working memory is refreshed, not kept",
+    r"memory/active-context(?:-.*)?\.md": "working memory is refreshed, not kept",
 }
 _BULLET = re.compile(r"^(\s*)(?:[-*+•]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*)$")
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")

@@ -126,7 +126,7 @@ class TokenAudit:
     # ---- sources ----
 
     def _sources(self) -> Iterator[_Source]:
-        booted = main_sequence(self._ledger.clock.now().date())
+        booted = main_sequence(self._ledger.clock.now().date(), self._ledger.scope)
         for relative, path in self._files():
             try:
                 text = read_text(path)

@@ -170,6 +170,8 @@ def status(group: Group) -> Status:
         databases=sizes,
         embedder=_embedder_state(group),
         usage=tuple(msgspec.to_builtins(spent) for spent in usage),
+        project=group.scope.project,
+        off=group.settings.projects.off,
     )
 
 

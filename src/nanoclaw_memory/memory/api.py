@@ -231,7 +231,16 @@ class Memory:
         if types is not None or tags or include_superseded or not query.strip():
             found = self._search_entries(query, limit, types, tags, include_superseded, fast)
         else:
-            asked = Question(query, limit, self.group.today, fast, explain, mmr, again and not fast)
+            asked = Question(
+                text=query,
+                limit=limit,
+                today=self.group.today,
+                fast=fast,
+                explain=explain,
+                mmr=mmr,
+                rerank=again and not fast,
+                project=self.scope.project,
+            )
             found = self.group.retrieval.search(asked, corpus)
         self.group.telemetry.record("search", hits=len(found.hits), took_ms=found.took_ms)
         return found
@@ -288,7 +297,7 @@ class Memory:
         """Hits as text for an agent: one line each, fenced as data, with origin and age."""
         from nanoclaw_memory.retrieval.recall import hits_text
 
-        return hits_text(hits, self.group.today)
+        return hits_text(hits, self.group.today, self.scope.project)
 
     def get(self, file: str, start_line: int | None = None, end_line: int | None = None) -> Lines:
         """Exact lines of a memory file; a missing file or range is empty with a note, never an error."""

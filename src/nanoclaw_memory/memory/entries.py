@@ -92,7 +92,7 @@ class EntriesPart:
             query, None if types is None else tuple(types), token_budget=budget, format=format
         )
         shared, now = self._group.entries.shared, self._group.clock.now()
-        return shared_recall(shared, now, self._group.scope.group, wanted)
+        return shared_recall(shared, now, self._group.scope, wanted)
 
     def publish(self, entry_id: str) -> Entry:
         """Put a copy of a current entry where granted groups can read it."""

@@ -176,7 +176,7 @@ class Group:
             self.intake,
             reopen=self._reopen_entries,
             published=self.resources.published,
-            finder=EntrySearch(lambda: self.retrieval),
+            finder=EntrySearch(lambda: self.retrieval, self.scope.project),
             resident=self._embedder_at_hand,
         )
 

@@ -6,6 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from nanoclaw_memory.errors import PathRefused, StoreError
 from nanoclaw_memory.types import (
     Checkpoint,
@@ -35,11 +37,18 @@ class WorkspacePart:
     # ---- projects, runbooks, policies ----
 
     def projects(self) -> list[Project]:
-        """The project files this scope may see, the group's own and the shared ones."""
+        """The projects this scope knows: their files, the group's own and the shared ones, and those talked in."""
         from nanoclaw_memory.workspace.projects import projects
 
-        self._group.require_group()
-        return projects(self._group.home, self._group.scope, self._shared_files)
+        group = self._group
+        group.require_group()
+        talked = group.exchanges.projects(group.scope.private) if group.has("continuity") else []
+        said = {slug: {"exchanges": count, "last": last} for slug, count, last in talked}
+        pages = projects(group.home, group.scope, self._shared_files)
+        found = [replace(page, **said.get(page.slug, {})) for page in pages]
+        known = {page.slug for page in pages}
+        found += [Project(slug, **about) for slug, about in said.items() if slug not in known]  # type: ignore[arg-type]
+        return sorted(found, key=lambda project: (project.slug, project.path))
 
     def project(self, slug: str) -> list[Lines]:
         """A project's memory: the group's own file, then the shared one."""

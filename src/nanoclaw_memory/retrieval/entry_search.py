@@ -39,15 +39,17 @@ def _why(candidate: Candidate) -> str:
 class EntrySearch:
     """Asks the index for entries alone."""
 
-    def __init__(self, retrieval: Callable[[], Retrieval]) -> None:
+    def __init__(self, retrieval: Callable[[], Retrieval], project: str) -> None:
         self._open = retrieval
+        self._project = project
 
     def search(self, query: str, wanted: Filter, limit: int, fast: bool) -> EntriesFound:
         """The best first; `fast` leaves the model alone."""
         retrieval = self._open()
         retrieval.database("entries").query("SELECT 1 FROM entries LIMIT 1")  # damage is an error here
         now = retrieval.clock.now()
-        question = Question(query, limit, now.date(), fast, wanted=self._filter(retrieval, wanted))
+        chosen = self._filter(retrieval, wanted)
+        question = Question(query, limit, now.date(), fast, wanted=chosen, project=self._project)
         ranking = retrieval.rank(question)
         entries = entries_of(retrieval.database("entries"), ranking.found, now)
         hits = [entries[number] for one in ranking.found if (number := one.stored.passage.number) in entries]

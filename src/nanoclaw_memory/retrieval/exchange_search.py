@@ -54,12 +54,22 @@ class ExchangeSearch:
         session: str = "",
         after: int = 0,
         topic_words: Sequence[str] = (),
+        project: str = "",
         fast: bool = True,
         deadline: float | None = None,
     ) -> Recollections:
         """What was said before about a message; not what `session` said after `after`."""
         wanted = replace(self._retrieval.filter(SOURCE), statuses=("",), session=session, after=after)
-        question = Question(message, 60, now.date(), fast, wanted=wanted, deadline=deadline, searched=False)
+        question = Question(
+            text=message,
+            limit=60,
+            today=now.date(),
+            fast=fast,
+            wanted=wanted,
+            deadline=deadline,
+            project=project,
+            searched=False,
+        )
         ranking = self._retrieval.rank(question, gated=False)
         scores: dict[int, float] = {}
         for one in ranking.found:  # best first

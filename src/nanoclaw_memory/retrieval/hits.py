@@ -58,6 +58,7 @@ def hits_of(
                 origin=passage.origin,
                 place=_place(one, start),
                 session=passage.session,
+                project=passage.project,
             )
         )
     return hits
@@ -94,13 +95,21 @@ def entry_hit(hit: EntryHit, parts: Mapping[str, float]) -> Hit:
         untrusted=hit.untrusted,
         suspicions=hit.suspicions,
         place=f"entry {hit.id}",
+        project=hit.provenance.project,
     )
+
+
+def other_project(project: str, own: str) -> str:
+    """How a line shows that it belongs to another project than the one that asks; empty when it does not."""
+    return f"project {project}" if project not in ("", own) else ""
 
 
 def why(candidate: Candidate) -> str:
     """What made a passage a hit, in words."""
     parts = candidate.parts
     reasons = [shown for name, shown in _WHY.items() if parts[name] > 0]
+    if parts["project"] < 1:
+        reasons.append("another project")
     if parts["recency"] < 1:
         reasons.append(f"aged ×{parts['recency']:.2f}")
     if candidate.newer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
@@ -19,7 +20,9 @@ CROWDED = 0.8  # what each further one counts: other files within this margin co
 SPEAKER = 0.5  # how much more a turn of the one person counts whom the question names
 OF_THE_DAY = 1.0  # how much more a chunk counts that was written on the days that the question asks about
 ONLY_THE_DAY = 0.3  # what a passage of those days counts without sharing a word
+OTHER_PROJECT = 0.7  # what a passage of another project counts; one of no project counts in full
 HELD = 0.6  # of the question in the best match by words: from here on words count in full
+_PARTS = re.compile(r"[._-]+")
 _NEIGHBOURS = {-2: 0.1, -1: 0.2, 1: 0.2, 2: 0.1}
 # Who is meant by whom: the words of a person for herself and for the agent, and what archives call the two.
 _PERSON = frozenset("user human".split())
@@ -126,6 +129,14 @@ def recency(day: str, today: date, half_life: int) -> float:
     except ValueError:
         return 1.0
     return max(float(2.0 ** (-max(age, 0) / half_life)), OLDEST_SHARE)
+
+
+def project_share(project: str, own: str, question: str) -> float:
+    """What a passage counts by its project; one that the question itself names counts as the person's own."""
+    if not own or project in ("", own):
+        return 1.0
+    asked = {part for word in words(question) for part in _PARTS.split(word)}
+    return 1.0 if set(_PARTS.split(project)) <= asked else OTHER_PROJECT
 
 
 def crowding(files: Sequence[int]) -> list[float]:

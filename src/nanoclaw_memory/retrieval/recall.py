@@ -13,13 +13,13 @@ from nanoclaw_memory.entries.entries import Entries, check_query
 from nanoclaw_memory.entries.lines import age, as_hit, fenced, marks, masked, origin_of, safe_line
 from nanoclaw_memory.entries.rules import choice, whole
 from nanoclaw_memory.entries.shared import SharedEntries
-from nanoclaw_memory.retrieval.hits import hits_of
+from nanoclaw_memory.retrieval.hits import hits_of, other_project
 from nanoclaw_memory.retrieval.relevance import covered
 from nanoclaw_memory.retrieval.searcher import Question
 from nanoclaw_memory.retrieval.service import Retrieval
 from nanoclaw_memory.store.entries import PRIORITIES
 from nanoclaw_memory.store.keywords import terms_of
-from nanoclaw_memory.types import EntryHit, Hit, Provenance, Recall, RecalledEntry
+from nanoclaw_memory.types import EntryHit, Hit, Provenance, Recall, RecalledEntry, Scope
 
 CANDIDATES = 50
 BRIEF_CHARS = 200
@@ -54,7 +54,7 @@ class _Packed(msgspec.Struct, frozen=True):
 
 def recall(entries: Entries, retrieval: Retrieval, wanted: RecallRequest) -> Recall:
     """What answers, weightiest first, whole lines only, never over the budget."""
-    group = entries.ledger.scope.group
+    scope = entries.ledger.scope
     if wanted.types is not None or not check_query(wanted.query).strip():
         known = entries.search(
             wanted.query,
@@ -63,22 +63,23 @@ def recall(entries: Entries, retrieval: Retrieval, wanted: RecallRequest) -> Rec
             limit=CANDIDATES,
             fast=wanted.fast,
         )
-        packed = [_from_entry(hit, wanted, group) for hit in ranked(known.hits)]
+        packed = [_from_entry(hit, wanted, scope) for hit in ranked(known.hits)]
         return pack(packed, wanted, len(packed), degraded=known.degraded)
     choice("priority_min", wanted.priority_min, PRIORITIES)
     filter_ = replace(retrieval.filter(), lowest_priority=PRIORITIES.index(wanted.priority_min))
-    question = Question(wanted.query, CANDIDATES, retrieval.clock.now().date(), wanted.fast, wanted=filter_)
+    today = retrieval.clock.now().date()
+    question = Question(wanted.query, CANDIDATES, today, wanted.fast, wanted=filter_, project=scope.project)
     ranking, known_entries = retrieval.find(question)
-    found = [_from_entry(hit, wanted, group) for hit in known_entries.values()]
+    found = [_from_entry(hit, wanted, scope) for hit in known_entries.values()]
     others = hits_of(ranking.found, wanted.query, {}, "", explain=False)
-    lines = [*found, *(_from_hit(hit, wanted) for hit in others)]
+    lines = [*found, *(_from_hit(hit, wanted, scope.project) for hit in others)]
     lines.sort(key=lambda one: (one.held, -one.entry.score, one.entry.id))
     fallback = "files" if lines and not found else ""
     return pack(lines, wanted, len(found), fallback=fallback, degraded=tuple(ranking.degraded))
 
 
-def hits_text(hits: Iterable[Hit], today: date) -> str:
-    """What search found, fenced as data with origin and age, for an agent to read."""
+def hits_text(hits: Iterable[Hit], today: date, project: str = "") -> str:
+    """What search found, fenced as data with origin, age and other projects' names, for an agent to read."""
     lines = []
     for hit in hits:
         place, when = hit.place or f"{hit.path}:{hit.start_line}", hit.day
@@ -87,12 +88,12 @@ def hits_text(hits: Iterable[Hit], today: date) -> str:
         elif hit.kind == "exchange":
             place = f"{hit.speaker} · {place}"
         warned = marks(Provenance("", "", "", hit.origin), hit.suspicions)
-        label = " · ".join(part for part in (place, when, warned) if part)
+        label = " · ".join(filter(None, (place, when, other_project(hit.project, project), warned)))
         lines.append(f"- [{safe_line(label)}] {safe_line(masked(hit.text))}")
     return fenced(lines)
 
 
-def shared_recall(shared: SharedEntries, now: datetime, group: str, wanted: RecallRequest) -> Recall:
+def shared_recall(shared: SharedEntries, now: datetime, scope: Scope, wanted: RecallRequest) -> Recall:
     """The same over what other groups have published and granted."""
     found = shared.matching(check_query(wanted.query), wanted.types, wanted.priority_min)
     terms = dict.fromkeys(terms_of(wanted.query), 1.0)
@@ -101,7 +102,7 @@ def shared_recall(shared: SharedEntries, now: datetime, group: str, wanted: Reca
         text = " ".join((entry.content, *entry.tags, entry.reason))
         share = covered(wanted.query, terms, [text], len(found)) if terms else 1.0
         hits.append(as_hit(entry, share, "keyword" if terms else "recent", now))
-    return pack([_from_entry(hit, wanted, group) for hit in ranked(hits)[:CANDIDATES]], wanted, len(hits))
+    return pack([_from_entry(hit, wanted, scope) for hit in ranked(hits)[:CANDIDATES]], wanted, len(hits))
 
 
 def ranked(hits: Iterable[EntryHit]) -> list[EntryHit]:
@@ -131,7 +132,7 @@ def _score(hit: EntryHit) -> float:
     return RELEVANCE * hit.relevance_score + IMPORTANCE * hit.importance
 
 
-def _from_entry(hit: EntryHit, wanted: RecallRequest, group: str) -> _Packed:
+def _from_entry(hit: EntryHit, wanted: RecallRequest, scope: Scope) -> _Packed:
     brief = wanted.format == "brief"
     context = hit.reason if wanted.include_context else ""
     entry = RecalledEntry(
@@ -149,8 +150,10 @@ def _from_entry(hit: EntryHit, wanted: RecallRequest, group: str) -> _Packed:
         suspicions=hit.suspicions,
         context=context,
         group=hit.provenance.group,
+        project=hit.provenance.project,
     )
-    about = [hit.type, hit.priority, origin_of(hit.provenance, group), age(hit.age_days)]
+    about = [hit.type, hit.priority, origin_of(hit.provenance, scope.group), age(hit.age_days)]
+    about += filter(None, [other_project(hit.provenance.project, scope.project)])
     warning = marks(hit.provenance, hit.suspicions)
     tail = f" (why: {safe_line(context, BRIEF_CHARS)})" if context else ""
     label = " · ".join([*about, *([warning] if warning else [])])
@@ -158,7 +161,7 @@ def _from_entry(hit: EntryHit, wanted: RecallRequest, group: str) -> _Packed:
     return _Packed(entry, line, hit.status == "held")
 
 
-def _from_hit(hit: Hit, wanted: RecallRequest) -> _Packed:
+def _from_hit(hit: Hit, wanted: RecallRequest, project: str) -> _Packed:
     """Lines of a file, what was said, a fact: each under its place."""
     kind, place, when = hit.kind, hit.place, hit.day
     if kind == "chunk":
@@ -175,6 +178,8 @@ def _from_hit(hit: Hit, wanted: RecallRequest) -> _Packed:
         tags=(),
         origin=hit.origin or kind,
         age_days=None,
+        project=hit.project,
     )
-    label = " · ".join(safe_line(part) for part in (kind, place, when) if part)
+    elsewhere = other_project(hit.project, project)
+    label = " · ".join(safe_line(part) for part in (kind, place, when, elsewhere) if part)
     return _Packed(entry, f"- [{label}] {content}")

@@ -42,6 +42,7 @@ class Question(msgspec.Struct, frozen=True):
     wanted: PassageFilter | None = None
     deadline: float | None = None
     names_known: bool = False  # another index contains the names in the question
+    project: str = ""  # where the person works: its passages are preferred
     searched: bool = True  # memory is asked on purpose; a message of a conversation may be about anything
 
 
@@ -156,6 +157,7 @@ class Searcher:
             if key not in stored:
                 continue  # removed since the pool was made
             aged = 1.0 if key in pool.of_days else self._recency(question, stored[key])
+            near = ranking.project_share(stored[key].passage.project, question.project, question.text)
             parts = {
                 "keyword": pool.keyword.get(key, 0.0),
                 "cosine": pool.vector.get(key, 0.0),
@@ -164,8 +166,9 @@ class Searcher:
                 "speaker": ranking.SPEAKER if about and stored[key].passage.speaker == about else 0.0,
                 "day": ranking.OF_THE_DAY if key in pool.of_days else 0.0,
                 "recency": aged,
+                "project": near,
             }
-            found.append(Candidate(stored[key], scores[key] * aged, parts))
+            found.append(Candidate(stored[key], scores[key] * aged * near, parts))
         return _of_days_first(_by_file(sorted(found, key=lambda candidate: -candidate.score)), pool)
 
     def _recency(self, question: Question, stored: StoredPassage) -> float:
@@ -292,6 +295,7 @@ def _current_first(question: str, ranked: Sequence[Candidate]) -> list[Candidate
     """A log line that a later one gives up or changes comes after that one, and names its place.
 
     A line with a number that the question names does not give way to one without it: invoice 7 is not invoice 8.
+    Lines of two projects do not change each other.
     """
     lines = [candidate for candidate in ranked[:COMPARED] if candidate.stored.passage.kind == "line"]
     if len(lines) < 2:
@@ -305,7 +309,8 @@ def _current_first(question: str, ranked: Sequence[Candidate]) -> list[Candidate
         for newer, changed, of_newer in zip(
             lines[place + 1 :], said[place + 1 :], named[place + 1 :], strict=True
         ):
-            if named[place] <= of_newer and contradiction(said[place], changed):
+            apart = {older.stored.passage.project, newer.stored.passage.project} - {""}
+            if len(apart) < 2 and named[place] <= of_newer and contradiction(said[place], changed):
                 older.newer = f"{newer.stored.path}:{newer.stored.passage.start_line}"
                 newer.score = max(newer.score, older.score)
                 older.score = min(older.score, newer.score * OUTDATED)

@@ -35,6 +35,11 @@ class PluginContext:
         self.intake: Intake = group.intake
 
     @property
+    def own_project(self) -> str | None:
+        """The project to whose exchanges a session keeps: its own, which may be none; None where all are one."""
+        return self.scope.project if self.settings.projects.enabled else None
+
+    @property
     def exchanges(self) -> Exchanges:
         return self._group.exchanges
 

@@ -51,6 +51,7 @@ class Continuity(Plugin):
             session=scope.session_id,
             after=after,
             topic_words=[word for topic in now_topics for word in topic.label.split("-")],
+            project=scope.project,
             fast=self.context.embedder is None,
             deadline=moment.deadline,
         )
@@ -73,8 +74,8 @@ class Continuity(Plugin):
         return _draft(lines, used, notes, self._nearly(left, wanted, f"under {least:.2f} or over the limit"))
 
     def session_start(self, moment: Moment) -> Answer:
-        """How the last session ended; after a compaction, what this one was about."""
-        recent = self.context.exchanges.recent(moment.scope.private, limit=3)
+        """How the last session in this project ended; after a compaction, what this one was about."""
+        recent = self._recent(moment, limit=3)
         if not recent:
             return Silence("nothing was said yet")
         last = [Recollection(one, 1.0) for one in recent[-2:]]
@@ -103,7 +104,8 @@ class Continuity(Plugin):
             if before != (exchange.session_id, day):
                 text = _around(exchange, near)
                 topic = topics.phrase(text)
-                lines.append((discussing(topic, text, day, today), ""))
+                elsewhere = exchange.project if exchange.project != moment.scope.project else ""
+                lines.append((discussing(topic, text, day, today, elsewhere), ""))
                 before = (exchange.session_id, day)
             reason = f"score {one.score:.2f}; {why}"
             lines += [(line, reason) for line in self._told(exchange, wanted, topic)]
@@ -135,13 +137,17 @@ class Continuity(Plugin):
             last = self.context.exchanges.of_session(scope.session_id, scope.private, topics.WINDOW)
         else:
             last = []
-        last = last or self.context.exchanges.recent(scope.private, since, topics.WINDOW)
+        last = last or self._recent(moment, since, topics.WINDOW)
         return topics.track([f"{one.user_message}\n{one.agent_response}" for one in last])
+
+    def _recent(self, moment: Moment, since: str = "", limit: int = 100) -> list[Exchange]:
+        """The last exchanges in the scope's project, oldest first."""
+        return self.context.exchanges.recent(moment.scope.private, since, limit, self.context.own_project)
 
     def _closing(self, now_topics: Sequence[topics.Topic], moment: Moment) -> list[tuple[str, str]]:
         lines = []
         since = stamp(moment.now - anchors.LIFETIME)
-        held = anchors.find(self.context.exchanges.recent(moment.scope.private, since), moment.now)
+        held = anchors.find(self._recent(moment, since), moment.now)
         if held:
             shown = "; ".join(f'"{anchor.text}" ({anchor.kind})' for anchor in held[:SHOWN_ANCHORS])
             lines.append((f"Hold on to: {shown}", ""))
@@ -248,17 +254,18 @@ def when(day: date, today: date) -> str:
     return f"in {day:%B %Y}"
 
 
-def discussing(topic: str, text: str, day: date, today: date) -> str:
-    """'You were discussing the payment API migration yesterday.'"""
+def discussing(topic: str, text: str, day: date, today: date, project: str = "") -> str:
+    """'You were discussing the payment API migration yesterday, in project keystone.'"""
     moment = when(day, today)
+    where = f", in project {project}" if project else ""
     if not topic:
         return (
-            f"You were talking {moment}."
+            f"You were talking {moment}{where}."
             if moment.startswith(("earlier", "yest", "last", "on"))
-            else f"You talked {moment}."
+            else f"You talked {moment}{where}."
         )
     article = "the " if _contains(f"the {topic}", text) else ""
-    return f"You were discussing {article}{topic} {moment}."
+    return f"You were discussing {article}{topic} {moment}{where}."
 
 
 def _contains(phrase: str, text: str) -> bool:

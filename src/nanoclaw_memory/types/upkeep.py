@@ -91,6 +91,8 @@ class Status(msgspec.Struct, frozen=True):
     databases: dict[str, int]  # name -> bytes
     embedder: str
     usage: tuple[dict[str, float | str], ...] = ()
+    project: str = ""  # that the working directory names
+    off: tuple[str, ...] = ()  # directories in which agents get and leave nothing
 
 
 class JobResult(msgspec.Struct, frozen=True):

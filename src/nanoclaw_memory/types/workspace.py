@@ -137,12 +137,14 @@ class CheckpointChange(msgspec.Struct, frozen=True):
 
 
 class Project(msgspec.Struct, frozen=True):
-    """A project's memory file, its own or shared by all groups."""
+    """A project: its memory file, its own or shared by all groups, if it has one, and what was said in it."""
 
     slug: str
-    path: str
-    title: str
-    chars: int
+    path: str = ""
+    title: str = ""
+    chars: int = 0
+    exchanges: int = 0
+    last: str = ""  # when something was last said in it
 
 
 class StoredItem(msgspec.Struct, frozen=True):

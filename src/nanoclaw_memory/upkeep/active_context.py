@@ -1,4 +1,4 @@
-"""Refresh active-context.md after a session: its topics, recent decisions, open questions."""
+"""Refresh a project's active-context page after a session: its topics, recent decisions, open questions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nanoclaw_memory.types import LogLine, Refreshed
 from nanoclaw_memory.upkeep import pages, run_history
 from nanoclaw_memory.upkeep.log_blocks import logs
 from nanoclaw_memory.workspace import log
-from nanoclaw_memory.workspace.boot import ACTIVE_CONTEXT
+from nanoclaw_memory.workspace.boot import active_context
 from nanoclaw_memory.workspace.files import read_text
 
 if TYPE_CHECKING:
@@ -35,17 +35,18 @@ _NOTE = "active_context"
 def refresh(group: Group) -> Refreshed:
     """Replace the lines of the last refresh by new ones; lines that somebody else wrote stay."""
     changed, size = False, 0
+    page, note = active_context(group.scope.project), "_".join(filter(None, (_NOTE, group.scope.project)))
 
     def change(before: str) -> str:
         nonlocal changed, size
-        ours = run_history.read(group.data).notes.get(_NOTE, [])
+        ours = run_history.read(group.data).notes.get(note, [])
         text, lines = _with_fresh_lines(group, before, [str(line) for line in ours])
-        run_history.record_note(group.data, _NOTE, lines)
+        run_history.record_note(group.data, note, lines)
         changed, size = text != before, len(text.encode())
         return text
 
-    kept = pages.rewrite(group, ACTIVE_CONTEXT, change)
-    return Refreshed(ACTIVE_CONTEXT, changed, size, str(kept or ""))
+    kept = pages.rewrite(group, page, change)
+    return Refreshed(page, changed, size, str(kept or ""))
 
 
 def _with_fresh_lines(group: Group, before: str, ours: list[str]) -> tuple[str, list[str]]:
@@ -103,7 +104,8 @@ def _questions(group: Group) -> Iterator[str]:
 
 
 def _recent_lines(group: Group, days: int) -> Iterator[tuple[date, str, LogLine]]:
-    """The log lines of the last days, latest first, with their day and their raw line."""
+    """The project's log lines of the last days, latest first, with their day and their raw line."""
+    apart = group.settings.projects.enabled
     since = group.today - timedelta(days=days)
     for day, _, path in reversed(logs(group.workspace)):
         if not since <= day <= group.today:
@@ -114,7 +116,8 @@ def _recent_lines(group: Group, days: int) -> Iterator[tuple[date, str, LogLine]
             continue
         raw = text.split("\n")
         for entry in reversed(log.parse(text)):
-            yield day, raw[entry.line - 1], entry
+            if not apart or entry.project == group.scope.project:
+                yield day, raw[entry.line - 1], entry
 
 
 def _presentable(group: Group, texts: Iterable[str]) -> Iterator[str]:

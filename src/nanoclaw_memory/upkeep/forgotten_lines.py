@@ -36,7 +36,7 @@ def removed_lines(relative: str, text: str, wanted: Wanted) -> set[int]:
         if wanted.session and wanted.session in _sessions(lines[:12]):
             return set(range(len(lines)))
         return _grown(lines, found, lambda line: bool(_TURN.match(line)))
-    if relative == ACTIVE_CONTEXT and wanted.topics:
+    if relative.startswith(ACTIVE_CONTEXT.removesuffix(".md")) and wanted.topics:
         found |= {number for number, line in enumerate(lines) if words_of(line) in wanted.topics}
     return _with_continuations(lines, found | _sections(lines, wanted.names))
 

@@ -15,8 +15,18 @@ from nanoclaw_memory.errors import FileProblem, NanoClawError
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.text import words
 from nanoclaw_memory.types import Boot, BootFile, Scope
+from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.files import read_text
-from nanoclaw_memory.workspace.paths import Home, check_slug, locate, log_path, visible
+from nanoclaw_memory.workspace.paths import (
+    SHARED_LOGS,
+    Home,
+    check_slug,
+    day_in_path,
+    locate,
+    log_path,
+    project_in_path,
+    visible,
+)
 
 SIZE_TARGETS = {  # bytes; over them doctor and audit warn
     "SOUL.md": 2_000,
@@ -47,7 +57,11 @@ def boot(
 ) -> Boot:
     """What an agent gets at session start: the main sequence, or a project agent's with `project`."""
     mode = memory_mode(settings) if not project else "project"
-    paths = project_sequence(home, scope, project, today) if project else main_sequence(today)
+    if project:
+        paths = project_sequence(home, scope, project, today)
+    else:
+        wanted = main_sequence(today, scope)
+        paths = [path for path in wanted if not _is_optional(path) or _exists(home, scope, path)]
     left = settings.memory.max_bootstrap_chars_total
     pieces: list[_Piece] = []
     for relative in paths:
@@ -81,25 +95,37 @@ def fitted(boot: Boot, most: int) -> Boot:
     return replace(boot, text=text, tokens=tokens.estimate(text))
 
 
-def main_sequence(today: date) -> list[str]:
-    """Who am I, whom do I help, what is hot, what is known, what happened."""
-    logs = [log_path(today - timedelta(days=1)), log_path(today)]
-    return ["SOUL.md", "USER.md", "IDENTITY.md", ACTIVE_CONTEXT, "MEMORY.md", *logs]
+def main_sequence(today: date, scope: Scope) -> list[str]:
+    """Who am I, whom do I help, what is hot, what is known, here and everywhere, what happened."""
+    logs = [log_path(today - timedelta(days=back), scope.private) for back in (1, 0)]
+    own = [active_context(scope.project), *_memory_of(scope.project)] if scope.project else []
+    return ["SOUL.md", "USER.md", "IDENTITY.md", ACTIVE_CONTEXT, *own, "MEMORY.md", *logs]
+
+
+def active_context(project: str) -> str:
+    """The page of what is hot: each project has its own."""
+    return f"memory/active-context-{project}.md" if project else ACTIVE_CONTEXT
 
 
 def project_sequence(home: Home, scope: Scope, slug: str, today: date) -> list[str]:
     """Institutional knowledge first; then who am I; then today."""
-    check_slug(slug)
-    own, common = f"memory/project-{slug}.md", f"shared/project-{slug}.md"
-    present = [
-        path
-        for path, folder in (
-            (own, home.workspace(scope.group) / own),
-            (common, home.shared / f"project-{slug}.md"),
-        )
-        if folder.exists()
-    ]
-    return [*(present or [own]), "SOUL.md", "IDENTITY.md", log_path(today)]
+    pages = _memory_of(check_slug(slug))
+    present = [path for path in pages if _exists(home, scope, path)]
+    return [*(present or pages[:1]), "SOUL.md", "IDENTITY.md", log_path(today)]
+
+
+def _memory_of(project: str) -> list[str]:
+    return [f"memory/project-{project}.md", f"shared/project-{project}.md"]
+
+
+def _is_optional(relative: str) -> bool:
+    """Whether most sessions do without this file: that it is missing is not worth a line."""
+    return bool(project_in_path(relative)) or relative.startswith(f"{SHARED_LOGS}/")
+
+
+def _exists(home: Home, scope: Scope, relative: str) -> bool:
+    shared = relative.startswith("shared/")
+    return ((home.root if shared else home.workspace(scope.group)) / relative).exists()
 
 
 def memory_mode(settings: Settings) -> str:
@@ -128,6 +154,8 @@ def _load(
     try:
         _, path = locate(home, scope, relative, settings.privacy.shared_files)
         text = _read(path)
+        if scope.project and day_in_path(relative):
+            text = log.of_project(text, scope.project)
     except FileNotFoundError:
         return _marker(relative, f"[missing: {relative}]")
     except NanoClawError as error:

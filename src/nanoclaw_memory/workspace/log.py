@@ -6,7 +6,7 @@ import re
 from datetime import date
 
 from nanoclaw_memory.errors import InvalidValue
-from nanoclaw_memory.text import one_line
+from nanoclaw_memory.text import one_line, plural
 from nanoclaw_memory.types import LogLine
 
 MAX_TEXT = 4_000
@@ -71,6 +71,20 @@ def parse(text: str) -> list[LogLine]:
         if not fenced and (entry := parse_line(line, number)):
             found.append(entry)
     return found
+
+
+def of_project(text: str, project: str) -> str:
+    """A log without the entries that name another project, and what is indented below them; says how many."""
+    kept, dropped, dropping = [], 0, False
+    for line in text.split("\n"):
+        if not line[:1].isspace():  # an entry of its own, a heading, an empty line
+            entry = parse_line(line)
+            dropping = entry is not None and entry.project not in ("", project)
+            dropped += dropping
+        if not dropping:
+            kept.append(line)
+    note = f"\n[{plural(dropped, 'line')} of other projects: memory_search finds them]\n" if dropped else ""
+    return "\n".join(kept) + note
 
 
 def parse_line(line: str, number: int = 1) -> LogLine | None:

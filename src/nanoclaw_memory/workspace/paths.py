@@ -17,7 +17,9 @@ from nanoclaw_memory.types import MAIN_GROUP, Scope
 _GROUP = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
 _SLUG = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}\Z")
 _DAILY = re.compile(r"memory/(?:archive/|shared/)?(\d{4}-\d{2}-\d{2})\.md\Z")
-_PROJECT = re.compile(r"(?:memory|shared)/project-([a-z0-9][a-z0-9._-]{0,63})\.md\Z")
+_PROJECT = re.compile(
+    r"(?:memory/(?:project|active-context)|shared/project)-([a-z0-9][a-z0-9._-]{0,63})\.md\Z"
+)
 _MARKS = ("workspace", "nanoclaw.json", "data", "groups", "store", "shared")
 _FOLDERS = ("memory", "conversations", "shared")
 # In the workspace while a restore is decided and not finished; every command looks, so it costs one stat.
@@ -123,7 +125,7 @@ def day_in_path(relative: str) -> date | None:
 
 
 def project_in_path(relative: str) -> str:
-    """The slug of a project's page; empty for every other file."""
+    """The slug of a page of one project: its memory or its focus; empty for every other file."""
     match = _PROJECT.match(relative)
     return match[1] if match else ""
 

@@ -35,7 +35,7 @@ notes (they go to the log) or anything personal (MEMORY.md).
 
 def projects(home: Home, scope: Scope, shared_files: Iterable[str]) -> list[Project]:
     """Every project file this scope may see: by slug, the group's own before the shared one."""
-    found = [Project(*page) for page in _pages(home, scope, shared_files, project_in_path)]
+    found = [Project(*page) for page in _pages(home, scope, shared_files, _memory_of)]
     return sorted(found, key=lambda project: (project.slug, project.path))
 
 
@@ -97,6 +97,10 @@ def _pages(
             yield name, relative, f"[{problem.message}]", 0
         else:
             yield name, relative, first_heading(text) or name, len(text)
+
+
+def _memory_of(relative: str) -> str:
+    return project_in_path(relative) if "/project-" in relative else ""
 
 
 def _runbook_in_path(relative: str) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
 from msgspec.structs import replace
 
-from nanoclaw_memory.errors import Refused
+from nanoclaw_memory.errors import InvalidValue, Refused
 from nanoclaw_memory.interfaces.cli.common import Caller, Command, Output, at_terminal, command, group, noted
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.project import place_of, project_of
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Forgotten
 
@@ -32,11 +34,57 @@ def status(memory: Memory) -> Output:
     lines.append(f"memory    {plural(found.files, 'file')}")
     lines += [f"database  {name}.db, {size:,} bytes" for name, size in found.databases.items()]
     lines.append(f"embedder  {found.embedder}")
+    lines += [f"project   {found.project}"] if found.project else []
+    lines += [f"off       {place}" for place in found.off]
     for spent in found.usage:
         who = f"{spent['provider']} {spent['model']}"
         sums = f"{spent['calls']:,} calls, {spent['tokens']:,} tokens, ${spent['cost']:.4f}"
         lines.append(f"spent     {who}: {sums}")
     return Output(found, lines)
+
+
+DIRECTORY = click.argument("directory", default=".", type=click.Path(path_type=Path))
+
+
+@command("off")
+@DIRECTORY
+def off(memory: Memory, directory: Path) -> Output:
+    """Switch memory off in a repository: agents there get nothing, and nothing they do is kept.
+
+    Without DIRECTORY the one you are in. It is listed in nanoclaw.json (projects.off); your repository is not touched.
+
+    \b
+    ncm off
+    ncm off ~/work/secret
+    """
+    return _switch(memory, directory, off=True)
+
+
+@command("on")
+@DIRECTORY
+def on(memory: Memory, directory: Path) -> Output:
+    """Switch memory on again in a repository.
+
+    \b
+    ncm on
+    """
+    return _switch(memory, directory, off=False)
+
+
+def _switch(memory: Memory, directory: Path, off: bool) -> Output:
+    place = place_of(str(directory.expanduser().absolute()))
+    if not place:
+        raise InvalidValue(
+            f"{directory} is no project", "name a repository: ncm off DIR; everywhere: ncm uninstall"
+        )
+    listed = [one for one in memory.settings.projects.off if one != place]
+    memory.admin.config_set("projects.off", json.dumps([*listed, place] if off else listed))
+    still = memory.group.is_off(place)
+    where = f"off in {place}" if still else f"on in {place}"
+    hint = "it is inside another one that is off: ncm status" if still and not off else ""
+    return Output(
+        {"directory": place, "project": project_of(place), "off": still}, f"memory is {where}", notes=[hint]
+    )
 
 
 @command("doctor", new=True)

@@ -140,7 +140,7 @@ def mcp(caller: Caller, tools: str) -> None:
     caller.origin = "agent"
     caller.session = caller.session or f"mcp-{uuid.uuid4()}"
     with caller.memory(new=True) as memory:
-        serve_stdio(memory, tools)
+        serve_stdio(memory, "none" if memory.group.is_off(str(Path.cwd())) else tools)
 
 
 @command("serve", cls=Command)

@@ -48,7 +48,8 @@ def search(memory: Memory, query: str, limit: int, types: tuple[str, ...], **opt
     ncm search "nondual awareness" --corpus books
     """
     found = memory.search(query, limit, types=types or None, **options)
-    return Output(found, "\n\n".join(map(_hit_lines, found.hits)), "Nothing found.", noted(found.degraded))
+    shown = "\n\n".join(_hit_lines(hit, memory.scope.project) for hit in found.hits)
+    return Output(found, shown, "Nothing found.", noted(found.degraded))
 
 
 @command("watch", cls=Command)
@@ -172,12 +173,13 @@ def _counts(done: Indexed) -> str:
     return f"{done.added} read, {done.removed} removed, {done.embedded} embedded"
 
 
-def _hit_lines(hit: Hit) -> str:
+def _hit_lines(hit: Hit, project: str) -> str:
     lines = f"{hit.start_line}" if hit.start_line == hit.end_line else f"{hit.start_line}-{hit.end_line}"
     where = f"{hit.path}:{lines}" if hit.start_line else f"{hit.type} {hit.id}" if hit.type else hit.place
     when = f"  {hit.day}" if hit.kind not in ("chunk", "entry") else ""
     trust = f", untrusted: {hit.origin}" if hit.untrusted else ""
-    head = f"{where}{when}  {hit.score:.2f}  ({hit.why}{trust})"
+    other = f"  [project {hit.project}]" if hit.project not in ("", project) else ""
+    head = f"{where}{when}{other}  {hit.score:.2f}  ({hit.why}{trust})"
     parts = "".join(f"\n    {name} {value:g}" for name, value in hit.parts.items())
     return f"{head}{parts}\n" + "\n".join(f"  {line}" for line in hit.text.split("\n"))
 

@@ -7,7 +7,7 @@ import click
 from nanoclaw_memory.interfaces.cli.common import Output, command, fields, given_text, group, listing
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.text import plural
-from nanoclaw_memory.types import Checkpoint, LogLine, Policy
+from nanoclaw_memory.types import Checkpoint, LogLine, Policy, Project
 
 MARKS = {"added": "+", "removed": "-", "changed": "~"}
 
@@ -99,14 +99,33 @@ def project() -> None:
 
 @project.command("list")
 def list_projects(memory: Memory) -> Output:
-    """List the projects, the group's own and the shared ones.
+    """List the projects: their files, the group's own and the shared ones, and what was said in each.
 
     \b
     ncm project list
     """
+    return _projects(memory)
+
+
+@command("projects")
+def projects(memory: Memory) -> Output:
+    """List the projects; the same as `project list`.
+
+    \b
+    ncm projects
+    """
+    return _projects(memory)
+
+
+def _projects(memory: Memory) -> Output:
     found = memory.workspace.projects()
-    lines = [f"{one.slug:<24} {one.path:<40} {one.title} ({plural(one.chars, 'character')})" for one in found]
-    return Output({"projects": found}, lines, "No projects yet: ncm project new SLUG")
+    return Output({"projects": found}, map(_project_line, found), "No projects yet: ncm project new SLUG")
+
+
+def _project_line(one: Project) -> str:
+    page = f"{one.title} ({plural(one.chars, 'character')})" if one.path else "no file yet"
+    said = f", {plural(one.exchanges, 'exchange')}, last {one.last[:10]}" if one.exchanges else ""
+    return f"{one.slug:<24} {one.path or '-':<40} {page}{said}"
 
 
 @project.command("new", new=True)

@@ -199,4 +199,4 @@ def servers(pool: MemoryPool) -> dict[str, MCPServer]:
     from nanoclaw_memory.interfaces.mcp.server import build_server
 
     memory = cast("Memory", ScopedMemory(pool))
-    return {tools: build_server(memory, tools) for tools in ("core", "all")}
+    return {tools: build_server(memory, tools) for tools in ("core", "all", "none")}

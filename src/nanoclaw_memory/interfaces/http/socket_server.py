@@ -138,7 +138,10 @@ class SocketServer:
         project = project_of(str(request.directory or ""))
         scope = Scope(request.scope.group, session, request.scope.private, "agent", project)
         CURRENT_SCOPE.set((scope, request.directory))
-        server = self._servers[request.argument]._lowlevel_server
+        where = str(request.directory or "")
+        asked = self._pool.submit(scope, lambda memory: memory.group.is_off(where), request.directory)
+        off = await asyncio.wrap_future(asked)
+        server = self._servers["none" if off else request.argument]._lowlevel_server
         stream = _McpStream(reader, writer, self._closing)
         async with stdio_server(cast(Any, stream.lines()), cast(Any, stream)) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())

@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 
 from nanoclaw_memory import __version__
 from nanoclaw_memory.errors import NanoClawError
-from nanoclaw_memory.interfaces.mcp.texts import INSTRUCTIONS, RECALL, REMEMBER, SWEEP, for_model
+from nanoclaw_memory.interfaces.mcp.texts import INSTRUCTIONS, OFF, RECALL, REMEMBER, SWEEP, for_model
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.types import Found, GraphAnswer
 
@@ -61,7 +61,9 @@ END = "[end of memory]"
 
 
 def build_server(memory: Memory, tools: str = "core") -> MCPServer:
-    """A server over one memory; `tools` is core or all."""
+    """A server over one memory; `tools` is core, all, or none where memory is switched off."""
+    if tools == "none":
+        return MCPServer("nanoclaw-memory", version=__version__, instructions=OFF, log_level="WARNING")
     offered = Tools(memory)
     names = CORE if tools == "core" else (*CORE, *MORE)
     server = MCPServer(

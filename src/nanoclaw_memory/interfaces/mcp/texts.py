@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+OFF = "Memory is switched off in this repository: there is nothing to recall, and nothing is kept."
 INSTRUCTIONS = """Long-term memory of this user and their projects, kept as files on their machine.
 
 Before you answer anything about earlier work, decisions, dates, people, preferences or to-dos: call
