@@ -38,13 +38,14 @@ def place_of(directory: str) -> str:
         return ""
     if start is None:
         return ""
-    nowhere = _nowhere()
+    temporary = _temporary()
+    nowhere = {Path("/"), Path(os.path.realpath(Path.home())), *temporary}
     for folder in (start, *start.parents):
         if folder in nowhere:
             break
         if (main := _repository(folder)) is not None:
             return str(main)
-    named = not start.name.startswith(".") and not any(start.is_relative_to(other) for other in _temporary())
+    named = not start.name.startswith(".") and not any(start.is_relative_to(other) for other in temporary)
     return str(start) if named and start not in nowhere else ""
 
 
@@ -79,10 +80,6 @@ def _repository(folder: Path) -> Path | None:
         return folder  # a submodule is a repository of its own
     main = kept.parent.parent
     return main.parent if main.name == ".git" else main
-
-
-def _nowhere() -> set[Path]:
-    return {Path("/"), Path(os.path.realpath(Path.home())), *_temporary()}
 
 
 def _temporary() -> list[Path]:
