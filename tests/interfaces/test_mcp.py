@@ -47,6 +47,14 @@ async def test_what_is_stored_is_found_in_both_protocol_generations(agent, mode)
         assert found.structured_content["hits"][0]["kind"] == "entry"
 
 
+async def test_a_server_that_serves_several_conversations_answers_each_of_them(agent):
+    agent.graph.upsert("Keystone", "port", "3000", "project")
+    async with Client(build_server(agent, "all")) as client:
+        for _ in range(2):
+            turn = await call(client, "memory_turn", message="What port does Keystone run on?")
+            assert "Keystone.port = 3000" in said(turn)
+
+
 async def test_the_core_set_is_small(agent):
     async with Client(build_server(agent)) as client:
         listed = (await client.list_tools()).tools

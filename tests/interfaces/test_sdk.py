@@ -246,7 +246,12 @@ def test_the_agent_sdks_callbacks_inject_capture_and_never_block(memory, monkeyp
     assert "# Soul" in first["additionalContext"]
     assert "Keystone.port = 3000" in first["additionalContext"]
     second = asyncio.run(callbacks["UserPromptSubmit"](asked, None, {}))
-    assert "# Soul" not in json.dumps(second)
+    assert second == {}  # this session has it all
+    other = asyncio.run(callbacks["UserPromptSubmit"]({**asked, "session_id": "s2"}, None, {}))
+    assert other["hookSpecificOutput"]["additionalContext"] == first["additionalContext"]
+    asyncio.run(callbacks["PreCompact"]({"session_id": "s2"}, None, {}))
+    again = asyncio.run(callbacks["UserPromptSubmit"]({**asked, "session_id": "s2"}, None, {}))
+    assert "# Soul" in json.dumps(again)
     assert asyncio.run(callbacks["Stop"]({"last_assistant_message": "3000"}, None, {})) == {}
     assert memory.conversations.drain() == 1
 

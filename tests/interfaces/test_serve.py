@@ -129,17 +129,17 @@ def test_after_kill_9_hooks_work_without_it_and_it_starts_again(home):
         with served.client() as client:
             fact = {"entity": "Keystone", "key": "port", "value": "3000", "category": "project"}
             client.post(f"{API}/graph/facts", json=fact).raise_for_status()
-        asked = prompt("What port does Keystone run on?")
-        warm = through_shim(home, "hook", "user-prompt-submit", stdin=asked)
+        asked = [prompt("What port does Keystone run on?", f"s{number}") for number in range(3)]
+        warm = through_shim(home, "hook", "user-prompt-submit", stdin=asked[0])
         served.stop(signal.SIGKILL)
         assert (home / "ncm.sock").exists()  # what it could not clean up
-        cold = through_shim(home, "hook", "user-prompt-submit", stdin=asked)
+        cold = through_shim(home, "hook", "user-prompt-submit", stdin=asked[1])
         assert "Keystone.port = 3000" in context(warm)
         assert "Keystone.port = 3000" in context(cold)
     with serving(home) as again:
         with again.client() as client:
             assert client.get(f"{API}/status").status_code == 200
-        assert "3000" in context(through_shim(home, "hook", "user-prompt-submit", stdin=asked))
+        assert "3000" in context(through_shim(home, "hook", "user-prompt-submit", stdin=asked[2]))
 
 
 def test_a_taken_port_is_named_and_nothing_stays_behind(home, ncm_process):

@@ -484,14 +484,15 @@ class Memory:
         boot = self.group.lifecycle.boot(f"boot {boot_chars}", lambda: self.boot(max_chars=left))
         return replace(turn, boot=boot.text)
 
-    def before_turn(self, message: Message, explain: bool = False) -> Turn:
+    def before_turn(self, message: Message, explain: bool = False, repeat: bool = False) -> Turn:
         """The blocks to put before a model call, which plugins gave none, and why.
 
-        To `explain` is a dry run: it says why each line was chosen and what nearly was, and records nothing.
+        To `explain` is a dry run: it says why each line was chosen and what nearly was, and records nothing. Lines
+        that the session was given are left out; `repeat` is for callers who cannot tell what is in the window.
         """
         reads_graph = self.settings.plugins.entries.graph_memory.enabled
         stale = self.group.refresh_graph() if reads_graph else ""
-        turn = self.group.lifecycle.before_turn(message, explain)
+        turn = self.group.lifecycle.before_turn(message, explain, repeat)
         return replace(turn, notes=(*turn.notes, PluginNote("graph-memory", stale))) if stale else turn
 
     def after_turn(

@@ -54,12 +54,13 @@ class TurnLifecycle:
         own = self.context.settings.plugins
         return Pipeline(plugins, own.budget, own.timeout_ms, self._record, refused, self._given)
 
-    def before_turn(self, message: str, explain: bool = False) -> Turn:
+    def before_turn(self, message: str, explain: bool = False, repeat: bool = False) -> Turn:
         """The blocks for a message; never fails because a plugin did. To `explain` records nothing."""
         admitted = self._unforgotten(message)
         if admitted.withheld:  # plugins store what they are given
             return Turn((), (PluginNote("intake", admitted.text),))
-        return self.pipeline.before_turn(admitted.text, self.context.scope, self.context.clock.now(), explain)
+        scope, now = self.context.scope, self.context.clock.now()
+        return self.pipeline.before_turn(admitted.text, scope, now, explain, repeat)
 
     # ---- the start of a session ----
 

@@ -69,13 +69,16 @@ class Pipeline:
 
     # ---- hooks that return blocks ----
 
-    def before_turn(self, message: str, scope: Scope, now: datetime, explain: bool = False) -> Turn:
-        """The blocks for a message; to `explain` is a dry run."""
+    def before_turn(
+        self, message: str, scope: Scope, now: datetime, explain: bool = False, repeat: bool = False
+    ) -> Turn:
+        """The blocks for a message; to `explain` is a dry run, to `repeat` is to give what was given before."""
         text, note = visible_part(blocks.strip(message))
         if not text.strip():
             why = "the message holds only blocks of ours" if message.strip() else "the message is empty"
             return Turn((), tuple(PluginNote(plugin.name, why) for plugin in self.plugins), (*self._refused,))
-        progress = _Progress(scope, now, self._budget, explain=explain)
+        given = Given() if repeat else None
+        progress = _Progress(scope, now, self._budget, explain=explain, given=given)
         progress.notes += [PluginNote("pipeline", note)] if note else []
         return self._gather(lambda plugin, moment: plugin.before_turn(text, moment), progress)
 

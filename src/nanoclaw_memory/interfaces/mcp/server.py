@@ -258,7 +258,7 @@ class Tools:
         self, message: Annotated[str, Field(description="The user's message, as it came")]
     ) -> Result:
         """For hosts without hooks: what memory has to say to a message, before you answer it."""
-        turn = self._memory.before_turn(message)
+        turn = self._memory.before_turn(message, repeat=True)  # one server may serve several conversations
         return _answer(turn.text or "Memory has nothing to add.", turn)
 
     def memory_write(

@@ -10,39 +10,48 @@ from nanoclaw_memory.memory import Memory
 
 Hook = Callable[[Any, str | None, Any], Awaitable[dict[str, Any]]]
 TIMEOUT = 10
+MAX_START = 9_000  # characters: the client shows only a preview of more than 10,000
 
 
 def hook_callbacks(memory: Memory) -> dict[str, Hook]:
     """The callbacks by event; a failing one does nothing, because the SDK would block the prompt."""
     started: set[str] = set()
 
-    def blocks(prompt: str, session: str) -> str:
-        # The SDK has no session start: the first prompt of a session brings the boot context.
-        boot = "" if session in started else memory.boot().text
-        started.add(session)
-        text = f"{boot}\n{memory.before_turn(prompt).text}".strip()
-        memory.conversations.note("prompt", prompt)
+    def of_session(given: Any) -> Memory:
+        session = str(given.get("session_id") or "")
+        return memory if session in ("", memory.scope.session_id) else memory.for_session(session)
+
+    def blocks(given: Any) -> str:
+        own, prompt = of_session(given), str(given.get("prompt", ""))
+        # The SDK has no session start: the first prompt of a window brings it.
+        start = "" if own.scope.session_id in started else own.session_start(MAX_START).text
+        started.add(own.scope.session_id)
+        text = f"{start}\n{own.before_turn(prompt).text}".strip()
+        own.conversations.note("prompt", prompt)
         return text
 
+    def compact(given: Any) -> None:
+        own = of_session(given)
+        own.before_compaction(str(given.get("transcript_path", "")))
+        started.discard(own.scope.session_id)
+
     async def prompted(given: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
-        text = await _in_thread(
-            lambda: blocks(str(given.get("prompt", "")), str(given.get("session_id", "")))
-        )
+        text = await _in_thread(lambda: blocks(given))
         if not text:
             return {}
         return {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": text}}
 
     async def compacting(given: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
-        await _in_thread(lambda: memory.before_compaction(str(given.get("transcript_path", ""))))
+        await _in_thread(lambda: compact(given))
         return {}
 
     async def stopped(given: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
         answer = str(given.get("last_assistant_message") or "")
         if answer:
-            await _in_thread(lambda: memory.conversations.note("answer", answer))
+            await _in_thread(lambda: of_session(given).conversations.note("answer", answer))
         else:
             transcript = str(given.get("transcript_path") or "")
-            await _in_thread(lambda: memory.conversations.note_answer_from(transcript))
+            await _in_thread(lambda: of_session(given).conversations.note_answer_from(transcript))
         return {}
 
     return {"UserPromptSubmit": prompted, "PreCompact": compacting, "Stop": stopped}
