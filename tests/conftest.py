@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -137,3 +137,39 @@ def ncm_process(home: Path) -> Callable[..., Ran]:
         return Ran(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture
+def by_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the judge: what the rules alone do."""
+    from nanoclaw_memory.providers import judge
+
+    monkeypatch.setattr(judge, "shared_judge", lambda: (None, "left out by the test"))
+
+
+class ScriptedJudge:
+    """Answers as told: for each head the texts that it says yes to, and how far they reach."""
+
+    def __init__(self) -> None:
+        self.yes: dict[str, list[str]] = {}
+        self.reaches: dict[str, str] = {}
+        self.foreign: list[str] = []
+
+    def probability(self, head: str, text: str, other: str = "") -> float:
+        return 0.95 if any(part in f"{text}\n{other}" for part in self.yes.get(head, ())) else 0.05
+
+    def reach(self, message: str, before: str) -> str:
+        return next((reach for part, reach in self.reaches.items() if part in message), "topic")
+
+    def own_lines(self, lines: Sequence[str]) -> list[float]:
+        return [0.05 if line in self.foreign else 0.95 for line in lines]
+
+
+@pytest.fixture
+def scripted_judge(monkeypatch: pytest.MonkeyPatch) -> ScriptedJudge:
+    """A judge that the test tells what to say."""
+    from nanoclaw_memory.providers import judge
+
+    made = ScriptedJudge()
+    monkeypatch.setattr(judge, "shared_judge", lambda: (made, ""))
+    return made

@@ -15,6 +15,8 @@ from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.types import ToolCall, Turn
 
+pytestmark = pytest.mark.usefixtures("by_rules")  # test_lessons.py has what the judge decides
+
 
 def body(turn: Turn, label: str) -> list[str]:
     """The lines of a block without its label, fence and closing mark."""

@@ -77,6 +77,14 @@ def failed(memory: Memory, job: str = "") -> list[str]:
     return [f"{run.name}: {run.error}" for run in memory.upkeep.run(job) if run.error]
 
 
+def shown_to_help(lessons: LessonTable, number: int, times: int) -> None:
+    """Injections of a lesson, each praised for an answer that showed it."""
+    for _ in range(times):
+        lessons.injected([number], "s", "a question", 0.0, "2026-02-01T00:00:00Z")
+    for outcome in lessons.outcomes(number):
+        lessons.settle(outcome.id, "good", 0.0, True)
+
+
 # ---- the whole way up ----
 
 
@@ -113,7 +121,8 @@ def test_a_log_line_climbs_to_memory_facts_a_lesson_and_soul(upkept: Memory, hom
         ),
         "2026-05-02T12:00:00.000Z",
     )
-    lessons.update(number, effectiveness_score=0.95, injection_count=6)
+    shown_to_help(lessons, number, 6)
+    lessons.update(number, effectiveness_score=0.95)
     now.moment += timedelta(days=20)
     assert failed(upkept) == [] and upkept.upkeep.review() == []  # not ripe yet
     now.moment += timedelta(days=15)
@@ -278,7 +287,8 @@ def prepared(home: Path) -> None:
             NewLesson("t", "Say the reason first", "directness", "active", True, False),
             "2026-01-01T00:00:00.000Z",
         )
-        lessons.update(number, effectiveness_score=0.9, injection_count=9)
+        shown_to_help(lessons, number, 9)
+        lessons.update(number, effectiveness_score=0.9)
 
 
 @pytest.fixture

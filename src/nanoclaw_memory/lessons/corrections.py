@@ -1,27 +1,22 @@
-"""Find corrections in a message by weighted patterns, and what they teach; quotes, code and reports are ignored."""
+"""Find corrections in a person's own words by weighted patterns, and what they teach; the judge's stand-in."""
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 
+from nanoclaw_memory.lessons.own_words import own_words
 from nanoclaw_memory.text import one_line, sentences, words
 
 THRESHOLD = 0.6
-MOST_CHARS = 8_000
 MOST_SENTENCES = 60
-_FENCE = re.compile(r"(```|~~~).*?(?:\1|\Z)", re.DOTALL)
 _INLINE = re.compile(r"`[^`\n]*`")
-_QUOTED_LINE = re.compile(r"^[ \t]*>.*$|^(?: {4}|\t).*$|^\$ .*$", re.MULTILINE)
 _QUOTE = re.compile(
     r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\"\n]*[“”\"]|«[^»\n]*»|»[^«\n]*«|‘[^’\n]{3,}’|(?<![\w])'[^'\n]{3,}'(?!\w)"
-)
-_TRACE = re.compile(
-    r"^Traceback \(.*?(?=\n\S|\Z)|^\w*(?:Error|Exception|Warning): .*$", re.MULTILINE | re.DOTALL
 )
 _PUNCTUATION = re.compile(r"[,.!?]")
 _ONLY_NO = re.compile(r"(?:no+|nope|nah|nein|actually,? no)[.!]*\Z", re.IGNORECASE)
@@ -92,12 +87,9 @@ def _matches(sentence: str, plain: str) -> list[Correction]:
 
 def _sentences(message: str) -> list[tuple[str, str]]:
     """Each sentence as written, and as the rules match it: lower-case, without quotes and polite openings."""
-    text = message[:MOST_CHARS]
-    for pattern in (_FENCE, _TRACE, _QUOTED_LINE):
-        text = pattern.sub("\n", text)
     pairs: list[tuple[str, str]] = []
     pending = ""
-    for part in sentences(text)[:MOST_SENTENCES]:
+    for part in sentences(own_words(message))[:MOST_SENTENCES]:
         sentence, pending = f"{pending}{part}", ""
         if _ONLY_NO.match(sentence):
             pending = f"{sentence.rstrip('.!')}, "  # "No. It's Friday." is one thought
@@ -142,23 +134,15 @@ _OPENING = re.compile(
 )
 
 
-class Extracted(msgspec.Struct, frozen=True):
-    """The parts of a new lesson."""
-
-    trigger: str
-    lesson: str
-    principle: str
-    general: bool
+def lesson_of(found: Sequence[Correction], message: str) -> str:
+    """What a message's corrections teach, in its words."""
+    return worded(dict.fromkeys(_said(one, message, found) for one in found))
 
 
-def extract(found: Sequence[Correction], message: str, asked_before: str) -> Extracted:
-    """The lesson of a message's corrections; `asked_before` is the message that the corrected answer was for."""
-    lesson = one_line(" ".join(dict.fromkeys(_said(one, message, found) for one in found)))
-    lesson = _OPENING.sub("", lesson)[:MAX_LESSON].strip()
-    lesson = lesson[:1].upper() + lesson[1:]
-    principle = principle_of(lesson)
-    trigger = one_line(asked_before)[:MAX_TRIGGER] or lesson[:MAX_TRIGGER]
-    return Extracted(trigger, lesson, principle, is_general(lesson, found))
+def worded(taught: Iterable[str]) -> str:
+    """Sentences as a lesson: one line without a polite opening, of bounded length."""
+    lesson = _OPENING.sub("", one_line(" ".join(taught)))[:MAX_LESSON].strip()
+    return lesson[:1].upper() + lesson[1:]
 
 
 def principle_of(lesson: str) -> str:

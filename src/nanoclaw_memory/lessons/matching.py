@@ -1,9 +1,10 @@
-"""Match lessons to a message by stems, and by vectors where they exist."""
+"""Match lessons to a message: candidates by stems and vectors, decided by the judge where it is at hand."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,7 +12,12 @@ from nanoclaw_memory.providers.calibration import Calibration
 from nanoclaw_memory.text import Language, content_words, language, stem
 from nanoclaw_memory.types import Lesson
 
+if TYPE_CHECKING:
+    from nanoclaw_memory.providers.judge import Judge
+
 KEY_WORDS = 3
+APPLIES_FROM = 0.5  # probability from which a rule applies to a message
+MAX_JUDGED = 4  # rules that the judge reads for one message, at 3 ms each
 _WEAK = frozenset(
     "use using write writing answer answers please always never next time check make want need like put give"
     " must shall ought told asked already prefer rather keep stop quit avoid future forward going straight"
@@ -63,6 +69,37 @@ def match(
     """The lessons that apply to a message, best first."""
     found = [one for lesson in lessons if (one := _judge(lesson, message, cosines.get(lesson.id), reach))]
     return sorted(found, key=lambda one: (-one.score, -one.lesson.seen, one.lesson.id))[:most]
+
+
+def applies(message: str, rules: Iterable[str], judge: Judge) -> list[tuple[str, float]]:
+    """Each rule with how probable it is that it applies to what a message asks for."""
+    return [(rule, judge.probability("applies", message, rule)) for rule in rules]
+
+
+def judged_match(
+    message: str, lessons: Sequence[Lesson], cosines: Mapping[int, float], judge: Judge, most: int
+) -> list[Match]:
+    """The lessons that the judge calls applicable among those nearest to the message, best first."""
+    near = sorted(lessons, key=lambda one: (-_nearness(one, message, cosines.get(one.id)), -one.id))
+    found = zip(near, applies(message, map(_in_context, near[:MAX_JUDGED]), judge), strict=False)
+    applying = [
+        Match(lesson, probability, f"judge: applies {probability:.2f}")
+        for lesson, (_, probability) in found
+        if probability >= APPLIES_FROM
+    ]
+    return sorted(applying, key=lambda one: (-one.score, one.lesson.id))[:most]
+
+
+def _in_context(lesson: Lesson) -> str:
+    """A lesson after what was being talked about: "the 21st" alone says little."""
+    return lesson.lesson if lesson.trigger in lesson.lesson else f"{lesson.trigger} {lesson.lesson}"
+
+
+def _nearness(lesson: Lesson, message: str, cosine: float | None) -> float:
+    """A rank for choosing what the judge reads: by meaning, and by shared words."""
+    spoken = language(f"{message}\n{lesson.lesson}")
+    shared = set(telling(message, spoken)).intersection(telling(f"{lesson.lesson}\n{lesson.trigger}", spoken))
+    return (cosine or 0.0) + 0.1 * len(shared)
 
 
 def _judge(lesson: Lesson, message: str, cosine: float | None, reach: Reach) -> Match | None:

@@ -119,6 +119,7 @@ def update_effectiveness(table: LessonTable, lesson_id: int, at: str) -> None:
 RIPE_DAYS = 30
 RIPE_EFFECTIVENESS = 0.8
 RIPE_INJECTIONS = 5
+RIPE_HELPED = 3  # answers that showed it: silence proves nothing
 RETIRE_AFTER = 20
 RETIRE_BELOW = 0.5
 
@@ -140,6 +141,7 @@ def is_ripe(lesson: Lesson, now: datetime) -> bool:
         and days(lesson, now) >= RIPE_DAYS
         and lesson.effectiveness > RIPE_EFFECTIVENESS
         and lesson.injections >= RIPE_INJECTIONS
+        and lesson.helped >= RIPE_HELPED
     )
 
 

@@ -81,6 +81,16 @@ class Exchanges:
         rows = self.database.query(sql, {"session": session_id, "all": private, "limit": limit})
         return [_exchange(row) for row in reversed(rows)]
 
+    def before(self, exchange: Exchange) -> Exchange | None:
+        """The exchange before one of the same session, if its scope may see it."""
+        sql = (
+            f"SELECT {_COLUMNS} FROM exchanges WHERE session_id = :session AND id < :id"  # noqa: S608
+            " AND (:all OR private = 0) ORDER BY id DESC LIMIT 1"
+        )
+        asked = {"session": exchange.session_id, "id": exchange.id, "all": exchange.private}
+        rows = self.database.query(sql, asked)
+        return _exchange(rows[0]) if rows else None
+
     def recent(
         self, private: bool = True, since: str = "", limit: int = 100, project: str | None = None
     ) -> list[Exchange]:

@@ -14,7 +14,8 @@ from nanoclaw_memory.types import Lesson, Outcome
 MAX_QUERY = 500
 _LESSON = (
     "id, trigger_pattern, lesson_text, coalesce(principle, ''), effectiveness_score, injection_count, state,"
-    " seen, maturity_days, general, private, origin, created_at, retired_because"
+    " seen, maturity_days, general, private, origin, created_at, retired_because, reach, why,"
+    " (SELECT count(*) FROM vector_outcomes WHERE vector_id = growth_vectors.id AND user_feedback = 'good')"
 )
 _OUTCOME = (
     "id, vector_id, session_id, coalesce(query_text, ''), coalesce(pre_entropy, 0), post_entropy,"
@@ -34,6 +35,8 @@ class NewLesson(msgspec.Struct, frozen=True):
     origin: str = "correction"
     session_id: str = ""
     exchange_id: int = 0
+    reach: str = "topic"
+    why: str = ""
 
 
 class LessonTable:
@@ -49,10 +52,10 @@ class LessonTable:
         with self.database.transaction():
             return self.database.insert(
                 "INSERT INTO growth_vectors (trigger_pattern, lesson_text, principle, state, general, private,"
-                " origin, session_id, exchange_id, created_at, last_seen)"
+                " origin, session_id, exchange_id, created_at, last_seen, reach, why)"
                 " VALUES (:trigger, :lesson, :principle, :state, :general, :private,"
-                " :origin, :session_id, :exchange_id, :at, :at)",
-                {**asdict(new), "at": at},
+                " :origin, :session_id, :exchange_id, :at, :at, :reach, :why)",
+                {**asdict(new), "at": at, "reach": "general" if new.general else new.reach},
             )
 
     def update(self, lesson_id: int, **values: Any) -> None:
@@ -82,6 +85,27 @@ class LessonTable:
             "SELECT id FROM growth_vectors WHERE exchange_id = :id ORDER BY id", {"id": exchange_id}
         )
         return tuple(int(row[0]) for row in rows)
+
+    # ---- exchanges that wait for the judge ----
+
+    def mark_unjudged(self, exchange_id: int) -> None:
+        """Note an exchange that was read by rules alone."""
+        with self.database.transaction():
+            self.database.execute(
+                "INSERT INTO unjudged_exchanges VALUES (:id) ON CONFLICT DO NOTHING", {"id": exchange_id}
+            )
+
+    def unjudged(self, limit: int) -> list[int]:
+        """The exchanges that were read by rules alone, oldest first."""
+        sql = "SELECT exchange_id FROM unjudged_exchanges ORDER BY exchange_id LIMIT :limit"
+        return [int(row[0]) for row in self.database.query(sql, {"limit": limit})]
+
+    def mark_judged(self, exchange_id: int) -> None:
+        """Note that the judge has read an exchange."""
+        with self.database.transaction():
+            self.database.execute(
+                "DELETE FROM unjudged_exchanges WHERE exchange_id = :id", {"id": exchange_id}
+            )
 
     # ---- outcomes ----
 
@@ -123,20 +147,20 @@ class LessonTable:
         )
         return [_outcome(row) for row in self.database.query(sql, {"id": lesson_id, "limit": limit})]
 
-    def settle(self, outcome_id: int, feedback: str, post_entropy: float | None, helped: bool) -> None:
-        """Note what came of an injection."""
+    def settle(self, outcome_id: int, feedback: str, post_entropy: float | None, helped: bool | None) -> None:
+        """Note what came of an injection; `helped` is None when that cannot be said."""
         with self.database.transaction():
             self.database.execute(
                 "UPDATE vector_outcomes SET user_feedback = :feedback, helped = :helped,"
                 " post_entropy = coalesce(:post, post_entropy) WHERE id = :id",
-                {"feedback": feedback, "post": post_entropy, "helped": int(helped), "id": outcome_id},
+                {"feedback": feedback, "post": post_entropy, "helped": helped, "id": outcome_id},
             )
 
     def tally(self, lesson_id: int) -> tuple[int, int]:
-        """Of the injections whose outcome is known: how many, and how many helped."""
+        """Of the injections that helped or did not: how many, and how many helped; a neutral one says neither."""
         rows = self.database.query(
             "SELECT count(*), coalesce(sum(helped), 0) FROM vector_outcomes"
-            " WHERE vector_id = :id AND user_feedback IS NOT NULL",
+            " WHERE vector_id = :id AND user_feedback IN ('good', 'bad')",
             {"id": lesson_id},
         )
         return int(rows[0][0]), int(rows[0][1])
@@ -165,6 +189,9 @@ def _lesson(row: Row) -> Lesson:
         origin=row[11],
         created_at=row[12],
         retired_because=row[13],
+        reach=row[14],
+        why=row[15],
+        helped=row[16],
     )
 
 

@@ -8,20 +8,17 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.lessons import corrections, matching
-from nanoclaw_memory.lessons.corrections import Correction
+from nanoclaw_memory.lessons.learning import Learner, Teaching
 from nanoclaw_memory.lessons.matching import Reach
 from nanoclaw_memory.lessons.service import update_effectiveness
 from nanoclaw_memory.providers.calibration import Calibration
-from nanoclaw_memory.statements import features, overlap, same_statement
-from nanoclaw_memory.store.lessons import NewLesson
-from nanoclaw_memory.text import plural
+from nanoclaw_memory.text import language, plural
 from nanoclaw_memory.turn import blocks, entropy
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
 from nanoclaw_memory.types import Exchange, Lesson, Outcome, ToolCall
 
 FENCE = "(learnt from earlier corrections; what the user says now comes first)"
-ACTIVE_FROM = 0.7  # weight of a correction that makes a lesson at once
 
 
 class Growth(Plugin):
@@ -52,7 +49,11 @@ class Growth(Plugin):
         if not active:
             return Silence("no lesson is active")
         cosines, reach, note = self._cosines(message, moment)
-        found = matching.match(message, active, cosines, reach, self.own.max_lessons)
+        most, judge = self.own.max_lessons, self.context.judge
+        if judge is not None:
+            found = matching.judged_match(message, active, cosines, judge, most)
+        else:
+            found = matching.match(message, active, cosines, reach, most)
         notes = (note,) if note else ()
         if not found:
             return Silence("no lesson applies", notes)
@@ -84,22 +85,26 @@ class Growth(Plugin):
     # ---- after the answer ----
 
     def after_turn(self, exchange: Exchange, tool_calls: tuple[ToolCall, ...], moment: Moment) -> None:
-        found = corrections.find(exchange.user_message)
-        self._settle(exchange, found)
-        if found:
-            self._learn(exchange, found)
+        learner = Learner(self.context.lessons, self.context.exchanges, self.context.judge)
+        taught = learner.read(exchange)
+        self._settle(exchange, taught)
+        learner.learn(exchange, taught)
 
-    def _settle(self, exchange: Exchange, found: Sequence[Correction]) -> None:
-        """This message is what came of the injections before it."""
+    def _settle(self, exchange: Exchange, taught: Teaching | None) -> None:
+        """This message is what came of earlier injections: corrected again, or praised for what the answer shows."""
         waiting = self.context.lessons.awaiting(exchange.session_id)
         due = [one for one in waiting if not self._is_for(one, exchange, waiting)]
-        praised = not found and corrections.is_praise(exchange.user_message)
-        after = entropy.total(entropy.measure(exchange.user_message))
+        answered = self.context.exchanges.before(exchange) if due else None
+        after = entropy.total(entropy.measure(exchange.user_message)) if due else 0.0
+        praised = taught is None and corrections.is_praise(exchange.user_message)
         for outcome in due:
             lesson = self.context.lessons.get(outcome.lesson_id)
-            repeated = lesson is not None and any(_about(lesson, one) for one in found)
-            feedback = "bad" if repeated else "good" if praised else "neutral"
-            helped = feedback == "good" or (feedback == "neutral" and after <= max(outcome.pre_entropy, 0.3))
+            helped = None
+            if lesson is not None and taught is not None and _about(lesson, taught):
+                helped = False
+            elif praised and lesson is not None and answered is not None:
+                helped = _shown(lesson, outcome, answered) or None
+            feedback = {True: "good", False: "bad", None: "neutral"}[helped]
             self.context.lessons.settle(outcome.id, feedback, after, helped)
             update_effectiveness(self.context.lessons, outcome.lesson_id, exchange.timestamp)
 
@@ -107,58 +112,30 @@ class Growth(Plugin):
     def _is_for(outcome: Outcome, exchange: Exchange, waiting: Sequence[Outcome]) -> bool:
         """Whether an injection was made for this very message, whose effect is not known yet."""
         latest = max(one.injected_at for one in waiting)
-        said = " ".join(exchange.user_message.split())[:100]
-        return outcome.injected_at == latest and " ".join(outcome.query.split())[:100] == said
-
-    def _learn(self, exchange: Exchange, found: Sequence[Correction]) -> None:
-        from nanoclaw_memory.lessons.corrections import extract
-
-        before = [
-            one
-            for one in self.context.exchanges.of_session(exchange.session_id, exchange.private, 2)
-            if one.id != exchange.id
-        ]
-        asked = before[-1].user_message if before else ""
-        taught = extract(found, exchange.user_message, asked)
-        sure = max(one.weight for one in found) >= ACTIVE_FROM
-        known = self._known(taught.lesson, exchange.private)
-        if known is not None:
-            state = "active" if known.state in ("candidate", "retired") else known.state
-            self.context.lessons.update(
-                known.id,
-                seen=known.seen + 1,
-                state=state,
-                exchange_id=exchange.id,
-                last_seen=exchange.timestamp,
-                retired_because="",
-            )
-            return
-        self.context.lessons.add(
-            NewLesson(
-                trigger=taught.trigger,
-                lesson=taught.lesson,
-                principle=taught.principle,
-                state="active" if sure else "candidate",
-                general=taught.general,
-                private=exchange.private,
-                session_id=exchange.session_id,
-                exchange_id=exchange.id,
-            ),
-            exchange.timestamp,
-        )
-
-    def _known(self, lesson: str, private: bool) -> Lesson | None:
-        """A lesson that says the same, of this kind of scope."""
-        known = [one for one in self.context.lessons.all((), private) if one.private == private]
-        new = features(lesson)
-        same = [one for one in known if same_statement(features(one.lesson), new)]
-        return max(same, key=lambda one: overlap(features(one.lesson).stems, new.stems), default=None)
+        return outcome.injected_at == latest and _same_question(outcome, exchange)
 
 
 def _lines(lessons: Sequence[Lesson]) -> tuple[str, ...]:
     return tuple(f"• {lesson.lesson} [{lesson.principle}]" for lesson in lessons)
 
 
-def _about(lesson: Lesson, correction: Correction) -> bool:
+def _about(lesson: Lesson, taught: Teaching) -> bool:
     """Whether a correction is about the thing that a lesson had reminded of."""
-    return not set(matching.telling(lesson.lesson)).isdisjoint(matching.telling(correction.sentence))
+    one, other = (set(matching.telling(text)) for text in (lesson.lesson, taught.words))
+    return len(one & other) * 2 >= min(len(one), len(other)) > 0
+
+
+def _same_question(outcome: Outcome, exchange: Exchange) -> bool:
+    asked, said = (" ".join(text.split())[:100] for text in (outcome.query, exchange.user_message))
+    return asked == said
+
+
+def _shown(lesson: Lesson, outcome: Outcome, answered: Exchange) -> bool:
+    """Whether an answer contains what a lesson says and the question did not."""
+    if not _same_question(outcome, answered):
+        return False
+    spoken = language(f"{answered.agent_response}\n{lesson.lesson}")
+    asked, answer = (
+        set(matching.telling(text, spoken)) for text in (answered.user_message, answered.agent_response)
+    )
+    return bool(answer.intersection(matching.telling(lesson.lesson, spoken)) - asked)

@@ -173,6 +173,9 @@ class Lesson(msgspec.Struct, frozen=True):
     origin: str = "correction"
     created_at: str = ""
     retired_because: str = ""
+    reach: str = "topic"  # general, topic, once
+    why: str = ""  # who found the correction and how sure it was
+    helped: int = 0  # injections after which the answer showed it
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from nanoclaw_memory.entries import lifecycle
 from nanoclaw_memory.errors import FileProblem, InvalidValue
 from nanoclaw_memory.graph.refresh import VERSION, Refresh
 from nanoclaw_memory.intake.suspicion import suspicions
+from nanoclaw_memory.lessons.learning import Learner, held
 from nanoclaw_memory.lessons.service import days, ripe
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.statements import features, restates
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 PRINCIPLES_PAGE = "SOUL.md"
 PRINCIPLES_SECTION = "Core Principles"
+MAX_LEARNT = 500  # exchanges judged in one run, at 10 ms each
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -172,6 +175,33 @@ def _cool(group: Group, dry_run: bool) -> JobResult:
     return JobResult(changed, (f"made up for {plural(missed, 'day')}",) if missed > 1 else ())
 
 
+def _learn(group: Group, dry_run: bool) -> JobResult:
+    """Judge exchanges that a cold process archived, and propose the lessons that may not be used unseen."""
+    if not group.has("facts"):
+        return JobResult()
+    judge = group.resources.judge
+    waiting = len(group.lessons.unjudged(MAX_LEARNT))
+    if dry_run:
+        return JobResult(waiting)
+    notes = () if judge or not waiting else ("exchanges wait for the judge: see nanoclaw-memory doctor",)
+    learner = Learner(group.lessons, group.exchanges, judge)
+    changed = learner.learn_later(MAX_LEARNT) if waiting and group.has("continuity") else 0
+    return JobResult(changed + sum(map(partial(_propose_held, group), held(group.lessons))), notes)
+
+
+def _propose_held(group: Group, lesson: Lesson) -> bool:
+    proposal = group.proposals.propose(
+        "lesson",
+        {"text": lesson.lesson, "lesson": lesson.id},
+        why=lesson.why,
+        key=f"held\n{_lesson_key(lesson)}",
+        moment=group.moment(),
+        source=f"lesson {lesson.id}",
+        diff=f"+ {lesson.lesson}",
+    )
+    return proposal is not None
+
+
 def _metabolize(group: Group, dry_run: bool) -> JobResult:
     """Propose every proven lesson once as a principle; names those that are suspicious or known already."""
     if not group.has("facts"):
@@ -238,6 +268,7 @@ JOBS = (
     Job("purge", "delete entries that were replaced long ago", "nightly", _purge),
     Job("archive", "propose entries that nobody uses for archiving", "nightly", _archive),
     Job("promote", "propose lines for MEMORY.md, and what to demote", "nightly", promote),
+    Job("learn", "judge corrections that were archived without the judge", "intake", _learn),
     Job("metabolize", "propose proven lessons for SOUL.md", "nightly", _metabolize),
     Job("retain", "move expired log lines to memory/archive/", "nightly", retain),
     Job("index", "bring the search index up to date", "intake", _index),

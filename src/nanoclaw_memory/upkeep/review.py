@@ -50,7 +50,9 @@ def decide(group: Group, proposal_id: str, accept: bool, text: str = "") -> Prop
         raise InvalidValue(f"proposal {proposal_id} was {proposal.status} already", "see: ncm review")
     if proposal.kind not in PAGE_KINDS:
         return lifecycle.decide(group.entries, proposal, accept)
-    if accept:
+    if proposal.kind == "lesson" and "file" not in proposal.payload:
+        _decide_held(group, _reworded(group, proposal, text) if text else proposal.payload, accept)
+    elif accept:
         payload = _reworded(group, proposal, text) if text else proposal.payload
         if proposal.kind == "demotion":
             _demote(group, str(payload["text"]))
@@ -59,6 +61,17 @@ def decide(group: Group, proposal_id: str, accept: bool, text: str = "") -> Prop
         if proposal.kind == "lesson":  # a principle of SOUL.md needs no injection any more
             group.lessons.update(int(payload["lesson"]), state="metabolized", is_metabolized=1)
     return group.proposals.decide(proposal_id, accept, group.moment())
+
+
+def _decide_held(group: Group, payload: Mapping[str, Any], accept: bool) -> None:
+    """Use a lesson that waited for review, in the words that were accepted, or retire it."""
+    number = int(payload["lesson"])
+    if accept:
+        group.lessons.update(
+            number, state="active", lesson_text=str(payload["text"]), why="accepted in review"
+        )
+    else:
+        group.lessons.update(number, state="retired", retired_because="rejected in review")
 
 
 def _reworded(group: Group, proposal: Proposal, text: str) -> Mapping[str, Any]:

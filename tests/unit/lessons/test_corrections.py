@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nanoclaw_memory.lessons import corrections, matching, service
+from nanoclaw_memory.lessons import corrections, learning, matching, service
 from nanoclaw_memory.providers.calibration import Calibration
 from nanoclaw_memory.types import Lesson
 
@@ -104,23 +104,29 @@ def test_a_megabyte_is_read_in_part():
     assert corrections.find("Don't push to main. " + "x" * 1_000_000)
 
 
-def test_a_lesson_says_when_what_and_why():
+def test_a_lesson_says_what_and_why():
     message = "Thanks, but don't push straight to main, open a pull request."
-    lesson = corrections.extract(corrections.find(message), message, "Fix the login bug")
-    assert lesson == corrections.Extracted(
-        "Fix the login bug", "Don't push straight to main, open a pull request.", "consent", False
-    )
+    taught = learning.by_rules(message)
+    assert (taught.words, taught.reach) == ("Don't push straight to main, open a pull request.", "topic")
+    assert (taught.sure, taught.why) == (True, "rule: dont 0.90")
+    assert corrections.principle_of(taught.words) == "consent"
 
 
 def test_a_contradiction_keeps_the_sentence_that_says_what_is_right():
     message = "No, that's wrong. Anna works at Siemens."
-    lesson = corrections.extract(corrections.find(message), message, "")
-    assert lesson.lesson == "No, that's wrong. Anna works at Siemens."
+    assert learning.by_rules(message).words == "No, that's wrong. Anna works at Siemens."
 
 
-def test_how_to_answer_is_general_and_what_to_do_is_not():
-    for message, general in (("Stop using emojis in answers", True), ("Never delete a branch", False)):
-        assert corrections.extract(corrections.find(message), message, "").general is general
+@pytest.mark.parametrize(
+    ("message", "reach"),
+    [
+        ("Stop using emojis in answers", "general"),
+        ("Never delete a branch", "topic"),
+        ("Don't squash the commits this time", "once"),
+    ],
+)
+def test_how_to_answer_is_general_and_what_to_do_is_not_and_an_exception_holds_once(message, reach):
+    assert learning.by_rules(message).reach == reach
 
 
 def lesson(number=1, text="Don't push straight to main", trigger="Fix the login bug", **more):
@@ -179,19 +185,22 @@ def test_effectiveness_is_a_share(known, helped):
 
 
 @pytest.mark.parametrize(
-    ("created", "effectiveness", "injections", "state", "ripe"),
+    ("created", "effectiveness", "injections", "helped", "state", "ripe"),
     [
-        ("2026-01-20T00:00:00Z", 0.9, 5, "active", True),
-        ("2026-02-10T00:00:00Z", 0.9, 5, "active", False),
-        ("2026-01-20T00:00:00Z", 0.8, 5, "active", False),
-        ("2026-01-20T00:00:00Z", 0.9, 4, "active", False),
-        ("2026-01-20T00:00:00Z", 0.9, 5, "metabolized", False),
+        ("2026-01-20T00:00:00Z", 0.9, 5, 3, "active", True),
+        ("2026-02-10T00:00:00Z", 0.9, 5, 3, "active", False),
+        ("2026-01-20T00:00:00Z", 0.8, 5, 3, "active", False),
+        ("2026-01-20T00:00:00Z", 0.9, 4, 3, "active", False),
+        ("2026-01-20T00:00:00Z", 1.0, 40, 2, "active", False),
+        ("2026-01-20T00:00:00Z", 0.9, 5, 3, "metabolized", False),
     ],
 )
 def test_a_lesson_is_ripe_after_thirty_days_five_injections_and_real_effect(
-    created, effectiveness, injections, state, ripe
+    created, effectiveness, injections, helped, state, ripe
 ):
-    one = lesson(effectiveness=effectiveness, injections=injections, state=state, created_at=created)
+    one = lesson(
+        effectiveness=effectiveness, injections=injections, helped=helped, state=state, created_at=created
+    )
     assert service.is_ripe(one, datetime(2026, 2, 23, tzinfo=UTC)) is ripe
 
 

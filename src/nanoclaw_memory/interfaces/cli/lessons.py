@@ -43,6 +43,7 @@ def show(memory: Memory, lesson_id: int) -> Output:
         f"      when: {lesson.trigger}",
         f"      since {lesson.created_at[:10]}, {lesson.maturity_days} days, corrected {lesson.seen} times"
         + (f", retired: {lesson.retired_because}" if lesson.retired_because else ""),
+        f"      reach: {lesson.reach}" + (f"; {lesson.why}" if lesson.why else ""),
     ]
     return Output(detail, [*head, *map(_outcome, detail.outcomes)])
 
@@ -98,8 +99,10 @@ def outcomes(caller: Caller, lesson_id: int | None, verdict: str | None) -> None
 
 
 def _line(lesson: Lesson) -> str:
+    proved = lesson.helped or lesson.effectiveness < 1
+    effect = f"{lesson.effectiveness:.2f}" if proved else "  - "
     return (
-        f"{lesson.id:>4}  {lesson.state:<11} {lesson.effectiveness:.2f} after {lesson.injections:>3}  "
+        f"{lesson.id:>4}  {lesson.state:<11} {effect} after {lesson.injections:>3}  "
         f"{lesson.lesson} [{lesson.principle}]"
     )
 

@@ -1,0 +1,220 @@
+"""Learn lessons from what a person says: by the judge where it is at hand, by rules elsewhere, and later again."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from nanoclaw_memory.intake.suspicion import suspicions
+from nanoclaw_memory.lessons import corrections
+from nanoclaw_memory.lessons.corrections import MAX_LESSON, MAX_TRIGGER
+from nanoclaw_memory.lessons.matching import telling
+from nanoclaw_memory.lessons.own_words import own_words
+from nanoclaw_memory.statements import features, overlap, same_statement
+from nanoclaw_memory.store.lessons import LessonTable, NewLesson
+from nanoclaw_memory.text import one_line, sentences
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.providers.judge import Judge
+    from nanoclaw_memory.store.exchanges import Exchanges
+    from nanoclaw_memory.types import Exchange, Lesson
+
+CORRECTION_FROM = 0.7  # probability from which a message corrects
+ACTIVE_FROM = 0.7  # weight of a rule that makes a lesson at once
+ELLIPTIC = 5  # content words below which a lesson needs what it is about
+MAX_SUBJECT = 120
+MAX_JUDGED = 20  # sentences of a long message
+HELD = "waits for review: "
+_ABOUT = " (about: "
+_OPEN = ("active", "candidate")
+_ONCE = re.compile(
+    r"\b(?:this (?:one )?time|just (?:this )?once|for once|only (?:today|now)|for (?:now|today)|"
+    r"diesmal|dieses mal|ausnahmsweise|nur heute|für heute)\b",
+    re.IGNORECASE,
+)
+
+
+class Teaching(msgspec.Struct, frozen=True):
+    """A correction: the words that teach, how far they reach, and who found it."""
+
+    words: str
+    reach: str
+    sure: bool
+    why: str
+
+
+class Learner:
+    """Reads exchanges for corrections and keeps the lessons."""
+
+    def __init__(self, lessons: LessonTable, exchanges: Exchanges, judge: Judge | None) -> None:
+        self._lessons = lessons
+        self._exchanges = exchanges
+        self._judge = judge
+
+    def read(self, exchange: Exchange) -> Teaching | None:
+        """What the message of an exchange teaches; None for most messages."""
+        if self._judge is None:
+            return by_rules(exchange.user_message)
+        before = self._exchanges.before(exchange)
+        return judged(self._judge, exchange.user_message, before.agent_response if before else "")
+
+    def learn(self, exchange: Exchange, taught: Teaching | None) -> None:
+        """Keep what an exchange teaches, once; without a judge it is noted to be judged later."""
+        if taught is not None:
+            self._keep(exchange, taught)
+        if self._judge is None:
+            self._lessons.mark_unjudged(exchange.id)
+
+    def learn_later(self, limit: int) -> int:
+        """Judge what was read by rules alone; returns how many lessons changed."""
+        changed = 0
+        for number in self._lessons.unjudged(limit) if self._judge else ():
+            exchange = self._exchanges.get([number]).get(number)
+            if exchange is not None:
+                changed += self._revise(exchange)
+            self._lessons.mark_judged(number)
+        return changed
+
+    def _revise(self, exchange: Exchange) -> bool:
+        """Put the judge's verdict in the place of the rules', unless the lesson has proved itself since."""
+        taught = self.read(exchange)
+        found = [self._lessons.get(number) for number in self._lessons.learnt_from(exchange.id)]
+        unproved = [one for one in found if one and one.seen == 1 and not one.helped and one.state in _OPEN]
+        if taught is None:
+            for lesson in unproved:
+                self._lessons.update(
+                    lesson.id, state="retired", retired_because="the judge found no correction"
+                )
+        elif unproved:
+            new = self._new(exchange, taught)
+            self._lessons.update(
+                unproved[0].id,
+                lesson_text=new.lesson,
+                state=new.state,
+                reach=new.reach,
+                general=new.general,
+                why=new.why,
+            )
+        elif not found:
+            self._keep(exchange, taught)
+        return taught is not None or bool(unproved)
+
+    def _keep(self, exchange: Exchange, taught: Teaching) -> None:
+        """Add a lesson, or count the correction once more."""
+        new = self._new(exchange, taught)
+        known = self._known(taught.words, exchange.private)
+        if known is None:
+            self._lessons.add(new, exchange.timestamp)
+            return
+        held = new.state == "candidate" and taught.sure
+        woken = known.state in ("candidate", "retired") and not held
+        self._lessons.update(
+            known.id,
+            seen=known.seen + 1,
+            state="active" if woken else known.state,
+            exchange_id=exchange.id,
+            last_seen=exchange.timestamp,
+            retired_because="" if woken else known.retired_because,
+        )
+
+    def _new(self, exchange: Exchange, taught: Teaching) -> NewLesson:
+        before = self._exchanges.before(exchange)
+        held = _held(exchange, taught.words)
+        active = taught.sure and taught.reach != "once" and not held
+        return NewLesson(
+            trigger=_trigger(before) or taught.words[:MAX_TRIGGER],
+            lesson=_with_subject(taught.words, before),
+            principle=corrections.principle_of(taught.words),
+            state="active" if active else "candidate",
+            general=taught.reach == "general",
+            private=exchange.private,
+            session_id=exchange.session_id,
+            exchange_id=exchange.id,
+            reach=taught.reach,
+            why=f"{HELD}{held}; {taught.why}" if held else taught.why,
+        )
+
+    def _known(self, lesson: str, private: bool) -> Lesson | None:
+        """A lesson that says the same, of this kind of scope."""
+        known = [one for one in self._lessons.all((), private) if one.private == private]
+        new = features(lesson)
+        same = [one for one in known if same_statement(features(_bare(one.lesson)), new)]
+        return max(same, key=lambda one: overlap(features(one.lesson).stems, new.stems), default=None)
+
+
+def held(lessons: LessonTable) -> list[Lesson]:
+    """The lessons that steer nothing before a person has accepted them."""
+    return [one for one in lessons.all(("candidate",)) if one.why.startswith(HELD)]
+
+
+def by_rules(message: str) -> Teaching | None:
+    """What a message teaches as far as patterns can tell."""
+    found = corrections.find(message)
+    if not found:
+        return None
+    lesson = corrections.lesson_of(found, message)
+    general = corrections.is_general(lesson, found)
+    reach = "once" if _ONCE.search(lesson) else "general" if general else "topic"
+    best = found[0]
+    return Teaching(lesson, reach, best.weight >= ACTIVE_FROM, f"rule: {best.kind} {best.weight:.2f}")
+
+
+def judged(judge: Judge, message: str, before: str) -> Teaching | None:
+    """What a message teaches, judged on the person's own words."""
+    own = own_words(message, judge)
+    probability = judge.probability("correction", own, before)
+    if probability < CORRECTION_FROM:
+        return None
+    reach = judge.reach(own, before)
+    why = f"judge: correction {probability:.2f}, reach {reach}"
+    return Teaching(corrections.worded(_taught(judge, own, before)), reach, True, why)
+
+
+def _taught(judge: Judge, own: str, before: str) -> list[str]:
+    """The sentences of a message that teach: all of a short one, the surest of a long one, in their order."""
+    said = sentences(own)
+    said = [one for one in said if telling(one)] or said  # "No, that's wrong." teaches nothing
+    if sum(map(len, said)) + len(said) <= MAX_LESSON:
+        return said
+    sure = {
+        number: judge.probability("correction", sentence, before)
+        for number, sentence in enumerate(said[:MAX_JUDGED])
+    }
+    room, kept = MAX_LESSON, []
+    for number in sorted(sure, key=lambda one: -sure[one]):
+        if len(said[number]) < room:
+            room -= len(said[number]) + 1
+            kept.append(number)
+    return [said[number] for number in sorted(kept)] or [own]
+
+
+def _held(exchange: Exchange, lesson: str) -> str:
+    """Why a lesson may steer nothing before a person has accepted it; empty for most."""
+    if not exchange.private:
+        return "said in a shared chat"
+    return ", ".join(suspicions(lesson))
+
+
+def _trigger(before: Exchange | None) -> str:
+    """What was being talked about: the question before, or what was answered where that says little."""
+    if before is None:
+        return ""
+    asked, answered = one_line(before.user_message), one_line(before.agent_response)
+    return (asked if len(telling(asked)) > 1 else answered or asked)[:MAX_TRIGGER]
+
+
+def _with_subject(lesson: str, before: Exchange | None) -> str:
+    """The lesson, with what the agent had said where its own words do not tell what it is about."""
+    if before is None or len(telling(lesson)) >= ELLIPTIC:
+        return lesson
+    subject = next(iter(sentences(one_line(before.agent_response))), "")[:MAX_SUBJECT]
+    new = set(telling(subject)).difference(telling(lesson))
+    if len(new) < 2 or suspicions(subject):
+        return lesson
+    return f"{lesson}{_ABOUT}{subject})"
+
+
+def _bare(lesson: str) -> str:
+    return lesson.partition(_ABOUT)[0]
