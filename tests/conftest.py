@@ -158,8 +158,9 @@ class ScriptedJudge:
     def probability(self, head: str, text: str, other: str = "") -> float:
         return 0.95 if any(part in f"{text}\n{other}" for part in self.yes.get(head, ())) else 0.05
 
-    def reach(self, message: str, before: str) -> str:
-        return next((reach for part, reach in self.reaches.items() if part in message), "topic")
+    def reach(self, message: str, before: str) -> dict[str, float]:
+        likely = next((reach for part, reach in self.reaches.items() if part in message), "topic")
+        return {name: 0.94 if name == likely else 0.03 for name in ("general", "topic", "once")}
 
     def own_lines(self, lines: Sequence[str]) -> list[float]:
         return [0.05 if line in self.foreign else 0.95 for line in lines]

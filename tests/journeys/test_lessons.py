@@ -29,8 +29,20 @@ def test_the_judge_finds_a_correction_that_no_rule_knows_and_says_why(corrected)
     assert lesson.why == "judge: correction 0.95, reach topic"
 
 
-def test_the_judge_sees_no_correction_where_a_rule_would(corrected):
+def test_the_judge_outweighs_a_weak_rule_and_not_the_plainest_ones(corrected):
+    corrected.after_turn("I prefer tea in the afternoon", "Fine.")
+    assert corrected.lessons.lessons() == []
     corrected.after_turn("Don't use tabs", "Fine.")
+    (lesson,) = corrected.lessons.lessons()
+    assert lesson.why == "judge: correction 0.05, reach topic; rule: dont 0.90"
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Don't you ever sleep, haha", "Never stop, robot 😄", "No, I told you the wrong street, my mistake"],
+)
+def test_a_joke_and_a_slip_of_ones_own_are_no_plain_correction(corrected, said):
+    corrected.after_turn(said, "Fine.")
     assert corrected.lessons.lessons() == []
 
 
@@ -98,9 +110,9 @@ def spool(memory, *said):
 
 def test_a_cold_hook_learns_by_rules_and_upkeep_judges_later_whatever_came_first(memory, scripted_judge):
     scripted_judge.yes["correction"] = [RULE]
-    spool(memory, "Write the invoice", "Don't use tabs", RULE)
+    spool(memory, "Write the invoice", "I prefer tea in the afternoon", RULE)
     memory.conversations.drain()
-    assert [one.lesson for one in memory.lessons.lessons("active")] == ["Don't use tabs"]
+    assert [one.lesson for one in memory.lessons.lessons("active")] == ["I prefer tea in the afternoon"]
     memory.upkeep.run("learn")
     assert [one.lesson for one in memory.lessons.lessons("active")] == [RULE]
     (retired,) = memory.lessons.lessons("retired")

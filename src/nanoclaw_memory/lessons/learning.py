@@ -21,8 +21,12 @@ if TYPE_CHECKING:
     from nanoclaw_memory.store.exchanges import Exchanges
     from nanoclaw_memory.types import Exchange, Lesson
 
-CORRECTION_FROM = 0.7  # probability from which a message corrects
-ACTIVE_FROM = 0.7  # weight of a rule that makes a lesson at once
+CORRECTION_FROM = 0.6  # probability from which a message corrects
+BESIDE_PASTE_FROM = 0.9  # the same where most of the message is somebody else's: it is mostly a task
+GENERAL_FROM = 0.9  # share from which a lesson is for every answer
+ONCE_FROM = 0.5
+PLAIN_FROM = 0.8  # weight of a rule that needs no judge ("No, that's wrong", "Don't …")
+ACTIVE_FROM = 0.7  # weight of a rule that makes a lesson at once where there is no judge
 ELLIPTIC = 5  # content words below which a lesson needs what it is about
 MAX_SUBJECT = 120
 MAX_JUDGED = 20  # sentences of a long message
@@ -162,14 +166,32 @@ def by_rules(message: str) -> Teaching | None:
 
 
 def judged(judge: Judge, message: str, before: str) -> Teaching | None:
-    """What a message teaches, judged on the person's own words."""
+    """What a message teaches, judged on the person's own words; the plainest corrections are known by rule too."""
     own = own_words(message, judge)
-    probability = judge.probability("correction", own, before)
-    if probability < CORRECTION_FROM:
+    pasted = own != message.strip()
+    probability = _probability(judge, own, message if pasted else "", before)
+    plain = [one for one in corrections.find(own) if one.weight >= PLAIN_FROM] if not pasted else []
+    if probability < (BESIDE_PASTE_FROM if pasted else CORRECTION_FROM) and not plain:
         return None
-    reach = judge.reach(own, before)
+    reach = _reach(judge.reach(own, before))
     why = f"judge: correction {probability:.2f}, reach {reach}"
+    if plain:
+        why += f"; rule: {plain[0].kind} {plain[0].weight:.2f}"
     return Teaching(corrections.worded(_taught(judge, own, before)), reach, True, why)
+
+
+def _probability(judge: Judge, own: str, whole: str, before: str) -> float:
+    """Read with and without what the agent had said, which is steadier than either; beside a paste also as a whole."""
+    answering = judge.probability("correction", own, before)
+    found = (2 * answering + judge.probability("correction", own)) / 3
+    return min(found, judge.probability("correction", whole, before)) if whole else found
+
+
+def _reach(shares: dict[str, float]) -> str:
+    """General only when that is sure, because every session pays for it; once when it is likelier than not."""
+    if shares["general"] >= GENERAL_FROM:
+        return "general"
+    return "once" if shares["once"] > ONCE_FROM else "topic"
 
 
 def _taught(judge: Judge, own: str, before: str) -> list[str]:

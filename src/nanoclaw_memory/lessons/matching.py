@@ -91,8 +91,9 @@ def judged_match(
 
 
 def _in_context(lesson: Lesson) -> str:
-    """A lesson after what was being talked about: "the 21st" alone says little."""
-    return lesson.lesson if lesson.trigger in lesson.lesson else f"{lesson.trigger} {lesson.lesson}"
+    """A lesson with what was being talked about: "the 21st" alone says little."""
+    known = lesson.trigger[:60] in lesson.lesson
+    return lesson.lesson if known else f"{lesson.lesson} (about: {lesson.trigger})"
 
 
 def _nearness(lesson: Lesson, message: str, cosine: float | None) -> float:

@@ -80,10 +80,12 @@ class Judge:
             return 0.0
         return self._calibrated(head, self._scores(head, text, other)[0])
 
-    def reach(self, message: str, before: str) -> str:
-        """How far a correction reaches: general, topic or once."""
+    def reach(self, message: str, before: str) -> dict[str, float]:
+        """How far a correction reaches: the shares of general, topic and once."""
         scores = self._scores("reach", message, before)
-        return REACHES[scores.index(max(scores))]
+        best = max(scores)
+        powers = [math.exp(score - best) for score in scores]
+        return {name: power / sum(powers) for name, power in zip(REACHES, powers, strict=True)}
 
     def line_type(self, line: str, section: str) -> tuple[str, float]:
         """The type of a line of MEMORY.md, and its share of all types."""
