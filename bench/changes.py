@@ -86,7 +86,7 @@ def faces(memory: Memory, cold: bool) -> dict[str, Face]:
         return memory.fenced(memory.search(question, 6, fast=cold).hits).split("\n")
 
     def graph(question: str) -> list[str]:
-        return [f"{hit.item.text} {hit.why}" for hit in memory.graph.search(question, 6).hits]
+        return [hit.dated for hit in memory.graph.search(question, 6).hits]
 
     def recall(question: str) -> list[str]:
         return memory.recall(question, fast=cold).text.split("\n")

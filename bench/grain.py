@@ -67,7 +67,9 @@ def as_sections() -> Iterator[None]:
     """Logs and conversations cut like every other file, into pieces of about 400 tokens."""
     log_lines, turns = chunker._log_lines, chunker._turns
     chunker._log_lines = lambda lines, day, chunking: [
-        chunker._chunk(part, "section", day) for part in chunker._sections(lines, chunking)
+        chunker._chunk(part, "section", day)
+        for section in chunker._sections(lines)
+        for part in chunker._cut(section, chunking)
     ]
     chunker._turns = lambda lines: []
     try:

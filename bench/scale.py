@@ -220,7 +220,9 @@ def still(index: Index) -> Index:
     """The index without a look at the disk: there are no files here."""
 
     class Still(Index):
-        def refresh(self, embed: bool, sources: Collection[str] | None = None) -> list[str]:
+        def refresh(
+            self, embed: bool, sources: Collection[str] | None = None, quiet: bool = False
+        ) -> list[str]:
             return []
 
     return Still(index.passages, index.lock, index.files, index.chunking, index.embedder)

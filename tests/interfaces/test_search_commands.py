@@ -33,7 +33,7 @@ def test_search_shows_path_lines_and_reason(ncm: Callable, home: Path):
     notes(home)
     ran = ncm("search", "Keystone port", "--fast")
     assert ran.code == 0
-    assert ran.out.startswith("MEMORY.md:1-3  ")
+    assert ran.out.startswith("MEMORY.md:3  ")
     assert "(words)" in ran.out
 
 

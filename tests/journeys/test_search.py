@@ -55,7 +55,7 @@ def paths(found) -> list[str]:
 
 def test_a_question_finds_the_lines_with_path_and_range(notes: Memory):
     hit = notes.search("Which port does Keystone run on?").hits[0]
-    assert (hit.path, hit.start_line, hit.end_line) == ("MEMORY.md", 1, 5)
+    assert (hit.path, hit.start_line, hit.end_line) == ("MEMORY.md", 5, 5)
     assert "3055" in hit.text
     assert notes.get(hit.path, hit.start_line, hit.end_line).text.rstrip("\n") == hit.text
 
@@ -160,7 +160,7 @@ def test_old_log_lines_fade_and_important_ones_do_not(notes: Memory):
     write(notes, "memory/2025-01-22.md", "# 2025-01-22\n\n- [decision|i=0.9] the gateway restarted\n")
     hits = notes.search("gateway restarted", 3, explain=True).hits
     ages = {hit.path: hit.parts["recency"] for hit in hits}
-    assert ages["memory/2025-02-22.md"] == 0.25 < ages["memory/2026-02-22.md"] < 1
+    assert ages["memory/2025-02-22.md"] == 0.5 < ages["memory/2026-02-22.md"] < 1
     assert ages["memory/2025-01-22.md"] == 1
 
 
@@ -230,7 +230,12 @@ def test_a_decision_that_was_given_up_comes_after_the_one_that_replaced_it(notes
     )
     first, second = notes.search("Which database does Atlas use?", 2, fast=True).hits
     assert (first.path, second.path) == ("memory/2026-02-12.md", "memory/2026-02-10.md")
-    assert "newer: memory/2026-02-12.md:1" in second.why
+    assert (second.mark, second.newer.place, second.newer.day) == (
+        "superseded",
+        "memory/2026-02-12.md:1",
+        "2026-02-12",
+    )
+    assert "superseded, by memory/2026-02-12.md:1 of 2026-02-12" in notes.fenced([second])
 
 
 def test_what_init_wrote_is_no_memory_until_somebody_writes_there(notes: Memory):

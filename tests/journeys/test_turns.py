@@ -64,10 +64,10 @@ def sample(memory: Memory, open_memory: Callable[..., Memory], clock: FixedClock
 def test_graph_memory_block_reads_as_designed(sample: Memory):
     turn = sample.before_turn("When is Partner's birthday?")
     assert body(turn, "GRAPH MEMORY") == [
-        "• Partner.birthday = July 7, 1976",
-        "• Partner.full_name = Partner Boyd",
-        "• Partner → partner_of → User",
-        "• User.timezone = America/Chicago [linked]",
+        "• Partner.birthday = July 7, 1976 (since 2026-02-23)",
+        "• Partner.full_name = Partner Boyd (since 2026-02-23)",
+        "• Partner → partner_of → User (since 2026-02-23)",
+        "• User.timezone = America/Chicago (since 2026-02-23) [linked]",
     ]
 
 
@@ -141,7 +141,7 @@ def test_odd_messages_give_no_blocks_and_no_error(memory: Memory, message: str):
 def test_a_megabyte_is_read_at_both_ends_and_says_so(memory: Memory):
     memory.graph.upsert("Keystone", "port", "3000", "project")
     turn = memory.before_turn("x " * 500_000 + "What port does Keystone run on?")
-    assert body(turn, "GRAPH MEMORY")[0] == "• Keystone.port = 3000"
+    assert body(turn, "GRAPH MEMORY")[0] == "• Keystone.port = 3000 (since 2026-02-23)"
     assert any("characters were read" in note.reason for note in turn.notes)
 
 
@@ -414,7 +414,10 @@ def test_loop_retrieve_bump_wire_spread(memory: Memory, open_memory: Callable[..
     assert hot["Keystone"].activation == pytest.approx(2.0)
     assert hot["Keystone"].access_count == 2
     turn = open_memory(session="fresh").before_turn("What port does Keystone run on?")
-    assert body(turn, "GRAPH MEMORY") == ["• Keystone.port = 3000", "• Heidi.phone = +1-555-0100 [linked]"]
+    assert body(turn, "GRAPH MEMORY") == [
+        "• Keystone.port = 3000 (since 2026-02-23)",
+        "• Heidi.phone = +1-555-0100 (since 2026-02-23) [linked]",
+    ]
 
 
 def test_an_answer_is_cached_for_a_minute_over_processes_and_bumps_once(
@@ -432,9 +435,9 @@ def test_an_answer_is_cached_for_a_minute_over_processes_and_bumps_once(
 def test_a_changed_fact_is_never_answered_from_the_cache(memory: Memory):
     memory.graph.upsert("Keystone", "port", "3000", "project")
     asked = "What port does Keystone run on?"
-    assert body(memory.before_turn(asked), "GRAPH MEMORY") == ["• Keystone.port = 3000"]
+    assert body(memory.before_turn(asked), "GRAPH MEMORY") == ["• Keystone.port = 3000 (since 2026-02-23)"]
     memory.graph.upsert("Keystone", "port", "8443", "project")
-    assert body(memory.before_turn(asked), "GRAPH MEMORY") == ["• Keystone.port = 8443"]
+    assert body(memory.before_turn(asked), "GRAPH MEMORY") == ["• Keystone.port = 8443 (since 2026-02-23)"]
     memory.graph.remove("Keystone", "port")
     assert body(memory.before_turn(asked), "GRAPH MEMORY") == []
 
@@ -443,11 +446,15 @@ def test_a_new_fact_and_a_new_name_are_known_at_once(memory: Memory):
     memory.graph.upsert("Keystone", "port", "3000", "project")
     memory.before_turn("Tell me about Keystone")
     memory.graph.upsert("Keystone", "owner", "Heidi", "project")
-    assert "• Keystone.owner = Heidi" in body(memory.before_turn("Tell me about Keystone"), "GRAPH MEMORY")
+    assert "• Keystone.owner = Heidi (since 2026-02-23)" in body(
+        memory.before_turn("Tell me about Keystone"), "GRAPH MEMORY"
+    )
     assert body(memory.before_turn("And Plinth?"), "GRAPH MEMORY") == []
     memory.graph.alias("Plinth", "Keystone")
     fresh = memory.for_session("s2")
-    assert "• Keystone.port = 3000" in body(fresh.before_turn("And Plinth?"), "GRAPH MEMORY")
+    assert "• Keystone.port = 3000 (since 2026-02-23)" in body(
+        fresh.before_turn("And Plinth?"), "GRAPH MEMORY"
+    )
 
 
 def test_loop_correct_lesson_inject_outcome_effectiveness(

@@ -11,11 +11,32 @@ from nanoclaw_memory.tokens import estimate
 SMALL = Chunking(40, 10)
 
 
-def test_a_section_keeps_its_heading_path_and_lines():
-    text = "# Memory\n\n## Projects\n\n- Keystone runs on port 3055\n\n## People\n\n- Ada likes tea\n"
+def test_prose_keeps_its_heading_path_and_lines():
+    text = "# Memory\n\n## Projects\n\nKeystone runs on port 3055.\n\n## People\n\nAda likes tea.\n"
     first, second = chunks_of("MEMORY.md", text, Chunking())
     assert (first.start_line, first.end_line, first.heading) == (1, 5, "Memory > Projects")
     assert (second.start_line, second.end_line, second.heading) == (7, 9, "Memory > People")
+
+
+def test_each_item_of_a_page_is_its_own_chunk_with_its_indented_lines_its_headings_and_its_date():
+    text = (
+        "# Memory\n\n## People\n\n- Ada likes tea (2026-01-02)\n  - green, no milk\n- Bob rides\n\n"
+        "The stack:\n1. Rust\n2. SQLite\n"
+    )
+    ada, bob, lead, rust, sqlite = chunks_of("MEMORY.md", text, Chunking())
+    assert (ada.start_line, ada.end_line, ada.heading, ada.day) == (5, 6, "Memory > People", "2026-01-02")
+    assert (bob.text, bob.day, lead.text) == ("- Bob rides", "", "The stack:")
+    assert [(one.text, one.heading) for one in (rust, sqlite)] == [
+        ("1. Rust", "Memory > People > The stack"),
+        ("2. SQLite", "Memory > People > The stack"),
+    ]
+
+
+def test_each_row_of_a_table_is_its_own_chunk_under_the_head_of_the_table():
+    text = "# Hosts\n\n| host | port |\n|---|---|\n| alpha | 1 |\n| beta | 2 |\n"
+    first, second = chunks_of("notes.md", text, Chunking())
+    assert first.text.endswith("| alpha | 1 |")
+    assert (second.text, second.heading) == ("| beta | 2 |", "Hosts > host | port")
 
 
 def test_a_heading_in_a_code_block_is_no_heading():

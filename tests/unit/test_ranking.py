@@ -39,10 +39,10 @@ def test_fused_scores_are_between_zero_and_one(keyword, vector, share, held):
     assert all(0 <= score <= 1 + 1e-9 for score in fused.values())
 
 
-def test_a_log_line_halves_in_thirty_days_and_never_falls_under_a_quarter():
+def test_a_log_line_halves_in_thirty_days_and_never_falls_under_a_half():
     assert ranking.recency("2026-02-23", TODAY, 30) == 1
     assert ranking.recency("2026-01-24", TODAY, 30) == pytest.approx(0.5)
-    assert ranking.recency("2020-01-01", TODAY, 30) == 0.25
+    assert ranking.recency("2020-01-01", TODAY, 30) == 0.5
     assert ranking.recency("", TODAY, 30) == 1
 
 

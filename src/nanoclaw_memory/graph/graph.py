@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +18,7 @@ from nanoclaw_memory.graph.lookup import Lookup
 from nanoclaw_memory.store.facts import FactRow, FactTable, View
 from nanoclaw_memory.store.names import NameTable, fold, slot_of
 from nanoclaw_memory.store.relations import RelationRow, RelationTable
-from nanoclaw_memory.types import Fact, GraphAnswer, GraphHit, Ingested, Scope, Upserted
+from nanoclaw_memory.types import Fact, GraphAnswer, GraphHit, Ingested, Newer, Scope, Upserted
 from nanoclaw_memory.types.arguments import DrawingForm, Fraction, Tier
 
 if TYPE_CHECKING:
@@ -50,8 +50,10 @@ class KnowledgeGraph:
         scope: Scope,
         intake: Intake,
         refresh: Callable[[], str] | None = None,
+        overtaken: Callable[[str, Sequence[int]], Mapping[int, tuple[str, Newer]]] | None = None,
     ) -> None:
         self.db = db
+        self._overtaken = overtaken  # of facts or relations by id: what was stated later on the same subject
         self._refresh = refresh  # reads changed files, and returns what it left unread
         self.settings = settings
         self.clock = clock
@@ -76,8 +78,20 @@ class KnowledgeGraph:
         stale = self._refresh() if self._refresh else ""
         begun = time.perf_counter()
         answer = self._lookup.search(query, top_k, self.view(as_of), named_only)
+        hits = answer.hits if as_of else self._marked(answer.hits)
         took_ms = (time.perf_counter() - begun) * 1000
-        return replace(answer, took_ms=took_ms, degraded=(stale,) if stale else ())
+        return replace(answer, hits=hits, took_ms=took_ms, degraded=(stale,) if stale else ())
+
+    def _marked(self, hits: tuple[GraphHit, ...]) -> tuple[GraphHit, ...]:
+        """The hits with what was stated later, outside the graph, on the same subject."""
+        facts = [hit.item.id for hit in hits if hit.kind == "fact"]
+        later = self._overtaken("facts", facts) if self._overtaken and facts else {}
+        return tuple(
+            replace(hit, mark=later[hit.item.id][0], newer=later[hit.item.id][1])
+            if hit.kind == "fact" and hit.item.id in later
+            else hit
+            for hit in hits
+        )
 
     def reinforce(self, hits: Sequence[GraphHit]) -> str:
         """Warm and link the hits of a search; returns why it could not, or an empty text. Never raises."""

@@ -145,7 +145,10 @@ class Group:
     def _graph(self, scope: Scope, refresh: Callable[[], str] | None = None) -> KnowledgeGraph:
         from nanoclaw_memory.graph.graph import KnowledgeGraph
 
-        return KnowledgeGraph(self.database("facts"), self.settings, self.clock, scope, self.intake, refresh)
+        overtaken = self.retrieval.overtaken if scope == self.scope else None
+        return KnowledgeGraph(
+            self.database("facts"), self.settings, self.clock, scope, self.intake, refresh, overtaken
+        )
 
     def refresh_graph(self) -> str:
         """Read files that changed since the graph read them, if they are few; returns what is still unread."""

@@ -74,7 +74,13 @@ class Candidate(msgspec.Struct):
     stored: StoredPassage
     score: float
     parts: dict[str, float]
-    newer: str = ""  # where a later log line gives up or changes what this one says
+    mark: str = ""  # superseded, earlier: what became of it
+    newer: StoredPassage | None = None  # by which it is overtaken
+
+    @property
+    def newer_id(self) -> int:
+        """The passage that overtakes it; 0 when there is none."""
+        return self.newer.id if self.newer else 0
 
 
 class Alike(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""A file's text -> chunks: turns of a conversation, lines of a log, sections of everything else."""
+"""A file's text -> chunks: turns of a conversation, lines of a log, items and prose of everything else."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.conversations.archive import TURN_MARK
+from nanoclaw_memory.statements import source_date
 from nanoclaw_memory.tokens import estimate
 from nanoclaw_memory.types import Passage
 from nanoclaw_memory.workspace import log
@@ -18,6 +19,9 @@ from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path, project_in_pat
 VERSION = 6
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
 _FENCE = re.compile(r"^\s*(```|~~~)")
+_ITEM = re.compile(r"^ ?(?:[-*+•]|\d{1,3}[.)])\s+\S")
+_ROW = re.compile(r"^ ?\|.*\|\s*$")
+_RULE = re.compile(r"^[\s|:=-]+$")  # between the head of a table and its rows
 _DAY = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
 _STAMP = r"(?:[\[(][^\])]{1,40}[\])]\s*|\d{1,2}:\d{2}(?::\d{2})?\s*(?:[ap]m)?\s*[-–—]?\s*)?"
 _NAME = r"[^\W\d_][\w .'’-]{0,39}?"
@@ -67,12 +71,17 @@ def chunks_of(relative: str, text: str, chunking: Chunking) -> list[Passage]:
     if relative.startswith("conversations/") and (turns := _turns(lines)):
         return [chunk for turn in turns for chunk in _turn_chunks(turn, dated, chunking)]
     project = project_in_path(relative)
-    return [replace(_chunk(part, "section", dated), project=project) for part in _sections(lines, chunking)]
+    return [
+        replace(chunk, project=project)
+        for section in _sections(lines)
+        for chunk in _statements(section, dated, chunking)
+    ]
 
 
 def section_chunks(relative: str, text: str, chunking: Chunking) -> list[Passage]:
     """The chunks of a document that is neither log nor conversation, whatever it is called."""
-    return [_chunk(part, "section", "") for part in _sections(list(_headed(text)), chunking)]
+    lines = list(_headed(text))
+    return [_chunk(part, "section", "") for section in _sections(lines) for part in _cut(section, chunking)]
 
 
 def without_speaker(text: str, speaker: str = "") -> str:
@@ -211,16 +220,69 @@ def _turn_chunks(turn: tuple[str, list[_Line]], day: str, chunking: Chunking) ->
 # ---- sections ----
 
 
-def _sections(lines: Sequence[_Line], chunking: Chunking) -> Iterator[list[_Line]]:
-    """Runs of lines under one heading, cut to size; headings without text join what follows."""
+def _sections(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
+    """Runs of lines under one heading; headings without text join what follows."""
     section: list[_Line] = []
     for line in lines:
         if line.opens and any(other.text.strip() and not other.opens for other in section):
-            yield from _cut(section, chunking)
+            yield section
             section = []
         section.append(line)
     if any(line.text.strip() for line in section):
-        yield from _cut(section, chunking)
+        yield section
+
+
+def _statements(section: Sequence[_Line], day: str, chunking: Chunking) -> Iterator[Passage]:
+    """The items, rows and prose of a section; a list and a table stand under the words that introduce them."""
+    under = ""
+    for kind, block in _blocks(section):
+        for part in _cut(block, chunking):
+            yield _statement(part, kind, day, under)
+        if kind == "section":
+            last = next(line.text.strip() for line in reversed(block) if line.text.strip())
+            under = last.strip(" :*_") if last.rstrip("*_").endswith(":") else ""
+        elif len(block) > 1 and _RULE.match(block[1].text) and _ROW.match(block[0].text):
+            under = block[0].text.strip(" |")
+
+
+def _statement(lines: Sequence[_Line], kind: str, day: str, under: str) -> Passage:
+    chunk = _chunk(lines, kind, day)
+    if kind == "section":
+        return chunk
+    said = source_date(chunk.text) or source_date(lines[0].text)
+    heading = " > ".join(part for part in (chunk.heading, under) if part)
+    return replace(chunk, heading=heading, day=said.isoformat() if said else chunk.day)
+
+
+def _blocks(section: Sequence[_Line]) -> Iterator[tuple[str, list[_Line]]]:
+    """The lines of a section as prose (`section`) and as items of lists and tables (`item`)."""
+    block: list[_Line] = []
+    kind, fenced = "section", False
+    for before, line in zip([None, *section], section, strict=False):
+        starts = not fenced and _starts_item(line.text, before.text if before else "")
+        ends = kind == "item" and not fenced and not _goes_on(line.text, before.text if before else "")
+        if _FENCE.match(line.text):
+            fenced = not fenced
+        if starts or ends:
+            if any(other.text.strip() and not other.opens for other in block):
+                yield kind, block
+            block = []  # a heading alone is in the path of what follows
+            kind = "item" if starts else "section"
+        block.append(line)
+    if any(line.text.strip() for line in block):
+        yield kind, block
+
+
+def _starts_item(text: str, before: str) -> bool:
+    """Whether a line begins an item of a list or a row of a table; the first row stays with the table's head."""
+    if not _ROW.match(text):
+        return bool(_ITEM.match(text))
+    return not _RULE.match(text) and not (_ROW.match(before) and _RULE.match(before))
+
+
+def _goes_on(text: str, before: str) -> bool:
+    """Whether a line belongs to the item before it: it is empty, indented, or follows without a gap."""
+    return not text.strip() or text[:1].isspace() or bool(before.strip())
 
 
 def _cut(lines: Sequence[_Line], chunking: Chunking) -> Iterator[list[_Line]]:

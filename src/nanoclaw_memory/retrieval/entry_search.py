@@ -32,7 +32,7 @@ def entries_of(db: Database, found: Iterable[Candidate], now: datetime) -> dict[
 
 
 def _why(candidate: Candidate) -> str:
-    parts = {"keyword": candidate.parts["keyword"], "vector": candidate.parts["cosine"]}
+    parts = {"keyword": candidate.parts.get("keyword", 0.0), "vector": candidate.parts.get("cosine", 0.0)}
     return ", ".join(f"{name} {value:.2f}" for name, value in parts.items() if value > 0)
 
 

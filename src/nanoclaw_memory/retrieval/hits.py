@@ -7,8 +7,11 @@ from collections.abc import Iterable, Mapping
 from nanoclaw_memory.entries.domains import domain_path
 from nanoclaw_memory.retrieval import ranking
 from nanoclaw_memory.retrieval.candidates import Candidate
-from nanoclaw_memory.types import EntryHit, Hit
+from nanoclaw_memory.retrieval.prepare import body_of
+from nanoclaw_memory.store.passage_search import StoredPassage
+from nanoclaw_memory.types import EntryHit, Hit, Newer
 
+NEWER_CHARS = 200
 _WHY = {
     "keyword": "words",
     "cosine": "meaning",
@@ -35,7 +38,7 @@ def hits_of(
         parts = {name: round(value, 4) for name, value in one.parts.items()} if explain else {}
         if passage.kind == "entry":
             if passage.number in entries:
-                hits.append(entry_hit(entries[passage.number], parts))
+                hits.append(entry_hit(entries[passage.number], parts, one))
             continue
         start, end, text = ranking.snippet(passage.text, passage.start_line, question)
         of_file = one.stored.source == "files"
@@ -56,25 +59,38 @@ def hits_of(
                 parts=parts,
                 created_at=passage.moment,
                 origin=passage.origin,
-                place=_place(one, start),
+                place=place_of(one.stored, start),
                 session=passage.session,
                 project=passage.project,
+                mark=one.mark,
+                newer=newer_of(one.newer) if one.newer else None,
+                seen=passage.seen,
             )
         )
     return hits
 
 
-def _place(one: Candidate, line: int) -> str:
-    passage = one.stored.passage
-    if one.stored.source == "files":
-        return f"{one.stored.path}:{line}"
+def newer_of(stored: StoredPassage) -> Newer:
+    """A passage as what overtakes another: where it is, when it was said, and its words."""
+    passage = stored.passage
+    text = ranking.snippet(body_of(passage), 0, "", NEWER_CHARS)[2]
+    return Newer(place_of(stored, passage.start_line), passage.said, text)
+
+
+def place_of(stored: StoredPassage, line: int) -> str:
+    """Where a passage is, for people."""
+    passage = stored.passage
+    if stored.source == "files":
+        return f"{stored.path}:{line}"
+    if passage.kind == "entry":
+        return f"entry {passage.reference}"
     if passage.kind == "turn":
         return f"session {passage.session or '(none)'}, exchange {passage.number}"
     read = f" ({passage.reference})" if passage.reference else ""
     return f"{passage.kind} {passage.number}{read}"
 
 
-def entry_hit(hit: EntryHit, parts: Mapping[str, float]) -> Hit:
+def entry_hit(hit: EntryHit, parts: Mapping[str, float], found: Candidate | None = None) -> Hit:
     """An entry as a hit: its path is its type's domain file, `start_line` 0 says that it has no line."""
     return Hit(
         kind="entry",
@@ -96,6 +112,8 @@ def entry_hit(hit: EntryHit, parts: Mapping[str, float]) -> Hit:
         suspicions=hit.suspicions,
         place=f"entry {hit.id}",
         project=hit.provenance.project,
+        mark=found.mark if found and found.mark else "superseded" if hit.status == "superseded" else "",
+        newer=newer_of(found.newer) if found and found.newer else None,
     )
 
 
@@ -107,11 +125,9 @@ def other_project(project: str, own: str) -> str:
 def why(candidate: Candidate) -> str:
     """What made a passage a hit, in words."""
     parts = candidate.parts
-    reasons = [shown for name, shown in _WHY.items() if parts[name] > 0]
-    if parts["project"] < 1:
+    reasons = [shown for name, shown in _WHY.items() if parts.get(name, 0.0) > 0]
+    if parts.get("project", 1.0) < 1:
         reasons.append("another project")
-    if parts["recency"] < 1:
+    if parts.get("recency", 1.0) < 1:
         reasons.append(f"aged ×{parts['recency']:.2f}")
-    if candidate.newer:
-        reasons.append(f"newer: {candidate.newer}")
-    return " + ".join(reasons)
+    return " + ".join(reasons) or "newer than the next one"

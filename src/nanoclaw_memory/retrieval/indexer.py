@@ -6,6 +6,8 @@ import fcntl
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import date, datetime
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -15,6 +17,7 @@ from nanoclaw_memory import private
 from nanoclaw_memory.errors import FileProblem, ReadOnlyStore
 from nanoclaw_memory.providers.embedder import Chain
 from nanoclaw_memory.retrieval.chunker import Chunking, chunks_of
+from nanoclaw_memory.retrieval.currency import Currency
 from nanoclaw_memory.retrieval.prepare import prepared
 from nanoclaw_memory.retrieval.scanner import Scan, Seen, scan
 from nanoclaw_memory.retrieval.sources import RowReader
@@ -27,6 +30,8 @@ from nanoclaw_memory.workspace.files import read_text
 SMALL_FILES = 64
 SMALL_BYTES = 1_000_000
 SMALL_TEXTS = 32
+COMPARED_AT_ONCE = 500
+LONGEST_COMPARISON = 30.0  # seconds
 
 Files = Callable[[], Iterable[Seen]]
 Reader = Callable[[Path], str]
@@ -41,7 +46,7 @@ def read_markdown(path: Path) -> str:
     return text
 
 
-class Index(msgspec.Struct):
+class Index(msgspec.Struct, dict=True):
     """One search index and what it is made from."""
 
     passages: Passages
@@ -53,6 +58,12 @@ class Index(msgspec.Struct):
     cut: Cutter = msgspec.field(default=chunks_of)
     forget: Callable[[str], str] = lambda text: text  # takes forgotten lines out, and keeps their places
     rows: RowReader | None = None  # the group's databases; a corpus has none
+    today: Callable[[], date] = date.today
+
+    @cached_property
+    def currency(self) -> Currency:
+        """Which statements are overtaken by later ones."""
+        return Currency(self.passages)
 
     def scan(self) -> Scan:
         """What changed on disk since the last run; only looks."""
@@ -78,6 +89,7 @@ class Index(msgspec.Struct):
             announced = self._announced(work, recut)
             self._store(found, set(found.changed) - set(recut), progress)
             embedded = self._swap(recut, found, work) if work and recut else 0
+            self._compare_all()
             if work:
                 embedded += self._fill(work, found, embedded)
         announced += self._replaced()
@@ -85,10 +97,11 @@ class Index(msgspec.Struct):
         report = self._report(found, embedded, tuple(dict.fromkeys(said)), began, announced)
         return replace(report, added=report.added + rows)
 
-    def refresh(self, embed: bool, sources: Collection[str] | None = None) -> list[str]:
+    def refresh(self, embed: bool, sources: Collection[str] | None = None, quiet: bool = False) -> list[str]:
         """Take in small changes on the way to a search and report what is missing; never waits for others.
 
-        `sources` names those that the search is about: without files among them, no file is looked at.
+        `sources` names those that the search is about: without files among them, no file is looked at. `quiet`:
+        nobody reads the report, so what is said only once is kept for the next one.
         """
         if sources is not None and FILES not in sources:
             said = self._read_rows(sources)[1]
@@ -96,7 +109,18 @@ class Index(msgspec.Struct):
         else:
             said = self._read_rows(sources)[1]
             found = self.scan()
-        return said + self._refresh_files(found, embed)
+        said += self._refresh_files(found, embed)
+        if not quiet:
+            said += [f"index: {line}" for line in self._replaced()]
+        if not self.passages.database.read_only:
+            self.currency.refresh()
+        return said
+
+    def _compare_all(self) -> None:
+        """Compare what is waiting, for a limited time: the rest is compared by the searches to come."""
+        until = time.monotonic() + LONGEST_COMPARISON
+        while self.currency.refresh(COMPARED_AT_ONCE) and time.monotonic() < until:
+            pass
 
     def _refresh_files(self, found: Scan, embed: bool) -> list[str]:
         work = self._vectoring(None) if embed else None
@@ -113,7 +137,6 @@ class Index(msgspec.Struct):
                 return [_BUSY]
             self._store(found, changed, None)
             said = self._recut_few(recut, found, work) if recut else []
-            said += [f"index: {line}" for line in self._replaced()]
             return said + self._embed_few(work) if work else said
 
     def _read_rows(self, sources: Collection[str] | None, whole: bool = False) -> tuple[int, list[str]]:
@@ -244,7 +267,9 @@ class Index(msgspec.Struct):
         if known and known.fingerprint == print_ and known.chunking == self.chunking.key:
             self.passages.touch_file(known, seen.size, seen.mtime_ns)
             return
-        self.passages.put_file(replace(row, fingerprint=print_), self._cut(seen.relative, text))
+        written = min(datetime.fromtimestamp(seen.mtime_ns / 1e9).astimezone().date(), self.today())
+        new = [_seen(one, written.isoformat()) for one in self._cut(seen.relative, text)]
+        self.passages.put_file(replace(row, fingerprint=print_), new)
 
     def _cut(self, relative: str, text: str) -> list[NewPassage]:
         return prepared(relative, self.cut(relative, self.forget(text), self.chunking))
@@ -285,6 +310,11 @@ class Index(msgspec.Struct):
                 yield False
                 return
             yield True
+
+
+def _seen(new: NewPassage, day: str) -> NewPassage:
+    """A passage without a day was written by the day that its file was."""
+    return new if new.passage.day else replace(new, passage=replace(new.passage, seen=day))
 
 
 def _installed(chain: Chain) -> bool:

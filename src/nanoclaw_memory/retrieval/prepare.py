@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from datetime import date
 
 from nanoclaw_memory.retrieval.chunker import without_speaker
+from nanoclaw_memory.statements import without_date
 from nanoclaw_memory.store.passages import NewPassage
 from nanoclaw_memory.types import Passage
 from nanoclaw_memory.workspace import log
 
 MAX_EMBEDDED = 6_000
+_BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
 _NOT_WORDS = re.compile(r"[\W_]+")
 
 
@@ -51,14 +53,14 @@ def _near(chunks: Sequence[Passage], bodies: Sequence[str], place: int) -> str:
 
 
 def body_of(chunk: Passage) -> str:
-    """The words themselves: no speaker's name, no log label."""
+    """The words themselves: no speaker's name, no log label, no mark of a list."""
     if chunk.kind == "turn":
         return chunk.text if chunk.number else without_speaker(chunk.text, chunk.speaker)
     if chunk.kind == "line":
         first, newline, rest = chunk.text.partition("\n")
         entry = log.parse_line(first)
         return (entry.text if entry else first) + newline + rest
-    return chunk.text
+    return _BULLET.sub("", without_date(chunk.text)) if chunk.kind == "item" else chunk.text
 
 
 def around_of(relative: str, chunk: Passage) -> str:

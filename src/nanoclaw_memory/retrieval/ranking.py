@@ -13,7 +13,7 @@ from nanoclaw_memory.store.passage_search import Place
 from nanoclaw_memory.text import words
 
 SNIPPET = 700
-OLDEST_SHARE = 0.25
+OLDEST_SHARE = 0.5
 ARCHIVED = 0.8  # a line whose time in its log is over ranks below one that stands there
 SAME_FILE = 3  # sections of one file that count in full
 CROWDED = 0.8  # what each further one counts: other files within this margin come before it
@@ -123,7 +123,7 @@ def covered(question: str, text: str) -> float:
 
 
 def recency(day: str, today: date, half_life: int) -> float:
-    """2^(-age / half-life), never under a quarter: an old note fades but stays findable; 1 without a day."""
+    """2^(-age / half-life), never under a half: an old note fades but stays findable; 1 without a day."""
     try:
         age = (today - date.fromisoformat(day)).days if day else 0
     except ValueError:

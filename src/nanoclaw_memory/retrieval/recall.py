@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 
 import msgspec
@@ -13,7 +13,9 @@ from nanoclaw_memory.entries.entries import Entries, check_query
 from nanoclaw_memory.entries.lines import age, as_hit, fenced, marks, masked, origin_of, safe_line
 from nanoclaw_memory.entries.rules import choice, whole
 from nanoclaw_memory.entries.shared import SharedEntries
+from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.hits import hits_of, other_project
+from nanoclaw_memory.retrieval.ordering import after_newer
 from nanoclaw_memory.retrieval.relevance import covered
 from nanoclaw_memory.retrieval.searcher import Question
 from nanoclaw_memory.retrieval.service import Retrieval
@@ -70,25 +72,40 @@ def recall(entries: Entries, retrieval: Retrieval, wanted: RecallRequest) -> Rec
     today = retrieval.clock.now().date()
     question = Question(wanted.query, CANDIDATES, today, wanted.fast, wanted=filter_, project=scope.project)
     ranking, known_entries = retrieval.find(question)
-    found = [_from_entry(hit, wanted, scope) for hit in known_entries.values()]
-    others = hits_of(ranking.found, wanted.query, {}, "", explain=False)
-    lines = [*found, *(_from_hit(hit, wanted, scope.project) for hit in others)]
-    lines.sort(key=lambda one: (one.held, -one.entry.score, one.entry.id))
-    fallback = "files" if lines and not found else ""
-    return pack(lines, wanted, len(found), fallback=fallback, degraded=tuple(ranking.degraded))
+    lines = list(_lines(ranking.found, known_entries, wanted, scope))
+    lines.sort(key=lambda pair: (pair[1].held, -pair[1].entry.score, pair[1].entry.id))
+    lines = after_newer(lines, lambda pair: pair[0].stored.id, lambda pair: pair[0].newer_id)
+    fallback = "files" if lines and not known_entries else ""
+    packed = [one for _, one in lines]
+    return pack(packed, wanted, len(known_entries), fallback=fallback, degraded=tuple(ranking.degraded))
+
+
+def _lines(
+    found: Iterable[Candidate], entries: Mapping[int, EntryHit], wanted: RecallRequest, scope: Scope
+) -> Iterator[tuple[Candidate, _Packed]]:
+    for one in found:
+        for hit in hits_of([one], wanted.query, entries, "", explain=False):
+            if hit.kind == "entry":
+                yield one, _from_entry(entries[one.stored.passage.number], wanted, scope, hit)
+            else:
+                yield one, _from_hit(hit, wanted, scope.project)
 
 
 def hits_text(hits: Iterable[Hit], today: date, project: str = "") -> str:
     """What search found, fenced as data with origin, age and other projects' names, for an agent to read."""
     lines = []
     for hit in hits:
-        place, when = hit.place or f"{hit.path}:{hit.start_line}", hit.day
+        place, when = hit.place or f"{hit.path}:{hit.start_line}", hit.when
         if hit.kind == "entry":
-            place, when = f"{hit.type} · {hit.origin}", age((today - date.fromisoformat(hit.day)).days)
+            place, when = (
+                f"{hit.type} · {hit.origin}",
+                _stored(hit.day, (today - date.fromisoformat(hit.day)).days),
+            )
         elif hit.kind == "exchange":
             place = f"{hit.speaker} · {place}"
         warned = marks(Provenance("", "", "", hit.origin), hit.suspicions)
-        label = " · ".join(filter(None, (place, when, other_project(hit.project, project), warned)))
+        elsewhere = other_project(hit.project, project)
+        label = " · ".join(filter(None, (place, when, hit.status, elsewhere, warned)))
         lines.append(f"- [{safe_line(label)}] {safe_line(masked(hit.text))}")
     return fenced(lines)
 
@@ -132,7 +149,7 @@ def _score(hit: EntryHit) -> float:
     return RELEVANCE * hit.relevance_score + IMPORTANCE * hit.importance
 
 
-def _from_entry(hit: EntryHit, wanted: RecallRequest, scope: Scope) -> _Packed:
+def _from_entry(hit: EntryHit, wanted: RecallRequest, scope: Scope, found: Hit | None = None) -> _Packed:
     brief = wanted.format == "brief"
     context = hit.reason if wanted.include_context else ""
     entry = RecalledEntry(
@@ -151,8 +168,13 @@ def _from_entry(hit: EntryHit, wanted: RecallRequest, scope: Scope) -> _Packed:
         context=context,
         group=hit.provenance.group,
         project=hit.provenance.project,
+        mark=found.mark if found else "",
+        newer=found.newer if found else None,
     )
-    about = [hit.type, hit.priority, origin_of(hit.provenance, scope.group), age(hit.age_days)]
+    when = _stored(hit.created_at[:10], hit.age_days)
+    about = [hit.type, hit.priority, origin_of(hit.provenance, scope.group), when]
+    if found and found.mark:
+        about.append(safe_line(found.status))
     about += filter(None, [other_project(hit.provenance.project, scope.project)])
     warning = marks(hit.provenance, hit.suspicions)
     tail = f" (why: {safe_line(context, BRIEF_CHARS)})" if context else ""
@@ -161,11 +183,16 @@ def _from_entry(hit: EntryHit, wanted: RecallRequest, scope: Scope) -> _Packed:
     return _Packed(entry, line, hit.status == "held")
 
 
+def _stored(day: str, days: int | None) -> str:
+    """When an entry was stored: its day, and how long ago that is."""
+    return f"{day}, {age(days)}" if days else age(days)
+
+
 def _from_hit(hit: Hit, wanted: RecallRequest, project: str) -> _Packed:
     """Lines of a file, what was said, a fact: each under its place."""
-    kind, place, when = hit.kind, hit.place, hit.day
+    kind, place = hit.kind, hit.place
     if kind == "chunk":
-        kind, place, when = "file", f"{hit.path}:{hit.start_line}-{hit.end_line}", ""
+        kind, place = "file", f"{hit.path}:{hit.start_line}-{hit.end_line}"
     content = safe_line(masked(hit.text), BRIEF_CHARS if wanted.format == "brief" else None)
     entry = RecalledEntry(
         id=place,
@@ -179,7 +206,9 @@ def _from_hit(hit: Hit, wanted: RecallRequest, project: str) -> _Packed:
         origin=hit.origin or kind,
         age_days=None,
         project=hit.project,
+        mark=hit.mark,
+        newer=hit.newer,
     )
-    elsewhere = other_project(hit.project, project)
-    label = " · ".join(safe_line(part) for part in (kind, place, when, elsewhere) if part)
+    about = (kind, place, hit.when, hit.status, other_project(hit.project, project))
+    label = " · ".join(safe_line(part) for part in about if part)
     return _Packed(entry, f"- [{label}] {content}")

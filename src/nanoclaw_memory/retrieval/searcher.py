@@ -11,6 +11,7 @@ from nanoclaw_memory.errors import CorruptDatabase, StoreError
 from nanoclaw_memory.retrieval import dates, ranking, relevance
 from nanoclaw_memory.retrieval.candidates import Candidate, Candidates, Pool
 from nanoclaw_memory.retrieval.indexer import Index
+from nanoclaw_memory.retrieval.ordering import in_order
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.reranking import Reranking
 from nanoclaw_memory.store.keywords import terms_of
@@ -19,8 +20,6 @@ from nanoclaw_memory.text import words
 from nanoclaw_memory.workspace.paths import ARCHIVE
 
 PERMANENT = 0.8  # log lines of this importance never age
-COMPARED = 12  # of the best, whose log lines are compared with each other
-OUTDATED = 0.9  # what a line counts beside the later one that changes it
 CONSIDERED = 60  # how many of the pool are loaded to be aged and reranked
 FIRST_PLACES = 10  # of which half are for the days asked about
 JUDGED = 5  # of the best, in which the words of the question are looked for
@@ -79,12 +78,19 @@ class Searcher:
         found = _distinct(question.text, _answering(question.text, ranked.found))
         if question.mmr:
             found = _spread(found, question.limit)
-        found = found[: question.limit]
+        found = self.in_order(question, found)
         best = found[0].score if found else 0.0
         sure = ranked.evidence.relevance
         for candidate in found:
             candidate.score = sure * candidate.score / best if best > 0 else 0.0
         return Ranking([one for one in found if one.score >= 0.00005], ranked.evidence, ranked.degraded)
+
+    def in_order(self, question: Question, ranked: Sequence[Candidate]) -> list[Candidate]:
+        """Ranked candidates as they are shown: at most the limit, older statements marked and after the newer."""
+        visible = self.index.passages.search.selection(question.wanted) if question.wanted else None
+        days = dates.asked(question.text, question.today)
+        of_then = days is not None and days.last < question.today
+        return in_order(self.index.currency, ranked, question.text, question.limit, visible, of_then)
 
     def rank(self, question: Question) -> Ranking:
         """Every candidate in order, and what speaks for the best."""
@@ -96,7 +102,6 @@ class Searcher:
         if question.rerank and self._reranking is not None:
             found, said = self._reranking.of(question.text, found, pool.places, self.index.passages)
             pool.degraded += said
-        found = _current_first(question.text, found)
         # Why there are no vectors is reported once: by the embedding that failed, if one did.
         known = any(line.startswith("vectors:") for line in degraded)
         degraded += [line for line in pool.degraded if not (known and line.startswith("vectors:"))]
@@ -150,7 +155,9 @@ class Searcher:
             for key, place in pool.places.items()
         }
         scores |= ranking.by_day(scores, pool.told, pool.only_days)
-        best = sorted(scores, key=lambda key: (-scores[key], key))[: max(CONSIDERED, question.limit)]
+        # At the same score what shares a word comes first.
+        best = sorted(scores, key=lambda key: (-scores[key], -pool.keyword.get(key, 0.0), key))
+        best = best[: max(CONSIDERED, question.limit)]
         stored = self.index.passages.search.load(best)
         found = []
         for key in best:
@@ -189,8 +196,8 @@ def _context(candidate: Candidate, found: Sequence[Candidate]) -> str:
 
 
 def _by_file(ranked: list[Candidate]) -> list[Candidate]:
-    """Sections of one long file leave places for others; other passages are answers of their own and stay."""
-    sections = [candidate for candidate in ranked if candidate.stored.passage.kind == "section"]
+    """Passages of one page leave places for others; turns and log lines are answers of their own and stay."""
+    sections = [candidate for candidate in ranked if candidate.stored.passage.kind in ("section", "item")]
     shares = ranking.crowding([candidate.stored.document_id for candidate in sections])
     for candidate, share in zip(sections, shares, strict=True):
         candidate.parts["same file"] = share
@@ -289,33 +296,3 @@ def _spread(ranked: Sequence[Candidate], limit: int) -> list[Candidate]:
     scores = {key: candidate.score for key, candidate in by_id.items()}
     texts = {key: candidate.stored.passage.text for key, candidate in by_id.items()}
     return [by_id[key] for key in ranking.mmr(list(by_id)[: limit * 4], scores, texts, limit)]
-
-
-def _current_first(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
-    """A log line that a later one gives up or changes comes after that one, and names its place.
-
-    A line with a number that the question names does not give way to one without it: invoice 7 is not invoice 8.
-    Lines of two projects do not change each other.
-    """
-    lines = [candidate for candidate in ranked[:COMPARED] if candidate.stored.passage.kind == "line"]
-    if len(lines) < 2:
-        return list(ranked)
-    from nanoclaw_memory.statements import contradiction, features
-
-    lines.sort(key=lambda candidate: (candidate.stored.passage.day, candidate.stored.position))
-    said = [features(body_of(candidate.stored.passage)) for candidate in lines]
-    named = [_numbers(question) & _numbers(candidate.stored.passage.text) for candidate in lines]
-    for place, older in enumerate(lines):
-        for newer, changed, of_newer in zip(
-            lines[place + 1 :], said[place + 1 :], named[place + 1 :], strict=True
-        ):
-            apart = {older.stored.passage.project, newer.stored.passage.project} - {""}
-            if len(apart) < 2 and named[place] <= of_newer and contradiction(said[place], changed):
-                older.newer = f"{newer.stored.path}:{newer.stored.passage.start_line}"
-                newer.score = max(newer.score, older.score)
-                older.score = min(older.score, newer.score * OUTDATED)
-    return sorted(ranked, key=lambda candidate: -candidate.score)
-
-
-def _numbers(text: str) -> set[str]:
-    return {word for word in words(text) if any(character.isdigit() for character in word)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import CorruptDatabase, InvalidValue, NotFound, StoreError
 from nanoclaw_memory.retrieval.chunker import Chunking
-from nanoclaw_memory.retrieval.hits import hits_of
+from nanoclaw_memory.retrieval.hits import hits_of, newer_of
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.reranking import Reranking
 from nanoclaw_memory.retrieval.scanner import Seen, memory_pages
@@ -23,7 +23,7 @@ from nanoclaw_memory.retrieval.sources import RowReader, missing
 from nanoclaw_memory.retrieval.vectoring import Progress
 from nanoclaw_memory.store.passage_search import CURRENT, PassageFilter
 from nanoclaw_memory.store.passages import FILES, Passages
-from nanoclaw_memory.types import Found, Hit, Indexed, Scope
+from nanoclaw_memory.types import Found, Hit, Indexed, Newer, Scope
 from nanoclaw_memory.workspace.paths import Home, visible
 
 if TYPE_CHECKING:
@@ -124,6 +124,17 @@ class Retrieval(msgspec.Struct, dict=True):
         self.index.refresh(embed=True, sources=(source,))
         return self.searcher.candidates.cosines(message, source, deadline)
 
+    def overtaken(self, source: str, numbers: Sequence[int]) -> dict[int, tuple[str, Newer]]:
+        """Which rows of a source a later statement overtakes: the mark, and that statement."""
+        self.refresh()
+        try:
+            visible = self.index.passages.search.selection(self.filter())
+            ids = self.index.passages.ids(source, numbers)
+            rows = self.index.currency.newest(self.index.currency.table.of(list(ids), visible))
+        except StoreError:  # the graph answers without the index
+            return {}
+        return {ids[older]: (row.kind, newer_of(newer)) for older, (row, newer) in rows.items()}
+
     def filter(self, sources: tuple[str, ...] | None = None, noise: bool = False) -> PassageFilter:
         """What this scope may see of some sources; `noise` are exchanges that only ask for memory."""
         statuses = (*CURRENT, "noise") if noise else CURRENT
@@ -144,10 +155,10 @@ class Retrieval(msgspec.Struct, dict=True):
         """Take in what changed; by words unless `embed`. What cannot be read is reported by the next search."""
         try:
             try:
-                self.index.refresh(embed, sources)
+                self.index.refresh(embed, sources, quiet=True)
             except CorruptDatabase:
                 self._start_anew()
-                self.index.refresh(embed, sources)
+                self.index.refresh(embed, sources, quiet=True)
         except StoreError:
             return
 
@@ -188,6 +199,7 @@ class Retrieval(msgspec.Struct, dict=True):
             self.embedder,
             forget=self._without_forgotten,
             rows=rows,
+            today=lambda: self.clock.now().date(),
         )
 
     @cached_property

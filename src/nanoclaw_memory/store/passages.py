@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.keywords import long_words, spaced
@@ -128,7 +129,10 @@ class Passages:
         return tuple(Skipped(path, reason) for path, reason in rows)
 
     def put_file(self, file: FileRow, passages: Sequence[NewPassage]) -> None:
-        """Store a file and its passages in place of what was there; all or nothing."""
+        """Store a file and its passages in place of what was there; all or nothing.
+
+        What stood there before keeps the day on which it was first seen.
+        """
         with self.database.transaction():
             self.database.execute(
                 "INSERT INTO documents (source, name, size, mtime_ns, fingerprint, chunking, skipped)"
@@ -140,10 +144,22 @@ class Passages:
             )
             document = self._document(FILES, file.path)
             generation = self._next_generation()
+            seen = self._first_seen(document)
             gone = self._remove("document_id = :document", {"document": document}, generation)
             for position, new in enumerate(passages):
-                self._insert(document, position, new)
+                known = seen.get(new.passage.text) if new.passage.seen else None
+                self._insert(
+                    document,
+                    position,
+                    replace(new, passage=replace(new.passage, seen=known)) if known else new,
+                )
             self._drop_words(gone)
+
+    def _first_seen(self, document: int) -> dict[str, str]:
+        sql = (
+            "SELECT text, min(seen) FROM passages WHERE document_id = :document AND seen <> '' GROUP BY text"
+        )
+        return dict(self.database.query(sql, {"document": document}))
 
     def touch_file(self, file: FileRow, size: int, mtime_ns: int) -> None:
         """Remember that a file has another time but the same content."""
@@ -183,6 +199,15 @@ class Passages:
             {"source": source},
         )
         return {int(number) for (number,) in rows}
+
+    def ids(self, source: str, numbers: Sequence[int]) -> dict[int, int]:
+        """The passages of rows of a source, each with its row."""
+        sql = (
+            "SELECT p.id, p.number FROM passages p JOIN documents d ON d.id = p.document_id"
+            " WHERE p.number > 0 AND p.number IN (SELECT value FROM json_each(:numbers)) AND d.source = :source"
+        )
+        rows = self.database.query(sql, {"numbers": json.dumps(list(numbers)), "source": source})
+        return {int(number): int(row) for number, row in rows}
 
     def put_rows(self, source: str, rows: Iterable[NewRow]) -> None:
         """Store the passages of rows in place of what was there; inside a transaction."""

@@ -11,7 +11,7 @@ from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.conversations import anchors, topics
 from nanoclaw_memory.conversations.archive import move_oldest
 from nanoclaw_memory.conversations.service import excerpt
-from nanoclaw_memory.retrieval.exchange_search import SOURCE, Recollection
+from nanoclaw_memory.retrieval.exchange_search import Recollection
 from nanoclaw_memory.retrieval.relevance import Evidence
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.text import one_line
@@ -159,7 +159,8 @@ class Continuity(Plugin):
     # ---- after the answer ----
 
     def after_turn(self, exchange: Exchange, tool_calls: tuple[ToolCall, ...], moment: Moment) -> None:
-        self.context.retrieval.refresh(SOURCE, embed=self.context.embedder is not None)
+        # Files too: a line of a page without a date is dated by the day on which it was first seen.
+        self.context.retrieval.refresh(embed=self.context.embedder is not None)
         over = self.context.exchanges.count() - self.own.max_exchanges
         if over > 0:
             move_oldest(self.context.exchanges, self.context.home.workspace(self.context.scope.group), over)

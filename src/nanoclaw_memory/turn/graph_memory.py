@@ -102,5 +102,5 @@ class GraphMemory(Plugin):
 
 
 def _line(hit: GraphHit) -> str:
-    text = hit.text if len(hit.text) <= MAX_LINE else hit.text[:MAX_LINE] + "…"
+    text = hit.dated if len(hit.dated) <= MAX_LINE else hit.dated[:MAX_LINE] + "…"
     return f"{text} [linked]" if hit.linked else text

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from nanoclaw_memory.types.search import Newer
+
 
 class Provenance(msgspec.Struct, frozen=True):
     """Where an entry came from; set by the program, never by the caller."""
@@ -106,6 +108,8 @@ class RecalledEntry(msgspec.Struct, frozen=True):
     context: str = ""
     group: str = ""
     project: str = ""
+    mark: str = ""  # superseded, earlier: a newer statement on the same subject stands before it
+    newer: Newer | None = None
 
 
 class Recall(msgspec.Struct, frozen=True):

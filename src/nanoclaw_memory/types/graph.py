@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from nanoclaw_memory.types.search import Newer
+
 
 class Fact(msgspec.Struct, frozen=True):
     """Entity, key and value, with activation, validity and source."""
@@ -67,6 +69,8 @@ class GraphHit(msgspec.Struct, frozen=True):
     combined: float = 0.0
     linked: bool = False
     context: bool = False  # another fact of an entity that was already answered above
+    mark: str = ""  # superseded, earlier: a newer statement on the same subject stands elsewhere
+    newer: Newer | None = None
 
     @property
     def kind(self) -> str:
@@ -79,6 +83,17 @@ class GraphHit(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         return self.item.text
+
+    @property
+    def when(self) -> str:
+        """Since when it holds, and what was stated later on the same subject."""
+        since = f"since {(self.item.valid_from or self.item.created_at)[:10]}"
+        return f'{since}; {self.newer.after(self.mark)}: "{self.newer.text}"' if self.newer else since
+
+    @property
+    def dated(self) -> str:
+        """The text with when it holds."""
+        return f"{self.text} ({self.when})"
 
 
 def tier(activation: float) -> str:

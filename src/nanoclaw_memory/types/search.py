@@ -13,7 +13,8 @@ class Passage(msgspec.Struct, frozen=True):
     start_line: int
     end_line: int
     text: str
-    kind: str = "section"  # section, turn (of a conversation), line (of a log), entry, fact, relation, lesson
+    # section, item (of a page), turn (of a conversation), line (of a log), entry, fact, relation, lesson
+    kind: str = "section"
     heading: str = ""
     day: str = ""
     speaker: str = ""
@@ -31,6 +32,24 @@ class Passage(msgspec.Struct, frozen=True):
     status: str = ""  # empty: current
     priority: int = 0
     expires: str = ""
+    seen: str = ""  # of a file's passage without a day: the day by which it was written
+
+    @property
+    def said(self) -> str:
+        """The day on which it was said, or by which it was written."""
+        return self.day or self.seen
+
+
+class Newer(msgspec.Struct, frozen=True):
+    """The statement that follows an older one on the same subject."""
+
+    place: str
+    day: str
+    text: str = ""
+
+    def after(self, mark: str) -> str:
+        """What to say of the older one."""
+        return f"{mark}, {'by' if mark == 'superseded' else 'see'} {self.place} of {self.day}"
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -63,6 +82,20 @@ class Hit(msgspec.Struct, frozen=True):
     place: str = ""
     session: str = ""
     project: str = ""
+    # What became of it: `superseded` by a newer statement, or merely `earlier` than it on the same subject.
+    mark: str = ""
+    newer: Newer | None = None
+    seen: str = ""  # the day by which it was written, where `day` is not known
+
+    @property
+    def when(self) -> str:
+        """When it was said."""
+        return self.day or (f"by {self.seen}" if self.seen else "undated")
+
+    @property
+    def status(self) -> str:
+        """Its mark, with where and when the newer statement was made."""
+        return self.newer.after(self.mark) if self.newer else self.mark
 
 
 class Found(msgspec.Struct, frozen=True):

@@ -54,7 +54,7 @@ def _hit(hit: GraphHit) -> dict[str, Any]:
         "combined": round(hit.combined, 4),
         "phase": hit.phase,
         "activation": round(hit.item.activation, 4),
-        **fields(hit, "tier", "linked", "context", "why"),
+        **fields(hit, "tier", "linked", "context", "why", "mark", "newer"),
         **fields(hit.item, "source", "valid_from"),
         "valid_to": hit.item.valid_to or None,
     }
@@ -62,7 +62,7 @@ def _hit(hit: GraphHit) -> dict[str, Any]:
 
 def _hit_line(hit: GraphHit) -> str:
     mark = " [linked]" if hit.linked else ""
-    return f"{one_line(hit.text)}{mark}  ({hit.score}, {hit.tier}: {hit.why})"
+    return f"{one_line(hit.text)}{mark}  ({hit.score}, {hit.tier}: {hit.why})  {one_line(hit.when)}"
 
 
 @graph.command("add", new=True)

@@ -176,10 +176,10 @@ def _counts(done: Indexed) -> str:
 def _hit_lines(hit: Hit, project: str) -> str:
     lines = f"{hit.start_line}" if hit.start_line == hit.end_line else f"{hit.start_line}-{hit.end_line}"
     where = f"{hit.path}:{lines}" if hit.start_line else f"{hit.type} {hit.id}" if hit.type else hit.place
-    when = f"  {hit.day}" if hit.kind not in ("chunk", "entry") else ""
     trust = f", untrusted: {hit.origin}" if hit.untrusted else ""
     other = f"  [project {hit.project}]" if hit.project not in ("", project) else ""
-    head = f"{where}{when}{other}  {hit.score:.2f}  ({hit.why}{trust})"
+    mark = f", {hit.status}" if hit.mark else ""
+    head = f"{where}{other}  {hit.score:.2f}  ({hit.why}{trust})  {hit.when}{mark}"
     parts = "".join(f"\n    {name} {value:g}" for name, value in hit.parts.items())
     return f"{head}{parts}\n" + "\n".join(f"  {line}" for line in hit.text.split("\n"))
 

@@ -334,14 +334,15 @@ def _hits(found: Found) -> str:
             place = f"{hit.path}:{hit.start_line}-{hit.end_line}"
         if hit.speaker:
             place += f", {hit.speaker}"
-        when = f" {hit.day}" if hit.day else ""
-        trust = " (untrusted)" if hit.untrusted else ""
-        lines.append(f"{place}{when}{trust} score {hit.score:.2f}\n{hit.text}")
+        about = ", ".join(
+            part for part in (hit.when, hit.status, "untrusted" if hit.untrusted else "") if part
+        )
+        lines.append(f"{place} ({about}) score {hit.score:.2f}\n{hit.text}")
     return _fenced(["\n\n".join(lines)] if lines else [], "Nothing was found.", found.degraded)
 
 
 def _facts(answer: GraphAnswer) -> str:
-    lines = [hit.text + (" [linked]" if hit.linked else "") for hit in answer.hits]
+    lines = [hit.dated + (" [linked]" if hit.linked else "") for hit in answer.hits]
     notes = [f"{name} may mean several: {', '.join(answer.entities)}" for name in answer.ambiguous]
     return _fenced(lines + notes, "Nothing is known about that.", answer.degraded)
 
@@ -355,6 +356,8 @@ def _graph_hit(hit: Any) -> dict[str, Any]:
         "tier": hit.tier,
         "linked": hit.linked,
     }
+    if hit.newer:
+        more |= {"mark": hit.mark, "newer": msgspec.to_builtins(hit.newer)}
     return {**own, **more, "phase": hit.phase, "why": hit.why}
 
 

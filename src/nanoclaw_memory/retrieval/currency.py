@@ -1,0 +1,225 @@
+"""Currency: which statements a later one supersedes, or follows on the same subject; found when they come in."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+
+import msgspec
+
+from nanoclaw_memory import tokens
+from nanoclaw_memory.entries.rules import UNTRUSTED
+from nanoclaw_memory.retrieval.date_words import lexeme
+from nanoclaw_memory.retrieval.prepare import body_of
+from nanoclaw_memory.statements import features, same_statement
+from nanoclaw_memory.store.currency import EARLIER, SUPERSEDED, CurrencyTable, Overtaken
+from nanoclaw_memory.store.passage_search import StoredPassage
+from nanoclaw_memory.store.passages import Passages
+from nanoclaw_memory.text import GERMAN_STOP_WORDS, STOP_WORDS, language, words
+
+FUNCTION_WORDS = STOP_WORDS | GERMAN_STOP_WORDS
+AT_ONCE = 32  # statements compared on the way to a search
+COMMON = 40  # statements with a word from which on it says nothing about their subject
+ALONE = 5  # statements with a name up to which the name alone is their subject
+TOGETHER = 6  # statements that contain the same words up to which these are one subject
+RARE = 1.5  # how rare words have to be together, in words that occur once
+SHARE = 0.3  # of the words of the shorter statement, by rarity
+NEAREST = 16  # statements with which one is compared
+_COMPARED = "compared"
+# Plain words of change, followed by the old value: "moved from Oslo to Bergen".
+_CHANGE = re.compile(
+    r"\b(?:moved?|moving|switch\w*|chang\w+|migrat\w+|cut over|rais\w+|lower\w+|went (?:up|down)|increas\w+|reduc\w+"
+    r"|upgrad\w+|downgrad\w+|exten\w+|renam\w+|transfer\w+|shift\w+|postpon\w+|convert\w+|umge\w+|gewechselt|geändert"
+    r"|erhöht|gesenkt|verlängert|verschoben)\b[^.;!?]{0,60}?\b(?:from|von|vom)\s+(?P<old>[^.;!?]{1,40}?)\s+"
+    r"(?:to|auf|zu|zum|zur|nach)\s",
+    re.IGNORECASE,
+)
+_UNCERTAIN = re.compile(
+    r"\b(?:if|might|may|could|would|should|maybe|perhaps|wants?|thinking|consider\w*|suggest\w*|propos\w*|falls|wenn|ob"
+    r"|vielleicht|könnten?|würden?|wäre\w*|sollten?|möchte\w*|überleg\w*)\b|\?",
+    re.IGNORECASE,
+)
+
+
+# ---- what a statement is about ----
+
+
+@lru_cache(maxsize=4_096)
+def subject_words(text: str) -> Mapping[str, bool]:
+    """The words that may tell what a statement is about, and whether each is a name rather than a usual word.
+
+    Values are left out: numbers, days and months. A word is usual when language models have a token for it.
+    """
+    german = language(text) == "german"
+    found: dict[str, bool] = {}
+    for word in words(text):
+        plain = word.replace("’", "'").removesuffix("'s")
+        if plain not in FUNCTION_WORDS and not plain.isdigit() and not lexeme(plain.removesuffix("s")).kind:
+            found.setdefault(plain, not _is_usual(plain, german))
+    return found
+
+
+@lru_cache(maxsize=20_000)
+def _is_usual(word: str, german: bool) -> bool:
+    forms = (word, word.removesuffix("s"), *((word.capitalize(),) if german else ()))
+    return any(tokens.estimate(f" {form}") == 1 for form in forms)
+
+
+def is_later(one: StoredPassage, other: StoredPassage) -> bool:
+    """Whether one statement was surely made after the other; of the same day only their moments tell."""
+    if one.passage.said != other.passage.said:
+        return bool(other.passage.said) and one.passage.said > other.passage.said
+    return bool(other.passage.moment) and one.passage.moment > other.passage.moment
+
+
+# ---- when passages come in ----
+
+
+class Currency:
+    """Compares what is new in one index with what was said before about the same subject."""
+
+    def __init__(self, passages: Passages) -> None:
+        self._passages = passages
+        self.table = CurrencyTable(passages.database)
+
+    def load(self, ids: Iterable[int]) -> dict[int, StoredPassage]:
+        """The passages of these ids."""
+        return self._passages.search.load(ids)
+
+    def newest(self, rows: Sequence[Overtaken]) -> dict[int, tuple[Overtaken, StoredPassage]]:
+        """Of each older passage the row that counts: the surest, then the one of the newest statement."""
+        stored = self.load({row.newer for row in rows})
+        chosen: dict[int, tuple[Overtaken, StoredPassage]] = {}
+        for row in rows:
+            if row.newer in stored and _weight_of(row, stored[row.newer]) > (
+                _weight_of(*chosen[row.older]) if row.older in chosen else ()
+            ):
+                chosen[row.older] = row, stored[row.newer]
+        return chosen
+
+    def refresh(self, most: int = AT_ONCE) -> int:
+        """Compare statements that were not compared yet, at most so many; returns how many."""
+        last, total = int(self._passages.meta(_COMPARED) or 0), self._passages.last_id()
+        if last >= total:
+            return 0
+        waiting = self.table.statements_after(last, most)
+        with self._passages.database.transaction():
+            for number in waiting:
+                self.table.put(self._overtaken_by(number, total))
+            reached = waiting[-1] if len(waiting) == most else total
+            self._passages.set_meta(_COMPARED, str(reached))
+        return len(waiting)
+
+    def _overtaken_by(self, number: int, total: int) -> list[Overtaken]:
+        """The rows that a statement makes with others about the same subject, older or newer."""
+        own = self._passages.search.load([number])[number]
+        text = body_of(own.passage)
+        if own.passage.kind == "turn" and text.rstrip().endswith("?"):
+            return []
+        subject = self._subject(text, total)
+        others = self._passages.search.load(subject.nearest(number))
+        rows: list[Overtaken] = []
+        for other in others.values():
+            older, newer = (other, own) if is_later(own, other) else (own, other)
+            apart = {own.passage.project, other.passage.project} - {
+                ""
+            }  # two projects do not change each other
+            if len(apart) < 2 and is_later(newer, older) and not _was_read(newer) and subject.is_of(other):
+                rows += _overtaken(older, newer)
+        return rows
+
+    def together(self, question: str, ids: Sequence[int]) -> list[tuple[int, int]]:
+        """Pairs of statements that share several words of a question, which few others have: what it asks about."""
+        found = [set(self.table.statements_with(word, COMMON)) for word in subject_words(question)]
+        pairs = []
+        for place, one in enumerate(ids):
+            for other in ids[place + 1 :]:
+                shared = [having for having in found if one in having and other in having]
+                if len(shared) > 1 and len(set.intersection(*shared)) <= TOGETHER:
+                    pairs.append((one, other))
+        return pairs
+
+    def _subject(self, text: str, total: int) -> _Subject:
+        names = subject_words(text)
+        found = {word: set(self.table.statements_with(word, COMMON)) for word in names}
+        return _Subject(names, {word: ids for word, ids in found.items() if len(ids) < COMMON}, total)
+
+
+class _Subject(msgspec.Struct, frozen=True):
+    """The telling words of a statement, and which statements contain them."""
+
+    names: Mapping[str, bool]
+    found: Mapping[str, set[int]]
+    total: int
+
+    def nearest(self, number: int) -> list[int]:
+        """The statements that have most in common with it, by the rarity of words."""
+        weights: defaultdict[int, float] = defaultdict(float)
+        for ids in self.found.values():
+            for other in ids:
+                weights[other] += self._rarity(len(ids))
+        weights.pop(number, None)
+        return sorted(weights, key=lambda other: (-weights[other], -other))[:NEAREST]
+
+    def is_of(self, other: StoredPassage) -> bool:
+        """Whether another statement is about the same: a rare name, or rare words that few statements share."""
+        shared = [word for word, ids in self.found.items() if other.id in ids]
+        if any(self.names[word] and len(self.found[word]) <= ALONE for word in shared):
+            return True
+        if len(shared) < 2 or len(set.intersection(*(self.found[word] for word in shared))) > TOGETHER:
+            return False
+        weight = self._weight(shared)
+        shorter = min(self._weight(self.found), self._weight(subject_words(body_of(other.passage))))
+        return weight >= RARE * self._rarity(0) and weight >= SHARE * shorter
+
+    def _weight(self, chosen: Iterable[str]) -> float:
+        return sum(self._rarity(len(self.found.get(word, "few"))) for word in chosen)
+
+    def _rarity(self, count: int) -> float:
+        return math.log((self.total + 50) / (count + 0.5))
+
+
+def _overtaken(older: StoredPassage, newer: StoredPassage) -> Iterator[Overtaken]:
+    """How two statements on one subject stand to each other; one that merely says the same again overtakes nothing."""
+    before, after = body_of(older.passage), body_of(newer.passage)
+    same_key = older.passage.kind == newer.passage.kind == "fact" and _key(older) == _key(newer)
+    if same_key and older.passage.expires:
+        yield Overtaken(older.id, newer.id, SUPERSEDED, "another value of the same key", 1.0)
+    elif not _is_foreign(newer) and (value := _given_up(before, after)):
+        yield Overtaken(older.id, newer.id, SUPERSEDED, f"it says what became of {value}", 0.95)
+    elif not same_statement(features(before), features(after)):
+        yield Overtaken(older.id, newer.id, EARLIER, "the same subject", 0.5)
+
+
+def _was_read(stored: StoredPassage) -> bool:
+    """Whether it is a fact that was read from a file: there the statement stands itself."""
+    return stored.passage.kind == "fact" and ".md:" in stored.passage.reference
+
+
+def _weight_of(row: Overtaken, newer: StoredPassage) -> tuple[float, str, str]:
+    return row.sure, newer.passage.said, newer.passage.moment
+
+
+def _key(fact: StoredPassage) -> str:
+    return fact.passage.text.partition(": ")[0].casefold()
+
+
+def _is_foreign(stored: StoredPassage) -> bool:
+    """Whether others said it: that never takes the place of what the person believes."""
+    passage = stored.passage
+    return passage.origin in UNTRUSTED or (passage.kind in ("turn", "fact") and not passage.private)
+
+
+def _given_up(older: str, newer: str) -> str:
+    """The value of the older statement that the newer one says was changed; empty when it says no such thing."""
+    if _UNCERTAIN.search(newer):
+        return ""
+    known = set(words(older))
+    for match in _CHANGE.finditer(newer):
+        value = [word for word in words(match["old"]) if word not in FUNCTION_WORDS]
+        if value and known.issuperset(value):
+            return match["old"]
+    return ""

@@ -1,0 +1,99 @@
+"""The order in which hits are shown: newer statements before the older ones that they overtake, which are marked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from nanoclaw_memory.retrieval.candidates import Candidate
+from nanoclaw_memory.retrieval.currency import Currency, is_later
+from nanoclaw_memory.store.currency import EARLIER, Overtaken
+from nanoclaw_memory.store.passage_search import Selection
+from nanoclaw_memory.text import words
+
+NEARLY = 0.8  # of the best score: among these the newer comes first
+BROUGHT_IN = 3  # of so many places one may go to a newer statement that was not found itself
+
+_Shown = TypeVar("_Shown")
+
+
+def in_order(
+    currency: Currency,
+    ranked: Sequence[Candidate],
+    question: str,
+    limit: int,
+    visible: Selection | None,
+    of_then: bool = False,
+) -> list[Candidate]:
+    """Ranked candidates as they are shown, at most `limit`, each older statement marked and after the newer one.
+
+    Of those nearly as good as the best the newest comes first. A newer statement that was not found comes in directly
+    before the older one that was. `of_then`: the question asks about a day, so that nothing gives way to what is newer.
+    """
+    found = list(ranked if of_then else _newest_first(question, ranked))[:limit]
+    _mark(currency, found, question, visible)
+    return found if of_then else _newer_before_older(found, limit)
+
+
+def _newer_before_older(found: Sequence[Candidate], limit: int) -> list[Candidate]:
+    """The candidates and newer statements that were not found, in order, with scores that fall."""
+    known = {one.stored.id for one in found}
+    brought = {one.newer.id for one in found if one.newer and one.newer.id not in known}
+    kept = set(list(brought)[: max(limit // BROUGHT_IN, 1)])
+    shown: list[Candidate] = []
+    for one in found:
+        if one.newer and one.newer.id in kept:
+            kept.remove(one.newer.id)
+            shown.append(Candidate(one.newer, one.score, {}))
+        shown.append(one)
+    shown = after_newer(shown, lambda one: one.stored.id, lambda one: one.newer_id)
+    scores = sorted((one.score for one in shown), reverse=True)
+    for one, score in zip(shown, scores, strict=True):
+        one.score = score
+    return shown[:limit]
+
+
+def after_newer(
+    shown: Sequence[_Shown], own: Callable[[_Shown], int], newer: Callable[[_Shown], int]
+) -> list[_Shown]:
+    """The same, each directly after or somewhere below the one that is newer on its subject."""
+    waiting = {own(one): one for one in shown}
+
+    def placed(one: _Shown) -> Iterator[_Shown]:
+        if waiting.pop(own(one), None) is None:
+            return
+        if newer(one) in waiting:
+            yield from placed(waiting[newer(one)])
+        yield one
+
+    return [each for one in shown for each in placed(one)]
+
+
+def _newest_first(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
+    """Candidates nearly as good as the best, newest first, then the others."""
+    least = NEARLY * ranked[0].score if ranked else 0.0
+    near = [one for one in ranked if one.score >= least]
+    near.sort(key=lambda one: one.stored.passage.said, reverse=True)
+    near.sort(key=lambda one: -len(_numbers(question) & _numbers(one.stored.passage.text)))
+    return near + [one for one in ranked if one.score < least]
+
+
+def _mark(currency: Currency, found: Sequence[Candidate], question: str, visible: Selection | None) -> None:
+    """Mark what is overtaken; a statement with a number of the question does not give way to one without it."""
+    by_id = {one.stored.id: one.stored for one in found}
+    rows = currency.table.of(list(by_id), visible)
+    for one, other in currency.together(question, list(by_id)):
+        older, newer = (one, other) if is_later(by_id[other], by_id[one]) else (other, one)
+        if is_later(by_id[newer], by_id[older]):
+            rows.append(Overtaken(older, newer, EARLIER, "what the question asks about", 0.5))
+    newest = currency.newest(rows)
+    for candidate in found:
+        if candidate.stored.id in newest:
+            row, newer_one = newest[candidate.stored.id]
+            asked = _numbers(question) & _numbers(candidate.stored.passage.text)
+            if asked <= _numbers(newer_one.passage.text):
+                candidate.mark, candidate.newer = row.kind, newer_one
+
+
+def _numbers(text: str) -> set[str]:
+    return {word for word in words(text) if any(character.isdigit() for character in word)}

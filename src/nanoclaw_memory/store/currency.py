@@ -1,0 +1,65 @@
+"""Rows of currency: which passage a later one overtakes or follows, and statements found by a word."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from nanoclaw_memory.store.database import Database
+from nanoclaw_memory.store.passage_search import Selection
+from nanoclaw_memory.store.sqlite import any_of
+
+SUPERSEDED, EARLIER = "superseded", "earlier"
+# Passages that state something in a line or two: what an agent answers and the prose of pages are not compared.
+_STATEMENT = "(p.kind IN ('line', 'item', 'entry', 'fact') OR (p.kind = 'turn' AND p.speaker = 'User'))"
+
+
+class Overtaken(msgspec.Struct, frozen=True):
+    """An older passage, a newer one on the same subject, and how sure it is that the newer one replaces it."""
+
+    older: int
+    newer: int
+    kind: str  # superseded, earlier
+    why: str
+    sure: float
+
+
+class CurrencyTable:
+    """The rows of one search index."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def put(self, rows: Iterable[Overtaken]) -> None:
+        """Store rows; inside a transaction."""
+        self.database.execute_many(
+            "INSERT INTO currency (older, newer, kind, why, sure) VALUES (:older, :newer, :kind, :why, :sure)"
+            " ON CONFLICT (older, newer) DO UPDATE SET kind = excluded.kind, why = excluded.why, sure = excluded.sure",
+            map(msgspec.structs.asdict, rows),
+        )
+
+    def of(self, older: Sequence[int], visible: Selection | None = None) -> list[Overtaken]:
+        """The rows of older passages whose newer passage a selection lets in."""
+        only = visible.of("newer") if visible is not None else ""
+        rows = self.database.query(
+            "SELECT older, newer, kind, why, sure FROM currency"  # noqa: S608 (conditions of our own)
+            f" WHERE older IN (SELECT value FROM json_each(:older)){' AND ' + only if only else ''}",
+            {"older": json.dumps(list(older)), **(visible.params if visible is not None else {})},
+        )
+        return [Overtaken(*row) for row in rows]
+
+    def statements_after(self, last: int, most: int) -> list[int]:
+        """The next statements above an id."""
+        sql = f"SELECT id FROM passages p WHERE id > :last AND {_STATEMENT} ORDER BY id LIMIT :most"  # noqa: S608
+        return [int(number) for (number,) in self.database.query(sql, {"last": last, "most": most})]
+
+    def statements_with(self, word: str, most: int) -> list[int]:
+        """Statements that contain a word; looking stops at `most`."""
+        sql = (
+            "SELECT p.id FROM passages_fts JOIN passages p ON p.id = passages_fts.rowid"  # noqa: S608
+            f" WHERE passages_fts MATCH :match AND {_STATEMENT} LIMIT :most"
+        )
+        params = {"match": f"body : ({any_of([word])})", "most": most}
+        return [int(number) for (number,) in self.database.query(sql, params)]

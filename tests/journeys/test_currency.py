@@ -1,0 +1,124 @@
+"""What was true and is no longer: the newer statement first, the older one dated and marked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from nanoclaw_memory.memory import Memory
+
+
+def told(open_memory: Callable[..., Memory], clock: Any, days_ago: int, act: Callable[[Memory], Any]) -> None:
+    """Something that happened some days ago, in a session of its own."""
+    now = clock.moment
+    clock.moment = now - timedelta(days=days_ago)
+    with open_memory(session=f"day-{days_ago}") as memory:
+        memory.init()
+        act(memory)
+    clock.moment = now
+
+
+def test_of_two_statements_on_one_subject_the_newer_stands_first_and_the_older_is_marked(
+    open_memory: Callable[..., Memory], clock: Any
+) -> None:
+    told(open_memory, clock, 40, lambda memory: memory.write("Bluebottle exporter listens on port 7070"))
+    told(
+        open_memory,
+        clock,
+        3,
+        lambda memory: memory.store("The Bluebottle exporter is reached at 9191.", "fact"),
+    )
+    memory = open_memory()
+    first, second = memory.search("Which port does the Bluebottle exporter listen on?", fast=True).hits
+    assert ("9191" in first.text, first.mark) == (True, "")
+    assert ("7070" in second.text, second.mark, second.newer.day) == (True, "earlier", first.day)
+    newer, older = memory.recall("Bluebottle exporter port", fast=True).text.split("\n")[1:3]
+    assert "9191" in newer and "3d ago" in newer
+    assert "7070" in older and "earlier, see entry" in older and second.day in older
+
+
+def test_the_newer_statement_comes_along_though_the_question_does_not_find_it(
+    open_memory: Callable[..., Memory], clock: Any
+) -> None:
+    told(
+        open_memory,
+        clock,
+        40,
+        lambda memory: memory.write("parcels from Quillfeather are left with the porter"),
+    )
+    told(
+        open_memory,
+        clock,
+        2,
+        lambda memory: memory.after_turn("Quillfeather delivers to bay 4 by now", "Noted."),
+    )
+    hits = open_memory().search("Who takes the parcels, is it the porter?", fast=True).hits
+    assert ["bay 4" in hits[0].text, "porter" in hits[1].text] == [True, True]
+    assert (hits[0].why, hits[1].mark) == ("newer than the next one", "earlier")
+
+
+def test_statements_that_share_only_usual_words_are_not_called_earlier(
+    open_memory: Callable[..., Memory], clock: Any
+) -> None:
+    told(open_memory, clock, 9, lambda memory: memory.write("the meeting with the bank was moved to Monday"))
+    told(open_memory, clock, 5, lambda memory: memory.write("the meeting room has a new screen"))
+    hits = open_memory().search("meeting", fast=True).hits
+    assert [hit.mark for hit in hits] == ["", ""]
+
+
+def test_a_question_about_a_day_gets_what_held_then_first(
+    open_memory: Callable[..., Memory], clock: Any
+) -> None:
+    told(open_memory, clock, 40, lambda memory: memory.write("Bluebottle exporter listens on port 7070"))
+    told(open_memory, clock, 3, lambda memory: memory.write("Bluebottle exporter listens on port 9191"))
+    then = (clock.moment - timedelta(days=40)).strftime("%-d %B %Y")
+    hit = open_memory().search(f"Bluebottle exporter port on {then}", fast=True).hits[0]
+    assert ("7070" in hit.text, hit.mark) == (True, "earlier")
+
+
+def test_a_line_of_a_page_counts_from_the_day_on_which_it_was_first_seen(
+    open_memory: Callable[..., Memory], clock: Any
+) -> None:
+    def edit(line: str) -> Callable[[Memory], Any]:
+        def act(memory: Memory) -> None:
+            page = memory.home.workspace("main") / "MEMORY.md"
+            page.write_text(f"{page.read_text() if page.exists() else ''}- {line}\n")
+            memory.after_turn("hello", "Hello.")
+
+        return act
+
+    told(open_memory, clock, 30, edit("Bluebottle exporter: port 7070"))
+    told(open_memory, clock, 4, edit("Bluebottle exporter answers on 9191"))
+    memory = open_memory()
+    first, second = memory.search("Bluebottle exporter port", 2, fast=True).hits
+    assert ("9191" in first.text, "7070" in second.text, second.mark) == (True, True, "earlier")
+    seen = (clock.moment - timedelta(days=30)).date().isoformat()
+    assert (second.day, second.seen) == ("", seen)
+    assert f"by {seen}" in memory.fenced([second])
+
+
+def test_a_fact_carries_its_day_and_what_was_stated_later_outside_the_graph(
+    open_memory: Callable[..., Memory], clock: Any
+) -> None:
+    told(open_memory, clock, 30, lambda memory: memory.graph.upsert("Bluebottle", "port", "7070"))
+    told(
+        open_memory, clock, 2, lambda memory: memory.after_turn("Bluebottle answers on 9191 by now", "Noted.")
+    )
+    memory = open_memory()
+    (hit,) = memory.graph.search("What port does Bluebottle use?").hits
+    assert hit.mark == "earlier" and "9191" in hit.newer.text
+    since = (clock.moment - timedelta(days=30)).date().isoformat()
+    assert hit.dated.startswith(f"Bluebottle.port = 7070 (since {since}; earlier, see session day-2")
+
+
+def test_what_was_stated_in_private_marks_nothing_for_others(
+    open_memory: Callable[..., Memory], clock: Any
+) -> None:
+    told(open_memory, clock, 30, lambda memory: memory.store("Bluebottle listens on port 7070.", "fact"))
+    told(
+        open_memory, clock, 2, lambda memory: memory.after_turn("Bluebottle answers on 9191 by now", "Noted.")
+    )
+    shared = open_memory(private=False, privacy__sharedFiles='["memory/domains/fact.md"]')
+    (hit,) = shared.search("Bluebottle port", fast=True).hits
+    assert (hit.mark, hit.newer) == ("", None)
