@@ -41,6 +41,11 @@ def ingest(memory: Memory) -> None:
     assert not run.error
 
 
+def sentence(memory: Memory, day: str, text: str, key: str = "decision", entity: str = "Keystone") -> None:
+    """A sentence kept whole, as an agent or an older version stored it."""
+    memory.graph.upsert(entity, key, text, add=True, valid_from=day)
+
+
 def known(memory: Memory, question: str, **more: Any) -> list[str]:
     return [hit.text for hit in memory.graph.search(question, 20, **more).hits]
 
@@ -52,7 +57,7 @@ def test_a_sentence_that_was_read_as_a_fact_is_not_kept_a_second_time(memory: Me
     log("2026-02-21", "[fact|i=0.7] Keystone's port is 3000", "[fact|i=0.6] Heidi works at Acme")
     ingest(memory)
     assert known(memory, "port 3000") == ["Keystone.port = 3000"]
-    assert known(memory, "Tell me about Acme") == ["Heidi → works_at → Acme"]
+    assert known(memory, "Tell me about Acme") == ["Heidi → works at → Acme"]
 
 
 def test_a_newer_statement_leaves_nothing_of_the_old_one(memory: Memory, log: Write) -> None:
@@ -66,7 +71,7 @@ def test_a_newer_statement_leaves_nothing_of_the_old_one(memory: Memory, log: Wr
 
 
 def test_a_sentence_about_more_is_retired_with_the_value_it_states(memory: Memory, log: Write) -> None:
-    log("2026-02-20", "[decision|i=0.9] Picked port 3000 for Keystone because 8080 was taken")
+    sentence(memory, "2026-02-20", "Picked port 3000 for Keystone because 8080 was taken")
     log("2026-02-21", "[fact|i=0.7] Keystone's port is 3000")
     ingest(memory)
     assert any("8080" in text for text in known(memory, "Tell me about Keystone"))
@@ -81,28 +86,25 @@ def test_a_sentence_that_is_read_late_does_not_bring_a_retired_value_back(memory
     log("2026-02-21", "[fact|i=0.7] Keystone's port is 3000")
     log("2026-02-22", "[fact|i=0.7] Keystone's port is 3055")
     ingest(memory)
-    log("2026-02-20", "[decision|i=0.9] Picked port 3000 for Keystone because 8080 was taken")
-    log("2026-02-19", "[milestone|i=0.9] Keystone left beta on port 3000, later 3055")
-    ingest(memory)
+    sentence(memory, "2026-02-20", "Picked port 3000 for Keystone because 8080 was taken")
+    sentence(memory, "2026-02-19", "Keystone left beta on port 3000, later 3055", "milestone")
     about = known(memory, "Tell me about Keystone")
     assert not any("Picked" in text for text in about)
     assert any("later 3055" in text for text in about)
 
 
-def test_a_sentence_is_kept_of_its_subject_or_of_somebody_known_in_it(memory: Memory, log: Write) -> None:
+def test_a_sentence_without_an_explicit_form_makes_no_fact_and_no_entity(memory: Memory, log: Write) -> None:
     memory.graph.upsert("Björn", "phone", "555 0142")
+    before = list(memory.graph.export())
     log(
         "2026-02-21",
         "[fact|i=0.7] Heidi started at Acme in spring",
         "[lesson|i=0.8] Ask Björn before touching the router",
-        "[lesson|i=0.8] never deploy on the last day of a week",
+        "[decision|i=0.9] Picked port 3000 for Keystone because 8080 was taken",
         "[correction|i=0.8] the meeting is in room 4",
     )
     ingest(memory)
-    rows = [row for row in memory.graph.export() if '"type": "fact"' in row]
-    assert any('"entity": "Heidi"' in row and "spring" in row for row in rows)
-    assert any('"entity": "Björn"' in row and "router" in row for row in rows)
-    assert not any(f'"entity": "{name}' in row for row in rows for name in ("Lesson", "Correction", "Ask"))
+    assert list(memory.graph.export()) == before
 
 
 def test_a_home_of_the_last_release_loses_its_copies_of_sentences(memory: Memory, log: Write) -> None:
@@ -255,22 +257,17 @@ def held(lock: Path) -> Iterator[None]:
 
 @pytest.mark.parametrize("late", [False, True])
 def test_a_decision_that_was_given_up_is_history(memory: Memory, log: Write, late: bool) -> None:
-    old = "[decision|i=0.9] We chose PostgreSQL for the Keystone store"
-    new = "[decision|i=0.9] We moved the Keystone store from PostgreSQL to SQLite"
-    days = [
-        ("2026-02-20", old),
-        ("2026-02-22", new),
-        ("2026-02-21", "[decision|i=0.9] Keystone ships in June"),
-    ]
+    old = "We chose PostgreSQL for the Keystone store"
+    new = "We moved the Keystone store from PostgreSQL to SQLite"
+    days = [("2026-02-20", old), ("2026-02-22", new), ("2026-02-21", "Keystone ships in June")]
     for day, line in reversed(days) if late else days:
-        log(day, line)
-        ingest(memory)
-        memory.graph.upsert("Keystone", "owner", "Heidi")  # from the second line on it is known
+        log(day, f"[decision|i=0.9] {line}")
+        sentence(memory, day, line)
     ingest(memory)
     about = known(memory, "Tell me about Keystone")
     assert not any("chose" in text for text in (*about, *known(memory, "PostgreSQL")))
     assert any("SQLite" in text for text in (*about, *known(memory, "PostgreSQL")))
-    assert late or any("June" in text for text in about)
+    assert any("June" in text for text in about)
     assert any("chose" in text for text in known(memory, "PostgreSQL", as_of="2026-02-21"))
     memory.upkeep.run("promote")
     assert not any("chose" in one.payload["text"] for one in memory.upkeep.review())
@@ -286,11 +283,8 @@ def test_a_port_is_a_port_however_it_is_said(memory: Memory, log: Write) -> None
 def test_a_shared_scope_ends_no_private_sentence(
     memory: Memory, log: Write, open_memory: Callable[..., Memory]
 ) -> None:
-    log(
-        "2026-02-21",
-        "[fact|i=0.7] Keystone's port is 3000",
-        "[decision|i=0.9] Picked port 3000 for Keystone because 8080 was taken",
-    )
+    log("2026-02-21", "[fact|i=0.7] Keystone's port is 3000")
+    sentence(memory, "2026-02-21", "Picked port 3000 for Keystone because 8080 was taken")
     ingest(memory)
     open_memory(private=False, embeddings__provider="none").graph.upsert("Keystone", "port", "4000")
     about = known(memory, "Tell me about Keystone")

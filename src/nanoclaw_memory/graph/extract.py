@@ -1,4 +1,4 @@
-"""Extract facts, relations and aliases from text by rules: pairs, tables, arrows, tagged lines, sentences."""
+"""Extract facts, relations and aliases from Markdown: front matter, pairs, tables, arrows, rosters, sentences."""
 
 from __future__ import annotations
 
@@ -8,13 +8,22 @@ from collections.abc import Iterator
 import msgspec
 from msgspec.structs import replace
 
-from nanoclaw_memory.graph import sentence_patterns
-from nanoclaw_memory.graph.sentence_patterns import Triple
-from nanoclaw_memory.store.names import fold, slot_of
-from nanoclaw_memory.text import one_line
+from nanoclaw_memory.graph import wording
+from nanoclaw_memory.graph.sentences import (
+    SentenceReader,
+    Triple,
+    is_attribute,
+    normal_key,
+    sentences,
+    stated,
+)
+from nanoclaw_memory.graph.values import inside, is_identifier, is_name, name_at, typed, unmarked
+from nanoclaw_memory.store.names import slot_of
+from nanoclaw_memory.text import language
 
 MAX_LINE = 2_000
-MAX_PER_LINE = 5
+MAX_PER_LINE = 12
+MAX_VALUE_WORDS = 12  # a longer value is a sentence: search finds it in its file
 LEAST_IMPORTANCE = 0.4  # below: routine context, not stored
 PERMANENT_IMPORTANCE = 0.8
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(?P<text>.+)$")
@@ -23,30 +32,61 @@ _LABEL = re.compile(
     r"^\[(?P<tag>[\w-]{1,40})\s*(?:\|\s*i(?:mportance)?\s*[=:]\s*(?P<i>[\d.,]+)[^\]]*)?\]\s+(?P<text>.+)$"
 )
 _PROJECT = re.compile(r"^\[@[a-z0-9._-]+\]\s+|\|@[a-z0-9._-]+(?=\]\s)")  # in a log line's label
+_CLOCK = re.compile(r"^\d{1,2}[:.]\d{2}(?: ?(?:am|pm|Uhr))?\s+[–—-]?\s*(?=\D)")
 _PAIR = re.compile(r"^(?P<key>[^\W\d_][\w /()&'’.-]{0,40}?)\s*(?::|=|—|–)\s+(?P<value>\S.*)$")
-_BOLD = re.compile(r"\*\*(?P<key>[^*]{1,60}?):?\*\*\s*:?\s*(?:—|–)?\s*(?P<value>\S.*)$")
+_BOLD = re.compile(r"\*\*(?P<key>[^*]{1,60}?):?\*\*\s*(?P<sign>:|=|—|–|-)?\s*(?P<value>\S.*)$")
+_PARENT = re.compile(r"^(?P<key>[^:|]{2,40}):$")
 _DOTTED = re.compile(r"^(?P<entity>[\w][\w .'-]{0,60}?)\.(?P<key>[a-z_][\w]{0,40})\s*=\s*(?P<value>\S.*)$")
-_ARROWS = re.compile(r"\s*(?:→|->|-->|⟶)\s*")
-_MARKUP = re.compile(r"(\*\*|__|`)(.+?)\1")
-_LINK = re.compile(r"\[([^\[\]]+)\]\([^()]*\)")
+_ARROWS = re.compile(r"\s*(?:→|-->|->|⟶|=>)\s*")
+_LINKS = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]]+)\]\]")
+_HASHTAGS = re.compile(r"^(?:#[^\W\d][\w/-]*\s+)+(?=\S)")
+_UMLAUT = re.compile(r"[äöüßÄÖÜ]")
+_ENGLISH = re.compile(r"\b(?:the|and|of|is|in the|for|with)\b", re.I)
+_TAIL = re.compile(r"\s*\((?P<inner>[^()]*)\)\s*$")
 _JUNK_VALUE = re.compile(
-    r"^(?:tbd|todo|n/?a|none|unknown|-+|\?+|\.+|…|<[^>]*>|\[redacted[^\]]*\])$", re.IGNORECASE
+    r"^(?:tbd|todo|n/?a|none|no|unknown|[-–—]+|\?+|\.+|…|<[^>]*>|\[redacted[^\]]*\]|"
+    r"keine?r?s?\b.*|nobody|niemand)$",
+    re.IGNORECASE,
 )
 _BLOCKED_KEYS = frozenset(
-    "http https note notes todo fixme warning example source see update edit ps nb trigger gate reason "
-    "question answer and or but if then file path line".split()
+    "http https note notes todo fixme warning example source see update edit ps nb trigger gate reason reminder "
+    "question answer and or but if then file path line date datum tags tag aliases alias title created idea quote "
+    "fix feat chore docs refactor revert test build perf style wip release tip hint error attention "
+    "achtung merke hinweis frage antwort beispiel idee wichtig fyi summary tldr".split()
+)
+# Tags of lines that say what may be, was asked or was said by others.
+_UNREAL = frozenset(
+    "todo idea question plan draft maybe rumor rumour quote wish dream joke hypothesis proposal option aufgabe frage "
+    "idee plan gerücht zitat vorschlag wunsch".split()
 )
 # Headings below which each bullet begins with a name.
 _ROSTER = re.compile(
-    r"\b(?:people|family|contacts?|team|friends|colleagues|projects?|tools|services|hosts|servers|machines|pets)\b",
+    r"\b(?:people|family|contacts?|team|friends|colleagues|projects?|tools|services|hosts|servers|machines|pets|kids|"
+    r"children|relatives|neighbou?rs|staff|crew|clients|customers|vendors|members|household|doctors|"
+    r"leute|familie|kontakte|freunde|kollegen|kinder|haustiere|tiere|verwandte|nachbarn|kunden|mitglieder|personen|ärzte)\b",
     re.I,
 )
-_ABOUT_USER = re.compile(r"^about (?:me|the user|\[?user\]?)$", re.I)
-_KEY_HEADS = frozenset({"key", "setting", "property", "field", "what", "item", "variable", "option"})
-_KIN_HEADS = frozenset({"relation", "relationship", "kinship"})
+_PEOPLE = re.compile(
+    r"\b(?:people|contacts?|team|colleagues|staff|crew|leute|kontakte|kollegen|personen|doctors|ärzte)\b",
+    re.I,
+)
+_LIVING = re.compile(r"\b(?:family|pets?|kids|children|familie|kinder|haustiere?|tiere)\b", re.I)
+_SECTION = re.compile(
+    r"\b(?:notes?|misc|todos?|ideas?|links?|log|decisions?|lessons?|preferences?|overview|summary|context|setup|commands?|"
+    r"conventions?|rules?|risks?|questions?|history|background|details|infos?|open|next|done|shorthand|glossary|general|"
+    r"stuff|active|current|recent|today|yesterday|week|weekly|daily|morning|afternoon|evening|who|what|how|when|where|"
+    r"notizen|ideen|entscheidungen|regeln|fragen|verlauf|allgemein|offen|heute|gestern|woche|sonstiges|"
+    r"health|money|finances?|travel|school|work|home|environment|numbers|infrastructure|food|hobbies|daily life|"
+    r"gesundheit|geld|finanzen|reisen|schule|arbeit|alltag|umgebung|zahlen|infrastruktur|essen|technik|wer|was|wie|wo|wann)\b",
+    re.I,
+)
+_KEY_HEADS = frozenset(
+    {"key", "setting", "property", "field", "what", "item", "variable", "option", "schlüssel", "feld"}
+)
+_KIN_HEADS = frozenset({"relation", "relationship", "kinship", "beziehung", "verwandtschaft"})
 _CATEGORIES = (
-    (re.compile(r"family", re.I), "family"),
-    (re.compile(r"people|contacts?|team|friends|colleagues", re.I), "person"),
+    (re.compile(r"family|familie|kids|kinder", re.I), "family"),
+    (re.compile(r"people|contacts?|team|friends|colleagues|leute|kontakte", re.I), "person"),
     (re.compile(r"project", re.I), "project"),
     (re.compile(r"tool|service|host|server|machine|network", re.I), "tool"),
     (re.compile(r"preference|style", re.I), "preference"),
@@ -57,268 +97,470 @@ _CATEGORIES = (
 
 
 class FileRules(msgspec.Struct, frozen=True):
-    """How to read a file: its subject and category, and whether the sentences of its sections are facts."""
+    """How to read a file: its subject and category, and who its owner is."""
 
     subject: str = ""
     category: str = "fact"
     user: str = "User"
-    sections: bool = False  # other bullets than pairs become facts under their heading
     names: bool = False  # `name: X` makes X an alias of the subject
-
-
-class _Cursor(msgspec.Struct):
-    """The current position in the file: its title, heading and table header."""
-
-    title: str = ""
-    heading: str = ""
-    fenced: bool = False
-    table: list[str] = msgspec.field(default_factory=list)
+    page: str = ""  # the file's name in words: the subject of its pairs if its title names none
+    log: bool = False  # lines tell what happened on a day
 
 
 def extract(text: str, rules: FileRules) -> list[Triple]:
     """Return the triples of a file with their lines, each once."""
     found: dict[str, Triple] = {}
-    for triple in _walk(text, rules):
+    for triple in _Page(rules).read(text):
         if _is_sound(triple):
             found.setdefault(triple.mark, triple)
-    return _with_aliases(list(found.values()))
+    return list(found.values())
 
 
-def _walk(text: str, rules: FileRules) -> Iterator[Triple]:
-    cursor = _Cursor()
-    for number, raw in enumerate(text.split("\n"), 1):
-        line = raw.rstrip()[:MAX_LINE]
-        if line.lstrip().startswith(("```", "~~~")):
-            cursor.fenced = not cursor.fenced
-        if cursor.fenced or not line.strip() or line.lstrip().startswith((">", "<!--", "```", "~~~")):
-            cursor.table = []
-            continue
-        heading = _HEADING.match(line)
-        if heading:
-            title = _plain(heading["title"])
-            cursor.heading = title if len(heading["level"]) > 1 else ""
-            cursor.title = cursor.title or title
-            cursor.table = []
-        elif line.lstrip().startswith("|"):
-            yield from _row(line, number, cursor, rules)
-        else:
-            cursor.table = []
-            triples = list(_line(line, cursor, rules))[:MAX_PER_LINE]
+class _Page:
+    """Reads one file line by line; knows the title, heading, parent line and table header above a line."""
+
+    def __init__(self, rules: FileRules) -> None:
+        self.rules = rules
+        own = rules.subject if rules.subject and not rules.names else ""
+        self.sentences = SentenceReader(rules.user, own, habits=not rules.log)
+        self.title = self.heading = self.parent = ""
+        self.keys: dict[str, list[str]] = {}  # of each heading: the left sides of the colons below it
+        self.verb = "is"
+        self.indent = 0  # of the parent line
+        self.table: list[str] = []
+
+    def read(self, text: str) -> Iterator[Triple]:
+        lines = text.split("\n")
+        self.keys = _keys_below(lines)
+        german = language(text) == "german" or (_UMLAUT.search(text) and not _ENGLISH.search(text))
+        self.verb = self.sentences.verb = "ist" if german else "is"
+        start = 0
+        if lines[0].strip() == "---" and "---" in (line.strip() for line in lines[1:60]):
+            start = next(n for n, line in enumerate(lines[1:], 1) if line.strip() == "---")
+            yield from self._front_matter(lines[:start], lines[start + 1 :])
+        fenced = False
+        for number, raw in enumerate(lines[start:], start + 1):
+            line = raw.rstrip()[:MAX_LINE]
+            fence = line.lstrip().startswith(("```", "~~~"))
+            fenced ^= fence
+            if fenced or fence or line.lstrip().startswith((">", "<!--")):
+                self.table = []
+                continue
+            triples = list(self._at(line, lines[number] if number < len(lines) else ""))[:MAX_PER_LINE]
             yield from (replace(triple, line=number) for triple in triples)
 
+    def _at(self, line: str, below: str) -> Iterator[Triple]:
+        """The triples of one line, after the page's state has followed it."""
+        table, self.table = self.table, []
+        if not line.strip():
+            self.parent = ""
+        elif heading := _HEADING.match(line):
+            title = unmarked(heading["title"])
+            self.heading = title if len(heading["level"]) > 1 else ""
+            self.title = self.title or title
+            self.parent = ""
+        elif line.lstrip().startswith("|"):
+            self.table = table
+            yield from self._row(line)
+        elif parent := _PARENT.match(unmarked(_text_of(line))):
+            self.parent, self.indent = parent["key"], _indent(line)
+        elif below and _indent(below) > _indent(line) and is_name(unmarked(_text_of(line)), 3):
+            self.parent, self.indent = unmarked(_text_of(line)), _indent(line)
+        else:
+            if (
+                self.parent
+                and _indent(line) <= self.indent
+                and not (_BULLET.match(line) or _ARROWS.search(line))
+            ):
+                self.parent = ""
+            yield from self._line(line)
 
-# ---- one line ----
+    # ---- front matter ----
+
+    def _front_matter(self, lines: list[str], body: list[str]) -> Iterator[Triple]:
+        """The pairs of YAML front matter, of the note that the file is; lists and `[[links]]` are relations."""
+        pairs: dict[str, list[str]] = {}
+        key = ""
+        for line in lines[1:]:
+            if match := re.match(r"^(?P<key>[\w-][\w -]*):\s*(?P<value>.*)$", line):
+                key = match["key"]
+                pairs[key] = [match["value"]] if match["value"] else []
+            elif key and (item := re.match(r"^\s+?-\s+(?P<value>.+)$|^-\s+(?P<plain>.+)$", line)):
+                pairs[key].append(item["value"] or item["plain"])
+        heading = next((match["title"] for line in body if (match := _HEADING.match(line))), "")
+        named = (pairs.get("title") or pairs.get("name") or [heading])[0]
+        entity = unmarked(named).strip("\"' ") or self.rules.subject or self.rules.page
+        for key, values in pairs.items():
+            for value in (one for raw in values for one in _yaml_values(raw)):
+                yield from self._property(entity, key, value)
+
+    def _property(self, entity: str, key: str, value: str) -> Iterator[Triple]:
+        plain = unmarked(value).strip("\"' ")
+        if slot_of(key) in ("alias", "aliases") and plain and entity:
+            yield Triple("alias", plain, "", entity)
+        elif slot_of(key) == "date" and plain:
+            yield Triple("fact", entity, "date", plain, self._category())
+        elif entity and plain and slot_of(key) not in _BLOCKED_KEYS | {"name", "cssclass", "publish", "type"}:
+            kind = "relation" if _LINKS.search(value) else "fact"
+            yield Triple(kind, entity, key, plain, self._category(), several=True)
+
+    # ---- one line ----
+
+    def _line(self, line: str) -> Iterator[Triple]:
+        text = _PROJECT.sub("", _text_of(line), count=1)
+        label = _LABEL.match(text)
+        if label and not text.startswith("[["):
+            yield from self._tagged(label)
+            return
+        text = _CLOCK.sub("", _HASHTAGS.sub("", text))
+        triples = [*self._stated(text)]
+        category = self._category()
+        yield from (replace(t, category=category) if t.category == "fact" else t for t in triples)
+
+    def _stated(self, text: str) -> Iterator[Triple]:
+        plain = unmarked(text)
+        if not stated(plain.replace('"', "") if _ARROWS.search(plain) else plain):
+            yield from self.sentences.read(plain, self._subject() if not self.rules.names else "")
+        elif arrows := _arrow(text) or self._pointing(text):
+            yield from arrows
+        elif dotted := _DOTTED.match(plain):
+            yield Triple("fact", dotted["entity"], dotted["key"], dotted["value"])
+        elif roster := self._roster(plain):
+            yield from roster
+        elif (parts := _pairs_of(text)) and len(parts) > 1:
+            for part in parts:
+                yield from self._pair(part, unmarked(part))
+        elif pair := self._pair(text, plain):
+            yield from pair
+        else:
+            found = self.sentences.read(plain, self._subject() if not self.rules.names else "")
+            yield from found or self._elliptic(plain)
+
+    def _elliptic(self, plain: str) -> list[Triple]:
+        """`Lives in Pune. Prefers calls.` under a name: sentences that leave out their subject."""
+        subject = self._subject()
+        if not subject or self.rules.log:
+            return []
+        spoken = plain[:1].lower() + plain[1:]
+        first = next(iter(sentences(plain)), "").rstrip(".")
+        if not wording.VERB.match(spoken) and not self.sentences.role_at(first):
+            return []
+        return self.sentences.details(subject, plain)
+
+    def _tagged(self, label: re.Match[str]) -> Iterator[Triple]:
+        """`[decision|i=0.9] text`: the triples that it states, with its importance."""
+        strength = _importance(label["i"])
+        if (strength is not None and strength < LEAST_IMPORTANCE) or label["tag"].casefold() in _UNREAL:
+            return
+        importance = 0.5 if strength is None else strength
+        for triple in self._stated(label["text"]):
+            yield replace(triple, importance=importance, permanent=importance >= PERMANENT_IMPORTANCE)
+
+    # ---- pairs ----
+
+    def _pair(self, text: str, plain: str) -> list[Triple]:
+        """`key: value` of the subject above it; `Heidi's birthday: 14 March` of the one it names."""
+        bold = _BOLD.match(text)
+        match = bold if bold and (bold["sign"] or f"{bold['key']}:**" in text) else _PAIR.match(plain)
+        if match is None:
+            return []
+        key, value = unmarked(match["key"]).strip(" :"), match["value"].strip()
+        if (
+            slot_of(key) in _BLOCKED_KEYS
+            or value.startswith("//")
+            or not stated(f"{key}: {unmarked(value)} ")
+        ):
+            return []
+        if owner := self.sentences.owned(key) or self.sentences.compound(key):
+            return self._values(owner.entity, owner.key, value)
+        subject = self._subject()
+        if not _is_key(key):
+            return []
+        if subject:
+            return self._values(subject, normal_key(key), value)
+        if wording.is_somebody(key) and name_at(unmarked(value))[0]:
+            return self._values(key, self.verb, value, defining=True)
+        if is_name(_TAIL.sub("", key), 4) and (portrait := self._portrait(key, unmarked(value), "")):
+            return portrait
+        if self.rules.log and not bold:
+            return []
+        return self._values(key, self.verb, value, defining=True)
+
+    def _values(self, entity: str, key: str, raw: str, defining: bool = False) -> list[Triple]:
+        """The fact or relations that a pair states, and the phone number or address that stands beside its value."""
+        if links := _LINKS.findall(raw):
+            return [Triple("relation", entity, key, link) for link in links]
+        value = wording.without_denial(unmarked(raw)).strip().rstrip(".;")
+        found: list[Triple] = []
+        name, _ = name_at(_TAIL.sub("", value))
+        tail = _TAIL.search(value)
+        if tail and wording.PAST.search(tail["inner"]):
+            return []
+        beside = value[len(name) :] if name else ""
+        if name and beside.startswith((", ", " (", " <", "; ")) and (more := self._beside(name, key, beside)):
+            found, value = more, name
+        items = re.split(r", | and | und ", value)
+        if len(items) > 1 and all(is_name(item, 3) for item in items) and not typed(value):
+            return [Triple("relation", entity, key, item) for item in items]
+        if defining:
+            value = re.split(r", |; | \(", value)[0]
+            of_type = typed(value)
+            if not (of_type or is_name(value) or is_identifier(value)):
+                return found
+            key = of_type.type if of_type and of_type.type in ("ip", "url", "phone", "email") else key
+        if tail and is_name(_TAIL.sub("", value)):
+            value = _TAIL.sub("", value)
+        if _JUNK_VALUE.match(value) or len(value.split()) > MAX_VALUE_WORDS or len(sentences(value)) > 1:
+            return []
+        kind = "relation" if re.search(r" (?:by|to|on|von|bei)$", key) and is_name(value) else "fact"
+        alias = self.rules.names and entity == self.rules.subject
+        if alias and slot_of(key) in ("name", "preferred name", "nickname", "full name", "spitzname"):
+            found.append(Triple("alias", value, "", entity))
+        return [Triple(kind, entity, key, value), *found]
+
+    def _beside(self, name: str, key: str, text: str) -> list[Triple]:
+        """What stands after a name that is a pair's value: a phone number, or details of a person."""
+        for kind in ("phone", "email"):
+            if (contact := inside(text.lstrip(" ,("), kind)) and slot_of(key) != kind:
+                return [Triple("fact", name, kind, contact)]
+        if wording.is_somebody(key):
+            return self.sentences.details(name, text.strip(" ,()").replace(")", ","))
+        return []
+
+    # ---- rosters ----
+
+    def _roster(self, plain: str) -> list[Triple]:
+        """`Zuri: daughter, born 2017-04-22` under People, and `Pets: Rex (beagle, 6), Luna (cat)`."""
+        group = self.parent or self.heading or self.title
+        match = re.match(r"^(?P<name>[^:—–=]{1,60}?)(?:\s*(?::|—|–)|\s-)\s+(?P<details>\S.*)$", plain)
+        comma = re.match(r"^(?P<name>[^,:()]{1,40}), (?P<details>[^:]+)$", plain)
+        several = (
+            match and len(re.findall(r"(?:^|, |and |und )[^,()]{1,30} \([^()]+\)", match["details"])) > 1
+        )
+        if match and (several or _ROSTER.fullmatch(match["name"])):
+            return self._members(match["name"], match["details"])
+        listed = bool(_ROSTER.search(group))
+        match = match or (comma if comma and (listed or self._introduces(comma["details"])) else None)
+        if match is None or self.sentences.owned(match["name"]):
+            return []
+        name, details = match["name"].strip(), match["details"]
+        if (
+            not (listed or self._introduces(details))
+            or not is_name(_TAIL.sub("", name))
+            or is_attribute(name)
+        ):
+            return []
+        return self._portrait(name, details, _group(group))
+
+    def _introduces(self, details: str) -> bool:
+        """Whether a line without a roster's heading begins as a roster's: with what the person is."""
+        first = re.split(r"[,;.(]| - ", details)[0].strip()
+        own = self.rules.names or not self.rules.subject
+        known = (wording.is_kin(first) or wording.is_role(first)) and len(first.split()) <= 3
+        starts = wording.VERB.match(details) and not self.rules.subject
+        return bool(own and (known or starts or self.sentences.role_at(first)))
+
+    def _portrait(self, name: str, details: str, group: str) -> list[Triple]:
+        """The details of one member of a roster."""
+        other = _TAIL.search(name)
+        name = _TAIL.sub("", name).strip()
+        found = []
+        if other and is_name(other["inner"], 3) and not wording.is_somebody(other["inner"]):
+            found = [Triple("alias", other["inner"], "", name)]
+        elif other:
+            details = f"{other['inner']}, {details}"
+        return found + self.sentences.details(name, details, group)
+
+    def _members(self, group: str, text: str) -> list[Triple]:
+        """`Pets: Rex (beagle, 6), Luna (cat, 11)`, `Team: Priya, Omar and Lee`."""
+        found: list[Triple] = []
+        for item in re.split(r", (?![^()]*\))| and (?![^()]*\))| und (?![^()]*\))", text):
+            member = re.match(r"(?P<name>[^()]{1,40}?)(?: \((?P<details>[^()]{1,120})\))?[.]?$", item.strip())
+            details = (member["details"] if member else "") or ""
+            if member is None or not (is_name(member["name"], 3) or (details and " " not in member["name"])):
+                continue
+            me = member["name"].casefold() in ("me", "ich", "i")
+            name = self.rules.user if me else member["name"]
+            if self._subject() and self._subject() != name and _ROSTER.fullmatch(group):
+                found.append(Triple("relation", self._subject(), group.casefold(), name))
+            found += self.sentences.details(name, details, _group(group) or "people")
+        return found
+
+    # ---- arrows and tables ----
+
+    def _pointing(self, text: str) -> list[Triple]:
+        """`A → B`: what B is to A the heading says; a quoted A is another name of B."""
+        parts = [part.strip(" .;") for part in _ARROWS.split(text)]
+        if len(parts) != 2 or not all(parts) or not stated(unmarked(text).replace('"', "")):
+            return []
+        left, right = unmarked(parts[0]), wording.without_denial(unmarked(parts[1]))
+        if relation := self.sentences.is_of(left, right) if is_name(left) else None:
+            return [relation]
+        target = re.split(r", | \(", right)[0]
+        if len(left.split()) > 4 or not is_name(target) or re.search(r"progress|planned|geplant|todo", right):
+            return []
+        if re.fullmatch(r"[\"“„'].+[\"”“']", left):
+            return [Triple("alias", left.strip("\"“”„'"), "", target)]
+        found = [Triple("relation", left, "→", target)]
+        contact = inside(right[len(target) :].lstrip(" ,("), "phone")
+        return [*found, Triple("fact", target, "phone", contact)] if contact else found
+
+    def _row(self, line: str) -> Iterator[Triple]:
+        """A table's row: its first cell is the entity, the header names the keys."""
+        cells = [unmarked(cell) for cell in line.strip().strip("|").split("|")]
+        if not self.table:
+            self.table = cells
+            return
+        if all(re.fullmatch(r":?-{2,}:?", cell.replace(" ", "")) for cell in cells if cell) and any(cells):
+            return
+        category = self._category()
+        if len(self.table) == 2 and slot_of(self.table[0]) in _KEY_HEADS:
+            subject = self._subject()
+            if subject and len(cells) == 2:
+                yield Triple("fact", subject, cells[0], cells[1], category)
+            return
+        for head, cell in zip(self.table[1:], cells[1:], strict=False):
+            if not head or not cells[0] or not stated(f"{cell} ") or re.fullmatch(r"\(.*\)", cell):
+                continue
+            yield Triple("fact", cells[0], normal_key(head), cell, category)
+            if slot_of(head) in _KIN_HEADS and self._subject():
+                yield Triple("relation", cells[0], f"{slot_of(cell)} of", self._subject())
+
+    # ---- subject and category ----
+
+    def _subject(self) -> str:
+        """What the pairs at this place are about; empty when nothing above says it."""
+        heading, rules = self.heading, self.rules
+        about = re.match(r"^about (?P<name>.+)$|^über (?P<german>.+)$", heading, re.I)
+        if self.parent:
+            listed = _ROSTER.search(self.parent) or _SECTION.search(self.parent) or not _is_key(self.parent)
+            return "" if listed else self.parent
+        if about:
+            name = about["name"] or about["german"]
+            if name.casefold() in ("me", "mich", "the user", "user", "[user]"):
+                return rules.user
+            return "" if name.casefold().startswith(("this", "the ")) else name
+        if re.search(r"\bpreferences?\b|\bvorlieben\b", heading, re.I):
+            return rules.subject or rules.user
+        if rules.subject:
+            return rules.subject
+        if heading:
+            return heading if _is_thing(heading) and self._has_attributes(heading) else ""
+        if not rules.page or (self.title and not _is_thing(self.title)):
+            return ""
+        if self.title and not (self.title.endswith("s") and " " not in self.title):
+            return self.title
+        return rules.page if not self.title and _is_thing(rules.page) and self._has_attributes("") else ""
+
+    def _has_attributes(self, heading: str) -> bool:
+        """Whether the pairs below a heading are its properties, rather than things of their own."""
+        keys = self.keys.get(heading, [])
+        if heading.endswith("s") and " " not in heading and not self.rules.page:
+            return False
+        return not keys or 2 * sum(is_attribute(key) or " " not in key for key in keys) > len(keys)
+
+    def _category(self) -> str:
+        return next(
+            (name for pattern, name in _CATEGORIES if pattern.search(self.heading)), self.rules.category
+        )
 
 
-def _line(line: str, cursor: _Cursor, rules: FileRules) -> Iterator[Triple]:
+def _keys_below(lines: list[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    heading = ""
+    for line in lines:
+        if match := _HEADING.match(line):
+            heading = unmarked(match["title"]) if len(match["level"]) > 1 else ""
+        elif pair := _PAIR.match(unmarked(_text_of(line))):
+            found.setdefault(heading, []).append(pair["key"].strip())
+    return found
+
+
+def _pairs_of(text: str) -> list[str]:
+    """The pairs of a line that has several: `Partner: Ola. Cat: Bufor.`, `make: X; model: Y`."""
+    parts = re.split(r"(?:[.;,]|\s\|)\s+(?=[^\W\d_][\w-]*(?: [\w-]+){0,2}: )", text)
+    return parts if all(_PAIR.match(unmarked(part)) for part in parts) else [text]
+
+
+def _group(heading: str) -> str:
+    """What a roster lists: living beings that have an age, or others."""
+    return "living" if _LIVING.search(heading) else "people" if _PEOPLE.search(heading) else ""
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _text_of(line: str) -> str:
     bullet = _BULLET.match(line)
-    text = _PROJECT.sub("", bullet["text"].strip() if bullet else line.strip(), count=1)
-    label = _LABEL.match(text)
-    if label and not text.startswith("[["):
-        yield from _tagged(label, rules)
-        return
-    if bullet is None and not (rules.sections and cursor.heading):
-        yield from _sentence(text, cursor, rules)
-        return
-    pair = _pair(text)
-    theirs = list(sentence_patterns.theirs(_plain(text)))
-    if _arrow(text):
-        yield from _arrow(text)
-    elif theirs:
-        yield from (replace(triple, category=_category(cursor, rules)) for triple in theirs)
-    elif pair and (_subject(cursor, rules) or _ROSTER.search(cursor.heading) or _DOTTED.match(_plain(text))):
-        yield from _kept(pair, text, cursor, rules)
-    else:
-        spoken = list(_sentence(text, cursor, rules))
-        yield from spoken
-        if rules.sections and not spoken:
-            yield from _section(text, cursor, rules)
-        elif not spoken and (name := sentence_patterns.begins_with(_plain(text))):
-            note = Triple("fact", name, "note", _plain(text), category="note", importance=0.4)
-            yield replace(note, several=True, unsure=True)
-
-
-def _tagged(label: re.Match[str], rules: FileRules) -> Iterator[Triple]:
-    """`[decision|i=0.9] text`: the triples it states, or else the whole text under its tag."""
-    strength = _importance(label["i"])
-    text = _plain(label["text"])
-    if strength is not None and strength < LEAST_IMPORTANCE:
-        return
-    tag = label["tag"].casefold()
-    importance = 0.5 if strength is None else strength
-    permanent = importance >= PERMANENT_IMPORTANCE
-    pair = _DOTTED.match(text)
-    spoken = [*_arrow(label["text"]), *sentence_patterns.read(text)]
-    if pair:
-        spoken = [Triple("fact", pair["entity"], pair["key"], pair["value"])]
-    yield from (replace(triple, importance=importance, permanent=permanent) for triple in spoken)
-    # Storing the sentence too would outlive the fact: a newer value retires facts, not sentences.
-    if pair or sentence_patterns.says_all(text, spoken):
-        return
-    about = next((triple.subject for triple in spoken if triple.kind != "alias"), "")
-    like = Triple("fact", "", tag, text, category=tag, importance=importance, permanent=permanent)
-    yield from _whole(about or rules.subject, like)
-
-
-def _whole(about: str, like: Triple) -> Iterator[Triple]:
-    """Yield a whole sentence as a fact of its subject, or unsurely of a name in it."""
-    about = about or sentence_patterns.subject(like.object)
-    others = () if about else sentence_patterns.names(like.object)
-    guess = about or sentence_patterns.first_name(like.object)
-    if guess or others:
-        yield replace(like, subject=guess or others[0], several=True, unsure=not guess, others=others)
+    return (bullet["text"] if bullet else line).strip()
 
 
 def _arrow(text: str) -> list[Triple]:
     """`A → relation → B`, and chains of it."""
-    parts = [_plain(part).strip(" .;,") for part in _ARROWS.split(text)]
-    if len(parts) < 3 or len(parts) % 2 == 0 or not all(parts):
+    parts = [unmarked(part).strip(" .;,") for part in _ARROWS.split(text)]
+    if len(parts) < 3 or len(parts) % 2 == 0 or not all(parts) or not any(map(is_name, parts[::2])):
         return []
     return [Triple("relation", parts[n], parts[n + 1], parts[n + 2]) for n in range(0, len(parts) - 2, 2)]
 
 
-def _pair(text: str) -> tuple[str, str] | None:
-    """A key and a value: `key: value`, `**Key:** value`, `**Key** — value`."""
-    match = _BOLD.match(text) or _PAIR.match(_plain(text))
-    if not match:
-        return None
-    key, value = (
-        sentence_patterns.normal_key(_plain(match["key"]).strip(" :")),
-        sentence_patterns.without_denial(_plain(match["value"]).strip()),
+def _is_thing(heading: str) -> bool:
+    """Whether a heading names something that has properties, rather than a kind of section or a day."""
+    words = heading.split()
+    if not 1 <= len(words) <= 4 or not heading[:1].isalnum() or heading[:1].islower():
+        return False
+    return not (
+        _ROSTER.search(heading) or _SECTION.search(heading) or typed(heading) or re.search(r"[:?!,]", heading)
     )
-    if len(key.split()) > 5 or value.startswith("//") or slot_of(key) in _BLOCKED_KEYS:
-        return None
-    return key, value
 
 
-def _kept(pair: tuple[str, str], text: str, cursor: _Cursor, rules: FileRules) -> Iterator[Triple]:
-    key, value = pair
-    category = _category(cursor, rules)
-    if _ROSTER.search(cursor.heading) and text.lstrip("*` ")[:1].isupper():
-        yield from sentence_patterns.portrait(_named_in(text, key), value, category)
-        return
-    dotted = _DOTTED.match(_plain(text))
-    if dotted:
-        yield Triple("fact", dotted["entity"], dotted["key"], dotted["value"], category)
-        return
-    subject = _subject(cursor, rules)
-    if not subject:
-        return
-    yield Triple("fact", subject, key, value, category)
-    if (
-        rules.names
-        and slot_of(key) in ("name", "preferred name", "nickname", "full name")
-        and subject == rules.subject
-    ):
-        yield Triple("alias", value, "", subject)
+def _is_key(key: str) -> bool:
+    """Whether the left side of a colon is a key: a few words, no pronoun and no verb among them."""
+    words = key.casefold().split()
+    small = {
+        "of",
+        "for",
+        "in",
+        "on",
+        "to",
+        "by",
+        "at",
+        "and",
+        "the",
+        "von",
+        "für",
+        "und",
+        "is",
+        "bis",
+        "ab",
+        "am",
+    }
+    pronouns = frozenset(
+        "maybe vielleicht i we you he she they it us my your who what ich wir du sie er es wer was".split()
+    )
+    return 1 <= len(words) <= 4 and not any(word in pronouns for word in words) and words[0] not in small
 
 
-def _sentence(text: str, cursor: _Cursor, rules: FileRules) -> Iterator[Triple]:
-    category = _category(cursor, rules)
-    for triple in [*_arrow(text), *sentence_patterns.read(_plain(text))]:
-        yield replace(triple, category=category if triple.category == "fact" else triple.category)
-
-
-def _section(text: str, cursor: _Cursor, rules: FileRules) -> Iterator[Triple]:
-    plain = re.sub(r"^\d{4}-\d{2}-\d{2}: ", "", _plain(text))
-    key = _section_key(cursor)
-    if not rules.sections or not key or len(plain.split()) < 3:
-        return
-    like = Triple("fact", "", key, plain, _category(cursor, rules))
-    whole = list(_whole(_subject(cursor, rules), like))
-    title = cursor.heading or cursor.title
-    if title and all(triple.unsure for triple in whole):
-        whole = [replace(like, subject=title, several=True, others=sentence_patterns.names(plain))]
-    yield from whole
-
-
-def _row(line: str, number: int, cursor: _Cursor, rules: FileRules) -> Iterator[Triple]:
-    """A table's row: its first cell is the entity, the header names the keys."""
-    cells = [_plain(cell) for cell in line.strip().strip("|").split("|")]
-    if not cursor.table:
-        cursor.table = cells
-        return
-    if all(re.fullmatch(r":?-{2,}:?", cell.replace(" ", "")) for cell in cells if cell) and any(cells):
-        return
-    category = _category(cursor, rules)
-    if len(cursor.table) == 2 and slot_of(cursor.table[0]) in _KEY_HEADS:
-        subject = _subject(cursor, rules)
-        if subject and len(cells) == 2:
-            yield Triple("fact", subject, cells[0], cells[1], category, line=number)
-        return
-    for head, cell in zip(cursor.table[1:], cells[1:], strict=False):
-        if not head or not cell or not cells[0]:
-            continue
-        yield Triple("fact", cells[0], sentence_patterns.normal_key(head), cell, category, line=number)
-        if slot_of(head) in _KIN_HEADS and _subject(cursor, rules):
-            yield Triple(
-                "relation",
-                cells[0],
-                f"{slot_of(cell).replace(' ', '_')}_of",
-                _subject(cursor, rules),
-                line=number,
-            )
-
-
-# ---- subject and key ----
-
-
-def _subject(cursor: _Cursor, rules: FileRules) -> str:
-    heading = cursor.heading
-    about = re.match(r"^about (?P<name>.+)$", heading, re.I)
-    if _ABOUT_USER.match(heading):
-        return rules.user
-    if about and not about["name"].casefold().startswith(("this", "the ")):
-        return about["name"]
-    if re.search(r"\bpreferences?\b", heading, re.I):
-        return rules.subject or rules.user
-    if heading and not rules.subject and sentence_patterns.is_name(heading) and not _ROSTER.search(heading):
-        return heading
-    return rules.subject
-
-
-def _section_key(cursor: _Cursor) -> str:
-    words = cursor.heading.casefold().split()
-    if not words:
-        return "note" if cursor.title else ""
-    if len(words) > 4 or _ROSTER.search(cursor.heading) or cursor.heading.casefold().startswith("about"):
-        return "note" if cursor.heading.casefold().startswith("about") else ""
-    last = words[0] if "and" in words else words[-1]
-    return last[:-1] if last.endswith("s") and not last.endswith("ss") else last
-
-
-def _category(cursor: _Cursor, rules: FileRules) -> str:
-    return next((name for pattern, name in _CATEGORIES if pattern.search(cursor.heading)), rules.category)
-
-
-# ---- filters ----
+def _yaml_values(raw: str) -> list[str]:
+    raw = raw.strip()
+    if raw.startswith("[") and raw.endswith("]") and not raw.startswith("[["):
+        return [part for part in re.split(r",\s*", raw[1:-1]) if part.strip()]
+    return [raw] if raw else []
 
 
 def _is_sound(triple: Triple) -> bool:
     """Whether a triple has no placeholder, no overlong name and no part without letters or digits."""
     entity, key, value = triple.subject, triple.predicate, triple.object
-    texts = {"alias": (entity, value), "relation": (entity, key, value)}.get(triple.kind, (entity, key))
+    texts = {"alias": (entity, value), "relation": (entity, value)}.get(triple.kind, (entity, key))
     if not all(any(c.isalnum() for c in text) for text in texts):
         return False
     if len(entity) > 80 or len(key) > 60 or (triple.kind != "fact" and len(value) > 80):
         return False
-    return bool(value.strip()) and not _JUNK_VALUE.match(value.strip())
-
-
-def _with_aliases(triples: list[Triple]) -> list[Triple]:
-    """Keep `X is Y` as an alias only if the same file states something else about Y."""
-    known = {fold(triple.subject) for triple in triples if triple.kind != "alias"}
-    return [s for s in triples if s.kind != "alias" or not s.unsure or fold(s.object) in known]
-
-
-def _named_in(text: str, key: str) -> str:
-    """The name at the start of a line, as written there."""
-    start = _plain(text)[: len(key) + 2].lstrip("*` ")
-    return start[: len(key)] if start[: len(key)].casefold() == key.casefold() else key
-
-
-def _plain(text: str) -> str:
-    return one_line(_LINK.sub(r"\1", _MARKUP.sub(r"\2", text))).strip()
+    if wording.SECRETS.search(entity) and triple.kind == "relation":
+        return False  # where a secret lies is not the secret
+    return (
+        bool(value.strip()) and not _JUNK_VALUE.match(value.strip()) and entity.casefold() != value.casefold()
+    )
 
 
 def _importance(text: str | None) -> float | None:

@@ -240,9 +240,12 @@ class KnowledgeGraph:
         """Ids of the facts and relations that a file states on these lines, counted from 0."""
         return self._ingest.items_on(path, text, lines)
 
-    def seed(self, home: Home) -> list[Ingested]:
-        """Read USER.md, IDENTITY.md, MEMORY.md, project and tool files."""
-        return self._ingest.seed(home, self.scope)
+    def seed(self, home: Home, again: bool = False) -> list[Ingested]:
+        """Read USER.md, IDENTITY.md, MEMORY.md, TOOLS.md and the pages below memory/.
+
+        `again` also reads the logs, and retires what an older version read and this one does not.
+        """
+        return self._ingest.seed(home, self.scope, again)
 
     def import_file(self, path: Path) -> Imported:
         """Import JSONL, CSV, an MCP memory.jsonl or another facts.db."""

@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from nanoclaw_memory.clock import stamp, start_of
 from nanoclaw_memory.errors import Refused
 from nanoclaw_memory.graph.extract import FileRules, extract
-from nanoclaw_memory.graph.refresh import PAGES
-from nanoclaw_memory.graph.sentence_patterns import Triple
+from nanoclaw_memory.graph.refresh import PAGES, is_page
+from nanoclaw_memory.graph.sentences import Triple
+from nanoclaw_memory.graph.values import is_name
 from nanoclaw_memory.graph.writer import GraphWriter, NewFact, NewRelation, Origin
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.statements import source_date, without_date
@@ -25,7 +26,7 @@ from nanoclaw_memory.workspace.files import read_text
 from nanoclaw_memory.workspace.log import archived_day
 from nanoclaw_memory.workspace.paths import ARCHIVE, Home, day_in_path, memory_files, visible
 
-SEEDS = (*PAGES, "memory/project-*.md", "memory/tools-*.md", "shared/project-*.md")
+SEEDS = (*PAGES, "memory/*.md", "shared/project-*.md")
 
 
 def rules_of(path: str, text: str, settings: Settings) -> FileRules:
@@ -36,14 +37,16 @@ def rules_of(path: str, text: str, settings: Settings) -> FileRules:
         return FileRules(user, "user", user, names=True)
     if name == "IDENTITY.md":
         return FileRules(agent, "identity", user, names=True)
-    if name == "MEMORY.md":
-        return FileRules("", "fact", user, sections=True)
     if name == "TOOLS.md":
-        return FileRules("", "tool", user, sections=True)
+        return FileRules("", "tool", user)
     for prefix, category in (("project-", "project"), ("tools-", "tool")):
         if name.startswith(prefix):
-            return FileRules(_title(text, name[len(prefix) : -3]), category, user, sections=True)
-    return FileRules("", "fact", user)
+            return FileRules(_title(text, name[len(prefix) : -3]), category, user)
+    if day_in_path(path) or path.startswith(f"{ARCHIVE}/"):
+        return FileRules("", "fact", user, log=True)
+    if path in PAGES:
+        return FileRules("", "fact", user)
+    return FileRules("", "fact", user, page=name[:-3].replace("-", " ").capitalize())
 
 
 def _title(text: str, otherwise: str) -> str:
@@ -63,8 +66,11 @@ class Ingest:
         self.settings = settings
         self.mentions = MentionTable(writer.db)
 
-    def file(self, path: str, text: str, moment: str = "") -> Ingested:
-        """Read a file; `moment` is when it was written, for today's log and files without a date in their name."""
+    def file(self, path: str, text: str, moment: str = "", again: bool = False) -> Ingested:
+        """Read a file; `moment` is when it was written, for today's log and files without a date in their name.
+
+        `again` also retires what an older reader made of words that still stand in the file.
+        """
         day = day_in_path(path)
         now = self.writer.clock.now()
         # A modification time in the future (a wrong clock) counts as now.
@@ -79,7 +85,7 @@ class Ingest:
         triples = self.triples(path, text)
         done = Ingested(path)
         with self.writer.db.transaction():
-            before = self.mentions.of(path)
+            before = self._renewed(path, self.mentions.of(path), triples)
             self.writer.facts.reshare(path, open_to_all)
             self.writer.relations.reshare(path, open_to_all)
             self.writer.names.reshare(path, open_to_all)
@@ -94,18 +100,47 @@ class Ingest:
                 else:
                     done = self._add(path, mark, triple, origin, starts.get(triple.line, start), done)
             for mark in before.keys() - seen:
-                done = self._gone(path, mark, before[mark], done)
+                if again or ":" in mark or not self._still_stated(before[mark], text, triples):
+                    done = self._gone(path, mark, before[mark], done)
         return done
 
-    def seed(self, home: Home, scope: Scope) -> list[Ingested]:
-        """Read every seed file that this scope may see; the facts of a deleted file are retired."""
+    def _renewed(
+        self, path: str, before: dict[str, MentionRow], triples: list[Triple]
+    ) -> dict[str, MentionRow]:
+        """The mentions of a file, those of an older reader that states the same under their new marks."""
+        for mark in {triple.mark for triple in triples} - before.keys():
+            older = mark.rpartition(":")[2]
+            if older in before:
+                row = before[mark] = before.pop(older)
+                self.mentions.drop(path, older)
+                self.mentions.put(path, mark, row.line, row.kind, row.item)
+        return before
+
+    def _still_stated(self, mention: MentionRow, text: str, triples: list[Triple]) -> bool:
+        """Whether a file still has the words of a fact that an older reader made, and no line states it better."""
+        table = self.writer.facts if mention.kind == "fact" else self.writer.relations
+        row = table.get(mention.item) if mention.item else None
+        if row is None or fold(row.value) not in fold(text):
+            return False
+        whole = f" {fold(row.value)} "
+        return not any(f" {fold(t.object)} " in whole and fold(t.subject) in whole for t in triples)
+
+    def seed(self, home: Home, scope: Scope, again: bool = False) -> list[Ingested]:
+        """Read every seed file that this scope may see; the facts of a deleted file are retired.
+
+        `again` reads the logs too, and retires what an older reader made and this one does not.
+        """
         visible_files = memory_files(home, scope, self.settings.privacy.shared_files)
-        files = {relative: path for relative, path in visible_files if _is_seed(relative)}
+        files = {
+            relative: path
+            for relative, path in visible_files
+            if _is_seed(relative) or (again and (day_in_path(relative) or relative.startswith(f"{ARCHIVE}/")))
+        }
         done = []
         # USER.md and IDENTITY.md define the names that the others use.
         for relative in sorted(files, key=lambda name: (name not in SEEDS[:2], name)):
             written = stamp(datetime.fromtimestamp(files[relative].stat().st_mtime, UTC))
-            done.append(self.file(relative, read_text(files[relative]), written))
+            done.append(self.file(relative, read_text(files[relative]), written, again))
         if scope.private:
             gone = [path for path in self.mentions.paths() if _is_seed(path) and path not in files]
             done += [self.file(path, "") for path in gone]
@@ -157,10 +192,7 @@ class Ingest:
     def _add(
         self, path: str, mark: str, triple: Triple, origin: Origin, start: str, done: Ingested
     ) -> Ingested:
-        known = next(filter(None, map(self._known, triple.others)), "") or self._known(triple.subject)
-        if triple.unsure and triple.kind == "fact" and not known:
-            return done
-        triple = replace(triple, subject=known or triple.subject)
+        triple = replace(triple, subject=self._full_name(triple.subject))
         try:
             if triple.kind == "alias":
                 self.writer.alias(triple.subject, triple.object, origin)
@@ -173,13 +205,13 @@ class Ingest:
         self.mentions.put(path, mark, triple.line, triple.kind, item)
         return replace(done, added=done.added + 1, retired=done.retired + retired)
 
-    def _known(self, name: str) -> str:
-        """The entity that a name means: itself, or the only full name that begins with it; else empty."""
+    def _full_name(self, name: str) -> str:
+        """The only known full name that begins with this name; the name itself if it is known or there are several."""
         folded = fold(name)
-        if self.writer.names.known([folded]):
+        if self.writer.names.known([folded]) or not is_name(name, 1):
             return name
         whole = self.writer.names.beginning(folded + " ", 2)
-        return self.writer.names.labels(whole)[whole[0]] if len(whole) == 1 else ""
+        return self.writer.names.labels(whole)[whole[0]] if len(whole) == 1 else name
 
     def _store(self, triple: Triple, origin: Origin, start: str) -> Upserted:
         if triple.kind == "relation":
@@ -188,6 +220,7 @@ class Ingest:
                     subject=triple.subject,
                     predicate=triple.predicate,
                     object=triple.object,
+                    replace=triple.single,
                     valid_from=start,
                 ),
                 origin,
@@ -231,4 +264,4 @@ class Ingest:
 
 
 def _is_seed(path: str) -> bool:
-    return any(fnmatch.fnmatchcase(path, pattern) for pattern in SEEDS)
+    return any(fnmatch.fnmatchcase(path, pattern) for pattern in SEEDS) and is_page(path)

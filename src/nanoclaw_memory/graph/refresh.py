@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +29,11 @@ MOST_BYTES = 256_000
 WAIT_MS = 100  # for another writer
 PAGES = ("USER.md", "IDENTITY.md", "MEMORY.md", "TOOLS.md")
 _KEY = "watched"
+_LOG = re.compile(r"(?:^|/)\d{4}-\d{2}-\d{2}\.md$")
+_NO_PAGES = tuple(
+    f"memory/{name}"
+    for name in ("archive/", "domains/", "checkpoints/", "notes/", "active-context.md", "gating-policies.md")
+)
 
 
 class WatchedFile(msgspec.Struct, frozen=True):
@@ -92,9 +98,11 @@ class Refresh:
         own = [*dict.fromkeys(archive_path(day) for day in days), f"{ARCHIVE}/MEMORY.md"]
         own += [log_path(day) for day in days]
         own += PAGES
-        own += [f"memory/{name}" for name in _names(self.workspace / "memory", ("project-", "tools-"))]
+        own += _pages(self.workspace, "memory")
         found = [_seen(self.workspace, name, name) for name in own]
-        shared = _names(self.home.shared, ("project-",))
+        shared = [
+            name for name in _names(self.home.shared) if name.startswith("project-") and name.endswith(".md")
+        ]
         found += [_seen(self.home.shared, name, f"shared/{name}") for name in shared]
         return [file for file in found if file is not None]
 
@@ -142,10 +150,26 @@ class Refresh:
         return self.home.shared / rest if first == "shared" else self.workspace / relative
 
 
-def _names(folder: Path, beginnings: tuple[str, ...]) -> list[str]:
+def is_page(path: str) -> bool:
+    """Whether a file of the workspace is a page that a person keeps: no log, no archive, nothing that is rendered."""
+    return not (_LOG.search(path) or path.startswith(_NO_PAGES))
+
+
+def _pages(workspace: Path, folder: str, depth: int = 2) -> list[str]:
+    """The pages of a folder and the folders in it, by their paths in the workspace."""
+    found: list[str] = []
+    for name in _names(workspace / folder):
+        path = f"{folder}/{name}"
+        if name.endswith(".md"):
+            found += [path] if is_page(path) else []
+        elif depth and "." not in name and is_page(f"{path}/"):
+            found += _pages(workspace, path, depth - 1)
+    return found
+
+
+def _names(folder: Path) -> list[str]:
     try:
-        names = os.listdir(folder)  # noqa: PTH208 - names alone
-        return sorted(name for name in names if name.startswith(beginnings) and name.endswith(".md"))
+        return sorted(os.listdir(folder))  # noqa: PTH208 - names alone
     except OSError:
         return []
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from nanoclaw_memory.clock import Clock, stamp
-from nanoclaw_memory.graph import sentence_patterns
 from nanoclaw_memory.graph.intents import GENERIC, concepts, phrases_like, stemmed
+from nanoclaw_memory.graph.sentences import names as names_in
 from nanoclaw_memory.statements import contradiction, features
 from nanoclaw_memory.store.facts import FactRow, FactTable, View, digest
 from nanoclaw_memory.store.keywords import terms_of
@@ -135,7 +135,7 @@ class Retirement:
     def _replaceable(self, names: Sequence[str], slot: str, text: str) -> list[FactRow]:
         if slot not in _REPLACEABLE or len(text.split()) < LEAST_WORDS:
             return []
-        every = list(dict.fromkeys([*names, *map(fold, sentence_patterns.names(text))]))
+        every = list(dict.fromkeys([*names, *map(fold, names_in(text))]))
         return [row for row in self.facts.at(every, [slot], self._now()) if _is_sentence(row)]
 
     def _now(self) -> View:

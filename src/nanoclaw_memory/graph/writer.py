@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import InvalidValue, Refused
-from nanoclaw_memory.graph import sentence_patterns
 from nanoclaw_memory.graph.extract import FileRules, extract
 from nanoclaw_memory.graph.retirement import Retirement
+from nanoclaw_memory.graph.sentences import names as names_in
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.settings.sections import GraphSettings
 from nanoclaw_memory.store.facts import FactRow, FactTable, digest
@@ -327,7 +327,7 @@ class GraphWriter:
         stated = [s for s in extract(f"- {text}", FileRules()) if s.kind != "alias" and not s.several]
         if stated:
             return any(self._replaced(s.kind, s.subject, s.predicate, s.object) for s in stated)
-        named = [name for name in sentence_patterns.names(text) if self.names.known([fold(name)])]
+        named = [name for name in names_in(text) if self.names.known([fold(name)])]
         known = [self._entity(name)[0] for name in named]
         return any(
             self.retirement.known_end(names, "", text, start)[0] or self.retirement.was_retired(names, text)

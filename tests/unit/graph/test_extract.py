@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from nanoclaw_memory.graph.extract import FileRules, extract
-from nanoclaw_memory.graph.sentence_patterns import first_name
 
 LOG = FileRules()
-PROJECT = FileRules("Keystone", "project", sections=True)
+PROJECT = FileRules("Keystone", "project")
+PAGE = FileRules(page="House")
+USER = FileRules("User", "user", names=True)
 
 
 def said(text: str, rules: FileRules = LOG) -> list[tuple[str, str, str]]:
@@ -29,8 +30,10 @@ def test_pairs_of_every_style_are_facts_of_the_files_subject() -> None:
 
 
 def test_each_saying_names_its_line() -> None:
-    triples = extract("# Keystone\n\n- port: 3000\n\n## Risks\n- the disk is nearly full\n", PROJECT)
-    assert [(triple.predicate, triple.line) for triple in triples] == [("port", 3), ("risk", 6)]
+    triples = extract(
+        "# Keystone\n\n- port: 3000\n\n## Risks\n- the disk is nearly full\n- host: maren\n", PROJECT
+    )
+    assert [(triple.predicate, triple.line) for triple in triples] == [("port", 3), ("host", 7)]
 
 
 def test_a_tables_rows_are_entities_and_its_header_names_keys() -> None:
@@ -38,10 +41,10 @@ def test_a_tables_rows_are_entities_and_its_header_names_keys() -> None:
     text += "| Otto | dog | |\n"
     assert said(text, FileRules("User")) == [
         ("Tilda", "relation", "daughter"),
-        ("Tilda", "daughter_of", "User"),
+        ("Tilda", "daughter of", "User"),
         ("Tilda", "birthday", "21 June"),
         ("Otto", "relation", "dog"),
-        ("Otto", "dog_of", "User"),
+        ("Otto", "dog of", "User"),
     ]
 
 
@@ -62,12 +65,12 @@ def test_plain_sentences_are_facts_and_relations() -> None:
         "- Tilda is allergic to hazelnuts.\n- Kofi now works at Vattenfall\n- Alice is the owner of Keystone\n"
     )
     assert said(text) == [
-        ("Heidi", "mother_of", "Robert"),
+        ("Heidi", "mother of", "Robert"),
         ("Alice", "birthday", "March 15, 1990"),
         ("Dag Holm", "manages", "Alice Smith"),
-        ("Tilda", "allergy", "hazelnuts"),
-        ("Kofi", "works_at", "Vattenfall"),
-        ("Alice", "owner_of", "Keystone"),
+        ("Tilda", "allergic to", "hazelnuts"),
+        ("Kofi", "works at", "Vattenfall"),
+        ("Alice", "owner of", "Keystone"),
     ]
 
 
@@ -78,15 +81,23 @@ def test_a_roster_tells_its_people_apart() -> None:
     assert ("Pri", "", "Priya Raman") in found
 
 
-def test_tagged_lines_are_kept_under_their_tag_with_their_importance() -> None:
-    (decision,) = extract("- [decision|i=0.9] Switched Keystone to PostgreSQL\n", LOG)
-    assert (decision.subject, decision.predicate, decision.importance, decision.permanent) == (
-        "Keystone",
-        "decision",
-        0.9,
-        True,
-    )
-    assert said("- [context|i=0.3] Routine review of Keystone\n") == []
+def test_a_tagged_line_gives_its_importance_to_what_it_states() -> None:
+    (port,) = extract("- [fact|i=0.9] Keystone's port is 3000\n", LOG)
+    assert (port.subject, port.predicate, port.importance, port.permanent) == ("Keystone", "port", 0.9, True)
+    assert said("- [context|i=0.3] Keystone's port is 3000\n") == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[decision|i=0.9] Switched Keystone to PostgreSQL because of the locks",
+        "[lesson|i=0.8] Ask Björn before touching the router",
+        "[idea] Keystone uses Rust",
+        "[todo] Keystone's port is 3000",
+    ],
+)
+def test_a_tagged_sentence_without_an_explicit_form_stays_a_passage(line: str) -> None:
+    assert said(f"- {line}\n") == []
 
 
 @pytest.mark.parametrize("label", ["[fact|i=0.9|@keystone]", "[fact|@keystone]", "[@keystone]"])
@@ -121,14 +132,113 @@ def test_saying_it_twice_is_saying_it_once() -> None:
     assert len(said("- port: 3000\n- Port: 3000\n", PROJECT)) == 1
 
 
-def test_the_first_name_of_a_sentence_is_not_its_verb() -> None:
-    assert first_name("Switched Keystone to PostgreSQL") == "Keystone"
-    assert first_name("Payment API reached alpha") == "Payment API"
-    assert first_name("moved to Payment API") == "Payment API"
-    assert first_name("Nothing special today") == ""
-
-
 def test_a_dates_year_stays_with_its_day():
     text = "## Family\n- Ida: birthday March 15, 2016, phone 555 0142\n"
     found = {(triple.subject, triple.predicate): triple.object for triple in extract(text, FileRules())}
     assert found["Ida", "birthday"] == "March 15, 2016"
+
+
+def test_a_roster_line_gives_kinship_date_and_alias_and_no_phone() -> None:
+    text = "## Family\n- Zuri: daughter, born 2017-04-22, we call her Mouse\n- Biscuit: dog, beagle, 6\n"
+    assert said(text, USER) == [
+        ("User", "daughter", "Zuri"),
+        ("Zuri", "born", "2017-04-22"),
+        ("Mouse", "", "Zuri"),
+        ("Biscuit", "is", "dog"),
+        ("User", "dog", "Biscuit"),
+        ("Biscuit", "is", "beagle"),
+        ("Biscuit", "age", "6"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("Harbor depends on Kong, Redis and PostgreSQL.", ["Kong", "Redis", "PostgreSQL"]),
+        ("Ravi works at Cargolane since 2019.", ["Cargolane", "2019"]),
+        ("Our dentist is Dr. Lima, her number is 555 0199.", ["Dr. Lima", "555 0199"]),
+        ("Ingrid's email is ingrid.h@example.org.", ["ingrid.h@example.org"]),
+        ("The plan is 2 TB and costs €9.99 a month.", ["2 TB", "€9.99 a month"]),
+        ("Harbor is written in Go and deployed to fly.io.", ["Go", "fly.io"]),
+        ("Harbor was on port 3000, now it runs on port 3055.", ["3055"]),
+        ("Annas Handynummer ist 0171 5550932.", ["0171 5550932"]),
+        ("Unser Hund heißt Bruno und ist 4 Jahre alt.", ["Bruno", "4 Jahre"]),
+        ("Hannes ist gegen Milch und Soja allergisch.", ["Milch", "Soja"]),
+        ("Der Proxy hört auf Port 8443 und läuft auf hermes-2.", ["8443", "hermes-2"]),
+        ("Bob and Alice live in Porto.", ["Porto", "Porto"]),
+        ("Maeve's bedtime is 8:00, Tess's 8:30.", ["8:00", "8:30"]),
+    ],
+)
+def test_a_value_ends_where_it_ends(sentence: str, expected: list[str]) -> None:
+    assert [value for _, _, value in said(sentence, PAGE)] == expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "alias"),
+    [
+        ("Zuri (aka Mouse) lives in Porto.", ("Mouse", "", "Zuri")),
+        ("We call the big meeting room the Aquarium.", ("Aquarium", "", "big meeting room")),
+        ("Pancake is the codename for the CI runner.", ("Pancake", "", "CI runner")),
+        ("Call me Nick.", ("Nick", "", "User")),
+        ('- "the big one" → k8s-eu', ("the big one", "", "k8s-eu")),
+    ],
+)
+def test_other_names_are_aliases(sentence: str, alias: tuple[str, str, str]) -> None:
+    assert alias in said(sentence, PAGE)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Ben thinks Harbor runs on port 9000.",
+        "Someone told me Lena lives in Bonn.",
+        "If Paul moves, his number is 555 1234.",
+        "Kofi used to work at Acme.",
+        "Zoe's old number was 555 1234.",
+        "Is Lena's birthday on 4 May?",
+        "Lena's birthday is not 4 May.",
+        "Lena isn't Kofi's sister.",
+        "Omar wants to move to Porto.",
+        "Harbor should be on port 9000.",
+        'Paul said: "My name is Inigo Montoya".',
+        "The ball is in Priya's court.",
+        "Paul is on fire today.",
+        "The API is a mess.",
+        "The problem is DNS.",
+        "Angeblich arbeitet Paul bei Bosch.",
+        "Früher war Lena bei Bosch.",
+        "Paul soll nach Bonn ziehen.",
+        "Wohnt Lena noch in Jena?",
+        "Das ist der Hammer.",
+        "- PR 212 → merged",
+        "- fix: users table migration",
+        "- ~~port: 3000~~",
+        "Nicht Paul hat die Prod zerlegt.",
+    ],
+)
+def test_what_is_doubted_denied_past_asked_or_said_in_passing_is_no_fact(sentence: str) -> None:
+    assert said(sentence, PAGE) == []
+
+
+def test_front_matter_is_of_the_note() -> None:
+    text = '---\nstatus: paused\nowner: "[[Lea Baran]]"\ndepends: ["[[tide]]", "[[marsh]]"]\n'
+    text += "aliases: [Rey]\n---\n# Heron\n"
+    assert said(text, PAGE) == [
+        ("Heron", "status", "paused"),
+        ("Heron", "owner", "Lea Baran"),
+        ("Heron", "depends", "tide"),
+        ("Heron", "depends", "marsh"),
+        ("Rey", "", "Heron"),
+    ]
+
+
+def test_pairs_under_a_heading_are_its_own_only_where_they_are_properties() -> None:
+    assert said("## Boiler\nmake: Vaillant 832\nserviced by: Kerrigan Ltd (0113 496 0182)\n", PAGE) == [
+        ("Boiler", "make", "Vaillant 832"),
+        ("Boiler", "serviced by", "Kerrigan Ltd"),
+        ("Kerrigan Ltd", "phone", "0113 496 0182"),
+    ]
+    assert said("## Numbers\n- Nordbank limit: 25 MB\n- Staging database: Postgres 14\n", FileRules()) == [
+        ("Nordbank limit", "is", "25 MB"),
+        ("Staging database", "is", "Postgres 14"),
+    ]

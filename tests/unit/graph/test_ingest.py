@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from nanoclaw_memory.graph.writer import NewFact, Origin
 from nanoclaw_memory.memory import Memory
 
 PROJECT = "memory/project-keystone.md"
@@ -60,11 +62,30 @@ def test_an_older_log_read_late_does_not_overrule_a_newer_one(memory: Memory) ->
     assert [fact.value for fact in memory.graph.history("Keystone", "port")] == ["3000", "3001"]
 
 
-def test_a_logs_plain_line_is_kept_only_of_an_entity_that_is_known(memory: Memory) -> None:
+def test_a_logs_line_that_tells_what_happened_is_no_fact_and_search_finds_it(memory: Memory) -> None:
     memory.graph.upsert("Tilda Berg", "birthday", "21 June")
-    text = "- Tilda's school play moved to 27 March\n- Somebody rang about the boiler\n"
-    assert memory.graph.ingest("memory/2026-02-20.md", text).added == 1
-    assert memory.graph.history("Tilda Berg", "note")[0].value == "Tilda's school play moved to 27 March"
+    memory.write("Tilda's school play moved to the old gym")
+    memory.index()
+    assert memory.graph.history("Tilda Berg", "note") == []
+    assert "old gym" in memory.search("Where is Tilda's school play?").hits[0].text
+
+
+def test_what_is_said_of_a_first_name_belongs_to_the_only_full_name_that_begins_with_it(
+    memory: Memory,
+) -> None:
+    memory.graph.upsert("Tilda Berg", "birthday", "21 June")
+    memory.graph.ingest("memory/people.md", "Tilda's phone is 555 0142.\n")
+    assert memory.graph.history("Tilda Berg", "phone")[0].value == "555 0142"
+
+
+def test_any_page_a_person_keeps_is_read_and_rendered_ones_are_not(memory: Memory) -> None:
+    workspace = memory.home.workspace("main")
+    for name in ("car.md", "books/dune.md", "domains/fact.md", "checkpoints/a.md"):
+        (workspace / "memory" / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / "memory" / name).write_text(f"# Volvo {name[0].upper()}\nplate: KX 1234\n")
+    memory.upkeep.run("ingest")
+    found = {hit.text for hit in memory.graph.search("KX 1234", 10).hits}
+    assert found == {"Volvo C.plate = KX 1234", "Volvo B.plate = KX 1234"}
 
 
 def test_seed_reads_the_workspace_and_makes_the_users_name_an_alias(memory: Memory) -> None:
@@ -113,3 +134,21 @@ def test_a_file_that_is_no_longer_shared_takes_its_facts_back(
     assert current(open_memory(private=False)) != set()
     open_memory(privacy__sharedFiles='["SOUL.md"]').graph.ingest(PROJECT, TEXT)
     assert current(open_memory(private=False)) == set()
+
+
+def test_what_an_older_version_read_stays_until_all_is_read_again(
+    memory: Memory, ncm: Callable[..., Any]
+) -> None:
+    path = memory.home.workspace("main") / "memory" / "2026-02-20.md"
+    path.write_text("- We chose PostgreSQL for the store\n")
+    text = "We chose PostgreSQL for the store"
+    with memory.group.database("facts").transaction():
+        kept = memory.graph.writer.upsert(
+            NewFact(entity="Keystone", key="decision", value=text, add=True), Origin(f"memory/{path.name}:1")
+        )
+        memory.graph._ingest.mentions.put(f"memory/{path.name}", "f" * 24, 1, "fact", kept.id)
+    memory.upkeep.run("ingest")
+    assert current(memory) == {f"Keystone.decision = {text}"}
+    assert ncm("graph", "seed", "--again").code == 0
+    assert current(memory) == set()
+    assert [fact.value for fact in memory.graph.history("Keystone")] == [text]

@@ -131,7 +131,7 @@ def test_what_memory_says_already_is_not_proposed(memory: Memory, log: Log, page
         (
             "The limit of Keystone uploads is 10 MB",
             "The limit of Keystone uploads is 25 MB",
-            "numbers differ",
+            "there it is 10 MB, here 25 MB",
         ),
         ("Keystone's port is 3055", "Keystone's port is 4000", "there it is 3055, here 4000"),
         ("Caddy serves Keystone", "Caddy serves Keystone and renews certificates at night", "and more"),

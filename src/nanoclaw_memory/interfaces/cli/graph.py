@@ -265,13 +265,15 @@ def export(memory: Memory, form: str, output: Path | None) -> Output:
 
 
 @graph.command("seed")
-def seed(memory: Memory) -> Output:
-    """Read facts out of USER.md, IDENTITY.md, MEMORY.md, TOOLS.md, project and tool files; twice changes nothing.
+@click.option("--again", is_flag=True, help="Read logs too, and retire what only an older version read.")
+def seed(memory: Memory, again: bool) -> Output:
+    """Read facts out of USER.md, IDENTITY.md, MEMORY.md, TOOLS.md and pages below memory/; twice changes nothing.
 
     \b
     ncm graph seed
+    ncm graph seed --again
     """
-    files = memory.graph.seed(memory.home)
+    files = memory.graph.seed(memory.home, again)
     shown = [
         f"{file.path}: {file.added:,} new, {file.kept:,} kept, {file.retired:,} retired" for file in files
     ]

@@ -1,0 +1,201 @@
+"""Recognise a typed value or a name at the start of a text, and find where it ends."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from nanoclaw_memory.text import one_line
+
+_MONTH = (
+    r"(?:jan(?:uary|uar)?|feb(?:ruary|ruar)?|mar(?:ch)?|märz|apr(?:il)?|may|mai|june?|juni|july?|juli|aug(?:ust)?|"
+    r"sept?(?:ember)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?)\.?"
+)
+_DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun|diens|donners|frei|sams|sonn|mitt)(?:days?|tags?)|mittwochs?|montags?"
+_CLOCK = r"\d{1,2}[:.]\d{2}(?: ?(?:am|pm|uhr))?|\d{1,2} ?(?:am|pm|uhr)\b"
+_UNIT = (
+    r"(?:%|°c|[tgmk]b|[tgmk]ib|kwh|kw|w|v|mah|km/h|km|cm|mm|m²|qm|m|kg|g|mg|ml|l|qt|oz|lbs?|ft|ms|fps|px|"
+    r"seconds?|minutes?|min|hours?|hrs?|days?|weeks?|months?|years?|people|"
+    r"sekunden?|minuten?|stunden?|tagen?|wochen?|monaten?|monate|jahren?|jahre|personen)"
+)
+_RATE = r"(?: (?:a|an|per|pro|im|die|je) \w+|/\w+)?"
+# Order matters: a date must not be read as a phone number, nor a phone number as a plain one.
+_TYPES = (
+    (
+        "url",
+        re.compile(r"(?:[a-z][a-z0-9+]{1,9}://|www\.|[\w-]+(?:\.[\w-]+)*\.[a-z]{2,6}/)[^\s,;)>\]]+", re.I),
+    ),
+    ("email", re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")),
+    ("ip", re.compile(r"\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2}|:\d{1,5})?(?![\w.])")),
+    (
+        "date",
+        re.compile(
+            r"\d{4}-\d{2}(?:-\d{2})?(?![\w-])|\d{1,2}\.\d{1,2}\.(?:\d{4}|\d{2})?(?![\d.])|\d{1,2}/\d{1,2}/\d{2,4}|"
+            rf"\d{{1,2}}(?:st|nd|rd|th|\.)?(?: of)? {_MONTH}(?:,? \d{{4}})?(?!\w)|"
+            rf"{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?(?![\w:])|{_MONTH} \d{{4}}(?!\w)",
+            re.I,
+        ),
+    ),
+    (
+        "money",
+        re.compile(
+            rf"(?:[€$£]|(?:EUR|USD|CHF|GBP) )\d[\d.,]*\d?k?{_RATE}|"
+            rf"\d[\d.,]*(?: ?[€$£]| ?(?:EUR|Euro|USD|CHF)\b){_RATE}",
+            re.I,
+        ),
+    ),
+    ("time", re.compile(_CLOCK, re.I)),
+    ("measure", re.compile(rf"-?\d+(?:[.,]\d+)* ?{_UNIT}(?!\w)(?: (?:old|alt))?{_RATE}", re.I)),
+    ("phone", re.compile(r"\+?\(?\d[\d ()/–-]{4,20}\d(?![\w/.]\w|\w)")),
+    (
+        "schedule",
+        re.compile(rf"(?:every|each|jeden?|immer|on|am)? ?(?:other )?(?:{_DAY}|day|tag)\b", re.I),
+    ),
+    ("channel", re.compile(r"[#@][\w-]+(?:\.[\w-]+)*")),
+    ("number", re.compile(r"-?\d+(?:[.,]\d+)*(?![\w.,:/-]*\w)")),
+)
+_PARTICLES = frozenset("de da del della di du van von vom zu der den la le el al bin ibn of the y e".split())
+_TITLES = frozenset("dr. prof. mr. mrs. ms. st. fa. hr. fr. sr. jr. ing. mag.".split())
+ARTICLES = frozenset(
+    "the a an der die das den dem des ein eine einen einem einer this these our my his her its".split()
+)
+# Words that end a value: what follows says when, why or with what, and is no part of it.
+ENDS = frozenset(
+    "since for from in on at by with within until till when while because so but and or which who that as than "
+    "after before now today currently these those anyway anymore again too instead via per if though although "
+    "seit für aus bei mit bis wenn weil aber und oder damit nach vor jetzt heute gerade wieder ab auf im am um zu "
+    "zur zum fürs beim als last next every jeden immer nicht not rather over under plus sowie "
+    "inklusive including whose where wo".split()
+)
+_LEAST_DIGITS = 6  # of a phone number
+
+
+class TypedValue(msgspec.Struct, frozen=True):
+    """A value at the start of a text, its type, and the text after it."""
+
+    type: str
+    text: str
+    rest: str
+
+
+def typed(text: str) -> TypedValue | None:
+    """The date, phone number, amount or other typed value that a text starts with."""
+    for kind, pattern in _TYPES:
+        if match := pattern.match(text):
+            found = match.group().rstrip(" .,;(/-" if kind not in ("date", "url") else " ,;(")
+            if kind == "url":
+                found = found.rstrip(".")
+            if kind == "phone" and not _is_phone(found):
+                continue
+            return TypedValue(kind, found, text[match.end() :].lstrip(" "))
+    return None
+
+
+def _is_phone(text: str) -> bool:
+    """Whether digits are a phone number: enough of them, and grouped, or with the prefix of one."""
+    return sum(map(str.isdigit, text)) >= _LEAST_DIGITS and (" " in text or text.startswith(("+", "0")))
+
+
+def inside(text: str, *types: str) -> str:
+    """The first value of one of these types anywhere in a text; empty if there is none."""
+    for match in re.finditer(r"(?<![\w./:+-])(?=[+(#€$£\w])", text):
+        found = typed(text[match.start() :])
+        if found and found.type in types:
+            return found.text
+    return ""
+
+
+def is_name_token(token: str) -> bool:
+    """Whether a word is written as a name: a capital, or an identifier such as `lint-bot`, `fly.io`, `k8s`."""
+    bare = token.strip("\"'“”„()[]<>,;:!?")
+    if not bare or bare.casefold() in ARTICLES:
+        return False
+    if "@" in bare[1:]:
+        return False
+    if bare[0].isupper() or bare[0] in "#@":
+        return True
+    inner = any(c in "-_./" for c in bare[1:-1]) or any(c.isdigit() for c in bare)
+    return inner and any(c.isalpha() for c in bare) and typed(bare) is None
+
+
+def is_name(text: str, most: int = 5) -> bool:
+    """One to five words written as a name, with particles and titles between."""
+    tokens = text.split()
+    if not 1 <= len(tokens) <= most or any(token.endswith((",", ";", ":")) for token in tokens):
+        return False
+    inner = {*range(1, len(tokens) - 1)}
+    return all(
+        is_name_token(token) or (place in inner and token in _PARTICLES) or (place and token[:1].isdigit())
+        for place, token in enumerate(tokens)
+    )
+
+
+def is_identifier(token: str) -> bool:
+    """Whether a word is a code of some kind: `0047-1182`, `B7710923`, `4482#`."""
+    return any(c.isdigit() for c in token) and bool(re.fullmatch(r"[\w#*+./:&-]+", token))
+
+
+def name_at(text: str) -> tuple[str, str]:
+    """The name that a text starts with, and the text after it; empty if it starts with none."""
+    tokens = without_article(text).split(" ")
+    taken: list[str] = []
+    for place, token in enumerate(tokens):
+        particle = (
+            taken and token in _PARTICLES and place + 1 < len(tokens) and is_name_token(tokens[place + 1])
+        )
+        if not (is_name_token(token) or particle or (taken and re.fullmatch(r"\d+[.,;)]?", token))):
+            break
+        taken.append(token)
+        if token[-1] in ",;:)!?" or (token[-1] == "." and not is_abbreviation(token)):
+            break
+    name = " ".join(taken).rstrip(",;:)!?")
+    rest = " ".join(tokens[len(taken) :])
+    if name.endswith(".") and not is_abbreviation(name.rsplit(" ", 1)[-1]):
+        name = name[:-1]
+    return (name, rest) if name and not name.startswith("(") else ("", text)
+
+
+def is_abbreviation(token: str) -> bool:
+    """`Dr.`, `K.`, `z.B.`: the dot ends no sentence."""
+    low = token.casefold().lstrip("(")
+    return (
+        low in _TITLES
+        or bool(re.fullmatch(r"(?:[^\W\d_]\.)+", low))
+        or low in ("nr.", "tel.", "no.", "ca.", "bzw.", "str.", "inc.", "ltd.", "co.", "vs.", "usw.", "etc.")
+    )
+
+
+def without_article(text: str) -> str:
+    first, _, rest = text.partition(" ")
+    return rest.strip() if rest and first.casefold() in ARTICLES else text
+
+
+def phrase_at(text: str, most: int = 6) -> tuple[str, str]:
+    """The noun phrase that a text starts with, without its article, and the rest; empty if it is too long."""
+    tokens = without_article(text).split()
+    taken: list[str] = []
+    for token in tokens:
+        if taken and token.casefold().strip(",;:.") in ENDS:
+            break
+        if token.startswith("("):
+            break
+        taken.append(token)
+        if token[-1] in ",;:!?" or (token[-1] == "." and not is_abbreviation(token)):
+            break
+    phrase = " ".join(taken).rstrip(",;:!?.") if taken and not is_abbreviation(taken[-1]) else " ".join(taken)
+    if not taken or len(taken) > most or taken[0].casefold().strip(",.") in ENDS:
+        return "", text
+    return phrase, " ".join(tokens[len(taken) :])
+
+
+_LINK = re.compile(r"\[([^\[\]]+)\]\([^()]*\)")
+_WIKI = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]]+)\]\]")
+_STRUCK = re.compile(r"~~.+?~~")
+_MARKUP = re.compile(r"(\*\*|__|`)(.+?)\1")
+
+
+def unmarked(text: str) -> str:
+    """A text on one line without Markdown's marks and without what is struck out."""
+    text = _MARKUP.sub(r"\2", _STRUCK.sub("", text))
+    return one_line(_LINK.sub(r"\1", _WIKI.sub(r"\1", text))).strip()
