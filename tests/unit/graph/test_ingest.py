@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from nanoclaw_memory.graph.writer import NewFact, Origin
 from nanoclaw_memory.memory import Memory
@@ -136,9 +135,7 @@ def test_a_file_that_is_no_longer_shared_takes_its_facts_back(
     assert current(open_memory(private=False)) == set()
 
 
-def test_what_an_older_version_read_stays_until_all_is_read_again(
-    memory: Memory, ncm: Callable[..., Any]
-) -> None:
+def test_what_an_older_version_read_stays_until_all_is_read_again(memory: Memory) -> None:
     path = memory.home.workspace("main") / "memory" / "2026-02-20.md"
     path.write_text("- We chose PostgreSQL for the store\n")
     text = "We chose PostgreSQL for the store"
@@ -149,6 +146,6 @@ def test_what_an_older_version_read_stays_until_all_is_read_again(
         memory.graph._ingest.mentions.put(f"memory/{path.name}", "f" * 24, 1, "fact", kept.id)
     memory.upkeep.run("ingest")
     assert current(memory) == {f"Keystone.decision = {text}"}
-    assert ncm("graph", "seed", "--again").code == 0
+    memory.graph.seed(memory.home, again=True)
     assert current(memory) == set()
     assert [fact.value for fact in memory.graph.history("Keystone")] == [text]
