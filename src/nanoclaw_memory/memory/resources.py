@@ -144,8 +144,8 @@ class Resources:
 
     @property
     def judge(self) -> Judge | None:
-        """The judge, where a model may be loaded: in a server, after an answer, in upkeep; None if it is damaged."""
-        if not (self.resident or self._judging):
+        """The judge, where a model may be loaded: in a server, after an answer, in upkeep; None if off or damaged."""
+        if not (self.resident or self._judging) or not self.settings.judge.enabled:
             return None
         from nanoclaw_memory.providers.judge import shared_judge
 

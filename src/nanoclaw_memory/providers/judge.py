@@ -38,6 +38,7 @@ OWN = "own"  # judged for each line of a message
 REMEMBERED = 256  # verdicts kept: several plugins ask the same of one message
 _MARKS = {name: number for number, name in enumerate((*HEADS, OWN), 1)}  # the ids of [unused0], [unused1] …
 _CLS, _SEP = 101, 102
+_REINSTALL = "reinstall nanoclaw-memory"
 
 
 class JudgeCard(msgspec.Struct, frozen=True):
@@ -60,19 +61,27 @@ class Judge:
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self.folder = folder
-        self._known: OrderedDict[tuple[str, str, str], list[float]] = OrderedDict()
+        self._known: OrderedDict[tuple[int, ...], list[float]] = OrderedDict()
 
     @cached_property
     def card(self) -> JudgeCard:
         """What is known about the model; ProviderError when it is not there."""
         try:
-            return msgspec.json.decode((self.folder / "judge.json").read_bytes(), type=JudgeCard)
-        except (OSError, msgspec.DecodeError) as error:
-            raise ProviderError(f"the judge is missing: {error}", "reinstall nanoclaw-memory") from None
+            found = msgspec.json.decode((self.folder / "judge.json").read_bytes(), type=JudgeCard)
+        except (OSError, ValueError) as error:  # also what msgspec raises
+            raise ProviderError(f"the judge is missing: {error}", _REINSTALL) from None
+        if missing := {"model.onnx", "vocab.txt"} - found.files.keys():
+            raise ProviderError(f"the judge's card does not name {', '.join(sorted(missing))}", _REINSTALL)
+        return found
 
     def load(self) -> None:
-        """Verify and load the model; ProviderError when it is missing or damaged."""
-        self._onnx.run([_CLS, _SEP], output="heads")
+        """Verify and load the model; ProviderError when it is missing, damaged or another one."""
+        try:
+            heads, tokens = (self._onnx.run([_CLS, _SEP], output=name).shape for name in ("heads", "tokens"))
+        except UnicodeDecodeError as error:
+            raise ProviderError(f"the judge's vocabulary is no text: {error}", _REINSTALL) from None
+        if heads != (sum(HEADS.values()),) or tokens != (2,):
+            raise ProviderError("the judge has other heads than this version asks", _REINSTALL)
 
     def probability(self, head: str, text: str, other: str = "") -> float:
         """How probable it is that the answer is yes: of `needs`, `correction`, `attack`, `same`, `meets`, `applies`."""
@@ -103,10 +112,10 @@ class Judge:
         return found + [0.5] * (len(lines) - len(found))
 
     def _scores(self, head: str, text: str, other: str) -> list[float]:
-        key = (head, text, other)
+        read = encode(self._onnx.tokenizer, head, text, other)
+        key = tuple(read.ids)  # not the texts: one may have a million characters
         found = self._known.get(key)
         if found is None:
-            read = encode(self._onnx.tokenizer, head, text, other)
             row = self._onnx.run(read.ids, read.second, "heads").tolist()
             start = sum(list(HEADS.values())[: list(HEADS).index(head)])
             found = self._known[key] = row[start : start + HEADS[head]]

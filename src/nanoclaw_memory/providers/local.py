@@ -60,7 +60,10 @@ class OnnxModel:
         if second is not None:
             types[0, second:] = 1
         feed = {"input_ids": row, "attention_mask": np.ones_like(row), "token_type_ids": types}
-        found: Vectors = session.run([output or session.get_outputs()[0].name], feed)[0][0]
+        try:
+            found: Vectors = session.run([output or session.get_outputs()[0].name], feed)[0][0]
+        except _onnx_errors() as error:
+            raise self._useless(error) from None
         return found
 
     def each(self, work: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
@@ -94,10 +97,21 @@ class OnnxModel:
         options.enable_mem_pattern = False  # lengths vary: a plan for each would cost memory and time
         try:
             return onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
-        except RuntimeError as error:
-            raise ProviderError(
-                f"{self.model.name} cannot be loaded: {error}", "run: nanoclaw-memory models verify"
-            ) from None
+        except _onnx_errors() as error:
+            raise self._useless(error) from None
+
+    def _useless(self, error: Exception) -> ProviderError:
+        return ProviderError(
+            f"{self.model.name} cannot be used: {error}", "run: nanoclaw-memory models verify"
+        )
+
+
+def _onnx_errors() -> tuple[type[Exception], ...]:
+    """What onnxruntime raises for a file that is no model, or another one; none of it is a RuntimeError."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    own = (state.Fail, state.InvalidArgument, state.InvalidGraph, state.InvalidProtobuf, state.NotImplemented)
+    return (*own, state.RuntimeException, RuntimeError, ValueError)
 
 
 class LocalEmbedder:

@@ -17,7 +17,7 @@ from nanoclaw_memory.providers.embedder import Identity
 from nanoclaw_memory.retrieval import ranking
 from nanoclaw_memory.retrieval.calendar_days import Days
 from nanoclaw_memory.retrieval.indexer import Index
-from nanoclaw_memory.store.keywords import LONG_WORD, parts_of, terms_of
+from nanoclaw_memory.store.keywords import LONG_WORD, LONGEST_WORD, parts_of, terms_of
 from nanoclaw_memory.store.passage_search import PassageFilter, Place, Selection, StoredPassage, Window
 from nanoclaw_memory.store.passages import Passages
 from nanoclaw_memory.text import words
@@ -308,7 +308,7 @@ def _known(passages: Passages, term: str, most: int) -> list[tuple[int, str]]:
     if count or len(term) < _SHORTEST_PART or " " in term:
         return [(count, term)] if count else []
     found = passages.search.compounds(term)
-    if not found and len(term) >= LONG_WORD:
+    if not found and LONG_WORD <= len(term) <= LONGEST_WORD:
         found = next(
             (
                 [first, second]

@@ -105,6 +105,12 @@ class EmbeddingsSettings(Section, frozen=True):
     )
 
 
+class JudgeSettings(Section, frozen=True):
+    enabled: Annotated[
+        bool, doc("let the small local model judge what a message is; off, rules and a small scorer do")
+    ] = True
+
+
 class RerankSettings(Section, frozen=True):
     provider: Annotated[
         Literal["none", "local", "llm"],
@@ -285,6 +291,7 @@ class Settings(Section, frozen=True):
     privacy: PrivacySettings = PrivacySettings()
     projects: ProjectsSettings = ProjectsSettings()
     embeddings: EmbeddingsSettings = EmbeddingsSettings()
+    judge: JudgeSettings = JudgeSettings()
     rerank: RerankSettings = RerankSettings()
     writer: WriterSettings = WriterSettings()
     graph: GraphSettings = GraphSettings()

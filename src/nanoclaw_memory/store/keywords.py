@@ -9,6 +9,7 @@ import re
 from nanoclaw_memory.text import words
 
 LONG_WORD = 9
+LONGEST_WORD = 80  # what is longer is no word, and is not taken apart
 MAX_TERMS = 64
 # Only what never tells one text from another: dropping all stop words loses answers ("used to", "before").
 _FUNCTION_WORDS = frozenset(
@@ -69,7 +70,7 @@ def parts_of(word: str) -> list[tuple[str, str]]:
 def long_words(text: str) -> set[str]:
     """The words long enough to be compounds."""
     plain = _run().sub(" ", text) if _BEYOND.search(text) else text
-    return {word for word in words(plain) if LONG_WORD <= len(word) <= 80}
+    return {word for word in words(plain) if LONG_WORD <= len(word) <= LONGEST_WORD}
 
 
 def _pairs(run: str) -> list[str]:

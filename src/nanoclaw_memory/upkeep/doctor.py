@@ -225,6 +225,10 @@ def check_judge(group: Group) -> Iterator[Finding]:
     """The small model that says what a message is: without it rules decide."""
     from nanoclaw_memory.providers.judge import shared_judge
 
+    if not group.settings.judge.enabled:
+        off = "messages are judged by rules alone: judge.enabled is false"
+        yield Finding("note", off, "nanoclaw-memory config set judge.enabled true")
+        return
     _, missing = shared_judge()
     if missing:
         yield Finding(
