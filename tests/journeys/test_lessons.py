@@ -203,3 +203,11 @@ def test_praise_is_credited_only_where_the_answer_shows_the_lesson(memory, by_ru
 
 def test_praise_of_an_answer_that_shows_the_lesson_is_credited(memory, by_rules):
     assert outcome_after(memory, "May I ask before I do?", "Perfect, well done!") == ("good", True, 1)
+
+
+def test_a_lesson_goes_with_the_exchange_that_it_was_about(corrected):
+    corrected.after_turn("Pack the crate", f"The crate is packed. {'It is heavy. ' * 20}It goes to Zanzibar.")
+    corrected.after_turn(RULE, "Understood.")
+    assert corrected.lessons.lessons()[0].trigger.startswith("Pack the crate | The crate is packed.")
+    corrected.forget(text="Zanzibar")
+    assert corrected.lessons.lessons() == []

@@ -13,7 +13,7 @@ from nanoclaw_memory.lessons.corrections import MAX_LESSON, MAX_TRIGGER
 from nanoclaw_memory.lessons.matching import telling
 from nanoclaw_memory.lessons.own_words import own_words
 from nanoclaw_memory.statements import features, overlap, same_statement
-from nanoclaw_memory.store.lessons import LessonTable, NewLesson
+from nanoclaw_memory.store.lessons import LessonTable, NewLesson, trigger_of
 from nanoclaw_memory.text import one_line, sentences
 
 if TYPE_CHECKING:
@@ -125,10 +125,11 @@ class Learner:
 
     def _new(self, exchange: Exchange, taught: Teaching) -> NewLesson:
         before = self._exchanges.before(exchange)
+        talk = trigger_of(before.user_message, before.agent_response) if before else ""
         held = _held(exchange, taught.words)
         active = taught.sure and taught.reach != "once" and not held
         return NewLesson(
-            trigger=_trigger(before) or taught.words[:MAX_TRIGGER],
+            trigger=talk or taught.words[:MAX_TRIGGER],
             lesson=_with_subject(taught.words, before),
             principle=corrections.principle_of(taught.words),
             state="active" if active else "candidate",
@@ -217,14 +218,6 @@ def _held(exchange: Exchange, lesson: str) -> str:
     if not exchange.private:
         return "said in a shared chat"
     return ", ".join(suspicions(lesson))
-
-
-def _trigger(before: Exchange | None) -> str:
-    """What was being talked about: the question before, or what was answered where that says little."""
-    if before is None:
-        return ""
-    asked, answered = one_line(before.user_message), one_line(before.agent_response)
-    return (asked if len(telling(asked)) > 1 else answered or asked)[:MAX_TRIGGER]
 
 
 def _with_subject(lesson: str, before: Exchange | None) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nanoclaw_memory.providers.calibration import Calibration
+from nanoclaw_memory.store.lessons import TALK
 from nanoclaw_memory.text import Language, content_words, language, stem
 from nanoclaw_memory.types import Lesson
 
@@ -92,8 +93,9 @@ def judged_match(
 
 def _in_context(lesson: Lesson) -> str:
     """A lesson with what was being talked about: "the 21st" alone says little."""
-    known = lesson.trigger[:60] in lesson.lesson
-    return lesson.lesson if known else f"{lesson.lesson} (about: {lesson.trigger})"
+    answered = lesson.trigger.rpartition(TALK)[2]
+    known = answered[:60] in lesson.lesson
+    return lesson.lesson if known else f"{lesson.lesson} (about: {answered})"
 
 
 def _nearness(lesson: Lesson, message: str, cosine: float | None) -> float:
@@ -110,7 +112,7 @@ def _judge(lesson: Lesson, message: str, cosine: float | None, reach: Reach) -> 
     own = telling(lesson.lesson, spoken)
     shared = stems & set(own)
     key = shared & set(own[:KEY_WORDS])
-    asked = telling(lesson.trigger, spoken)
+    asked = telling(lesson.trigger.partition(TALK)[0], spoken)
     repeated = stems & set(asked)
     again = len(repeated) / max(min(len(stems), len(asked)), 1)
     by_words = 0.0

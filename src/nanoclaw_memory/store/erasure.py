@@ -12,6 +12,7 @@ from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.entries import EntryTable
 from nanoclaw_memory.store.facts import digest
 from nanoclaw_memory.store.keywords import long_words
+from nanoclaw_memory.store.lessons import trigger_of
 from nanoclaw_memory.store.names import NameTable, fold
 from nanoclaw_memory.store.passages import FILES, Passages
 from nanoclaw_memory.store.phrases import Phrases, Words, holds, texts_in, words_of
@@ -226,12 +227,13 @@ def parameters(
 ) -> dict[str, str]:
     """The parameters of all places; `exchanges` are those that go: lessons and outcomes hang on them."""
     asked = [row.texts[0] for row in exchanges if row.texts and row.texts[0]]
+    talked = [trigger_of(row.texts[0], row.texts[1]) for row in exchanges if len(row.texts) > 1]
     return {
         "session": wanted.session,
         "source": f"session {wanted.session}",
         "names": json.dumps(sorted(wanted.names)),
         "exchanges": json.dumps([row.key for row in exchanges]),
-        "openings": json.dumps([text[:200] for text in asked]),
+        "openings": json.dumps([*(text[:200] for text in asked), *talked]),
         "questions": json.dumps([text[:500] for text in asked]),
         "group": group,
         "chats": json.dumps(list(chats)),

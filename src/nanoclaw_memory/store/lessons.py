@@ -9,9 +9,12 @@ import msgspec
 from msgspec.structs import asdict
 
 from nanoclaw_memory.store.database import Database, Row
+from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Lesson, Outcome
 
 MAX_QUERY = 500
+MAX_TALK = 98  # of each side; together with what is between them a trigger's 200
+TALK = " | "  # between what was asked and what was answered
 _LESSON = (
     "id, trigger_pattern, lesson_text, coalesce(principle, ''), effectiveness_score, injection_count, state,"
     " seen, maturity_days, general, private, origin, created_at, retired_because, reach, why,"
@@ -21,6 +24,11 @@ _OUTCOME = (
     "id, vector_id, session_id, coalesce(query_text, ''), coalesce(pre_entropy, 0), post_entropy,"
     " coalesce(user_feedback, ''), helped, injection_time"
 )
+
+
+def trigger_of(asked: str, answered: str) -> str:
+    """What was being talked about when a correction came: the beginnings of the question and of its answer."""
+    return TALK.join(filter(None, (one_line(asked)[:MAX_TALK], one_line(answered)[:MAX_TALK])))
 
 
 class NewLesson(msgspec.Struct, frozen=True):
