@@ -71,6 +71,12 @@ def test_what_holds_once_is_recorded_and_never_injected(corrected, scripted_judg
     assert growth(later.session_start()) == ""
 
 
+def test_a_lesson_is_general_only_when_it_applies_to_questions_about_anything(corrected, scripted_judge):
+    scripted_judge.reaches[RULE] = "general"
+    corrected.after_turn(RULE, "Understood.")
+    assert [one.reach for one in corrected.lessons.lessons()] == ["topic"]
+
+
 def test_a_server_injects_a_lesson_where_the_judge_says_that_it_applies(
     corrected, scripted_judge, open_memory
 ):
@@ -123,6 +129,7 @@ def test_a_cold_hook_learns_by_rules_and_upkeep_judges_later_whatever_came_first
 def test_the_judges_words_and_reach_replace_those_of_the_rules(memory, scripted_judge):
     scripted_judge.yes["correction"] = ["tabs"]
     scripted_judge.reaches["tabs"] = "general"
+    scripted_judge.yes["applies"] = ["tabs"]
     spool(memory, "Format the file", "Don't use tabs. The linter of the whole company refuses them.")
     memory.conversations.drain()
     memory.upkeep.run("learn")

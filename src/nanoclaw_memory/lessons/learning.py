@@ -10,7 +10,7 @@ import msgspec
 from nanoclaw_memory.intake.suspicion import suspicions
 from nanoclaw_memory.lessons import corrections
 from nanoclaw_memory.lessons.corrections import MAX_LESSON, MAX_TRIGGER
-from nanoclaw_memory.lessons.matching import telling
+from nanoclaw_memory.lessons.matching import applies_to_anything, telling
 from nanoclaw_memory.lessons.own_words import own_words
 from nanoclaw_memory.statements import features, overlap, same_statement
 from nanoclaw_memory.store.lessons import LessonTable, NewLesson, trigger_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CORRECTION_FROM = 0.6  # probability from which a message corrects
 BESIDE_PASTE_FROM = 0.9  # the same where most of the message is somebody else's: it is mostly a task
 GENERAL_FROM = 0.9  # share from which a lesson is for every answer
-ONCE_FROM = 0.5
+ONCE_FROM = 0.4  # a rule kept too long is worse than one to be said again
 PLAIN_FROM = 0.8  # weight of a rule that needs no judge ("No, that's wrong", "Don't …")
 ACTIVE_FROM = 0.7  # weight of a rule that makes a lesson at once where there is no judge
 ELLIPTIC = 5  # content words below which a lesson needs what it is about
@@ -174,7 +174,7 @@ def judged(judge: Judge, message: str, before: str) -> Teaching | None:
     plain = [one for one in corrections.find(own) if one.weight >= PLAIN_FROM] if not pasted else []
     if probability < (BESIDE_PASTE_FROM if pasted else CORRECTION_FROM) and not plain:
         return None
-    reach = _reach(judge.reach(own, before))
+    reach = _reach(judge, own, before)
     why = f"judge: correction {probability:.2f}, reach {reach}"
     if plain:
         why += f"; rule: {plain[0].kind} {plain[0].weight:.2f}"
@@ -188,9 +188,10 @@ def _probability(judge: Judge, own: str, whole: str, before: str) -> float:
     return min(found, judge.probability("correction", whole, before)) if whole else found
 
 
-def _reach(shares: dict[str, float]) -> str:
-    """General only when that is sure, because every session pays for it; once when it is likelier than not."""
-    if shares["general"] >= GENERAL_FROM:
+def _reach(judge: Judge, own: str, before: str) -> str:
+    """How far a lesson reaches; general only when that is sure, because every session pays for it."""
+    shares = judge.reach(own, before)
+    if shares["general"] >= GENERAL_FROM and applies_to_anything(own, judge):
         return "general"
     return "once" if shares["once"] > ONCE_FROM else "topic"
 

@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 
 KEY_WORDS = 3
 APPLIES_FROM = 0.5  # probability from which a rule applies to a message
+ANYTHING_FROM = 0.1  # the same as a mean over questions about anything
+ANYTHING = (
+    "What is the capital of Portugal?",
+    "Write a short text about autumn.",
+    "Explain how a heat pump works.",
+    "Is it worth buying a used car?",
+    "Warum ist der Himmel blau?",
+)
 MAX_JUDGED = 4  # rules that the judge reads for one message, at 3 ms each
 _WEAK = frozenset(
     "use using write writing answer answers please always never next time check make want need like put give"
@@ -75,6 +83,12 @@ def match(
 def applies(message: str, rules: Iterable[str], judge: Judge) -> list[tuple[str, float]]:
     """Each rule with how probable it is that it applies to what a message asks for."""
     return [(rule, judge.probability("applies", message, rule)) for rule in rules]
+
+
+def applies_to_anything(rule: str, judge: Judge) -> bool:
+    """Whether a rule applies to questions that have nothing in common but being asked."""
+    found = [judge.probability("applies", question, rule) for question in ANYTHING]
+    return sum(found) / len(found) >= ANYTHING_FROM
 
 
 def judged_match(
