@@ -179,3 +179,26 @@ def test_a_server_tells_the_repositories_apart_too(home, repositories, monkeypat
         assert "ledger import" in started and "pear" not in started
     finally:
         assert served.stop() in (0, -15)
+
+
+def test_a_group_chat_is_reminded_of_its_own_words_by_hooks_and_of_nothing_private(ncm, home):
+    ncm("init")
+
+    def ask(*options, **fields):
+        ran = ncm(*options, "hook", fields.pop("event"), stdin=json.dumps({"cwd": "/", **fields}))
+        assert (ran.code, ran.err) == (0, "")
+        return ran.out
+
+    for options, session, said in (
+        (("--shared",), "chat", "Bert feeds the parrot on weekdays."),
+        ((), "own", "The parrot's spare key is under the walnut tree."),
+    ):
+        ask(*options, event="UserPromptSubmit", session_id=session, prompt="What about the parrot?")
+        ask(*options, event="Stop", session_id=session, last_assistant_message=said)
+    ncm("--shared", "write", "The parrot's vet is Dr. Holm")
+    question = "Do you remember what we said about the parrot, who feeds it and where the spare key is?"
+    shown = ask("--shared", event="UserPromptSubmit", session_id="chat-2", prompt=question)
+    assert "Bert feeds the parrot" in shown and "walnut" not in shown
+    started = ask("--shared", event="SessionStart", session_id="chat-3", source="startup")
+    assert "Dr. Holm" in started and "Bert feeds the parrot" in started and "walnut" not in started
+    assert "walnut" in ask(event="UserPromptSubmit", session_id="own-2", prompt=question)

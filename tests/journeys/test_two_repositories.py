@@ -118,6 +118,15 @@ def test_a_project_that_the_question_names_is_not_put_behind(at: At):
     assert "Monday" in hits[0].text
 
 
+def test_the_brief_names_other_projects_and_puts_them_last(at: At):
+    at("orchard").store("Tests of the pear catalogue need the big fixture", "instruction")
+    at("keystone").store("Amounts are shown with two decimals", "instruction")
+    at("").store("Answers are short", "instruction")
+    lines = [line for line in at("keystone").brief().text.splitlines() if line.startswith("- [")]
+    assert [line.endswith("; project orchard)") for line in lines] == ["pear" in line for line in lines]
+    assert "pear" not in at("keystone", entries__maxBriefEntries="2").brief().text
+
+
 def test_what_is_stored_in_two_projects_belongs_to_none(at: At):
     at("keystone").store("Dates are written as 2026-02-23", "preference")
     again = at("orchard").store("Dates are written as 2026-02-23", "preference")

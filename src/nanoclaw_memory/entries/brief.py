@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.clock import stamp
-from nanoclaw_memory.entries.lines import age, age_days, marks, masked, safe_line
+from nanoclaw_memory.entries.lines import age, age_days, marks, masked, other_project, safe_line
 from nanoclaw_memory.entries.rules import FACTUAL
 from nanoclaw_memory.store.entries import BEHAVIORAL, PRIORITIES, EntryTable, Filter
 from nanoclaw_memory.text import plural
@@ -38,14 +38,19 @@ class BriefLimits(msgspec.Struct, frozen=True):
     tokens: int = 1_500
 
 
-def write_brief(
-    table: EntryTable, wanted: Filter, limits: BriefLimits, now: datetime, provenance: bool = False
-) -> Brief:
+class BriefReader(msgspec.Struct, frozen=True):
+    """Who reads a brief: when, in which project, and whether it wants to know where entries come from."""
+
+    now: datetime
+    project: str = ""
+    provenance: bool = False
+
+
+def write_brief(table: EntryTable, wanted: Filter, limits: BriefLimits, reader: BriefReader) -> Brief:
     """The brief of the entries that the scope may see."""
-    moment = stamp(now)
     counts = {kind: table.count(replace(wanted, types=(kind,))) for kind in wanted.types or ()}
     total = sum(counts.values())
-    chosen = _choose(table, wanted, limits, now, provenance)
+    chosen = _choose(table, wanted, limits, reader)
     text = _text(chosen, counts, total)
     while chosen and (len(text) > limits.chars or tokens.estimate(text) > limits.tokens):
         chosen = chosen[:-1]
@@ -54,7 +59,7 @@ def write_brief(
     return Brief(
         text=text,
         entries=shown,
-        generated_at=moment,
+        generated_at=stamp(reader.now),
         entry_count=total,
         brief_count=len(shown),
         tokens=tokens.estimate(text),
@@ -87,12 +92,10 @@ class _BriefLine(msgspec.Struct, frozen=True):
     order: tuple[int, str, str]  # priority, then oldest first: a new entry leaves the lines before it alone
 
 
-def _choose(
-    table: EntryTable, wanted: Filter, limits: BriefLimits, now: datetime, provenance: bool
-) -> list[_BriefLine]:
+def _choose(table: EntryTable, wanted: Filter, limits: BriefLimits, reader: BriefReader) -> list[_BriefLine]:
     """The lines to show, most important first."""
-    behavioral = _candidates(table, replace(wanted, types=BEHAVIORAL), limits, now, provenance)
-    facts = _candidates(table, replace(wanted, types=FACTUAL), limits, now, provenance)
+    behavioral = _candidates(table, replace(wanted, types=BEHAVIORAL), limits, reader)
+    facts = _candidates(table, replace(wanted, types=FACTUAL), limits, reader)
     free = limits.chars - 600, limits.tokens - 250  # headings, pointers and the last line
     first = _fitting(
         behavioral, int(limits.entries * _BEHAVIORAL_SHARE), *(int(r * _BEHAVIORAL_SHARE) for r in free)
@@ -102,8 +105,9 @@ def _choose(
 
 
 def _candidates(
-    table: EntryTable, wanted: Filter, limits: BriefLimits, now: datetime, provenance: bool
+    table: EntryTable, wanted: Filter, limits: BriefLimits, reader: BriefReader
 ) -> list[_BriefLine]:
+    """The weightiest entries of some types; of equal priority those of other projects come last."""
     # One query per type: the index then returns them in order, and 50 rows are read instead of all.
     found = [
         entry
@@ -111,8 +115,12 @@ def _candidates(
         for entry in table.weightiest(replace(wanted, types=(kind,)), limits.entries)
     ]
     found.sort(key=lambda entry: (entry.provenance.timestamp, entry.id), reverse=True)
-    found.sort(key=lambda entry: PRIORITIES.index(entry.priority))
-    return [_line(entry, now, provenance) for entry in found[: limits.entries]]
+    found.sort(key=lambda entry: (PRIORITIES.index(entry.priority), bool(_elsewhere(entry, reader))))
+    return [_line(entry, reader) for entry in found[: limits.entries]]
+
+
+def _elsewhere(entry: Entry, reader: BriefReader) -> str:
+    return other_project(entry.provenance.project, reader.project)
 
 
 def _fitting(lines: Sequence[_BriefLine], most: int, chars: int, cost: int) -> list[_BriefLine]:
@@ -125,11 +133,11 @@ def _fitting(lines: Sequence[_BriefLine], most: int, chars: int, cost: int) -> l
     return chosen
 
 
-def _line(entry: Entry, now: datetime, provenance: bool) -> _BriefLine:
+def _line(entry: Entry, reader: BriefReader) -> _BriefLine:
     content = safe_line(masked(entry.content), LINE_CHARS)
-    days = age_days(entry.provenance.timestamp, now.date(), now)
-    details = [age(days), marks(entry.provenance, ())]
-    if provenance:
+    days = age_days(entry.provenance.timestamp, reader.now.date(), reader.now)
+    details = [age(days), _elsewhere(entry, reader), marks(entry.provenance, ())]
+    if reader.provenance:
         session = safe_line(entry.provenance.session_id, 40) or "none"
         details.append(f"from {entry.provenance.origin}, session {session}, {entry.id}")
     tail = "; ".join(detail for detail in details if detail)
@@ -140,7 +148,7 @@ def _line(entry: Entry, now: datetime, provenance: bool) -> _BriefLine:
         behavioral=entry.behavioral,
         tags=entry.tags,
         age_days=days,
-        provenance=entry.provenance if provenance else None,
+        provenance=entry.provenance if reader.provenance else None,
     )
     order = (PRIORITIES.index(entry.priority), entry.provenance.timestamp, entry.id)
     return _BriefLine(f"- [{entry.type}] {content} ({tail})", shown, order)

@@ -14,7 +14,7 @@ from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.entries import rules
 from nanoclaw_memory.entries.admission import Admission
 from nanoclaw_memory.entries.audit_log import GENESIS, Link
-from nanoclaw_memory.entries.brief import BriefLimits, within_time, write_brief
+from nanoclaw_memory.entries.brief import BriefLimits, BriefReader, within_time, write_brief
 from nanoclaw_memory.entries.domains import domain_path
 from nanoclaw_memory.entries.ledger import EntryLedger, held_key
 from nanoclaw_memory.entries.lines import as_hit, masked
@@ -144,12 +144,11 @@ class Entries:
         own = self.ledger.settings.entries
         limits = BriefLimits(own.max_brief_entries, own.max_brief_chars, own.max_brief_tokens)
         wanted = self.ledger.filter()
+        reader = BriefReader(self.ledger.clock.now(), self.ledger.scope.project, include_provenance)
 
         def work() -> Brief:
             with closing(self._reopen()) as db:  # the thread's own, so that nothing of it stays behind
-                return write_brief(
-                    EntryTable(db), wanted, limits, self.ledger.clock.now(), include_provenance
-                )
+                return write_brief(EntryTable(db), wanted, limits, reader)
 
         brief = within_time(work, own.brief_timeout_ms / 1000)
         if brief is None:

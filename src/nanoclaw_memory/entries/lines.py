@@ -79,6 +79,11 @@ def origin_of(provenance: Provenance, own_group: str) -> str:
     return f"{provenance.origin} of group {provenance.group}"
 
 
+def other_project(project: str, own: str) -> str:
+    """How a line shows that it belongs to another project than the one that asks; empty when it does not."""
+    return f"project {project}" if project not in ("", own) else ""
+
+
 def fenced(lines: Iterable[str]) -> str:
     """Lines between markers that say what they are; empty when there are none."""
     body = "\n".join(lines)

@@ -117,11 +117,6 @@ def entry_hit(hit: EntryHit, parts: Mapping[str, float], found: Candidate | None
     )
 
 
-def other_project(project: str, own: str) -> str:
-    """How a line shows that it belongs to another project than the one that asks; empty when it does not."""
-    return f"project {project}" if project not in ("", own) else ""
-
-
 def why(candidate: Candidate) -> str:
     """What made a passage a hit, in words."""
     parts = candidate.parts

@@ -10,11 +10,20 @@ from msgspec.structs import replace
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.entries.entries import Entries, check_query
-from nanoclaw_memory.entries.lines import age, as_hit, fenced, marks, masked, origin_of, safe_line
+from nanoclaw_memory.entries.lines import (
+    age,
+    as_hit,
+    fenced,
+    marks,
+    masked,
+    origin_of,
+    other_project,
+    safe_line,
+)
 from nanoclaw_memory.entries.rules import choice, whole
 from nanoclaw_memory.entries.shared import SharedEntries
 from nanoclaw_memory.retrieval.candidates import Candidate
-from nanoclaw_memory.retrieval.hits import hits_of, other_project
+from nanoclaw_memory.retrieval.hits import hits_of
 from nanoclaw_memory.retrieval.ordering import after_newer
 from nanoclaw_memory.retrieval.relevance import covered
 from nanoclaw_memory.retrieval.searcher import Question
