@@ -263,7 +263,9 @@ def _distinct(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
             (one for one, other in kept if _repeats(question, candidate, text, one, other)), None
         )
         if same is not None:
-            same.score = max(same.score, candidate.score)
+            # A fact knows no project: it counts as the line does that it was read from.
+            share = 1.0 if passage.project else same.parts.get("project", 1.0)
+            same.score = max(same.score, candidate.score * share)
         else:
             kept.append((candidate, text))
     return sorted((candidate for candidate, _ in kept), key=lambda candidate: -candidate.score)
