@@ -5,7 +5,8 @@
 All cases are fed into one home at their dates, oldest first: log lines, bullets of MEMORY.md, entries that an agent
 stored, things said in conversations, facts. Then every question is put to search (six hits), graph search (six),
 recall and the turn, and the lines shown are judged by the case's `current` and `retired` strings. `--cold` loads no
-model. The texts are by authors who had not seen the code.
+model. A second table counts the marks themselves: of the pairs that currency knows, how many are of one case. The texts
+are by authors who had not seen the code.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,9 @@ SUPERSEDED = re.compile(
     r"supersed|replaced|no longer|formerly|until |newer:|overtaken|outdated|retracted|nicht mehr|ehemals",
     re.I,
 )
+CALLED = re.compile(
+    r"\bsuperseded, by |\[superseded\b"
+)  # our own mark; "until" may be a word of the statement
 MARK = re.compile(SUPERSEDED.pattern + r"|\b(?:earlier|older|previously|was|were|früher|vorher|war)\b", re.I)
 DATED = re.compile(
     r"\d{4}-\d{2}-\d{2}|\b\d+ (?:days?|weeks?|months?) ago|\byesterday\b|\btoday\b|\blast (?:week|month)\b",
@@ -91,8 +96,10 @@ def faces(memory: Memory, cold: bool) -> dict[str, Face]:
     def recall(question: str) -> list[str]:
         return memory.recall(question, fast=cold).text.split("\n")
 
-    def turn(question: str) -> list[str]:
-        return memory.before_turn(question).text.split("\n")
+    asked = count()
+
+    def turn(question: str) -> list[str]:  # a session of its own: none is given a line twice
+        return memory.for_session(f"ask-{next(asked)}").before_turn(question).text.split("\n")
 
     return {"search": search, "graph": graph, "recall": recall, "turn": turn}
 
@@ -115,7 +122,7 @@ def judge(lines: Iterable[str], case: dict[str, Any]) -> dict[str, bool]:
         "only outdated": bool(unmarked) and not any(one[0] for one in telling),
         "unmarked": bool(unmarked),
         "unmarked and undated": any(not DATED.search(line) for line in unmarked),
-        "called superseded": any(SUPERSEDED.search(line) for has, _, line in telling if has),
+        "called superseded": any(CALLED.search(line) for _, _, line in telling),
     }
 
 
@@ -135,6 +142,34 @@ def rows(memory: Memory, cases: Sequence[dict[str, Any]], cold: bool) -> list[li
     return found
 
 
+def pairs(memory: Memory, cases: Sequence[dict[str, Any]]) -> list[list[object]]:
+    """Of the pairs that are marked: how many are of one case, and of superseded ones how many of a changed value."""
+    of_text = {
+        one["text"].removeprefix("- "): case
+        for case in cases
+        for one in case["statements"]
+        if "fact" not in one
+    }
+    of_text |= {
+        f"{fact['entity']} {fact['key'].replace('_', ' ')}: {fact['value']}": case
+        for case in cases
+        for one in case["statements"]
+        if (fact := one.get("fact"))
+    }
+    rows = memory.group.database("index").query(
+        "SELECT c.kind, o.text, n.text FROM currency c JOIN passages o ON o.id = c.older"
+        " JOIN passages n ON n.id = c.newer"
+    )
+    found: dict[str, list[bool]] = {}
+    for kind, *texts in rows:
+        older, newer = (next((of_text[told] for told in of_text if told in text), None) for text in texts)
+        if older is None or newer is None:
+            continue  # a fact that was read from a line
+        changed = kind == "earlier" or older["kind"] in ("change", "revert", "retraction")
+        found.setdefault(kind, []).append(older["id"] == newer["id"] and changed)
+    return [[kind, len(right), sum(right) / len(right)] for kind, right in sorted(found.items())]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=DATA)
@@ -151,6 +186,8 @@ def main() -> None:
         with memory:
             head = ["current shown", "outdated first", "only outdated", "outdated unmarked", "and undated"]
             table(["face", *head, "both hold: called superseded"], rows(memory, cases, arguments.cold))
+            print()
+            table(["mark", "pairs", "right"], pairs(memory, cases))
 
 
 if __name__ == "__main__":

@@ -71,6 +71,11 @@ def sentences(text: str) -> list[str]:
     return [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
 
 
+def only_asks(text: str) -> bool:
+    """Whether a text states nothing: each of its sentences is a question."""
+    return all(part.endswith("?") for part in sentences(text))
+
+
 def language(text: str) -> Language:
     """The language whose stemmer suits the text: German when its frequent words outnumber the English ones."""
     found = set(words(text))

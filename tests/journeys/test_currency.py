@@ -122,3 +122,34 @@ def test_what_was_stated_in_private_marks_nothing_for_others(
     shared = open_memory(private=False, privacy__sharedFiles='["memory/domains/fact.md"]')
     (hit,) = shared.search("Bluebottle port", fast=True).hits
     assert (hit.mark, hit.newer) == ("", None)
+
+
+def test_a_superseded_entry_is_left_out_of_the_brief(open_memory: Callable[..., Memory], clock: Any) -> None:
+    told(open_memory, clock, 30, lambda memory: memory.store("Bluebottle keeps its data in MongoDB.", "fact"))
+    told(open_memory, clock, 20, lambda memory: memory.store("Larkspur keeps its data in Redis.", "fact"))
+    told(open_memory, clock, 2, lambda memory: memory.write("Bluebottle moved from MongoDB to Postgres"))
+    memory = open_memory()
+    memory.index()
+    assert [entry.content for entry in memory.brief().entries] == ["Larkspur keeps its data in Redis."]
+
+
+def test_a_log_line_that_a_later_statement_supersedes_is_not_proposed_for_the_page(
+    open_memory: Callable[..., Memory], clock: Any
+) -> None:
+    told(
+        open_memory,
+        clock,
+        30,
+        lambda memory: memory.write("Bluebottle keeps its data in MongoDB", "decision", 0.9),
+    )
+    told(open_memory, clock, 25, lambda memory: memory.write("Larkspur deploys by hand", "decision", 0.9))
+    told(
+        open_memory,
+        clock,
+        2,
+        lambda memory: memory.after_turn("Bluebottle moved from MongoDB to Postgres.", "Noted."),
+    )
+    memory = open_memory()
+    memory.upkeep.run("promote")
+    (proposal,) = memory.upkeep.review()
+    assert "Larkspur" in proposal.diff

@@ -75,8 +75,8 @@ def test_continuity_block_reads_as_designed(sample: Memory):
     turn = sample.before_turn("What about REST endpoints and the deprecation notice?")
     assert body(turn, "CONTINUITY CONTEXT") == [
         "You were discussing the payment API migration yesterday.",
-        'You said: "We should keep REST endpoints alive for 6 months"',
-        "User mentioned wanting a deprecation notice in the API response headers.",
+        'You said: "We should keep REST endpoints alive for 6 months" (2026-02-22)',
+        "User mentioned wanting a deprecation notice in the API response headers. (2026-02-22)",
         "Topics: payment-api (active), graphql-migration (active)",
     ]
 

@@ -46,6 +46,10 @@ class EntryFinder(Protocol):
         """The ids of entries that the model calls alike."""
         ...
 
+    def superseded(self) -> tuple[str, ...]:
+        """The ids of entries that a later statement, wherever it stands, supersedes."""
+        ...
+
 
 class Entries:
     """The typed entries of one group, as one scope sees them."""
@@ -143,7 +147,7 @@ class Entries:
         """The most important entries for a session's start; empty, with a note, when it is not ready in time."""
         own = self.ledger.settings.entries
         limits = BriefLimits(own.max_brief_entries, own.max_brief_chars, own.max_brief_tokens)
-        wanted = self.ledger.filter()
+        wanted = replace(self.ledger.filter(), without=self._finder.superseded())
         reader = BriefReader(self.ledger.clock.now(), self.ledger.scope.project, include_provenance)
 
         def work() -> Brief:

@@ -18,7 +18,7 @@ from nanoclaw_memory.statements import features, same_statement
 from nanoclaw_memory.store.currency import EARLIER, SUPERSEDED, CurrencyTable, Overtaken
 from nanoclaw_memory.store.passage_search import StoredPassage
 from nanoclaw_memory.store.passages import Passages
-from nanoclaw_memory.text import GERMAN_STOP_WORDS, STOP_WORDS, language, words
+from nanoclaw_memory.text import GERMAN_STOP_WORDS, STOP_WORDS, language, only_asks, words
 
 FUNCTION_WORDS = STOP_WORDS | GERMAN_STOP_WORDS
 AT_ONCE = 32  # statements compared on the way to a search
@@ -117,7 +117,7 @@ class Currency:
         """The rows that a statement makes with others about the same subject, older or newer."""
         own = self._passages.search.load([number])[number]
         text = body_of(own.passage)
-        if own.passage.kind == "turn" and text.rstrip().endswith("?"):
+        if own.passage.kind == "turn" and only_asks(text):
             return []
         subject = self._subject(text, total)
         others = self._passages.search.load(subject.nearest(number))

@@ -8,6 +8,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from nanoclaw_memory.entries.lines import as_hit
+from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.providers.calibration import calibration
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.searcher import Question
@@ -67,6 +68,13 @@ class EntrySearch:
         least = calibration(found.identity).duplicate
         alike = [name for name, cosine in found.cosines if cosine >= least and name != entry_id]
         return tuple(alike[:MOST_ALIKE])
+
+    def superseded(self) -> tuple[str, ...]:
+        """The ids of entries that a later statement supersedes, as far as the index knows."""
+        try:
+            return self._open().superseded_entries()
+        except StoreError:  # a session starts without the index too
+            return ()
 
     @staticmethod
     def _filter(retrieval: Retrieval, wanted: Filter) -> PassageFilter:

@@ -16,7 +16,7 @@ from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.reranking import Reranking
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.passage_search import PassageFilter, StoredPassage
-from nanoclaw_memory.text import words
+from nanoclaw_memory.text import only_asks, words
 from nanoclaw_memory.workspace.paths import ARCHIVE
 
 PERMANENT = 0.8  # log lines of this importance never age
@@ -235,7 +235,7 @@ def _answering(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
         if passage.speaker == "User" and passage.number:
             if words(passage.text) == asked:
                 continue
-            if passage.text.rstrip().endswith("?"):
+            if only_asks(passage.text):
                 candidate.score *= A_QUESTION
         found.append(candidate)
     return sorted(found, key=lambda candidate: -candidate.score)

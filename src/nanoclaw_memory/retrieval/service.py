@@ -126,14 +126,28 @@ class Retrieval(msgspec.Struct, dict=True):
 
     def overtaken(self, source: str, numbers: Sequence[int]) -> dict[int, tuple[str, Newer]]:
         """Which rows of a source a later statement overtakes: the mark, and that statement."""
+        return self._overtaken(lambda: self.index.passages.ids(source, numbers))
+
+    def overtaken_line(self, path: str, line: int) -> tuple[str, Newer] | None:
+        """Whether a later statement overtakes the one on a line of a file: the mark, and that statement."""
+        return self._overtaken(lambda: dict.fromkeys(self.index.passages.at(path, line), line)).get(line)
+
+    def superseded_entries(self) -> tuple[str, ...]:
+        """The ids of entries that a later statement supersedes; does not build the index."""
+        known = (self.home.data(self.scope.group) / "index.db").exists()
+        return self.index.currency.table.superseded_entries() if known else ()
+
+    def _overtaken(self, rows: Callable[[], dict[int, int]]) -> dict[int, tuple[str, Newer]]:
         self.refresh()
         try:
+            ids = rows()
+            if not ids:
+                return {}
             visible = self.index.passages.search.selection(self.filter())
-            ids = self.index.passages.ids(source, numbers)
-            rows = self.index.currency.newest(self.index.currency.table.of(list(ids), visible))
-        except StoreError:  # the graph answers without the index
+            known = self.index.currency.newest(self.index.currency.table.of(list(ids), visible))
+        except StoreError:  # others answer without the index
             return {}
-        return {ids[older]: (row.kind, newer_of(newer)) for older, (row, newer) in rows.items()}
+        return {ids[older]: (row.kind, newer_of(newer)) for older, (row, newer) in known.items()}
 
     def filter(self, sources: tuple[str, ...] | None = None, noise: bool = False) -> PassageFilter:
         """What this scope may see of some sources; `noise` are exchanges that only ask for memory."""

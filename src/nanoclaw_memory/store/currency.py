@@ -13,7 +13,9 @@ from nanoclaw_memory.store.sqlite import any_of
 
 SUPERSEDED, EARLIER = "superseded", "earlier"
 # Passages that state something in a line or two: what an agent answers and the prose of pages are not compared.
-_STATEMENT = "(p.kind IN ('line', 'item', 'entry', 'fact') OR (p.kind = 'turn' AND p.speaker = 'User'))"
+_STATEMENT = (
+    "(p.kind IN ('line', 'item', 'entry', 'fact', 'lesson') OR (p.kind = 'turn' AND p.speaker = 'User'))"
+)
 
 
 class Overtaken(msgspec.Struct, frozen=True):
@@ -49,6 +51,14 @@ class CurrencyTable:
             {"older": json.dumps(list(older)), **(visible.params if visible is not None else {})},
         )
         return [Overtaken(*row) for row in rows]
+
+    def superseded_entries(self) -> tuple[str, ...]:
+        """The ids of entries that are superseded."""
+        rows = self.database.query(
+            "SELECT DISTINCT p.reference FROM currency c JOIN passages p ON p.id = c.older"
+            " WHERE c.kind = 'superseded' AND p.kind = 'entry'"
+        )
+        return tuple(str(reference) for (reference,) in rows)
 
     def statements_after(self, last: int, most: int) -> list[int]:
         """The next statements above an id."""

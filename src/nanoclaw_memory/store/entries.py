@@ -35,6 +35,7 @@ class Filter(msgspec.Struct, frozen=True):
     statuses: tuple[str, ...] = ("active",)
     priority_min: str = "low"
     open_types: tuple[str, ...] | None = None  # of other types only what shared scopes stored; None: all
+    without: tuple[str, ...] = ()  # ids that are left out
 
     def sql(self) -> tuple[str, dict[str, Any]]:
         """The condition on `entries`, and its values."""
@@ -47,6 +48,8 @@ class Filter(msgspec.Struct, frozen=True):
         if self.open_types is not None:
             opened = _one_of("type", self.open_types, params, "open") if self.open_types else "FALSE"
             parts.append(f"(private = 0 OR {opened})")
+        if self.without:
+            parts.append(f"NOT {_one_of('id', self.without, params)}")
         for number, tag in enumerate(self.tags):
             parts.append(f"lower(tags) LIKE :tag{number} ESCAPE '\\'")
             params[f"tag{number}"] = "%\n" + _literal(tag.lower()) + "\n%"

@@ -209,6 +209,14 @@ class Passages:
         rows = self.database.query(sql, {"numbers": json.dumps(list(numbers)), "source": source})
         return {int(number): int(row) for number, row in rows}
 
+    def at(self, path: str, line: int) -> list[int]:
+        """The passages of a file that begin on a line."""
+        sql = (
+            "SELECT p.id FROM passages p JOIN documents d ON d.id = p.document_id"
+            " WHERE d.source = 'files' AND d.name = :path AND p.start_line = :line"
+        )
+        return [int(number) for (number,) in self.database.query(sql, {"path": path, "line": line})]
+
     def put_rows(self, source: str, rows: Iterable[NewRow]) -> None:
         """Store the passages of rows in place of what was there; inside a transaction."""
         generation, gone = self._next_generation(), set[str]()

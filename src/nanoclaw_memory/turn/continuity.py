@@ -98,6 +98,7 @@ class Continuity(Plugin):
         before: tuple[str, date] | None = None
         topic = ""
         near = self._near(kept)
+        later = self.context.retrieval.overtaken("exchanges", [one.exchange.id for one in kept])
         for one in kept:
             exchange = one.exchange
             day = moment_of(exchange.timestamp).astimezone(moment.now.tzinfo).date()
@@ -108,7 +109,9 @@ class Continuity(Plugin):
                 lines.append((discussing(topic, text, day, today, elsewhere), ""))
                 before = (exchange.session_id, day)
             reason = f"score {one.score:.2f}; {why}"
-            lines += [(line, reason) for line in self._told(exchange, wanted, topic)]
+            known = f"; {later[exchange.id][1].quoted(later[exchange.id][0])}" if exchange.id in later else ""
+            told = [f"{line} ({day.isoformat()}{known})" for line in self._told(exchange, wanted, topic)]
+            lines += [(line, reason) for line in told]
         return lines, len(kept)
 
     def _near(self, kept: Sequence[Recollection]) -> dict[int, Exchange]:

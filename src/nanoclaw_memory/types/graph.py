@@ -88,7 +88,7 @@ class GraphHit(msgspec.Struct, frozen=True):
     def when(self) -> str:
         """Since when it holds, and what was stated later on the same subject."""
         since = f"since {(self.item.valid_from or self.item.created_at)[:10]}"
-        return f'{since}; {self.newer.after(self.mark)}: "{self.newer.text}"' if self.newer else since
+        return f"{since}; {self.newer.quoted(self.mark)}" if self.newer else since
 
     @property
     def dated(self) -> str:

@@ -51,6 +51,10 @@ class Newer(msgspec.Struct, frozen=True):
         """What to say of the older one."""
         return f"{mark}, {'by' if mark == 'superseded' else 'see'} {self.place} of {self.day}"
 
+    def quoted(self, mark: str) -> str:
+        """The same with the newer one's words."""
+        return f'{self.after(mark)}: "{self.text}"'
+
 
 class Hit(msgspec.Struct, frozen=True):
     """Something that search found, of whatever kind; `score` is 0 to 1."""

@@ -17,6 +17,7 @@ from nanoclaw_memory.statements import (
     source_date,
     without_date,
 )
+from nanoclaw_memory.store.currency import SUPERSEDED
 from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import JobResult, Proposal
@@ -101,6 +102,10 @@ def _fresh(
         if later := _contradicted_by(one, candidates):
             notes.append(f"{one.sources[0]} is not proposed: {later.sources[0]} is newer and disagrees")
             continue
+        later_statement = group.retrieval.overtaken_line(one.best.path, one.best.number)
+        if later_statement and later_statement[0] == SUPERSEDED:
+            notes.append(f"{one.sources[0]} is not proposed: {later_statement[1].after(SUPERSEDED)}")
+            continue
         if group.outdated(one.text, one.best.day):
             notes.append(f"{one.sources[0]} is not proposed: the graph has a newer value, or it was rejected")
             continue
@@ -140,6 +145,9 @@ def _propose(group: Group, text: str, draft: PromotionDraft) -> bool:
     line = f"{draft.text} ({day.isoformat()})"
     old, reason = _outdated_item(text, draft.text)
     why = "; ".join(dict.fromkeys(one.why for one in candidates))
+    for best in (one.best for one in candidates):
+        if later := group.retrieval.overtaken_line(best.path, best.number):
+            why += f"; said later at {later[1].place} of {later[1].day}: “{later[1].text}”"
     if old:
         why += f"; MEMORY.md says “{old[:200]}”: {reason}"
     sources = list(dict.fromkeys(source for one in candidates for source in one.sources))
