@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from nanoclaw_memory.graph.intents import concepts
+from nanoclaw_memory.graph.intents import concepts, relatives
 from nanoclaw_memory.store.names import NameTable, fold
 from nanoclaw_memory.text import STOP_WORDS, stem
 
@@ -20,15 +20,15 @@ _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*['’]?[+#]*")
 _SENTENCE_END = re.compile(r"[.!?:\n]\s*[\"'(\[]*$|^[\s\"'(\[\-*•]*$")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 _MINE = re.compile(
-    r"\b(?:my|mine|who am i|what am i|how old am i|where am i|am i|was i|do i|did i|have i|should i|"
-    r"mein|meine|meiner|meinem|meinen|wer bin ich|bin ich|habe ich)\b"
+    r"\b(?:my|mine|our|ours|who am i|what am i|how old am i|where am i|am i|was i|do i|did i|have i|should i|"
+    r"mein|meine|meiner|meinem|meinen|unser|unsere|unserer|unserem|unseren|wer bin ich|bin ich|habe ich)\b"
 )
 _YOURS = re.compile(
     r"\b(?:your|yours|who are you|what are you|how old are you|are you called|were you|"
     r"dein|deine|deiner|deinem|deinen|wer bist du|bist du)\b"
 )
 # Common words of questions and requests: no names, even if capitalised at the start.
-_PLAIN = frozenset(
+PLAIN = frozenset(
     "tell show give find list know remember remind get got need want make look check say said does did "
     "wann wer wie wo was welche welcher welches wem wen hat ist sind die der das ein eine und".split()
 )
@@ -108,7 +108,7 @@ class Resolver:
         words = words_of(text)
         exact = self._exact(words)
         selves = self._selves(text, words, bool(exact))
-        named = exact + selves or self._parts(words) or self._typos(words)
+        named = exact + selves or self._parts(words) or self._relative(words) or self._typos(words)
         return ParsedQuestion(words, tuple(named))
 
     # ---- exact ----
@@ -143,7 +143,7 @@ class Resolver:
         plain = " ".join(word.text.casefold() for word in words)
         found = []
         for pattern, entity, marks in (
-            (_MINE, self.user, ("my", "mein", "meine", "i")),
+            (_MINE, self.user, ("my", "our", "mein", "meine", "unser", "unsere", "unserer", "i")),
             (_YOURS, self.agent, ("your", "dein", "deine", "you")),
         ):
             match = pattern.search(plain)
@@ -156,6 +156,14 @@ class Resolver:
                 EntityMention(entity, self.names.meanings([own])[own].names, place, place + 1, "self")
             )
         return found
+
+    def _relative(self, words: tuple[Word, ...]) -> list[EntityMention]:
+        """ "How old is the cat?" asks for the owner's cat when nobody is named."""
+        place = next((place for place, word in enumerate(words) if stem(word.folded) in relatives()), None)
+        if place is None:
+            return []
+        own = fold(self.user)
+        return [EntityMention(self.user, self.names.meanings([own])[own].names, place, place, "self")]
 
     # ---- parts of names and typos ----
 
@@ -260,7 +268,7 @@ def _means_nothing(span: tuple[Word, ...]) -> bool:
     if len(span) > 1:
         return all(word.folded in STOP_WORDS and not word.capital for word in span)
     word = span[0]
-    plain = word.folded in STOP_WORDS or word.folded in _PLAIN or word.folded.isdigit()
+    plain = word.folded in STOP_WORDS or word.folded in PLAIN or word.folded.isdigit()
     return plain and not (word.capital and not word.first)
 
 
@@ -282,7 +290,7 @@ def _without_intents(
 def _is_open(word: Word) -> bool:
     return (
         word.folded not in STOP_WORDS
-        and word.folded not in _PLAIN
+        and word.folded not in PLAIN
         and stem(word.folded) not in concepts()
         and not word.folded.isdigit()
     )

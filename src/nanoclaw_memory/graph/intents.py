@@ -16,6 +16,11 @@ GENERIC = frozenset(
 )
 MAX_PHRASE = 4
 _NAMING = frozenset({"name", "call", "heisst", "full name", "real name"})  # stemmed
+_RELATIVE_LINES = frozenset(
+    "partner wife husband mother father parent child son daughter brother sister dog cat friend manager "
+    "grandparent doctor".split()
+)
+_NO_RELATIVES = frozenset({"married", "marri", "runs", "run", "head", "manag", "leitet", "verheiratet"})
 _EMPTY = STOP_WORDS - {"where", "why", "own"}
 
 
@@ -33,6 +38,15 @@ def concepts() -> dict[str, frozenset[int]]:
         for phrase in line:
             table.setdefault(stemmed(phrase), set()).add(number)
     return {phrase: frozenset(numbers) for phrase, numbers in table.items()}
+
+
+@cache
+def relatives() -> frozenset[str]:
+    """Every phrase (stemmed) that names a relative, pet or other person by what they are to somebody."""
+    lines = [line for line in _lines() if line[0] in _RELATIVE_LINES]
+    return (
+        frozenset(stemmed(phrase) for line in lines for phrase in line if " " not in phrase) - _NO_RELATIVES
+    )
 
 
 def phrases_like(numbers: frozenset[int]) -> frozenset[str]:

@@ -9,11 +9,11 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.graph import hops, intents
-from nanoclaw_memory.graph.entities import EntityMention, ParsedQuestion, Resolver
+from nanoclaw_memory.graph.entities import PLAIN, EntityMention, ParsedQuestion, Resolver
 from nanoclaw_memory.settings.sections import GraphMemorySettings
 from nanoclaw_memory.store.facts import MAX_OF_ENTITY, FactRow, FactTable, View
 from nanoclaw_memory.store.keywords import terms_of
-from nanoclaw_memory.store.names import NameTable
+from nanoclaw_memory.store.names import NameTable, fold
 from nanoclaw_memory.store.relations import RelationRow, RelationTable
 from nanoclaw_memory.text import STOP_WORDS, content_words, encodable, stem, words
 from nanoclaw_memory.types import Fact, GraphAnswer, GraphHit, Relation
@@ -25,6 +25,8 @@ MAX_COVERED = 600  # characters of a value compared with the question
 ENTITY_INTENT, RELATION_INTENT = 95, 90
 ENTITY_FACT, ENTITY_RELATION = 70, 65
 KEYWORD_FACT, KEYWORD_RELATION = 50, 40
+ALIAS = "is another name of"
+MOST_CONTEXT = 2  # rows beside an answer in a turn
 LINKED = 30  # below every phase
 MATCHED_ENTITY = 100.0  # added to the score of what an entity match found, so that it always ranks first
 
@@ -81,7 +83,8 @@ class Lookup:
     def search(self, query: str, top_k: int, view: View, named_only: bool = False) -> GraphAnswer:
         """Return at most `top_k` hits for a question, then facts linked to them.
 
-        With `named_only` the answer is empty when the question names no entity; keywords are not tried.
+        With `named_only` the answer has only what the message asks of an entity it names: facts whose key or value
+        it speaks of, with a little context, or everything when it says nothing else; keywords are not tried.
         """
         text = _shortened(query)
         question = self.resolver.read(text)
@@ -92,10 +95,10 @@ class Lookup:
         found: dict[tuple[str, int], GraphCandidate] = {}
         if question.named:
             _merge(found, self._of_entities(question, intent, reader))
-        if len(found) < top_k and not any(candidate.phase == 1 for candidate in found.values()):
+        if named_only:
+            found = _asked_for(found, question, intent)
+        elif not found:
             _merge(found, self._by_keyword(text, top_k, view))
-        if not found and question.named:
-            _merge(found, _known_of(question, reader))
         hits = self._ranked(found, top_k)
         named = question.named if view.all else _seen(question.named, found.values())
         entities = ParsedQuestion(question.words, named).entities
@@ -117,9 +120,27 @@ class Lookup:
         answers = [replace(c, context=True) if c.group > best else c for c in answers]
         rest = _known_of(question, reader, context=bool(answers))
         only_self = all(name.how == "self" for name in question.named)
-        if intent and only_self and not answers and not any(candidate.cover for candidate in rest):
-            return []  # "my notes on GraphQL" asks for what the keywords find, not for everything about me
-        return answers + rest
+        if intent and only_self and not answers:
+            # "my notes on GraphQL" asks for what the keywords find, not for everything about me.
+            rest = [] if _relative_of(question.named[0], question) else [c for c in rest if c.cover]
+        return answers + rest + self._other_names(question, intent, bool(answers or rest))
+
+    def _other_names(
+        self, question: ParsedQuestion, intent: intents.Intent, known: bool
+    ) -> list[GraphCandidate]:
+        """What an alias stands for of which nothing else is known, and other names when these are asked for."""
+        found: list[GraphCandidate] = []
+        for name in question.named:
+            asked = intent.fit("nickname") == 1.0 or (name.how == "alias" and not known)
+            aliases = (
+                [alias for entity in name.entities for alias in self.names.aliases(entity)] if asked else []
+            )
+            for alias in aliases:
+                # No row of the table: a negative id is none that could be warmed.
+                shown = Relation(-1 - len(found), alias.alias, ALIAS, alias.entity)
+                row = RelationRow(shown, fold(alias.alias), ALIAS, fold(alias.entity), shared=False)
+                found.append(GraphCandidate(row, RELATION_INTENT, 1, f"another name of {alias.entity}", 2))
+        return found
 
     def _answers(
         self, question: ParsedQuestion, intent: intents.Intent, reader: EntityReader
@@ -131,6 +152,9 @@ class Lookup:
             asked = _owned_by(name, question, intent)
             if not asked:
                 continue
+            if name.how == "self" and (relative := _relative_of(name, question)):
+                # "Where does our mother live?" asks where she lives; of mine only who she is can answer.
+                asked = asked.only(*(ask for ask in asked.asks if ask.start == relative[0]))
             group = 2 if name.how == "self" and others else 1
             rows = self._facts_of(name.entities, asked, reader)
             # "What is my dog called?" asks for the dog's name: it is a fact of the dog, and no name of mine.
@@ -285,6 +309,28 @@ def _owned_by(name: EntityMention, question: ParsedQuestion, intent: intents.Int
         if word.possessive and place not in question.taken and place >= name.end
     ]
     return intent.until(gaps[0] + 1) if gaps else intent
+
+
+def _relative_of(name: EntityMention, question: ParsedQuestion) -> tuple[int] | None:
+    """The place of the relative or pet that a question means by "my mother", "our dog"; None if it means me."""
+    for place in range(name.start, min(name.end + 2, len(question.words))):
+        if stem(question.words[place].folded) in intents.relatives():
+            return (place,)
+    return None
+
+
+def _asked_for(
+    found: dict[tuple[str, int], GraphCandidate], question: ParsedQuestion, intent: intents.Intent
+) -> dict[tuple[str, int], GraphCandidate]:
+    """What a message asks for: answers and a little of their context, else rows that share a word with it.
+
+    A message that says nothing beside the names ("tell me about Keystone") asks for all.
+    """
+    if any(candidate.phase == 1 for candidate in found.values()):
+        context = sorted((c for c in found.values() if c.phase != 1), key=lambda c: -c.cover)[:MOST_CONTEXT]
+        return {c.key: c for c in found.values() if c.phase == 1 or c in context}
+    plain = all(ask.text in PLAIN for ask in intent.asks)
+    return {key: c for key, c in found.items() if c.cover or plain}
 
 
 def _described(name: EntityMention, row: FactRow | RelationRow) -> str:

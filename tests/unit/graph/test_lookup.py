@@ -104,9 +104,9 @@ def test_keywords_find_facts_and_relations_when_no_entity_is_named(known: Memory
     assert (relation.text, relation.score, relation.phase) == ("Dana → manages → User", 40, 4)
 
 
-def test_a_search_for_named_entities_only_gives_the_same_or_nothing(known: Memory) -> None:
+def test_a_search_for_named_entities_only_gives_the_same_answer_or_nothing(known: Memory) -> None:
     graph, unnamed, named = known.graph, "anything with PostgreSQL?", "What is Keystone's port?"
-    assert graph.search(named, named_only=True).hits == graph.search(named).hits != ()
+    assert graph.search(named, named_only=True).hits[0] == graph.search(named).hits[0]
     assert graph.search(unnamed).hits
     assert graph.search(unnamed, named_only=True).hits == ()
 
@@ -216,18 +216,81 @@ def test_will_is_a_name_only_when_it_is_written_as_one(memory: Memory) -> None:
     assert first(memory, "Do you have the phone of Will?") == ("Will.phone = 1", 95)
 
 
-def test_entity_matches_stand_above_hot_keyword_matches(memory: Memory) -> None:
+def test_keyword_rows_come_only_when_no_entity_is_named_however_hot_they_are(memory: Memory) -> None:
     memory.graph.upsert("Keystone", "port", "3000")
     memory.graph.upsert("Harbour", "note", "the keystone port is closed")
     loud = memory.graph.search("harbour").hits
     for _ in range(30):
         memory.graph.reinforce(loud)
     hits = memory.graph.search("what about keystone").hits
-    assert [hit.text for hit in hits] == [
-        "Keystone.port = 3000",
-        "Harbour.note = the keystone port is closed",
-    ]
-    assert hits[0].combined > 100 > hits[-1].combined
+    assert [hit.text for hit in hits] == ["Keystone.port = 3000"]
+    assert hits[0].combined > 100 > memory.graph.search("what is closed?").hits[0].combined
+
+
+@pytest.fixture
+def family(memory: Memory) -> Memory:
+    memory.graph.upsert("User", "name", "Nadia")
+    memory.graph.upsert("User", "lives in", "Lisbon")
+    memory.graph.upsert("User", "birthday", "May 1")
+    memory.graph.upsert("User", "phone", "1")
+    memory.graph.relate("User", "daughter", "Zuri")
+    memory.graph.upsert("Zuri", "born", "2017-04-22")
+    memory.graph.relate("User", "cat", "Momo")
+    memory.graph.upsert("Momo", "age", "11")
+    return memory
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("When is my daughter's birthday?", "Zuri.born = 2017-04-22"),
+        ("When is our daughter's birthday?", "Zuri.born = 2017-04-22"),
+        ("When was my daughter born?", "Zuri.born = 2017-04-22"),
+        ("How old is our cat?", "Momo.age = 11"),
+        ("Wie alt ist die Katze?", "Momo.age = 11"),
+        ("What is our cat called?", "User → cat → Momo"),
+        ("Where do I live?", "User.lives in = Lisbon"),
+    ],
+)
+def test_a_relative_or_pet_is_meant_and_never_the_user(family: Memory, question: str, answer: str) -> None:
+    assert first(family, question)[0] == answer
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where does our mother live?",
+        "What is our dog called?",
+        "What is my mother's phone?",
+        "Our husband's name?",
+        "When is my son's birthday?",
+    ],
+)
+def test_of_a_relative_or_pet_that_is_unknown_nothing_is_answered(family: Memory, question: str) -> None:
+    assert [hit.text for hit in family.graph.search(question).hits if hit.phase == 1] == []
+
+
+def test_an_alias_is_explained_and_other_names_are_told(memory: Memory) -> None:
+    memory.graph.alias("Vesper", "payments rewrite")
+    assert first(memory, "What is Vesper?") == ("Vesper → is another name of → payments rewrite", 90)
+    memory.graph.upsert("Zuri", "age", "8")
+    memory.graph.alias("Mouse", "Zuri")
+    assert first(memory, "What do we call Zuri?")[0] == "Mouse → is another name of → Zuri"
+    assert memory.graph.reinforce(memory.graph.search("What is Vesper?").hits) == ""
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Zuri asks how many teeth a shark has",
+        "is Lisbon bigger than Porto?",
+        "how do I exit less without clearing the screen",
+        "Zuri sent this: lgtm. answer with something short and friendly",
+    ],
+)
+def test_a_message_that_only_mentions_somebody_gets_nothing_of_them(family: Memory, message: str) -> None:
+    family.graph.relate("Zuri", "goes to", "Oakfield Primary")
+    assert family.graph.search(message, named_only=True).hits == ()
 
 
 def test_every_hit_says_all_it_must(known: Memory) -> None:
