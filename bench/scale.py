@@ -180,7 +180,8 @@ def measure(
     searcher.search(Question(questions[0], 10, date(2026, 1, 1)))
     pool = Pool(total=chunks.last_id())
     keyword = timed(
-        lambda question: chunks.search.match(candidates._terms(question, pool)[0], 100, None), questions
+        lambda question: chunks.search.match(candidates._terms(question, False, pool)[0], 100, None),
+        questions,
     )
     matrix = candidates._matrix(chain.identity.key, chain.identity.dimensions)
     vector = timed(lambda question: matrix.nearest(chain.embed_query(question).vector, 100), questions)

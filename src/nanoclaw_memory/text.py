@@ -9,6 +9,7 @@ import unicodedata
 from typing import Any, Literal
 
 Language = Literal["english", "german"]
+LANGUAGES: tuple[Language, ...] = ("english", "german")
 
 # What breaks out of a line or hides in it: controls, Unicode line separators, bidi and zero-width marks.
 _BREAKING = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -78,8 +79,14 @@ def only_asks(text: str) -> bool:
 
 def language(text: str) -> Language:
     """The language whose stemmer suits the text: German when its frequent words outnumber the English ones."""
+    return spoken_in(text) or "english"
+
+
+def spoken_in(text: str) -> Language | None:
+    """The language that a text's frequent words tell; None when they tell neither, as in notes of a few words."""
     found = set(words(text))
-    return "german" if len(found & GERMAN_STOP_WORDS) > len(found & _ENGLISH) else "english"
+    german, english = len(found & GERMAN_STOP_WORDS), len(found & _ENGLISH)
+    return None if german == english else "german" if german > english else "english"
 
 
 @functools.lru_cache(maxsize=50_000)

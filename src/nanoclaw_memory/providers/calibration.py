@@ -12,6 +12,7 @@ CLOUD_WEIGHTS = (0.7, 0.3)
 class Calibration(msgspec.Struct, frozen=True):
     """The figures of one model. Shares lie between the cosine of unrelated texts (0) and that of the same text (1)."""
 
+    english: bool = False  # it knows no other language: then words say more than meaning
     unrelated: float | None = None  # None: not measured; the mean cosine with an index serves instead
     near: float = 0.2968  # share from which a passage is likely about the question
     same_subject: float = 0.45  # share from which it surely is, even where words say nothing
@@ -29,7 +30,7 @@ class Calibration(msgspec.Struct, frozen=True):
 # bench/lessons.py measures `unrelated` and the shares of lessons, bench/continuity.py `near`, bench/locomo.py the
 # weights, bench/entries.py `duplicate`.
 _MEASURED = {
-    "local/e5-small-v2": Calibration(unrelated=0.744),
+    "local/e5-small-v2": Calibration(english=True, unrelated=0.744),
 }
 _UNMEASURED = Calibration()
 

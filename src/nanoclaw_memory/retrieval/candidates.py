@@ -17,10 +17,10 @@ from nanoclaw_memory.providers.embedder import Identity
 from nanoclaw_memory.retrieval import ranking
 from nanoclaw_memory.retrieval.calendar_days import Days
 from nanoclaw_memory.retrieval.indexer import Index
-from nanoclaw_memory.store.keywords import LONG_WORD, LONGEST_WORD, parts_of, terms_of
+from nanoclaw_memory.store.keywords import LONG_WORD, LONGEST_WORD, folded, german_stem, parts_of, terms_of
 from nanoclaw_memory.store.passage_search import PassageFilter, Place, Selection, StoredPassage, Window
 from nanoclaw_memory.store.passages import Passages
-from nanoclaw_memory.text import words
+from nanoclaw_memory.text import language, words
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.embedder import Chain, Embedded
@@ -36,6 +36,8 @@ ALL_POSTINGS = 18_000  # up to so many passages no word is too common to be rank
 REACH = 2  # turns before and after that lend a turn their score
 NAMELESS = 0.75  # of a local query vector: the question without its speakers' names
 TELLING = 50  # vectors of which the mean says what unrelated texts have
+COMPOUND = 0.5  # what a compound of a word counts beside the word, and a part of a compound beside the whole
+FOREIGN = 0.25  # of the weight of meaning, where the model does not know the question's language
 _SHORTEST_PART = 5
 
 
@@ -44,6 +46,7 @@ class Pool(msgspec.Struct):
 
     keyword: dict[int, float] = msgspec.field(default_factory=dict)
     vector: dict[int, float] = msgspec.field(default_factory=dict)
+    unknown: set[int] = msgspec.field(default_factory=set)  # found by words, and without a vector yet
     places: dict[int, Place] = msgspec.field(default_factory=dict)
     held: float = 1.0  # of the question's words, by rarity, what the best candidate has
     unrelated: float | None = None  # the cosine that unrelated texts have; None where it is not known
@@ -119,8 +122,13 @@ class Candidates:
         """The candidates for a question and the days that it names, if any; `fast` looks for words only."""
         chosen = self._index.passages.search.selection(wanted) if wanted else None
         pool = Pool(total=self._index.passages.last_id(), others=self._names(question))
-        terms, full = self._terms(question, pool)
+        german = language(question) == "german"
+        # Passages carry their day in English words: of a German question, words of time match other things.
+        asked = when.rest if german and when is not None and when.days is not None else question
+        terms, full = self._terms(asked, german, pool)
         pool.keyword = dict(self._index.passages.search.match(terms, POOL, chosen))
+        for key, score in self._by_compounds(pool, terms, chosen) if german else ():
+            pool.keyword[key] = pool.keyword.get(key, 0.0) + COMPOUND * score
         pool.held = max(pool.keyword.values(), default=0.0) / full if full > 0 else 1.0
         self._add_places(pool, pool.keyword.keys())
         if not fast:
@@ -192,15 +200,15 @@ class Candidates:
         if found:
             pool.places |= {place.id: place for place in self._index.passages.search.places(found, REACH)}
 
-    def _terms(self, question: str, pool: Pool) -> tuple[list[str], float]:
+    def _terms(self, question: str, german: bool, pool: Pool) -> tuple[list[str], float]:
         """What the keyword index is asked for, and the score of a middling text that has all of the question."""
         total = pool.total
         # Ranking costs by the row: the rarest words come first, and common ones only while they are affordable.
         left = most = max(POSTINGS + total // 100, ALL_POSTINGS * ALL_POSTINGS // max(total, ALL_POSTINGS))
-        asked = {term: _known(self._index.passages, term, most) for term in terms_of(question)}
+        asked = {term: _known(self._index.passages, term, most, german) for term in terms_of(question)}
         names = [term for text in pool.others for term in terms_of(text) if term not in asked]
         pairs = [pair for known in asked.values() for pair in known]
-        pairs += [pair for name in names for pair in _known(self._index.passages, name, most)]
+        pairs += [pair for name in names for pair in _known(self._index.passages, name, most, False)]
         chosen: dict[str, None] = {}
         for count, known in sorted(pairs):
             if chosen and count > left:
@@ -215,6 +223,25 @@ class Candidates:
         pool.forms = {term: [word for _, word in known] for term, known in asked.items()}
         pool.spread = {term: sum(count for count, _ in known) for term, known in asked.items()}
         return list(chosen), full
+
+    def _by_compounds(
+        self, pool: Pool, terms: list[str], chosen: Selection | None
+    ) -> list[tuple[int, float]]:
+        """What contains compounds of the words of a German question, or the words that its compounds are made of."""
+        passages = self._index.passages
+        others: dict[str, None] = {}
+        for term, forms in pool.forms.items():
+            if len(term) < _SHORTEST_PART:
+                continue
+            found = {
+                word
+                for word in passages.search.compounds(folded(german_stem(term)))
+                if word.startswith(german_stem(term)) or word.endswith((folded(term), german_stem(term)))
+            }
+            found.update(_parts_in(passages, term))
+            forms += found - set(forms)
+            others |= dict.fromkeys(found - {*terms, term})
+        return passages.search.match(list(others), POOL, chosen) if others else []
 
     def _names(self, question: str) -> list[str]:
         return self._expand(question) if self._expand else []
@@ -249,12 +276,14 @@ class Candidates:
             pool.degraded.append(f"vectors: {chain.identity.key} is down, {embedded.identity.key} answers")
         pool.weights = self._weights or chain.weights_of(embedded.identity)
         pool.calibration = calibration(embedded.identity.key)
+        pool.weights = _by_language(pool.weights, question, pool.calibration)
         matrix = self._matrix(embedded.identity.key, embedded.identity.dimensions)
         found, mean = matrix.nearest(_meaning(question, embedded, chain, pool), limit, chosen)
         pool.unrelated = pool.calibration.unrelated
         if pool.unrelated is None and len(matrix.ids) >= TELLING:
             pool.unrelated = mean
         pool.vector = dict(found)
+        pool.unknown = matrix.without(pool.keyword.keys() - pool.vector.keys())
 
     def _embedded(
         self, chain: Chain, question: str, among: list[Identity], deadline: float | None
@@ -297,24 +326,35 @@ def _meaning(question: str, embedded: Embedded, chain: Chain, pool: Pool) -> Flo
     return mixed
 
 
+def _by_language(weights: tuple[float, float], question: str, model: Calibration) -> tuple[float, float]:
+    """The weights of meaning and words: less meaning where the model does not know the question's language."""
+    if not model.english or language(question) == "english":
+        return weights
+    return weights[0] * FOREIGN, weights[1]
+
+
 def _rarity(count: int, total: int) -> float:
     """What a word that `count` of `total` passages contain is worth: the weight that the keyword index gives it."""
     return max(math.log((total - count + 0.5) / (count + 0.5)), 0.0) if count < total else 0.0
 
 
-def _known(passages: Passages, term: str, most: int) -> list[tuple[int, str]]:
+def _known(passages: Passages, term: str, most: int, german: bool) -> list[tuple[int, str]]:
     """The term with how often it occurs; when it never does, compounds of it, or the words it is made of."""
-    count = passages.search.occurrences(term, most)
-    if count or len(term) < _SHORTEST_PART or " " in term:
-        return [(count, term)] if count else []
-    found = passages.search.compounds(term)
-    if not found and LONG_WORD <= len(term) <= LONGEST_WORD:
-        found = next(
-            (
-                [first, second]
-                for first, second in parts_of(term)
-                if passages.search.occurrences(first) and passages.search.occurrences(second)
-            ),
-            [],
-        )
+    for form in dict.fromkeys((german_stem(term), term) if german else (term,)):
+        if count := passages.search.occurrences(form, most):
+            return [(count, form)]
+    if len(term) < _SHORTEST_PART or " " in term:
+        return []
+    found = passages.search.compounds(folded(term)) or _parts_in(passages, term)
     return [(passages.search.occurrences(other, most), other) for other in found]
+
+
+def _parts_in(passages: Passages, term: str) -> list[str]:
+    """The two words of the index that a long word is made of."""
+    if not LONG_WORD <= len(term) <= LONGEST_WORD:
+        return []
+    for parts in parts_of(term):
+        known = [next(filter(passages.search.occurrences, {german_stem(part), part}), "") for part in parts]
+        if all(known):
+            return known
+    return []

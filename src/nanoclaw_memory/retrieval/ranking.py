@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 
 from nanoclaw_memory.statements import overlap
@@ -50,17 +50,22 @@ def fused(
     vector: Mapping[int, float],
     weights: tuple[float, float],
     held: float = 1.0,
+    unknown: Collection[int] = (),
 ) -> dict[int, float]:
     """Union of both: shares of the best keyword score and of the band of cosines, weighted.
 
     A cosine is measured within the pool because embedders crowd theirs into a narrow band. Words count less when
-    even the best match by words has little of the question (`held`): then it shares its common words only.
+    even the best match by words has little of the question (`held`): then it shares its common words only. What has
+    no vector yet (`unknown`) counts by its words alone.
     """
     vector_weight, keyword_weight = weights
     if vector:
         keyword_weight *= min(held / HELD, 1.0)
+        # The nearest of a few vectors may be far: the fewer there are, the less their order says.
+        vector_weight *= (1 - len(unknown) / len(keyword)) ** 0.5 if keyword else 1.0
     total = vector_weight + keyword_weight or 1.0
     words_, meaning = of_maximum(keyword), min_max(vector)
+    meaning |= {key: words_.get(key, 0.0) for key in unknown}
     return {
         key: (vector_weight * meaning.get(key, 0.0) + keyword_weight * words_.get(key, 0.0)) / total
         for key in keyword.keys() | vector.keys()

@@ -10,7 +10,7 @@ import msgspec
 
 from nanoclaw_memory.providers.calibration import Calibration
 from nanoclaw_memory.store.keywords import spaced, terms_of
-from nanoclaw_memory.text import stem, words
+from nanoclaw_memory.text import LANGUAGES, stem, words
 
 GATE = 0.5  # relevance from which something is worth returning
 YOUNG = 50  # passages by which a young memory counts as larger: there, never having seen a word says little
@@ -141,10 +141,10 @@ class _Bag:
         self.forms = forms
         found = words(spaced(text))
         self.line = f" {' '.join(found)} "
-        self.stems = {stem(word) for word in found}
+        self.stems = {stem(word, spoken) for word in found for spoken in LANGUAGES}
 
     def contains(self, term: str) -> bool:
-        if f" {term}" in self.line or stem(term) in self.stems:
+        if f" {term}" in self.line or any(stem(term, spoken) in self.stems for spoken in LANGUAGES):
             return True
         return len(term) >= _LONG and (term in self.line or f" {stem(term)}" in self.line)
 

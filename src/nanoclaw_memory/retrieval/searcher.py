@@ -145,7 +145,7 @@ class Searcher:
         )
 
     def _ranked(self, question: Question, pool: Pool) -> list[Candidate]:
-        fused = ranking.fused(pool.keyword, pool.vector, pool.weights, pool.held)
+        fused = ranking.fused(pool.keyword, pool.vector, pool.weights, pool.held, pool.unknown)
         beside = ranking.neighbour_boost(fused, pool.places)
         about = ranking.asked_about(question.text, {place.speaker for place in pool.places.values()})
         scores = {

@@ -6,10 +6,11 @@ import functools
 import itertools
 import re
 
-from nanoclaw_memory.text import words
+from nanoclaw_memory.text import GERMAN_STOP_WORDS, language, stem, words
 
 LONG_WORD = 9
 LONGEST_WORD = 80  # what is longer is no word, and is not taken apart
+SHORTEST_STEM = 4  # shorter words have no endings worth taking away
 MAX_TERMS = 64
 # Only what never tells one text from another: dropping all stop words loses answers ("used to", "before").
 _FUNCTION_WORDS = frozenset(
@@ -18,6 +19,14 @@ _FUNCTION_WORDS = frozenset(
     " they this those to us was we were what when where which who whom whose why will with would you"
     " your".split()
 )
+_GERMAN_FUNCTION_WORDS = GERMAN_STOP_WORDS.union(
+    "ab also am an ans beim bisher da dabei diese diesem diesen dieser dieses eigentlich euer eure gibts hatte hatten"
+    " hast hier hin her in ins ist ja jene man mal nochmal selber so unserem unseren unserer unseres war waren was"
+    " wann welche welchem welchen welcher welches wem wen wer wessen wieso woher wohin wollte wollten will wollen"
+    " worden".split()
+)
+_ESZETT = str.maketrans({"ß": "ss", "ẞ": "SS"})  # as `words` reads a question
+_FOLDED = str.maketrans({"ä": "a", "ö": "o", "ü": "u"})
 # Scripts written without spaces, and Hangul, whose particles hang on the word: each character is a word.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -39,6 +48,21 @@ def spaced(text: str) -> str:
     return _run().sub(lambda found: "".join(f" {one} " for one in found.group()), text)
 
 
+def indexed(text: str, german: bool) -> str:
+    """What the index is given of a text: its words, and German stems where it may be German."""
+    plain = spaced(text.translate(_ESZETT))
+    if not german:
+        return plain
+    found = words(plain)
+    stems = dict.fromkeys(map(german_stem, found))
+    return f"{plain}\n{' '.join(one for one in stems if one not in found)}"
+
+
+def german_stem(term: str) -> str:
+    """The form under which the index knows a German word in all its forms."""
+    return stem(term, "german") if len(term) >= SHORTEST_STEM and " " not in term else term
+
+
 def terms_of(question: str) -> list[str]:
     """The words and character pairs to look for, without function words unless there is nothing else."""
     found: dict[str, None] = {}
@@ -53,7 +77,8 @@ def terms_of(question: str) -> list[str]:
         for run in _run().findall(word):
             for pair in _pairs(run):
                 found.setdefault(pair)
-    meaningful = [term for term in found if term not in _FUNCTION_WORDS]
+    common = _GERMAN_FUNCTION_WORDS if language(question) == "german" else _FUNCTION_WORDS
+    meaningful = [term for term in found if term not in common]
     return (meaningful or list(found))[:MAX_TERMS]
 
 
@@ -68,9 +93,14 @@ def parts_of(word: str) -> list[tuple[str, str]]:
 
 
 def long_words(text: str) -> set[str]:
-    """The words long enough to be compounds."""
+    """The words long enough to be compounds, as the keyword index knows them: without umlauts."""
     plain = _run().sub(" ", text) if _BEYOND.search(text) else text
-    return {word for word in words(plain) if LONG_WORD <= len(word) <= LONGEST_WORD}
+    return {folded(word) for word in words(plain) if LONG_WORD <= len(word) <= LONGEST_WORD}
+
+
+def folded(word: str) -> str:
+    """A lower-case word without umlauts."""
+    return word.translate(_FOLDED)
 
 
 def _pairs(run: str) -> list[str]:

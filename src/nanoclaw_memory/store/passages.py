@@ -10,8 +10,9 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.store.database import Database
-from nanoclaw_memory.store.keywords import long_words, spaced
+from nanoclaw_memory.store.keywords import indexed, long_words
 from nanoclaw_memory.store.passage_search import PassageSearch
+from nanoclaw_memory.text import spoken_in
 from nanoclaw_memory.types import Passage, Skipped
 
 FILES = "files"
@@ -381,13 +382,14 @@ class Passages:
             **msgspec.structs.asdict(new.passage),
         }
         number = self.database.insert(_INSERT, values)
+        german = spoken_in(f"{new.body}\n{new.near}\n{new.around}") != "english"
         self.database.execute(
             "INSERT INTO passages_fts (rowid, body, near, around) VALUES (:id, :body, :near, :around)",
             {
                 "id": number,
-                "body": spaced(new.body),
-                "near": spaced(new.near),
-                "around": spaced(new.around),
+                "body": indexed(new.body, german),
+                "near": indexed(new.near, german),
+                "around": indexed(new.around, german),
             },
         )
         self.database.execute_many(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from nanoclaw_memory.store.passage_search import Selection
@@ -111,6 +111,13 @@ class Matrix:
             return None
         found: Floats = self._codes[row].astype(np.float32) * self._scales[row]
         return found
+
+    def without(self, passages: Collection[int]) -> set[int]:
+        """Which of these passages have no vector yet."""
+        import numpy as np
+
+        asked = np.fromiter(passages, dtype=np.int64)
+        return set(asked[~np.isin(asked, self.ids)].tolist())
 
     def nearest(
         self, vector: Floats, limit: int, chosen: Selection | None = None
