@@ -142,6 +142,31 @@ def test_german_compounds_are_found_by_their_parts_and_parts_by_their_compound(n
     assert "memory/de2.md" in paths(notes.search("Küchenfenster", fast=True))
 
 
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("Wann ist die Wartung der Heizung?", "Heizungswartung am Dienstag"),
+        ("Was kostet die Heizungswartung?", "Für die Wartung der Heizung zahlen wir 200 Euro"),
+        ("Wie viele Häuser hat der Nachbar?", "Der Nachbar verkauft ein Haus"),
+        ("wo steht das Haeuschen", "Das Häuschen steht am See"),
+        ("In welcher Strasse wohnt Jo?", "Jo zieht in die Lange Straße"),
+        ("In welcher Straße wohnt Jo?", "Jo zieht in die Lange Strasse"),
+        ("Was war mit den Kündigungen?", "Die Kuendigung ist raus"),
+    ],
+)
+def test_german_words_are_found_in_another_form(memory: Memory, question: str, line: str):
+    for other in (
+        "Die Katze schläft",
+        "Das Auto ist in der Werkstatt und die Bremsen sind neu",
+        line,
+        "Wir kaufen Brot",
+    ):
+        memory.write(other)
+    hits = memory.search(question, fast=True).hits
+    assert hits, question
+    assert line in hits[0].text
+
+
 def test_query_syntax_is_only_text(notes: Memory):
     for question in ('"', "a OR", "NEAR(", "port*", "body:port", "-port", "(((", "'; DROP TABLE chunks; --"):
         notes.search(question, fast=True)
@@ -595,3 +620,15 @@ def pdf(text: str) -> bytes:
     table = b"".join(b"%010d 00000 n \n" % place for place in places)
     trailer = b"trailer << /Size 6 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % len(out)
     return out + b"xref\n0 6\n0000000000 65535 f \n" + table + trailer
+
+
+def test_doctor_says_that_a_multilingual_model_would_help_where_memory_is_not_english(
+    open_memory: Callable[..., Memory], models_dir: Path
+):
+    memory = open_memory(embeddings__modelPath=str(models_dir / "e5-small-v2"))
+    memory.init()
+    for number in range(12):
+        memory.write(f"Wir haben die Rechnung Nummer {number} für das Haus bezahlt")
+    memory.search("Rechnung", fast=True)
+    (said,) = [one for one in memory.doctor() if "local embedder" in one.message]
+    assert (said.level, "multilingual" in said.message) == ("warning", True)

@@ -127,3 +127,16 @@ def test_the_judge_reorders_a_close_field_but_not_a_clear_first():
 def test_a_candidate_without_a_verdict_keeps_its_score():
     ranked = blended(_candidates(1.0, 0.9, 0.8), [None, 3.0, 1.0])
     assert next(c.score for c in ranked if c.stored.id == 1) == 1.0
+
+
+@given(st.dictionaries(st.integers(1, 30), st.floats(0.1, 20), min_size=2), st.floats(0.2, 0.8))
+def test_what_has_no_vector_yet_keeps_the_order_of_its_words(keyword, share):
+    fused = ranking.fused(keyword, {99: 0.9, 98: 0.8}, (share, 1 - share), unknown=keyword.keys())
+    assert {key: fused[key] for key in keyword} == pytest.approx(ranking.of_maximum(keyword))
+
+
+def test_a_match_by_words_without_a_vector_is_not_pushed_aside():
+    keyword, vector = {1: 9.0, 2: 3.0}, {2: 0.9, 3: 0.85, 4: 0.8}
+    known, unknown = (ranking.fused(keyword, vector, (0.5, 0.5), unknown=one) for one in ((), {1}))
+    assert max(known, key=lambda key: known[key]) == 2
+    assert max(unknown, key=lambda key: unknown[key]) == 1

@@ -276,7 +276,8 @@ class Candidates:
             pool.degraded.append(f"vectors: {chain.identity.key} is down, {embedded.identity.key} answers")
         pool.weights = self._weights or chain.weights_of(embedded.identity)
         pool.calibration = calibration(embedded.identity.key)
-        pool.weights = _by_language(pool.weights, question, pool.calibration)
+        if self._weights is None:
+            pool.weights = _by_language(pool.weights, question, pool.calibration)
         matrix = self._matrix(embedded.identity.key, embedded.identity.dimensions)
         found, mean = matrix.nearest(_meaning(question, embedded, chain, pool), limit, chosen)
         pool.unrelated = pool.calibration.unrelated

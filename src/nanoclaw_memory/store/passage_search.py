@@ -213,6 +213,13 @@ class PassageSearch:
         )
         return [Place(*row) for row in rows]
 
+    def sample(self, limit: int) -> list[str]:
+        """Texts of passages, newest first."""
+        rows = self.database.query(
+            "SELECT text FROM passages ORDER BY id DESC LIMIT :limit", {"limit": limit}
+        )
+        return [str(text) for (text,) in rows]
+
     def told(self, chosen: Selection, limit: int) -> list[int]:
         """What stands for a time: of every day and document the weightiest first, so that each has its place."""
         rows = self.database.query(

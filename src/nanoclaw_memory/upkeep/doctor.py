@@ -16,7 +16,7 @@ from nanoclaw_memory.errors import NanoClawError, SettingsError, StoreError
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.store.integrity import engine, of_all_groups, remedy
 from nanoclaw_memory.store.sqlite import SqliteDatabase
-from nanoclaw_memory.text import encodable, plural
+from nanoclaw_memory.text import encodable, plural, spoken_in
 from nanoclaw_memory.types import MAIN_GROUP, Finding
 from nanoclaw_memory.upkeep.learning_checks import check_learning
 from nanoclaw_memory.workspace.boot import MEMORY_MAX_LINES, SIZE_TARGETS, memory_mode
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 PENDING_FORGET = "forget.pending"  # there while a forget has more to do
 LOW_DISK = 200_000_000
+SAMPLED = 500  # passages whose language is looked at
+FOREIGN = 0.25  # share of them from which an English embedder is worth a warning
 LEFT_FOR = 3_600  # seconds after which no living writer has a temporary file
 
 
@@ -212,13 +214,30 @@ def check_model(group: Group) -> Iterator[Finding]:
         return
     folder = models.directory(models.EMBEDDER, group.home.models, embeddings.model_path)
     if models.installed(models.EMBEDDER, folder):
-        english = (
-            "the local embedder knows English; other languages are found by keyword or a configured endpoint"
-        )
-        yield Finding("note", english, "nanoclaw-memory config show embeddings")
+        yield _english_only(group)
     else:
         missing = "the local embedder is not installed: search uses keywords and the graph"
         yield Finding("warning", missing, "nanoclaw-memory models install")
+
+
+def _english_only(group: Group) -> Finding:
+    """What the English model means for this memory: a multilingual one helps where much of it is not English."""
+    english = (
+        "the local embedder knows English; other languages are found by keyword or a configured endpoint"
+    )
+    try:
+        texts = group.retrieval.index.passages.search.sample(SAMPLED)
+    except StoreError:  # reported with the databases
+        texts = []
+    spoken = [found for text in texts if (found := spoken_in(text))]
+    foreign = sum(found != "english" for found in spoken)
+    if len(spoken) < 10 or foreign < FOREIGN * len(spoken):
+        return Finding("note", english, "nanoclaw-memory config show embeddings")
+    problem = (
+        f"{foreign / len(spoken):.0%} of memory is not English, and the local embedder knows no other language: there"
+        " search goes by words; a multilingual model such as bge-m3 on a server of your own would find more"
+    )
+    return Finding("warning", problem, "nanoclaw-memory config set embeddings.provider openai")
 
 
 def check_judge(group: Group) -> Iterator[Finding]:

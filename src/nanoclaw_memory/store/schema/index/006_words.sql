@@ -2,6 +2,7 @@
 INSERT INTO meta (key, value) SELECT 'replaced', '1' WHERE EXISTS (SELECT 1 FROM documents)
   ON CONFLICT (key) DO NOTHING;
 INSERT INTO passages_fts (passages_fts) VALUES ('delete-all');
+DELETE FROM currency;
 DELETE FROM passages;
 DELETE FROM documents;
 DELETE FROM long_words;
