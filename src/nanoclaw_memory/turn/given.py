@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -11,7 +11,9 @@ from nanoclaw_memory.text import fingerprint, one_line
 from nanoclaw_memory.turn.plugin import Draft
 
 # Marks and ages change while the statement stays the same. Dates stay: they may be what is stated.
-_MARK = re.compile(r"\[(?:linked|earlier|superseded)\b[^\[\]]*\]")
+_MARK = re.compile(
+    r"\[(?:linked|earlier|superseded)\b[^\[\]]*\]|\s*· (?:earlier|superseded)\b[^\[\]·]*(?=[\]·])"
+)
 _AGE = re.compile(
     r"\b(?:\d+d ago|earlier today|today|yesterday|undated|last (?:week|\w+day)|on \w+day"
     r"|(?:\d+|a|an|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve) (?:day|week|month|year)s? ago)\b"
@@ -26,58 +28,72 @@ class Given:
 
     def __init__(self, starts: Iterable[str] = (), lines: Mapping[str, str] | None = None) -> None:
         self._start = " ".join(map(comparable, starts))
-        self._lines = dict(lines or {})
-        self.new: dict[str, str] = {}
+        self._lines = {subject: set(stated.split()) for subject, stated in (lines or {}).items()}
+        self._told: set[str] = set()  # subjects of this turn
+
+    @property
+    def new(self) -> dict[str, str]:
+        """What this turn was told of each subject."""
+        return {subject: " ".join(sorted(self._lines[subject])) for subject in self._told}
 
     def has(self, line: FreshLine) -> bool:
-        """Whether this is the last that the session was told of its subject, in a turn or anywhere in its start."""
+        """Whether this is among the last that the session was told of its subject, in a turn or in its start."""
         told = self._lines.get(line.subject)
-        return told == line.stated if told else _contains(self._start, line.statement)
+        return line.stated in told if told else _contains(self._start, line.statement)
 
-    def add(self, line: FreshLine) -> None:
-        """Note that the session is given this line now."""
-        self._lines[line.subject] = self.new[line.subject] = line.stated
+    def add(self, shown: Sequence[FreshLine], repeated: Sequence[FreshLine]) -> None:
+        """Note what the session is given now; of its subjects only what still holds, which `repeated` lines do."""
+        for line in shown:
+            if line.subject not in self._told:
+                self._lines[line.subject] = set()
+                self._told.add(line.subject)
+            self._lines[line.subject].add(line.stated)
+        for line in repeated:
+            if line.subject in self._told:
+                self._lines[line.subject].add(line.stated)
 
 
 class FreshLine(msgspec.Struct, frozen=True):
-    """A line that may be new to the session; `statement` is what is looked for in the session's start."""
+    """A line that may be new to the session."""
 
     text: str
     reason: str
-    statement: str
+    compared: str  # without its mark and age
+    statement: str  # what is looked for in the session's start
 
     @property
     def stated(self) -> str:
-        """A fingerprint of the line without its mark and age."""
-        return fingerprint(comparable(self.text))[:32]
+        """A fingerprint of what the line says."""
+        return fingerprint(self.compared)[:32]
 
     @property
     def subject(self) -> str:
         """A fingerprint of what a line "X = Y" is about, so that a value that came back is told again."""
-        return fingerprint(comparable(self.text).partition(" = ")[0])[:32]
+        return fingerprint(self.compared.partition(" = ")[0])[:32]
 
 
-def fresh_lines(draft: Draft, given: Given) -> tuple[list[FreshLine], list[str]]:
+def fresh_lines(draft: Draft, given: Given) -> tuple[list[FreshLine], list[FreshLine]]:
     """The lines of a draft to be given, and those that the session has already.
 
     A line that only introduces others comes with the first of them that is new; what closes a block comes when the
     block has anything new and the line itself is new.
     """
     kept: list[FreshLine] = []
-    repeated: list[str] = []
+    repeated: list[FreshLine] = []
     waiting: list[FreshLine] = []
     answered = False  # whether a line came since the last introduction
     for place, text in enumerate(draft.lines):
         reason = draft.reasons[place] if place < len(draft.reasons) else ""
         stated = draft.statements[place] if place < len(draft.statements) else ""
-        line = FreshLine(text, reason, comparable(stated or text))
+        compared = comparable(text)
+        line = FreshLine(text, reason, compared, comparable(stated) if stated else compared)
         if draft.reasons and not reason:
             waiting = [line] if answered else [*waiting, line]
             answered = False
             continue
         answered = True
-        if given.has(line) or any(one.stated == line.stated for one in kept):
-            repeated.append(text)
+        if given.has(line) or any(one.compared == compared for one in kept):
+            repeated.append(line)
             continue
         kept += [*waiting, line]
         waiting = []
@@ -89,7 +105,7 @@ def fresh_lines(draft: Draft, given: Given) -> tuple[list[FreshLine], list[str]]
 def comparable(text: str) -> str:
     """A text as it is compared: without bullets, marks, ages, line breaks and the case of its letters."""
     plain = " ".join(_BULLET.sub("", line.strip()) for line in text.splitlines())
-    return one_line(_AGE.sub("~", _MARK.sub("", plain.casefold())))
+    return one_line(_AGE.sub("~", _MARK.sub("", plain.casefold()))).strip("… ")
 
 
 def _contains(text: str, statement: str) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from nanoclaw_memory.text import plural
+from nanoclaw_memory.text import one_line, plural
 from nanoclaw_memory.turn import blocks
 from nanoclaw_memory.turn.given import FreshLine, Given, fresh_lines
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
@@ -131,7 +131,7 @@ class Pipeline:
     def _inject(self, progress: _Progress, plugin: Plugin, draft: Draft, ms: float) -> None:
         given = self._given_to(progress)
         fresh, repeated = fresh_lines(draft, given)
-        nearly = (*draft.nearly, *(f"{line} (this session was given it already)" for line in repeated))
+        nearly = (*draft.nearly, *(f"{line.text} (this session was given it already)" for line in repeated))
         progress.notes += [PluginNote(plugin.name, note) for note in draft.notes]
         if repeated and not fresh:
             if draft.then is not None:  # called for again, and in the window still
@@ -147,8 +147,7 @@ class Pipeline:
         if left_out:
             progress.notes.append(PluginNote(plugin.name, f"{plural(left_out, 'line')} cut: over the limits"))
         shown = _shown(fresh, block, draft.fence)
-        for line in shown:
-            given.add(line)
+        given.add(shown, repeated)
         lines = tuple(InjectedLine(line.text[: blocks.MAX_LINE], line.reason) for line in shown)
         injection = Injection(
             plugin.name, draft.hits, block.tokens, round(ms, 2), lines=lines, event=progress.event
@@ -239,7 +238,7 @@ def _explained(progress: _Progress) -> tuple[Explanation, ...]:
 def _shown(lines: Sequence[FreshLine], block: Block, fence: str) -> list[FreshLine]:
     """The lines that a block has room for: the first ones that are not empty."""
     number = len(block.text.splitlines()) - 2 - len(fence.splitlines())
-    return [line for line in lines if line.statement][:number]
+    return [line for line in lines if one_line(line.text)][:number]
 
 
 def _plain(answer: Any) -> Any:

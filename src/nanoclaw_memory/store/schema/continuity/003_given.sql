@@ -14,7 +14,7 @@ CREATE TABLE given_lines (
   session_id  TEXT NOT NULL,
   private     INTEGER NOT NULL,
   subject     TEXT NOT NULL,                         -- fingerprints of what the line is about and what it states,
-  stated      TEXT NOT NULL,                         -- without its mark and age; the last statement counts
+  stated      TEXT NOT NULL,                         -- without its mark and age; the last statements count
   UNIQUE (session_id, private, subject)
 );
 ALTER TABLE injections ADD COLUMN event TEXT NOT NULL DEFAULT 'turn';  -- turn, or start

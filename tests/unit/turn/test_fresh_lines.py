@@ -1,0 +1,93 @@
+"""Which lines are new to a session: compared without mark and age, looked for in its start as whole words."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given as examples
+from hypothesis import strategies as st
+
+from nanoclaw_memory.turn.given import Given, fresh_lines
+from nanoclaw_memory.turn.plugin import Draft
+
+START = """## MEMORY.md
+
+- **Rent is 900.**
+- [decision|i=0.9] Chose SQLite (see the log)
+- Keystone.port = 3000
+- the ratio is 3.5
+"""
+
+
+def fresh(*lines: str, given: Given, **more: tuple[str, ...]) -> list[str]:
+    kept, repeated = fresh_lines(Draft("X", lines, **more), given)
+    given.add(kept, repeated)
+    return [line.text for line in kept]
+
+
+@pytest.mark.parametrize(
+    "line", ["• Rent is 900", "Chose SQLite", "chose  sqlite", "• Keystone.port = 3000 [linked]"]
+)
+def test_what_stands_in_the_start_is_not_new(line):
+    assert fresh(line, given=Given([START])) == []
+
+
+@pytest.mark.parametrize(
+    "line", ["Rent is 90", "Keystone.port = 300", "the ratio is 3", "rent", "hose SQLite", "Rent is 950"]
+)
+def test_what_only_begins_like_a_line_of_the_start_is_new(line):
+    assert fresh(line, given=Given([START])) == [line]
+
+
+def test_a_statement_is_found_in_the_start_whatever_stands_around_it_in_the_line():
+    line = "• [MEMORY.md · 2026-02-03] Rent is 900"
+    assert fresh(line, given=Given([START])) == [line]
+    assert fresh(line, given=Given([START]), statements=("Rent is 900",)) == []
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        "Rent is 900 (yesterday)",
+        "Rent is 900 (3d ago) [earlier]",
+        "Rent is 900 (two weeks ago) [superseded by 950]",
+    ],
+)
+def test_an_older_line_and_a_marked_one_are_the_same(later):
+    given = Given()
+    assert fresh("Rent is 900 (today)", given=given)
+    assert fresh(later, given=given) == []
+
+
+def test_another_date_is_another_statement():
+    given = Given()
+    fresh("Deadline (2026-04-02)", given=given)
+    assert fresh("Deadline (2026-05-02)", given=given) == ["Deadline (2026-05-02)"]
+
+
+def test_a_value_that_came_back_is_told_again_even_when_the_start_had_it():
+    given = Given([START])
+    for value, new in (("3000", False), ("8443", True), ("3000", True), ("3000", False)):
+        assert bool(fresh(f"Keystone.port = {value}", given=given)) == new
+
+
+def test_two_values_that_hold_at_once_are_told_once_each():
+    given = Given()
+    both = ("Keystone.owner = Ann", "Keystone.owner = Bo")
+    assert fresh(*both, given=given) == list(both)
+    assert fresh(*both, given=given) == []
+    assert fresh(*both, "Keystone.owner = Cy", given=given) == ["Keystone.owner = Cy"]
+    kept = Given(lines=given.new)  # as the next process reads it
+    assert fresh(*both, "Keystone.owner = Cy", given=kept) == []
+
+
+@examples(
+    st.lists(st.text(max_size=30) | st.sampled_from(["a = 1", "a = 2", "a = 3"]), max_size=8),
+    st.lists(st.sampled_from(["", "why"]), max_size=8),
+)
+def test_a_draft_that_was_given_has_nothing_new(lines, reasons):
+    given = Given()
+    more = {"reasons": tuple(reasons)}
+    fresh(*lines, given=given, **more)
+    again, _ = fresh_lines(Draft("X", tuple(lines), **more), given)
+    stated = [line for line in again if line.reason or not reasons]
+    assert stated == []
