@@ -12,7 +12,8 @@ from nanoclaw_memory.turn.plugin import Draft
 
 # Marks and ages change while the statement stays the same. Dates stay: they may be what is stated.
 _MARK = re.compile(
-    r"\[(?:linked|earlier|superseded)\b[^\[\]]*\]|\s*· (?:earlier|superseded)\b[^\[\]·]*(?=[\]·])"
+    r"\[(?:linked|earlier|superseded)\b[^\[\]]*\]"
+    r'|\s*[;·] (?:earlier|superseded)(?:, (?:see|by) .*? of \d{4}-\d\d-\d\d(?:: ".*?")?)?(?=[)\]·])'
 )
 _AGE = re.compile(
     r"\b(?:\d+d ago|earlier today|today|yesterday|undated|last (?:week|\w+day)|on \w+day"

@@ -43,6 +43,7 @@ class GraphMemory(Plugin):
                 tuple(kept.lines),
                 hits=len(kept.lines),
                 reasons=kept.reasons,
+                statements=_statements(kept.lines),
                 then=lambda: self.context.turns.touch_answer(
                     question, moment.scope.private, stamp(moment.now)
                 ),
@@ -73,6 +74,7 @@ class GraphMemory(Plugin):
             notes=notes,
             then=learn,
             reasons=found.reasons,
+            statements=_statements(found.lines),
             nearly=nearly,
         )
 
@@ -99,6 +101,11 @@ class GraphMemory(Plugin):
             self.context.turns.keep_answer(
                 question, moment.scope.private, seen, found, at, self.own.cache_size
             )
+
+
+def _statements(lines: Sequence[str]) -> tuple[str, ...]:
+    """What lines state, without since when."""
+    return tuple(line.partition(" (since ")[0] for line in lines)
 
 
 def _line(hit: GraphHit) -> str:

@@ -50,6 +50,8 @@ def test_a_statement_is_found_in_the_start_whatever_stands_around_it_in_the_line
         "Rent is 900 (yesterday)",
         "Rent is 900 (3d ago) [earlier]",
         "Rent is 900 (two weeks ago) [superseded by 950]",
+        'Rent is 900 (today; earlier, see fact 2 (direct) of 2026-11-15: "Rent (cold) is 950")',
+        "Rent is 900 (today; superseded, by MEMORY.md:3 of 2026-11-15)",
     ],
 )
 def test_an_older_line_and_a_marked_one_are_the_same(later):
