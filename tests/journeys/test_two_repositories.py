@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -143,6 +144,16 @@ def test_a_log_line_carries_its_project_where_a_person_can_read_it(at: At, home:
         "- [decision|i=0.9|@keystone] Chose SQLite\n- [@keystone] Lunch was late\n- Not marked\n"
     )
     assert [line.project for line in at("keystone").log()[1]] == ["keystone", "keystone", ""]
+
+
+def test_an_archived_conversation_keeps_its_project(at: At, tmp_path: Path):
+    transcript = tmp_path / "t.jsonl"
+    said = [("user", "How are pears sorted?"), ("assistant", "Pears are sorted by weight.")]
+    lines = [{"type": role, "message": {"role": role, "content": text}} for role, text in said]
+    transcript.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    at("orchard", "o1").before_compaction(str(transcript))
+    hits = at("keystone", "k1").search("how pears are sorted", fast=True).hits
+    assert {(hit.path.partition("/")[0], hit.project) for hit in hits} == {("conversations", "orchard")}
 
 
 def test_sessions_and_projects_are_listed(at: At):

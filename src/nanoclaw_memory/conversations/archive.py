@@ -6,6 +6,7 @@
     Session: 5c1f09d2
     Part: 1
     Turns: 2
+    Project: keystone
 
     **User** (14:05): Which port does Keystone use?
 
@@ -42,6 +43,7 @@ MAX_MOVED = 2_000  # characters of one side of an exchange in a monthly file
 # The first line of a turn: speaker, time and the first line of the text. Only these lines name a speaker.
 TURN_MARK = re.compile(r"\*\*(?P<speaker>User|Agent)\*\*(?: \((?P<time>\d{2}:\d{2})\))?:(?: (?P<said>.*))?$")
 DAY_MARK = re.compile(r"## (\d{4}-\d{2}-\d{2})(?: (\d{2}:\d{2})(?: (.*))?)?\Z")
+PROJECT_FIELD = re.compile(r"^Project: ([a-z0-9][a-z0-9._-]{0,63})$", re.MULTILINE)
 _FIELD = re.compile(r"(Date|Session|Part|Turns): (.*)\Z")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)\Z")
 _SPEAKER = r"\*\*(?:User|Agent)\*\*"
@@ -58,10 +60,11 @@ def archive(
     clock: Clock,
     intake: Intake,
     known: Mapping[str, Sequence[Archived]] | None = None,
+    project: str = "",
 ) -> Archived | None:
     """Write the turns that no archive of the session contains yet; None, and no directory made, without any.
 
-    `known` are the archives by session, for callers that archive many at a time.
+    `known` are the archives by session, for callers that archive many at a time; `project` is where it was said.
     """
     key = _key(transcript)
     masked, redacted = _admitted(intake, transcript.said)
@@ -76,6 +79,7 @@ def archive(
         moments = [moment for turn in piece if (moment := _moment(turn.at, clock))]
         day = (moments[0] if moments else clock.now()).date().isoformat()
         header = f"# {title}\n\nDate: {day}\nSession: {key}\nPart: {number}\nTurns: {len(piece)}\n"
+        header += f"Project: {project}\n" if project else ""
         path = _write_new(home, group, f"{day}-{slug(title)}", header + render(piece, day, clock))
         written.append(
             Archived(

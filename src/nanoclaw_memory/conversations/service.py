@@ -115,7 +115,8 @@ class Conversations:
         """Write the turns that no archive of the session contains yet; None when there are none."""
         from nanoclaw_memory.conversations.archive import archive
 
-        return archive(self.home, self.scope.group, transcript, self.clock, self._intake)
+        scope = self.scope
+        return archive(self.home, scope.group, transcript, self.clock, self._intake, project=scope.project)
 
     # ---- the spool ----
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from nanoclaw_memory.conversations.archive import TURN_MARK
+from nanoclaw_memory.conversations.archive import PROJECT_FIELD, TURN_MARK
 from nanoclaw_memory.statements import source_date
 from nanoclaw_memory.tokens import estimate
 from nanoclaw_memory.types import Passage
@@ -69,7 +69,10 @@ def chunks_of(relative: str, text: str, chunking: Chunking) -> list[Passage]:
     named = _DAY.search(relative.rpartition("/")[2])
     dated = named.group(1) if named else ""
     if relative.startswith("conversations/") and (turns := _turns(lines)):
-        return [chunk for turn in turns for chunk in _turn_chunks(turn, dated, chunking)]
+        said_in = PROJECT_FIELD.search(text.partition("\n**")[0])  # before the first turn
+        project = said_in[1] if said_in else ""
+        chunks = (chunk for turn in turns for chunk in _turn_chunks(turn, dated, chunking))
+        return [replace(chunk, project=project) for chunk in chunks]
     project = project_in_path(relative)
     return [
         replace(chunk, project=project)
