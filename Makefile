@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+JUDGE := .venv-judge
 
 .DEFAULT_GOAL := help
-.PHONY: help install models demo test lint bench docs clean
+.PHONY: help install models demo test lint bench judge docs clean
 
 help: ## show the verbs
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -46,6 +47,13 @@ lint: install ## ruff, mypy --strict, import-linter
 
 bench: install ## run every measurement (long)
 	@$(BIN)/python bench/run.py
+
+judge: ## train the judge anew, in an environment of its own (an hour on two cores)
+	@test -x $(JUDGE)/bin/python || $(PYTHON) -m venv $(JUDGE)
+	@$(JUDGE)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	@$(JUDGE)/bin/python -m pip install --quiet --disable-pip-version-check -e . --group training
+	@$(JUDGE)/bin/python training/train.py --no-folds --seeds 1 --out $(JUDGE)/judge
+	@echo "$(JUDGE)/judge has the model; to use it, copy it to src/nanoclaw_memory/providers/judge_model"
 
 docs: install ## write the pages and lists that are made from the code
 	@$(BIN)/python docs/generate.py

@@ -126,7 +126,7 @@ READING_ORDER = {
         " plugins host".split()
     ),
     "Reference": ("commands", "settings", "http", "measurements", "code-map"),
-    "Explanation": tuple("graph entries search turn lessons upkeep security secrets tokens".split()),
+    "Explanation": tuple("graph entries search turn lessons judge upkeep security secrets tokens".split()),
 }
 
 

@@ -96,9 +96,11 @@ class OnnxModel:
         options.log_severity_level = 3
         options.enable_mem_pattern = False  # lengths vary: a plan for each would cost memory and time
         try:
-            return onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
+            session = onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
         except _onnx_errors() as error:
             raise self._useless(error) from None
+        session._model_bytes = None  # a second copy of the weights, kept only to change providers later
+        return session
 
     def _useless(self, error: Exception) -> ProviderError:
         return ProviderError(

@@ -1,0 +1,77 @@
+"""The training texts are what their README says, and the wheel carries what was made of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TRAINING = ROOT / "training"
+README = (TRAINING / "README.md").read_text(encoding="utf-8")
+FOLDERS = [f"author_{letter}" for letter in "abcdef"] + ["earlier_authors", "plain"]
+FIELDS = dict(re.findall(r"^\| `(\w+\.jsonl)` \| (`\w+`.*) \|$", README, re.MULTILINE))
+COUNTS = {
+    name: [int(cell.strip() or 0) for cell in cells.removesuffix("|").split("|")]
+    for name, cells in re.findall(r"^\| `(\w+\.jsonl)` \|((?: \d* ?\|)+)$", README, re.MULTILINE)
+}
+
+
+def rows(path: Path) -> list[dict[str, object]]:
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return [json.loads(line) for line in text.splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize("name", sorted({path.name for path in TRAINING.glob("texts/*/*.jsonl")}))
+def test_the_readme_counts_the_texts_and_names_their_fields(name):
+    by_author = [rows(TRAINING / "texts" / folder / name) for folder in FOLDERS]
+    counts = [len(one) for one in by_author]
+    assert COUNTS[name] == [*counts, sum(counts)]
+    named = re.findall(r"`(\w+)`", FIELDS[name])[: 1 if name == "foreign.jsonl" else None]
+    assert [line for one in by_author for line in one if set(named) - line.keys()] == []
+
+
+def test_every_author_and_every_file_of_training_is_in_the_readme():
+    assert {path.name for path in (TRAINING / "texts").iterdir()} == set(FOLDERS)
+    files = {path.name for path in TRAINING.iterdir() if not path.name.startswith(("_", "."))}
+    assert {name for name in files - {"README.md"} if name not in README} == set()
+
+
+def test_no_text_is_both_trained_on_and_measured_by():
+    trained = {
+        str(line.get(key)).casefold()
+        for path in TRAINING.glob("texts/*/*.jsonl")
+        for line in rows(path)
+        for key in ("user", "text", "a", "action")
+        if line.get(key)
+    }
+    fresh = ROOT / "bench" / "data" / "fresh"
+    measured = [line["user"] for line in rows(fresh / "corrections.jsonl")]
+    measured += [line["text"] for line in rows(fresh / "attacks.jsonl")]
+    measured += [line["a"] for line in rows(fresh / "duplicates.jsonl")]
+    for name in ("life_3.json", "policies.json"):
+        told = json.loads((fresh / name).read_text(encoding="utf-8"))
+        measured += [one["text"] for one in told.get("prompts", told.get("actions"))]
+    both = {text for text in measured if text.casefold() in trained}
+    assert {text for text in both if len(text.split()) > 3} == set()  # "thanks" is everybody's
+
+
+def test_the_wheel_carries_the_judge_with_its_card_and_the_scorer(tmp_path):
+    if importlib.util.find_spec("hatchling") is None:
+        pytest.skip("the wheel is NOT tested: hatchling is not installed, run: make install")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    source = ROOT / "src" / "nanoclaw_memory" / "providers"
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
+        files = [*source.glob("judge_model/*"), *source.glob("*.bin")]
+        assert {"model.onnx", "vocab.txt", "judge.json"} <= {path.name for path in files}
+        for path in files:
+            inside = path.relative_to(ROOT / "src").as_posix()
+            assert wheel.read(inside) == path.read_bytes()
+        assert not [name for name in wheel.namelist() if "training" in name or "bench" in name]
