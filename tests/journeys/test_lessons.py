@@ -85,6 +85,8 @@ def test_a_server_injects_a_lesson_where_the_judge_says_that_it_applies(
     later.group.resources.resident = True
     assert RULE not in blocks(later, "Bill the baker on Elm Street")
     scripted_judge.yes["applies"] = ["Bill the baker"]
+    assert RULE not in blocks(later, "Bill the baker on Elm Street")  # it needs nothing of memory
+    scripted_judge.yes["needs"] = ["Bill the baker"]
     assert RULE in blocks(later, "Bill the baker on Elm Street")
 
 

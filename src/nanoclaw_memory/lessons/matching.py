@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.providers.judge import Judge
 
 KEY_WORDS = 3
-APPLIES_FROM = 0.5  # probability from which a rule applies to a message
+APPLIES_FROM = 0.95  # probability from which a rule applies to a message: most rules do not apply to most
 ANYTHING_FROM = 0.1  # the same as a mean over questions about anything
 ANYTHING = (
     "What is the capital of Portugal?",
@@ -81,8 +82,18 @@ def match(
 
 
 def applies(message: str, rules: Iterable[str], judge: Judge) -> list[tuple[str, float]]:
-    """Each rule with how probable it is that it applies to what a message asks for."""
-    return [(rule, judge.probability("applies", message, rule)) for rule in rules]
+    """Each rule with how probable it is that it applies to what a message asks for.
+
+    A message that needs nothing of memory calls for no rule either: both verdicts count.
+    """
+    needs = _log_odds(judge.probability("needs", message))
+    found = ((rule, _log_odds(judge.probability("applies", message, rule))) for rule in rules)
+    return [(rule, 1 / (1 + math.exp(-needs - odds))) for rule, odds in found]
+
+
+def _log_odds(probability: float) -> float:
+    kept = min(max(probability, 1e-6), 1 - 1e-6)
+    return math.log(kept / (1 - kept))
 
 
 def applies_to_anything(rule: str, judge: Judge) -> bool:
