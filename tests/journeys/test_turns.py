@@ -473,8 +473,8 @@ def test_loop_correct_lesson_inject_outcome_effectiveness(
     outcome = later.lessons.detail(lesson.id).outcomes[0]
     assert (outcome.feedback, outcome.helped) == ("good", True)
     clock.moment += timedelta(minutes=1)
-    later.before_turn("Push the release notes")
-    later.after_turn("Push the release notes", "Pushed to main.")
+    later.before_turn("Push the release notes to main")
+    later.after_turn("Push the release notes to main", "Pushed to main.")
     later.after_turn("No, I told you not to push to main!", "Sorry.")
     detail = later.lessons.detail(lesson.id)
     assert detail.outcomes[0].feedback == "bad"
@@ -514,14 +514,14 @@ def test_a_lesson_that_never_helps_is_retired_and_wakes_when_corrected_again(
     lesson = memory.lessons.add("Always mention the invoice number", "invoices", "accuracy")
     for number in range(20):
         clock.moment += timedelta(minutes=1)
-        asked = f"Send invoice {number}"
+        asked = f"Send invoice number {number}"
         assert "GROWTH VECTORS" in labels(memory.for_session(f"invoice{number}").before_turn(asked))
         memory.lessons.feedback(lesson.id, good=False)
     assert memory.lessons.detail(lesson.id).lesson.state == "retired"
-    assert "GROWTH VECTORS" not in labels(memory.before_turn("Send invoice 99"))
+    assert "GROWTH VECTORS" not in labels(memory.before_turn("Send invoice number 99"))
     memory.after_turn("Always mention the invoice number!", "Sorry.")
     assert memory.lessons.detail(lesson.id).lesson.state == "active"
-    assert "GROWTH VECTORS" in labels(memory.before_turn("Send invoice 100"))
+    assert "GROWTH VECTORS" in labels(memory.before_turn("Send invoice number 100"))
 
 
 def test_a_lesson_can_be_retired_by_hand_and_judged(memory: Memory):

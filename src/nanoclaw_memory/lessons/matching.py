@@ -17,7 +17,6 @@ from nanoclaw_memory.types import Lesson
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.judge import Judge
 
-KEY_WORDS = 3
 APPLIES_FROM = 0.95  # probability from which a rule applies to a message: most rules do not apply to most
 ANYTHING_FROM = 0.1  # the same as a mean over questions about anything
 ANYTHING = (
@@ -136,12 +135,12 @@ def _judge(lesson: Lesson, message: str, cosine: float | None, reach: Reach) -> 
     stems = set(telling(message, spoken))
     own = telling(lesson.lesson, spoken)
     shared = stems & set(own)
-    key = shared & set(own[:KEY_WORDS])
     asked = telling(lesson.trigger.partition(TALK)[0], spoken)
     repeated = stems & set(asked)
     again = len(repeated) / max(min(len(stems), len(asked)), 1)
     by_words = 0.0
-    if key or len(shared) >= 2:
+    # One word of several is in as many messages that have nothing to do with the lesson as in those that have.
+    if shared and (len(shared | repeated) > 1 or len(shared) * 2 >= len(own) or shared == stems):
         by_words = 0.5 + 0.5 * len(shared) / max(min(len(own), len(stems)), 1)
     elif (again >= 0.6 and len(repeated) >= 2) or (asked and set(asked) == stems):
         by_words = 0.5 * again

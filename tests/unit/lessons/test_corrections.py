@@ -143,6 +143,13 @@ def test_a_lesson_applies_by_its_own_words_by_its_trigger_or_by_meaning():
     assert matching.match("Ship that", [one], {1: 0.7}, matching.Reach(0.8), 3) == []
 
 
+def test_one_word_of_several_calls_for_a_lesson_only_where_it_is_half_of_it_or_all_of_the_message():
+    one = lesson(text="Shut the staging gateway down before swapping disks")
+    assert matching.match("Paint the garden gateway", [one], {}, matching.Reach(0.8), 3) == []
+    assert matching.match("Push the sofa", [lesson(text="Never push it")], {}, matching.Reach(0.8), 3)
+    assert matching.match("The gateway!", [one], {}, matching.Reach(0.8), 3)
+
+
 def test_one_shared_word_does_not_call_for_a_lesson_that_is_about_something_else():
     reach = matching.Reach(near=0.8, far=0.5)
     assert matching.match("Can you push the sofa?", [lesson()], {1: 0.4}, reach, 3) == []
@@ -152,8 +159,8 @@ def test_one_shared_word_does_not_call_for_a_lesson_that_is_about_something_else
 
 def test_a_short_message_is_compared_in_the_language_of_the_lesson():
     german = Lesson(1, "", "Die Rechnungen immer als PDF schicken", "", 1.0, 0, "active")
-    found = matching.match("Rechnungen Müller", [german], {}, matching.Reach(0.8), 3)
-    assert [one.why for one in found] == ["words: rechnung"]
+    found = matching.match("Rechnungen Müller PDF", [german], {}, matching.Reach(0.8), 3)
+    assert [one.why for one in found] == ["words: pdf, rechnung"]
 
 
 def test_what_is_near_depends_on_how_near_unrelated_texts_are():
