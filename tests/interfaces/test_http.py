@@ -435,3 +435,10 @@ def test_fifty_clients_at_once_meet_no_error(served):
     with ThreadPoolExecutor(50) as pool:
         codes = [code for found in pool.map(one, range(50)) for code in found]
     assert codes == [200] * 200
+
+
+def test_half_a_character_in_a_body_is_refused_as_wrong_input(api):
+    raw = b'{"content": "a \\ud800 b", "type": "fact"}'
+    response = api.post(f"{API}/entries", content=raw, headers={"content-type": "application/json"})
+    assert response.status_code == 400
+    assert "half of a character" in problem(response)["message"]

@@ -91,3 +91,20 @@ def test_a_hook_whose_answer_nobody_takes_is_silent(lived, program):
             text=True,
         )
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_every_call_in_a_file_is_answered_before_an_mcp_server_ends(lived, ncm_process):
+    opening = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }
+    calls = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+    ]
+    for number in (2, 3, 4):
+        asked = {"name": "memory_search", "arguments": {"query": "port"}}
+        calls.append({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": asked})
+    ran = ncm_process("mcp", stdin="".join(json.dumps(call) + "\n" for call in calls))
+    assert {json.loads(line)["id"] for line in ran.out.splitlines()} == {1, 2, 3, 4}

@@ -591,3 +591,10 @@ def test_nothing_is_restored_while_the_list_of_forgotten_texts_is_damaged(memory
     with pytest.raises(StoreError, match="nothing was restored"):
         memory.workspace.restore_checkpoint("before")
     assert memory.entries.all() == []
+
+
+def test_an_accent_makes_another_word_for_forgetting(memory: Memory):
+    memory.write("José called about the boat")
+    memory.write("Jose called about the car")
+    memory.forget(text="Jose", agreed=lambda pages: True)
+    assert [line.text for line in memory.log()[1]] == ["José called about the boat"]

@@ -120,3 +120,11 @@ def test_what_a_person_made_keeps_its_modes(ncm, home: Path) -> None:
     ncm("--set", "embeddings.provider=none", "upkeep")
     ncm("forget", "--text", "nothing of the kind", "--yes")
     assert page.stat().st_mode & 0o777 == 0o640
+
+
+def test_writing_where_there_is_no_memory_makes_a_whole_one(ncm, home: Path) -> None:
+    ran = ncm("write", "the first line")
+    assert ran.code == 0
+    assert "a new memory" in ran.out
+    assert (home / "workspace" / "MEMORY.md").exists()
+    assert "a new memory" not in ncm("write", "the second line").out

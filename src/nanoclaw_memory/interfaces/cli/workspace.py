@@ -36,9 +36,14 @@ def write(memory: Memory, text: str, tag: str, importance: float | None) -> Outp
     ncm write "Switched to PostgreSQL" --tag decision --importance 0.9
     git log -1 --format=%s | ncm write - --tag milestone
     """
-    result = memory.write(given_text(text), tag, importance)
+    given = given_text(text)
+    made = not memory.home.exists()
+    if made:
+        memory.init()
+    result = memory.write(given, tag, importance)
     masked = f" ({plural(result.redacted, 'credential')} masked)" if result.redacted else ""
-    return Output(result, f"{result.path}:{result.line}{masked}")
+    new = f" (a new memory at {memory.home.root})" if made else ""
+    return Output(result, f"{result.path}:{result.line}{masked}{new}")
 
 
 @command("log")

@@ -120,6 +120,11 @@ async def _given(request: Request, operation: Operation) -> dict[str, Any]:
 def _parsed(body: bytes) -> dict[str, Any]:
     try:
         found = json.loads(body or b"{}")
+        json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise InvalidValue(
+            "the body contains half of a character", "send text as UTF-8, not cut in an emoji"
+        ) from None
     except (ValueError, RecursionError):
         raise InvalidValue("the body is no JSON", 'for example: {"content": "…"}') from None
     if not isinstance(found, dict):

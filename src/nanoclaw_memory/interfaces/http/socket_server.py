@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 HEADER_SECONDS = 5
 GRACE_SECONDS = 10
+ANSWERED_WITHIN = 60.0  # seconds that the calls of a client that has closed may take
 
 
 class SocketRequest(msgspec.Struct, frozen=True):
@@ -168,7 +169,7 @@ class _McpStream:
         self._all_answered.set()
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """The client's lines, until it has no more, or the server closes and every call is answered."""
+        """The client's lines, until it has no more or the server closes, and every call is answered."""
         closing = asyncio.ensure_future(self._closing.wait())
         try:
             while True:
@@ -179,7 +180,9 @@ class _McpStream:
                     with suppress(TimeoutError):
                         await asyncio.wait_for(self._all_answered.wait(), GRACE_SECONDS)
                     return
-                if not line.result():
+                if not line.result():  # a file ends before its calls are answered
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(self._all_answered.wait(), ANSWERED_WITHIN)
                     return
                 message = _message(line.result())
                 if message.id is not None and message.method is not None:
