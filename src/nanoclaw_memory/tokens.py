@@ -68,6 +68,11 @@ def estimate(text: str) -> int:
     return sum(map(_most, _PIECE.findall(text)))
 
 
+def is_one(piece: str) -> bool:
+    """Whether a piece of text, with the space before it, is one token: words that are used often are."""
+    return not _OTHER.search(piece) and _table().holds(piece)
+
+
 class Budget:
     """Tokens that may still be spent; never goes below zero."""
 

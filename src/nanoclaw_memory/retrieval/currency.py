@@ -65,7 +65,7 @@ def subject_words(text: str) -> Mapping[str, bool]:
 @lru_cache(maxsize=20_000)
 def _is_usual(word: str, german: bool) -> bool:
     forms = (word, word.removesuffix("s"), *((word.capitalize(),) if german else ()))
-    return any(tokens.estimate(f" {form}") == 1 for form in forms)
+    return any(tokens.is_one(f" {form}") for form in forms)
 
 
 def is_later(one: StoredPassage, other: StoredPassage) -> bool:
@@ -83,6 +83,7 @@ class Currency:
 
     def __init__(self, passages: Passages) -> None:
         self._passages = passages
+        self._common: set[str] = set()  # words that were found in too many statements; few become rare again
         self.table = CurrencyTable(passages.database)
 
     def load(self, ids: Iterable[int]) -> dict[int, StoredPassage]:
@@ -106,34 +107,34 @@ class Currency:
         if last >= total:
             return 0
         waiting = self.table.statements_after(last, most)
+        stored = self.load(waiting)
         with self._passages.database.transaction():
             for number in waiting:
-                self.table.put(self._overtaken_by(number, total))
+                self.table.put(self._overtaken_by(stored[number], total))
             reached = waiting[-1] if len(waiting) == most else total
             self._passages.set_meta(_COMPARED, str(reached))
         return len(waiting)
 
-    def _overtaken_by(self, number: int, total: int) -> list[Overtaken]:
+    def _overtaken_by(self, own: StoredPassage, total: int) -> list[Overtaken]:
         """The rows that a statement makes with others about the same subject, older or newer."""
-        own = self._passages.search.load([number])[number]
         text = body_of(own.passage)
         if own.passage.kind == "turn" and only_asks(text):
             return []
         subject = self._subject(text, total)
-        others = self._passages.search.load(subject.nearest(number))
+        near = subject.nearest(own.id)
         rows: list[Overtaken] = []
-        for other in others.values():
+        for other in self.load(near).values() if near else ():
             older, newer = (other, own) if is_later(own, other) else (own, other)
-            apart = {own.passage.project, other.passage.project} - {
-                ""
-            }  # two projects do not change each other
-            if len(apart) < 2 and is_later(newer, older) and not _was_read(newer) and subject.is_of(other):
+            projects = {own.passage.project, other.passage.project} - {""}
+            if len(projects) == 2:  # two projects do not change each other
+                continue
+            if is_later(newer, older) and not _was_read(newer) and subject.is_of(other):
                 rows += _overtaken(older, newer)
         return rows
 
     def together(self, question: str, ids: Sequence[int]) -> list[tuple[int, int]]:
         """Pairs of statements that share several words of a question, which few others have: what it asks about."""
-        found = [set(self.table.statements_with(word, COMMON)) for word in subject_words(question)]
+        found = self._subject(question, 0).found.values()
         pairs = []
         for place, one in enumerate(ids):
             for other in ids[place + 1 :]:
@@ -144,7 +145,10 @@ class Currency:
 
     def _subject(self, text: str, total: int) -> _Subject:
         names = subject_words(text)
-        found = {word: set(self.table.statements_with(word, COMMON)) for word in names}
+        found = {
+            word: set(self.table.statements_with(word, COMMON)) for word in names if word not in self._common
+        }
+        self._common |= {word for word, ids in found.items() if len(ids) == COMMON}
         return _Subject(names, {word: ids for word, ids in found.items() if len(ids) < COMMON}, total)
 
 
@@ -156,24 +160,33 @@ class _Subject(msgspec.Struct, frozen=True):
     total: int
 
     def nearest(self, number: int) -> list[int]:
-        """The statements that have most in common with it, by the rarity of words."""
-        weights: defaultdict[int, float] = defaultdict(float)
-        for ids in self.found.values():
+        """Statements that share a rare name with it, or rare words that few have; most in common first."""
+        shared: defaultdict[int, list[str]] = defaultdict(list)
+        for word, ids in self.found.items():
             for other in ids:
-                weights[other] += self._rarity(len(ids))
-        weights.pop(number, None)
+                shared[other].append(word)
+        shared.pop(number, None)
+        least = RARE * self._rarity(0)
+        weights = {
+            other: weight
+            for other, common in shared.items()
+            if ((weight := self._weight(common)) >= least and self._together(common) <= TOGETHER)
+            or self._names_it(common)
+        }
         return sorted(weights, key=lambda other: (-weights[other], -other))[:NEAREST]
 
     def is_of(self, other: StoredPassage) -> bool:
-        """Whether another statement is about the same: a rare name, or rare words that few statements share."""
+        """Whether one of the nearest is about the same: the name, or enough of the words of the shorter statement."""
         shared = [word for word, ids in self.found.items() if other.id in ids]
-        if any(self.names[word] and len(self.found[word]) <= ALONE for word in shared):
-            return True
-        if len(shared) < 2 or len(set.intersection(*(self.found[word] for word in shared))) > TOGETHER:
-            return False
-        weight = self._weight(shared)
         shorter = min(self._weight(self.found), self._weight(subject_words(body_of(other.passage))))
-        return weight >= RARE * self._rarity(0) and weight >= SHARE * shorter
+        return self._names_it(shared) or self._weight(shared) >= SHARE * shorter
+
+    def _names_it(self, shared: Sequence[str]) -> bool:
+        return any(self.names[word] and len(self.found[word]) <= ALONE for word in shared)
+
+    def _together(self, shared: Sequence[str]) -> int:
+        """How many statements contain all of these words."""
+        return len(set.intersection(*(self.found[word] for word in shared)))
 
     def _weight(self, chosen: Iterable[str]) -> float:
         return sum(self._rarity(len(self.found.get(word, "few"))) for word in chosen)

@@ -31,7 +31,7 @@ SMALL_FILES = 64
 SMALL_BYTES = 1_000_000
 SMALL_TEXTS = 32
 COMPARED_AT_ONCE = 500
-LONGEST_COMPARISON = 30.0  # seconds
+LONGEST_COMPARISON = 60.0  # seconds
 
 Files = Callable[[], Iterable[Seen]]
 Reader = Callable[[Path], str]
@@ -162,6 +162,7 @@ class Index(msgspec.Struct, dict=True):
     def embed(self, most: int) -> int:
         """Read what changed in the group's databases and embed at most so many passages that have no vector."""
         self._read_rows(None, whole=True)
+        self.currency.refresh(COMPARED_AT_ONCE)
         work = self._vectoring(None)
         if work is None or work.complete:
             return 0

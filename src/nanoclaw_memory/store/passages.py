@@ -63,6 +63,10 @@ class Coded(msgspec.Struct, frozen=True):
     codes: bytes
 
 
+def _standing_key(fingerprint: bytes, passage: Passage) -> tuple[Any, ...]:
+    return fingerprint, passage.text, passage.heading, passage.day, passage.importance, passage.project
+
+
 class Passages:
     """The repository; every change raises `generation`, so that caches know they are behind."""
 
@@ -132,9 +136,10 @@ class Passages:
     def put_file(self, file: FileRow, passages: Sequence[NewPassage]) -> None:
         """Store a file and its passages in place of what was there; all or nothing.
 
-        What stood there before keeps the day on which it was first seen.
+        Log lines and items that stood there before stay, and every text keeps the day on which it was first seen.
         """
         with self.database.transaction():
+            standing = self._standing(file)
             self.database.execute(
                 "INSERT INTO documents (source, name, size, mtime_ns, fingerprint, chunking, skipped)"
                 " VALUES ('files', :path, :size, :mtime_ns, :fingerprint, :chunking, :skipped)"
@@ -144,17 +149,36 @@ class Passages:
                 {name: value for name, value in msgspec.structs.asdict(file).items() if name != "id"},
             )
             document = self._document(FILES, file.path)
-            generation = self._next_generation()
             seen = self._first_seen(document)
-            gone = self._remove("document_id = :document", {"document": document}, generation)
-            for position, new in enumerate(passages):
+            numbers = [standing.pop(_standing_key(one.fingerprint, one.passage), 0) for one in passages]
+            others = "document_id = :document AND id NOT IN (SELECT value FROM json_each(:numbers))"
+            params = {"document": document, "numbers": json.dumps(numbers)}
+            gone = self._remove(others, params, self._next_generation())
+            for position, (new, number) in enumerate(zip(passages, numbers, strict=True)):
                 known = seen.get(new.passage.text) if new.passage.seen else None
-                self._insert(
-                    document,
-                    position,
-                    replace(new, passage=replace(new.passage, seen=known)) if known else new,
-                )
+                if number:
+                    self._move(number, position, new.passage)
+                elif known:
+                    self._insert(document, position, replace(new, passage=replace(new.passage, seen=known)))
+                else:
+                    self._insert(document, position, new)
             self._drop_words(gone)
+
+    def _standing(self, file: FileRow) -> dict[tuple[Any, ...], int]:
+        """The log lines and items of a file that were cut as they are now, by what is stored of them."""
+        rows = self.database.query(
+            "SELECT p.id, p.fingerprint, p.text, p.heading, p.day, p.importance, p.project FROM passages p"
+            " JOIN documents d ON d.id = p.document_id WHERE d.source = 'files' AND d.name = :path"
+            " AND d.chunking = :chunking AND p.kind IN ('line', 'item')",
+            {"path": file.path, "chunking": file.chunking},
+        )
+        return {(bytes(print_), *rest): int(number) for number, print_, *rest in rows}
+
+    def _move(self, number: int, position: int, passage: Passage) -> None:
+        self.database.execute(
+            "UPDATE passages SET position = :position, start_line = :start, end_line = :end WHERE id = :id",
+            {"position": position, "start": passage.start_line, "end": passage.end_line, "id": number},
+        )
 
     def _first_seen(self, document: int) -> dict[str, str]:
         sql = (

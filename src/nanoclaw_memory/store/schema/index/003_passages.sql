@@ -25,7 +25,7 @@ CREATE TABLE documents (
   UNIQUE (source, name)
 );
 
--- Rows are never changed: another text is another row. `number` is the row of the source's table, 0 for files.
+-- The text of a row never changes: another text is another row. `number` is the row of the source's table, 0 for files.
 CREATE TABLE passages (
   id          INTEGER PRIMARY KEY AUTOINCREMENT,
   document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
