@@ -12,7 +12,7 @@ from nanoclaw_memory.store.passage_search import Selection
 from nanoclaw_memory.text import words
 
 NEARLY = 0.8  # of the best score: among these the newer comes first
-BROUGHT_IN = 3  # of so many places one may go to a newer statement that was not found itself
+BEST = 3  # the part of the hits, a third, with which newer statements come in that were not found themselves
 
 _Shown = TypeVar("_Shown")
 
@@ -28,7 +28,7 @@ def in_order(
     """Ranked candidates as they are shown, at most `limit`, each older statement marked and after the newer one.
 
     Of those nearly as good as the best the newest comes first. A newer statement that was not found comes in directly
-    before the older one that was. `of_then`: the question asks about a day, so that nothing gives way to what is newer.
+    before an older one among the best. `of_then`: the question asks about a day, so that nothing gives way to what is newer.
     """
     found = list(ranked if of_then else _newest_first(question, ranked))[:limit]
     _mark(currency, found, question, visible)
@@ -38,12 +38,10 @@ def in_order(
 def _newer_before_older(found: Sequence[Candidate], limit: int) -> list[Candidate]:
     """The candidates and newer statements that were not found, in order, with scores that fall."""
     known = {one.stored.id for one in found}
-    brought = {one.newer.id for one in found if one.newer and one.newer.id not in known}
-    kept = set(list(brought)[: max(limit // BROUGHT_IN, 1)])
     shown: list[Candidate] = []
-    for one in found:
-        if one.newer and one.newer.id in kept:
-            kept.remove(one.newer.id)
+    for place, one in enumerate(found):
+        if one.newer and one.newer.id not in known and place < max(limit // BEST, 1):
+            known.add(one.newer.id)
             shown.append(Candidate(one.newer, one.score, {}))
         shown.append(one)
     shown = after_newer(shown, lambda one: one.stored.id, lambda one: one.newer_id)
