@@ -28,7 +28,7 @@ def in_order(
     """Ranked candidates as they are shown, at most `limit`, each older statement marked and after the newer one.
 
     Of those nearly as good as the best the newest comes first. A newer statement that was not found comes in directly
-    before an older one among the best. `of_then`: the question asks about a day, so that nothing gives way to what is newer.
+    before an older one among the best. `of_then`: the question asks about a day, and nothing gives way to the newer.
     """
     found = list(ranked if of_then else _newest_first(question, ranked))[:limit]
     _mark(currency, found, question, visible)
