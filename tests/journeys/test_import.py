@@ -112,6 +112,26 @@ def test_migrating_stores_typed_entries_with_the_line_they_stand_on(plain: Memor
     assert plain.recall("Where does the user live, Oslo?").entries[0].id == entry.id
 
 
+LOOSE = "# Notes\n\n## Misc\n\n- Nadia from accounting, back from leave in May, room 214\n- see above\n"
+
+
+def test_the_judge_tells_the_type_that_headings_and_wording_do_not_and_is_reported(
+    open_memory: Callable[..., Memory], home: Path
+) -> None:
+    memory = open_memory(embeddings__provider="none")
+    memory.init()
+    (home / "workspace/MEMORY.md").write_text(LOOSE)
+    off = open_memory(embeddings__provider="none", judge__enabled="false").upkeep.migrate_files(dry_run=True)
+    assert (off.stored, off.judged) == (0, ())
+    assert [one.partition(" ")[0] for one in off.unplaced[:2]] == ["MEMORY.md:5:", "MEMORY.md:6:"]
+    done = memory.upkeep.migrate_files()
+    assert done.stored == 1 and done.unplaced[0].startswith("MEMORY.md:6:")
+    (told,) = done.judged
+    (entry,) = memory.entries.all()
+    assert told.startswith(f"MEMORY.md:5: {entry.type} (judge: type 0.")
+    assert memory.upkeep.migrate_files().stored == 0
+
+
 def test_migrating_masks_credentials_and_holds_what_is_suspicious(plain: Memory, home: Path) -> None:
     (home / "workspace/MEMORY.md").write_text(MEMORY)
     plain.upkeep.migrate_files()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,6 +12,10 @@ from nanoclaw_memory.entries.rules import MAX_CONTENT, MAX_TAG, MAX_TAGS
 from nanoclaw_memory.text import one_line, slug, words
 from nanoclaw_memory.types import Transcript
 
+if TYPE_CHECKING:
+    from nanoclaw_memory.providers.judge import Judge
+
+FEW_WORDS = 4  # below which the judge guesses
 # The first pattern that a heading (or any heading above it) or the wording matches decides.
 _BY_HEADING = (
     ("correction", r"correction|mistake|don'?t do"),
@@ -96,6 +101,7 @@ class Imports(msgspec.Struct):
     relations: list[ImportedRelation] = msgspec.field(default_factory=list)
     conversations: list[Transcript] = msgspec.field(default_factory=list)
     unplaced: list[str] = msgspec.field(default_factory=list)
+    judged: list[str] = msgspec.field(default_factory=list)
 
     def add(
         self, kind: str, text: str, source: str, tags: Iterable[str] = (), priority: str = "medium"
@@ -118,9 +124,16 @@ class Imports(msgspec.Struct):
 
 
 def read_page(
-    found: Imports, relative: str, text: str, ignored: Callable[[str], bool] = lambda text: False
+    found: Imports,
+    relative: str,
+    text: str,
+    ignored: Callable[[str], bool] = lambda text: False,
+    judge: Judge | None = None,
 ) -> None:
-    """Add the entries of a memory file; every line is added, reported, or `ignored`."""
+    """Add the entries of a memory file; every line is added, reported, or `ignored`.
+
+    The judge tells the type of a line of which neither heading nor wording do.
+    """
     for pattern, why in _SKIPPED_FILES.items():
         if re.fullmatch(pattern, relative):
             found.skip(f"{relative}:1", why)
@@ -144,8 +157,23 @@ def read_page(
             tags = [project[1]] if project else []
             tags += [slug(headings[-1], 40)] if len(headings) > 1 else []
             found.add(kind, part.text, source, tags)
+        elif kind := _judged_type(found, part.text, headings, source, judge):
+            found.add(kind, part.text, source)
         else:
             found.skip(source, "neither its heading nor its wording tells a type")
+
+
+def _judged_type(
+    found: Imports, content: str, headings: list[str], source: str, judge: Judge | None
+) -> str | None:
+    """The type that the judge tells, which is reported; None for what is no memory."""
+    if judge is None or len(words(content)) < FEW_WORDS:
+        return None
+    kind, share = judge.line_type(content, headings[-1] if headings else "")
+    if kind == "none":
+        return None
+    found.judged.append(f"{source}: {kind} (judge: type {share:.2f})")
+    return kind
 
 
 def _read_log(found: Imports, relative: str, text: str) -> None:

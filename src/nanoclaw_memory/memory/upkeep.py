@@ -79,7 +79,9 @@ class UpkeepPart:
         with self._importing() as own:
             restored = restore_lost(own.entries, dry_run)
         files = memory_files(self._group.home, self._group.scope, ())
-        return together(restored, migrate_files(self._group.entries, files, dry_run))
+        with self._group.resources.judging():
+            judge = self._group.resources.judge
+        return together(restored, migrate_files(self._group.entries, files, dry_run, judge))
 
     def import_export(self, kind: str, path: Path, dry_run: bool = False) -> BroughtIn:
         """What another memory exported, with the origin `import`."""

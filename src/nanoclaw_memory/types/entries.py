@@ -251,6 +251,7 @@ class BroughtIn(msgspec.Struct, frozen=True):
     types: Mapping[str, int]
     unplaced: tuple[str, ...]
     dry_run: bool = False
+    judged: tuple[str, ...] = ()  # lines whose type the judge told, and how sure it was
 
 
 class ForgottenPage(msgspec.Struct, frozen=True):

@@ -25,6 +25,7 @@ from nanoclaw_memory.workspace.files import read_text
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
+    from nanoclaw_memory.providers.judge import Judge
 
 REMOVALS = ("delete", "purge")  # what was removed by these must not come back by an import
 
@@ -70,6 +71,7 @@ class EntryImport:
             types=dict(self.types),
             unplaced=tuple(found.unplaced),
             dry_run=self.dry_run,
+            judged=tuple(found.judged),
         )
 
     def _import(self, one: ImportedEntry) -> str:
@@ -91,14 +93,16 @@ class EntryImport:
         return "known" if done.deduplicated else "held" if done.status == "held" else "stored"
 
 
-def migrate_files(entries: Entries, files: Iterable[tuple[str, Path]], dry_run: bool) -> BroughtIn:
+def migrate_files(
+    entries: Entries, files: Iterable[tuple[str, Path]], dry_run: bool, judge: Judge | None = None
+) -> BroughtIn:
     """Import MEMORY.md and memory/*.md as typed entries; never changes the files, a second run adds nothing."""
     found = Imports()
     for relative, path in files:
         if not _is_memory(relative):
             continue
         try:
-            read_page(found, relative, read_text(path))
+            read_page(found, relative, read_text(path), judge=judge)
         except (NanoClawError, FileNotFoundError) as error:
             found.skip(relative, getattr(error, "message", "it is gone"))
     return EntryImport(entries, dry_run).run(found, "memory files")
@@ -133,6 +137,7 @@ def together(first: BroughtIn, second: BroughtIn) -> BroughtIn:
         conversations=first.conversations + second.conversations,
         types=dict(sorted((Counter(first.types) + Counter(second.types)).items())),
         unplaced=first.unplaced + second.unplaced,
+        judged=first.judged + second.judged,
         dry_run=first.dry_run,
     )
 

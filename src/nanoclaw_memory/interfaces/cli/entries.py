@@ -163,7 +163,7 @@ def status(memory: Memory) -> Output:
 def migrate(memory: Memory, dry_run: bool) -> Output:
     """Turn MEMORY.md and memory/*.md into typed entries; the files stay as they are.
 
-    Headings and wording decide the type; what cannot be placed is listed. A second run adds nothing.
+    Headings and wording decide the type, else the judge; what cannot be placed is listed. A second run adds nothing.
 
     \b
     ncm entries migrate --dry-run
@@ -199,6 +199,7 @@ def _import_lines(done: BroughtIn) -> list[str]:
         lines.append(f"found: {kinds}")
     if done.relations or done.conversations:
         lines.append(f"{done.relations} relations, {done.conversations} conversations")
+    lines += [f"type told by the judge: {one}" for one in done.judged[:20]]
     lines += [f"not placed: {one}" for one in done.unplaced[:20]]
     if len(done.unplaced) > 20:
         lines.append(f"… and {len(done.unplaced) - 20} more; --json lists all")
