@@ -21,6 +21,7 @@ from measure import table
 from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.types import Scope
+from nanoclaw_memory.workspace.log import parse_line
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT.parent / "shared" / "data" / "needs"
@@ -41,7 +42,9 @@ def feed(home: Path, life: dict[str, Any], overrides: dict[str, str]) -> FixedCl
     for days, line in sorted(logs, key=lambda pair: -pair[0]):
         clock.moment = NOW - timedelta(days=days)
         with Memory.open(home, clock=clock, overrides=overrides) as memory:
-            memory.write(line.removeprefix("- "))
+            told = parse_line(line)
+            if told is not None:
+                memory.write(told.text, told.tag, told.importance)
     for one in sorted(life["exchanges"], key=lambda one: -one["days_ago"]):
         clock.moment = NOW - timedelta(days=one["days_ago"])
         scope = Scope(session_id=one["session"], project=one["project"])

@@ -64,7 +64,10 @@ class Pool(msgspec.Struct):
     @property
     def meaning(self) -> float:
         """How near the nearest candidate is: 0 like unrelated texts, 1 the same."""
-        cosine = max(self.vector.values(), default=0.0)
+        return self.meaning_of(max(self.vector.values(), default=0.0))
+
+    def meaning_of(self, cosine: float) -> float:
+        """How near a candidate with this cosine is."""
         if self.unrelated is None:
             base = self.calibration.near_unmeasured - self.calibration.near
             return max(cosine - base, 0.0)
@@ -130,10 +133,10 @@ class Candidates:
         for key, score in self._by_compounds(pool, terms, chosen) if german else ():
             pool.keyword[key] = pool.keyword.get(key, 0.0) + COMPOUND * score
         pool.held = max(pool.keyword.values(), default=0.0) / full if full > 0 else 1.0
-        self._add_places(pool, pool.keyword.keys())
+        self._add_places(pool, pool.keyword.keys(), chosen)
         if not fast:
             self._add_vectors(question, chosen, pool, deadline)
-            self._add_places(pool, pool.vector.keys() - pool.keyword.keys())
+            self._add_places(pool, pool.vector.keys() - pool.keyword.keys(), chosen)
         if when is not None:
             self._add_days(pool, when, terms, chosen or Selection())
         return pool
@@ -177,7 +180,7 @@ class Candidates:
         pool.told = search.told(during, OF_DAYS)
         found = dict(search.match(terms, OF_DAYS, during)) if pool.told else {}
         pool.keyword = found | pool.keyword
-        self._add_places(pool, {*pool.told, *found} - pool.places.keys())
+        self._add_places(pool, {*pool.told, *found} - pool.places.keys(), chosen)
         later = round(max(TOLD_WITHIN, TOLD_SHARE * days.length))
         pool.of_days = search.among(pool.places, self._window(days, later))
         names = {name for place in pool.places.values() for name in words(place.speaker)}
@@ -196,9 +199,10 @@ class Candidates:
             day = moment_of(moment).astimezone(self._zone).date().isoformat()
         return Days(date.fromisoformat(day), date.fromisoformat(day)) if day else None
 
-    def _add_places(self, pool: Pool, found: Collection[int]) -> None:
+    def _add_places(self, pool: Pool, found: Collection[int], chosen: Selection | None) -> None:
         if found:
-            pool.places |= {place.id: place for place in self._index.passages.search.places(found, REACH)}
+            places = self._index.passages.search.places(found, REACH, chosen)
+            pool.places |= {place.id: place for place in places}
 
     def _terms(self, question: str, german: bool, pool: Pool) -> tuple[list[str], float]:
         """What the keyword index is asked for, and the score of a middling text that has all of the question."""

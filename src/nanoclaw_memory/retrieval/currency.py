@@ -69,7 +69,12 @@ def _is_usual(word: str, german: bool) -> bool:
 
 
 def is_later(one: StoredPassage, other: StoredPassage) -> bool:
-    """Whether one statement was surely made after the other; of the same day only their moments tell."""
+    """Whether one statement was surely made after the other; of the same day only their moments tell.
+
+    A question states nothing.
+    """
+    if one.passage.text.rstrip().endswith("?"):
+        return False
     if one.passage.said != other.passage.said:
         return bool(other.passage.said) and one.passage.said > other.passage.said
     return bool(other.passage.moment) and one.passage.moment > other.passage.moment
@@ -198,8 +203,10 @@ class _Subject(msgspec.Struct, frozen=True):
 def _overtaken(older: StoredPassage, newer: StoredPassage) -> Iterator[Overtaken]:
     """How two statements on one subject stand to each other; one that merely says the same again overtakes nothing."""
     before, after = body_of(older.passage), body_of(newer.passage)
-    same_key = older.passage.kind == newer.passage.kind == "fact" and _key(older) == _key(newer)
-    if same_key and older.passage.expires:
+    facts = older.passage.kind == newer.passage.kind == "fact"
+    if facts and _key(older) != _key(newer):
+        return  # another attribute says nothing about it
+    if facts and older.passage.expires:
         yield Overtaken(older.id, newer.id, SUPERSEDED, "another value of the same key", 1.0)
     elif not _is_foreign(newer) and (value := _given_up(before, after)):
         yield Overtaken(older.id, newer.id, SUPERSEDED, f"it says what became of {value}", 0.95)

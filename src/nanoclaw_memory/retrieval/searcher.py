@@ -6,9 +6,10 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import date, tzinfo
 
 import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory.errors import CorruptDatabase, StoreError
-from nanoclaw_memory.retrieval import dates, ranking, relevance
+from nanoclaw_memory.retrieval import dates, gate, ranking, relevance
 from nanoclaw_memory.retrieval.candidates import Candidate, Candidates, Pool
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.ordering import in_order
@@ -50,6 +51,13 @@ class Ranking(msgspec.Struct, frozen=True):
 
     found: list[Candidate]
     evidence: relevance.Evidence
+    degraded: list[str]
+
+
+class Considered(msgspec.Struct, frozen=True):
+    """What may help with a message, and what could not take part."""
+
+    verdict: gate.Verdict
     degraded: list[str]
 
 
@@ -107,6 +115,19 @@ class Searcher:
         degraded += [line for line in pool.degraded if not (known and line.startswith("vectors:"))]
         texts = [_context(candidate, found) for candidate in found[:JUDGED]]
         return Ranking(found, self._evidence(question, when, pool, texts), degraded)
+
+    def consider(self, question: Question, need: float) -> Considered:
+        """What may help with a message, most helpful first, and how probable it is that anything does."""
+        degraded = self._refresh(question, question.wanted.sources if question.wanted else None)
+        when = dates.when(question.text, question.today)
+        pool = self.candidates.pool(question.text, question.fast, when, question.wanted, question.deadline)
+        found = self._ranked(question, pool)
+        known = self._evidence(question, when, pool, ())
+        asked = gate.Asked(question.text, question.today, need, question.project)
+        verdict = gate.judge(asked, pool, found, known.known_names, known.names)
+        kept = {one.stored.id for one in _distinct(question.text, [one.candidate for one in verdict.helpful])}
+        helpful = tuple(one for one in verdict.helpful if one.candidate.stored.id in kept)
+        return Considered(replace(verdict, helpful=helpful), degraded + pool.degraded)
 
     def _refresh(self, question: Question, sources: Collection[str] | None) -> list[str]:
         """Take in what changed; what is indexed answers when that cannot be done."""

@@ -18,7 +18,7 @@ from nanoclaw_memory.retrieval.hits import hits_of, newer_of
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.reranking import Reranking
 from nanoclaw_memory.retrieval.scanner import Seen, memory_pages
-from nanoclaw_memory.retrieval.searcher import Question, Ranking, Searcher
+from nanoclaw_memory.retrieval.searcher import Considered, Question, Ranking, Searcher
 from nanoclaw_memory.retrieval.sources import RowReader, missing
 from nanoclaw_memory.retrieval.vectoring import Progress
 from nanoclaw_memory.store.passage_search import CURRENT, PassageFilter
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 MAX_QUESTION = 4_000
 MAX_HITS = 100
 ALL = "all"
+TURN_SOURCES = (FILES, "exchanges", "entries", "facts", "relations")
 
 
 class Retrieval(msgspec.Struct, dict=True):
@@ -113,6 +114,14 @@ class Retrieval(msgspec.Struct, dict=True):
             found = ask(self._without_file(), replace(question, fast=True))
             return replace(found, degraded=[missing("index", error), *found.degraded])
 
+    def consider(self, question: Question, need: float) -> Considered:
+        """What may help with a message; of an index that cannot be read nothing."""
+        try:
+            return self.searcher.consider(question, need)
+        except CorruptDatabase:
+            self._start_anew()
+            return self.searcher.consider(question, need)
+
     def _without_file(self) -> Searcher:
         """A searcher over an index in memory, made for one question: its file cannot be used."""
         from nanoclaw_memory.store.sqlite import in_memory
@@ -164,6 +173,11 @@ class Retrieval(msgspec.Struct, dict=True):
         seen = tuple(number for number, source, name in known if source != FILES or self._sees(source, name))
         opened = tuple(number for number, source, name in known if self._sees(source, name))
         return replace(wanted, documents=seen, opened=opened)
+
+    def for_turn(self, session: str, after: int) -> PassageFilter:
+        """What may be put before a model call: not lessons, nothing held, nothing that is still in its window."""
+        wanted = self.filter(TURN_SOURCES)
+        return replace(wanted, statuses=("",), session=session, after=after)
 
     def refresh(self, sources: tuple[str, ...] | None = None, embed: bool = False) -> None:
         """Take in what changed; by words unless `embed`. What cannot be read is reported by the next search."""

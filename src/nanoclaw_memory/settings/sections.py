@@ -176,6 +176,14 @@ class GraphMemorySettings(Section, frozen=True):
     cache_ttl: Annotated[NotNegative, doc("milliseconds an answer is kept")] = 60_000
 
 
+class RecallPluginSettings(Section, frozen=True):
+    enabled: Annotated[bool, doc("inject lines of pages and logs, and entries, that help with a message")] = (
+        True
+    )
+    order: Annotated[int, doc("place in the pipeline")] = 7
+    timeout_ms: Annotated[Positive, doc("time limit of the plugin")] = 1000
+
+
 class ContinuitySettings(Section, frozen=True):
     enabled: Annotated[bool, doc("inject what was said in earlier sessions")] = True
     order: Annotated[int, doc("place in the pipeline")] = 10
@@ -203,6 +211,7 @@ class GrowthSettings(Section, frozen=True):
 
 class PluginEntries(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
     graph_memory: GraphMemorySettings = GraphMemorySettings()
+    recall: RecallPluginSettings = RecallPluginSettings()
     continuity: ContinuitySettings = ContinuitySettings()
     stability: StabilitySettings = StabilitySettings()
     growth_vectors: GrowthSettings = GrowthSettings()
@@ -213,6 +222,7 @@ class PluginsSettings(Section, frozen=True):
         tuple[str, ...], doc("plugins that may run, by name; third-party ones must be named here")
     ] = (
         "graph-memory",
+        "recall",
         "continuity",
         "stability",
         "growth-vectors",

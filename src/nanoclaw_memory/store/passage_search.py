@@ -200,16 +200,17 @@ class PassageSearch:
         )
         return [str(word) for (word,) in rows]
 
-    def places(self, ids: Iterable[int], reach: int) -> list[Place]:
-        """Where these passages stand, and the turns up to `reach` places before and after a turn."""
+    def places(self, ids: Iterable[int], reach: int, chosen: Selection | None = None) -> list[Place]:
+        """Where these passages stand, and the chosen turns up to `reach` places before and after a turn."""
+        beside = f" AND {chosen.of('n.id')}" if chosen and chosen.of("n.id") else ""
         rows = self.database.query(
-            "WITH found AS MATERIALIZED (SELECT id, document_id, position, kind, speaker FROM passages"
+            "WITH found AS MATERIALIZED (SELECT id, document_id, position, kind, speaker FROM passages"  # noqa: S608
             " WHERE id IN (SELECT value FROM json_each(:ids)))"
             " SELECT * FROM found UNION"
             " SELECT n.id, n.document_id, n.position, n.kind, n.speaker FROM found p JOIN passages n"
             " ON n.document_id = p.document_id AND n.position <> p.position"
-            " AND n.position BETWEEN p.position - :reach AND p.position + :reach WHERE p.kind = 'turn'",
-            {"ids": json.dumps(list(ids)), "reach": reach},
+            f" AND n.position BETWEEN p.position - :reach AND p.position + :reach WHERE p.kind = 'turn'{beside}",
+            {"ids": json.dumps(list(ids)), "reach": reach, **(chosen.params if chosen else {})},
         )
         return [Place(*row) for row in rows]
 

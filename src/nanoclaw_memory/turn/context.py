@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.store.exchanges import Exchanges
     from nanoclaw_memory.store.lessons import LessonTable
     from nanoclaw_memory.store.turns import TurnTable
+    from nanoclaw_memory.turn.recalled import Recaller
     from nanoclaw_memory.types import Scope
     from nanoclaw_memory.workspace.paths import Home
 
@@ -73,7 +75,18 @@ class PluginContext:
         """The settings of a third-party plugin."""
         return self.settings.plugins.third_party.get(plugin, {})
 
-    # ---- vectors ----
+    def new_turn(self) -> None:
+        """Forget what the last message recalled: memory may have changed since."""
+        self.__dict__.pop("recaller", None)
+
+    @cached_property
+    def recaller(self) -> Recaller:
+        """What helps with a message, asked once for all plugins."""
+        from nanoclaw_memory.turn.recalled import Recaller
+
+        return Recaller(self)
+
+    # ---- models ----
 
     @property
     def embedder(self) -> Chain | None:
@@ -86,6 +99,15 @@ class PluginContext:
     def judge(self) -> Judge | None:
         """The judge, where it may be loaded: never before a message in a cold process."""
         return self._group.resources.judge
+
+    def need(self, message: str) -> float:
+        """How probable it is that a message needs memory, by its words: the judge says it, or what learnt from it."""
+        judge = self.judge
+        if judge is not None:
+            return judge.probability("needs", message)
+        from nanoclaw_memory.providers import scorer
+
+        return scorer.probability("needs", message)
 
     @property
     def without_embedder(self) -> str:

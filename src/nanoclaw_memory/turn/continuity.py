@@ -1,18 +1,20 @@
-"""Continuity (order 10): inject exchanges of earlier sessions that a message recalls, none far below the best."""
+"""Continuity (order 10): inject what was said in earlier sessions and helps with a message."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
+
+import msgspec
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.conversations import anchors, topics
 from nanoclaw_memory.conversations.archive import move_oldest
 from nanoclaw_memory.conversations.service import excerpt
-from nanoclaw_memory.retrieval.exchange_search import Recollection
-from nanoclaw_memory.retrieval.relevance import Evidence
+from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.turn import blocks
@@ -20,12 +22,21 @@ from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
 from nanoclaw_memory.types import Exchange, ToolCall
 
-MOST_CHARS = 800  # of one recollection
+MOST_CHARS = 300  # of one side of an exchange
 RECENT, MID = timedelta(days=7), timedelta(days=60)
 SHARES = (0.5, 0.3, 0.2)  # of the budget: recent, mid, old; what one tier leaves goes to the next
 SHOWN_ANCHORS = 3
-SHOWN_NEARLY = 3
-FLOOR = 0.4  # share of the best recollection's score below which another is not worth its tokens
+
+
+BOTH = frozenset(("User", "Agent"))
+
+
+class Recollection(msgspec.Struct, frozen=True):
+    """An exchange to be told, or one side of it."""
+
+    exchange: Exchange
+    score: float
+    sides: frozenset[str] = BOTH
 
 
 class Continuity(Plugin):
@@ -42,36 +53,35 @@ class Continuity(Plugin):
     # ---- before the answer ----
 
     def before_turn(self, message: str, moment: Moment) -> Answer:
-        scope = moment.scope
-        after = self.context.turns.compacted_up_to(scope.session_id) if scope.session_id else 0
-        now_topics = self._topics(moment)
-        recalled = self.context.exchange_search.recollect(
-            message,
-            moment.now,
-            session=scope.session_id,
-            after=after,
-            topic_words=[word for topic in now_topics for word in topic.label.split("-")],
-            project=scope.project,
-            fast=self.context.embedder is None,
-            deadline=moment.deadline,
-        )
-        ranked = recalled.found
-        cold = (self.context.without_embedder,) if self.context.embedder is None else ()
-        notes = (*recalled.notes, *cold)
-        if not ranked:
-            return Silence("nothing that was said before matches", notes)
-        wanted, evidence = set(terms_of(message)), _described(recalled.evidence)
-        if not self.own.always and not recalled.evidence.enough:
-            nearly = self._nearly(ranked, wanted, evidence) if moment.explain else ()
-            return Silence("what was said before is about something else", notes, nearly)
-        least = FLOOR * ranked[0].score
-        chosen = [one for one in ranked[: self.own.max_recollections] if one.score >= least]
-        lines, used = self._lines(chosen, wanted, moment, evidence)
+        recalled = self.context.recaller.recall(message, moment)
+        if self.own.always and not recalled.open:
+            recalled = self.context.recaller.recall(message, moment, gated=False)
+        chosen = self._recollections(recalled.chosen)[: self.own.max_recollections]
+        if not chosen:
+            return Silence(recalled.silence, recalled.notes, recalled.nearly)
+        wanted = set(terms_of(message))
+        lines, used = self._lines(chosen, wanted, moment, "helps with the message")
         if not used:
-            return Silence(f"nothing fits the {moment.budget} tokens left", notes)
-        lines += self._closing(now_topics, moment)
-        left = ranked[len(chosen) :] if moment.explain else []
-        return _draft(lines, used, notes, self._nearly(left, wanted, f"under {least:.2f} or over the limit"))
+            return Silence(f"nothing fits the {moment.budget} tokens left", recalled.notes)
+        lines += self._closing(self._topics(moment), moment)
+        return _draft(lines, used, recalled.notes, recalled.nearly)
+
+    def _recollections(self, found: Sequence[Candidate]) -> list[Recollection]:
+        """The exchanges whose sides are among the passages, each with those sides and its best score."""
+        sides: dict[int, list[Candidate]] = {}
+        for one in found:
+            if one.stored.source == "exchanges":
+                sides.setdefault(one.stored.passage.number, []).append(one)
+        exchanges = self.context.exchanges.get(list(sides))
+        return [
+            Recollection(
+                exchanges[number],
+                max(one.score for one in own),
+                frozenset(one.stored.passage.speaker for one in own),
+            )
+            for number, own in sides.items()
+            if number in exchanges
+        ]
 
     def session_start(self, moment: Moment) -> Answer:
         """How the last session in this project ended; after a compaction, what this one was about."""
@@ -82,55 +92,62 @@ class Continuity(Plugin):
         lines, used = self._lines(last, set(), moment, "said last")
         return _draft([*lines, *self._closing(self._topics(moment), moment)], used)
 
-    def _nearly(self, found: Sequence[Recollection], wanted: set[str], why: str) -> tuple[str, ...]:
-        told = ((one.score, self._told(one.exchange, wanted)) for one in found[:SHOWN_NEARLY])
-        return tuple(f"{' '.join(lines)} (score {score:.2f}; {why})" for score, lines in told if lines)
-
     def _lines(
         self, chosen: Sequence[Recollection], wanted: set[str], moment: Moment, why: str
     ) -> tuple[list[tuple[str, str]], int]:
-        """The recollections within the budget, told oldest first, each line with its reason; and their number."""
+        """The recollections within the budget, told oldest first, each line with its reason; and their number.
+
+        Several lines of one conversation stand under what it was about; a single one says itself when it was said.
+        """
         limit = min(self.own.context_budget, moment.budget)
-        kept = allot(chosen, moment.now, limit, lambda one: self._told(one.exchange, wanted))
+        kept = allot(chosen, moment.now, limit, lambda one: self._told(one, wanted))
         kept.sort(key=lambda one: one.exchange.id)
         lines: list[tuple[str, str]] = []
-        today = moment.now.date()
-        before: tuple[str, date] | None = None
-        topic = ""
         near = self._near(kept)
         later = self.context.retrieval.overtaken("exchanges", [one.exchange.id for one in kept])
-        for one in kept:
-            exchange = one.exchange
-            day = moment_of(exchange.timestamp).astimezone(moment.now.tzinfo).date()
-            if before != (exchange.session_id, day):
-                text = _around(exchange, near)
+        talks = itertools.groupby(kept, key=lambda one: (one.exchange.session_id, self._day(one, moment)))
+        for (_, day), found in talks:
+            talk = list(found)
+            elsewhere = _elsewhere(talk[0].exchange, moment)
+            told = self._all_told(talk, wanted)
+            if len(told) > 1:
+                text = _around(talk[0].exchange, near)
                 topic = topics.phrase(text)
-                elsewhere = exchange.project if exchange.project != moment.scope.project else ""
-                lines.append((discussing(topic, text, day, today, elsewhere), ""))
-                before = (exchange.session_id, day)
-            reason = f"score {one.score:.2f}; {why}"
-            known = f"; {later[exchange.id][1].quoted(later[exchange.id][0])}" if exchange.id in later else ""
-            told = [f"{line} ({day.isoformat()}{known})" for line in self._told(exchange, wanted, topic)]
-            lines += [(line, reason) for line in told]
+                lines.append((discussing(topic, text, day, moment.now.date(), elsewhere), ""))
+                told = self._all_told(talk, wanted, topic)
+            for one, line in told:
+                marks = [day.isoformat(), f"in project {elsewhere}" if elsewhere and len(told) == 1 else ""]
+                if one.exchange.id in later:
+                    mark, newer = later[one.exchange.id]
+                    marks.append(newer.quoted(mark))
+                dated = f"{line} ({'; '.join(filter(None, marks))})"
+                lines.append((dated, f"score {one.score:.2f}; {why}"))
         return lines, len(kept)
+
+    @staticmethod
+    def _day(one: Recollection, moment: Moment) -> date:
+        return moment_of(one.exchange.timestamp).astimezone(moment.now.tzinfo).date()
 
     def _near(self, kept: Sequence[Recollection]) -> dict[int, Exchange]:
         """The recollections and what was said about when they were."""
         ids = {number for one in kept for number in _numbers_around(one.exchange.id)}
         return self.context.exchanges.get(sorted(ids))
 
+    def _all_told(
+        self, talk: Sequence[Recollection], wanted: set[str], topic: str = ""
+    ) -> list[tuple[Recollection, str]]:
+        return [(one, line) for one in talk for line in self._told(one, wanted, topic)]
+
     @staticmethod
-    def _told(exchange: Exchange, wanted: set[str], topic: str = "") -> list[str]:
-        both = len(exchange.user_message) + len(exchange.agent_response)
-        fits = both <= MOST_CHARS
-        half = MOST_CHARS // 2
+    def _told(one: Recollection, wanted: set[str], topic: str = "") -> list[str]:
+        """The sides that are recalled; a question is told with its answer."""
+        user, agent = one.exchange.user_message, one.exchange.agent_response
+        asked = user.rstrip().endswith("?")
         told = []
-        if exchange.user_message and not topics.is_only(exchange.user_message, topic):
-            user = exchange.user_message if fits else excerpt(exchange.user_message, wanted, half)
-            told.append(user_mentioned(user))
-        if exchange.agent_response:
-            agent = exchange.agent_response if fits else excerpt(exchange.agent_response, wanted, half)
-            told.append(you_said(agent))
+        if user and ("User" in one.sides or asked) and not topics.is_only(user, topic):
+            told.append(user_mentioned(excerpt(user, wanted, MOST_CHARS)))
+        if agent and ("Agent" in one.sides or asked):
+            told.append(you_said(excerpt(agent, wanted, MOST_CHARS)))
         return told
 
     def _topics(self, moment: Moment) -> list[topics.Topic]:
@@ -177,9 +194,9 @@ def _draft(
     return Draft(blocks.CONTINUITY, texts, hits=hits, notes=notes, reasons=reasons, nearly=nearly)
 
 
-def _described(evidence: Evidence) -> str:
-    """What speaks for the best recollection."""
-    return f"relevance {evidence.relevance:.2f}: words {evidence.covered:.2f}, meaning {evidence.meaning:.2f}"
+def _elsewhere(exchange: Exchange, moment: Moment) -> str:
+    """The project of an exchange, where it is another one than the scope's."""
+    return exchange.project if exchange.project != moment.scope.project else ""
 
 
 def _numbers_around(number: int) -> range:

@@ -31,6 +31,8 @@ class GraphMemory(Plugin):
         self.timeout_ms = self.own.timeout_ms
 
     def before_turn(self, message: str, moment: Moment) -> Answer:
+        recaller = self.context.recaller
+        recaller.facts_told = frozenset()
         question = fingerprint(" ".join(message.split()))
         facts = self.context.database("facts")
         seen = generation(facts)
@@ -38,6 +40,7 @@ class GraphMemory(Plugin):
         if kept is not None and all_current(facts, kept.facts, kept.relations):
             if not kept.lines:
                 return Silence("no entity of the graph is named")
+            recaller.facts_told = _told(kept)
             return Draft(
                 blocks.GRAPH_MEMORY,
                 tuple(kept.lines),
@@ -61,6 +64,7 @@ class GraphMemory(Plugin):
         )
         if not hits:
             return Silence("no entity of the graph is named", nearly=nearly)
+        recaller.facts_told = _told(found)
         notes = tuple(f"{name} may mean several entities" for name in answer.ambiguous)
 
         def learn() -> None:
@@ -106,6 +110,11 @@ class GraphMemory(Plugin):
 def _statements(lines: Sequence[str]) -> tuple[str, ...]:
     """What lines state, without since when."""
     return tuple(line.partition(" (since ")[0] for line in lines)
+
+
+def _told(answer: CachedAnswer) -> frozenset[tuple[str, int]]:
+    facts = {("fact", number) for number in answer.facts}
+    return frozenset(facts | {("relation", number) for number in answer.relations})
 
 
 def _line(hit: GraphHit) -> str:

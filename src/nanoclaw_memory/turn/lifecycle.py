@@ -59,6 +59,7 @@ class TurnLifecycle:
         admitted = self._unforgotten(message)
         if admitted.withheld:  # plugins store what they are given
             return Turn((), (PluginNote("intake", admitted.text),))
+        self.context.new_turn()
         scope, now = self.context.scope, self.context.clock.now()
         return self.pipeline.before_turn(admitted.text, scope, now, explain, repeat)
 

@@ -1,4 +1,4 @@
-"""Load the plugins that a person allowed by name: the built-in four and third-party ones."""
+"""Load the plugins that a person allowed by name: the built-in five and third-party ones."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ ENTRY_POINTS = "nanoclaw_memory.plugins"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
 BUILT_IN = {  # imported only when allowed: a hook is a new process
     "graph-memory": ("graph_memory", "GraphMemory"),
+    "recall": ("recall", "Recall"),
     "continuity": ("continuity", "Continuity"),
     "stability": ("stability", "Stability"),
     "growth-vectors": ("growth", "Growth"),

@@ -12,10 +12,9 @@ from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.conversations import anchors, topics
 from nanoclaw_memory.conversations.service import excerpt
 from nanoclaw_memory.providers.calibration import Calibration, calibration
-from nanoclaw_memory.retrieval.exchange_search import Recollection
 from nanoclaw_memory.store.turns import Measure
 from nanoclaw_memory.turn import claims, continuity, entropy, stability
-from nanoclaw_memory.turn.continuity import allot
+from nanoclaw_memory.turn.continuity import Recollection, allot
 from nanoclaw_memory.types import Exchange, ToolCall
 
 NOW = datetime(2026, 2, 23, 12, tzinfo=UTC)  # a Monday

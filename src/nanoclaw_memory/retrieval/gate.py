@@ -1,0 +1,175 @@
+"""How probable it is that a passage helps with a message, and that anything does: two linear models, learnt.
+
+`training/gate.py` learns the weights from people's notes and prompts; `gate.json` has them, with vectors and without.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+
+import msgspec
+
+from nanoclaw_memory.retrieval import relevance
+from nanoclaw_memory.retrieval.candidates import Candidate, Pool
+
+OLD = 30  # days that a passage without a date counts as
+NEARLY_ALL = 0.75  # share of a message that names somebody, in one passage, that speaks for itself
+SOME = 0.35  # the same of a message that asks about the past
+SURE = 0.75
+CONSIDERED = 5  # of the best passages, that say whether anything helps
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A message, and what is known about it before anything is looked at."""
+
+    text: str
+    today: date
+    need: float  # probability that it needs memory at all, by its words alone
+    project: str = ""
+
+
+class Helpful(msgspec.Struct, frozen=True):
+    """A passage with the probability that it helps, and what speaks for it."""
+
+    candidate: Candidate
+    probability: float
+    parts: Mapping[str, float]
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """Passages, most helpful first, and the probability that the message needs any of them."""
+
+    helpful: tuple[Helpful, ...]
+    probability: float
+    about: Mapping[str, float]  # what speaks for the message itself
+
+
+class Weights(msgspec.Struct, frozen=True):
+    """What each feature counts; by name, so that a file of other features is noticed."""
+
+    passage: dict[str, float]
+    message: dict[str, float]
+
+
+def judge(asked: Asked, pool: Pool, found: Sequence[Candidate], known_names: float, names: int) -> Verdict:
+    """The passages in the order in which they help, and whether the message is helped at all."""
+    weights = _weights()["vectors" if pool.vector else "words"]
+    about = message_features(asked, pool, names, known_names)
+    best = max((one.score for one in found), default=0.0) or 1.0
+    rarities = {term: relevance.rarity(count, pool.total) for term, count in pool.spread.items()}
+    helpful = []
+    for one in found:
+        parts = passage_features(asked, pool, rarities, one, best, about)
+        one.score = probability(weights.passage, parts)
+        helpful.append(Helpful(one, one.score, parts))
+    helpful.sort(key=lambda one: -one.probability)
+    whole = verdict_features(about, helpful)
+    likely = probability(weights.message, whole) if helpful else 0.0
+    # No model knows Keystone, but one passage has all that is asked about it; and who asks for the past wants it.
+    if whole["covered"] >= (NEARLY_ALL if about["known names"] else 1.0) or (
+        about["past"] and whole["covered"] >= SOME
+    ):
+        likely = max(likely, SURE)
+    return Verdict(tuple(helpful), likely, about)
+
+
+def message_features(asked: Asked, pool: Pool, names: int, known_names: float) -> dict[str, float]:
+    """What speaks for a message itself."""
+    return {
+        "need": _odds(asked.need) / 3,
+        "past": float(relevance.asks_about_the_past(asked.text)),
+        "days": float(bool(pool.told)),
+        "only days": float(pool.only_days),
+        "length": math.log(len(asked.text.split()) + 1),
+        "lines": float("\n" in asked.text.strip()),
+        "question": float("?" in asked.text),
+        "known names": known_names if names else 0.0,
+        "unknown names": 1 - known_names if names else 0.0,
+    }
+
+
+def passage_features(
+    asked: Asked,
+    pool: Pool,
+    rarities: Mapping[str, float],
+    one: Candidate,
+    best: float,
+    about: Mapping[str, float],
+) -> dict[str, float]:
+    """What speaks for a passage as an answer to a message."""
+    passage = one.stored.passage
+    context = "\n".join((passage.text, passage.heading, passage.speaker, one.stored.path))
+    covered = relevance.covered(asked.text, rarities, [context], pool.total, pool.forms, pool.others)
+    meaning = pool.meaning_of(one.parts["cosine"])
+    said = passage.kind == "turn"
+    elsewhere = bool(asked.project and passage.project)
+    return {
+        "covered": covered,
+        "covered well": covered**2,
+        "meaning": meaning,
+        "share of best": one.score / best,
+        "fused": one.parts["fused"],
+        "beside": one.parts["neighbours"],
+        "of the day": one.parts["day"],
+        "of days only": float(pool.only_days and one.stored.id in pool.told),
+        "length": math.log(len(passage.text.split()) + 1),
+        "age": math.log(_age(passage.day, asked.today) + 1) / 5,
+        "this project": float(elsewhere and passage.project == asked.project),
+        "other project": float(elsewhere and passage.project != asked.project),
+        "asks": float(passage.text.rstrip().endswith("?")),
+        "log line": float(passage.kind == "line"),
+        "said by the agent": float(said and passage.speaker == "Agent"),
+        "said by the user": float(said and passage.speaker != "Agent"),
+        "need": about["need"],
+        "need and covered": about["need"] * covered,
+        "need and meaning": about["need"] * meaning,
+        "message length": about["length"],
+        "message lines": about["lines"],
+        "days": about["days"],
+        "past": about["past"],
+        "unknown names": about["unknown names"],
+    }
+
+
+def verdict_features(about: Mapping[str, float], helpful: Sequence[Helpful]) -> dict[str, float]:
+    """What speaks for a message with the best of its passages."""
+    top = helpful[:CONSIDERED]
+    covered = max((one.parts["covered"] for one in top), default=0.0)
+    return {
+        **about,
+        "best": _odds(top[0].probability) if top else -5.0,
+        "third": _odds(top[min(2, len(top) - 1)].probability) if top else -5.0,
+        "covered": covered,
+        "covered well": covered**4,
+        "known names and covered": about["known names"] * covered**2,
+        "meaning": max((one.parts["meaning"] for one in top), default=0.0),
+        "need and covered": about["need"] * covered,
+    }
+
+
+def probability(weights: Mapping[str, float], features: Mapping[str, float]) -> float:
+    """The probability that features speak for."""
+    score = weights.get("bias", 0.0) + sum(weights.get(name, 0.0) * value for name, value in features.items())
+    return 1 / (1 + math.exp(-max(min(score, 30.0), -30.0)))
+
+
+def _odds(probability: float) -> float:
+    inside = min(max(probability, 1e-4), 1 - 1e-4)
+    return math.log(inside / (1 - inside))
+
+
+def _age(day: str, today: date) -> int:
+    try:
+        return max((today - date.fromisoformat(day)).days, 0) if day else OLD
+    except ValueError:
+        return OLD
+
+
+@functools.cache
+def _weights() -> dict[str, Weights]:
+    text = Path(__file__).with_name("gate.json").read_bytes()
+    return msgspec.json.decode(text, type=dict[str, Weights])

@@ -1,0 +1,77 @@
+"""Recall (order 7): inject lines of pages and logs, entries and facts that help with a message."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from nanoclaw_memory.entries.lines import masked, safe_line
+from nanoclaw_memory.retrieval.candidates import Candidate
+from nanoclaw_memory.retrieval.hits import newer_of
+from nanoclaw_memory.retrieval.ranking import snippet
+from nanoclaw_memory.turn import blocks
+from nanoclaw_memory.turn.context import PluginContext
+from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
+from nanoclaw_memory.types import Passage
+
+MAX_LINE = 300  # characters of a passage
+SAID = "exchanges"  # the source that continuity tells of
+
+
+class Recall(Plugin):
+    """Recalls what was written down, wherever it stands."""
+
+    name = "recall"
+
+    def __init__(self, context: PluginContext) -> None:
+        self.context = context
+        self.own = context.settings.plugins.entries.recall
+        self.order = self.own.order
+        self.timeout_ms = self.own.timeout_ms
+
+    def before_turn(self, message: str, moment: Moment) -> Answer:
+        recalled = self.context.recaller.recall(message, moment)
+        chosen = [one for one in recalled.chosen if one.stored.source != SAID]
+        if not chosen:
+            return Silence(recalled.silence, recalled.notes, recalled.nearly)
+        texts = [_text(one, message) for one in chosen]
+        shown = {one.stored.id for one in recalled.chosen}
+        return Draft(
+            blocks.RECALLED,
+            tuple(
+                f"• [{_label(one, moment, shown)}] {text}" for one, text in zip(chosen, texts, strict=True)
+            ),
+            hits=len(chosen),
+            notes=recalled.notes,
+            reasons=tuple(f"helps {one.score:.2f}; {_why(one)}" for one in chosen),
+            statements=tuple(texts),
+            nearly=recalled.nearly,
+        )
+
+
+def _text(one: Candidate, message: str) -> str:
+    passage = one.stored.passage
+    shown = snippet(passage.text, passage.start_line, message, MAX_LINE)[2]
+    return safe_line(masked(shown.lstrip("-*+ ")), MAX_LINE)
+
+
+def _label(one: Candidate, moment: Moment, shown: Collection[int]) -> str:
+    """Where a line stands, of which project, when it was said, and what newer is known on its subject."""
+    passage = one.stored.passage
+    place = {"line": "log", "fact": "fact", "relation": "fact"}.get(passage.kind, one.stored.path)
+    if passage.kind == "entry":
+        place = f"{passage.type} · {passage.origin}"
+    project = passage.project if passage.project != moment.scope.project else ""
+    mark = one.mark
+    if one.newer is not None and one.newer.id not in shown:
+        mark = newer_of(one.newer).quoted(one.mark)
+    return " · ".join(safe_line(part) for part in (place, project, _when(passage), mark) if part)
+
+
+def _when(passage: Passage) -> str:
+    return passage.day or (f"by {passage.seen}" if passage.seen else "undated")
+
+
+def _why(one: Candidate) -> str:
+    return ", ".join(
+        f"{name} {value:.2f}" for name, value in one.parts.items() if value and name != "recency"
+    )

@@ -1,0 +1,124 @@
+"""What helps with a message, asked once for all plugins of a turn: passages of every kind behind one gate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from nanoclaw_memory.errors import StoreError
+from nanoclaw_memory.retrieval.searcher import Question
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.retrieval.candidates import Candidate
+    from nanoclaw_memory.retrieval.gate import Helpful, Verdict
+    from nanoclaw_memory.turn.context import PluginContext
+    from nanoclaw_memory.turn.plugin import Moment
+
+# Chosen by bench/needs.py on lives that the weights were not learnt from.
+OPEN = 0.5  # probability that a message needs memory from which anything is injected
+SHARE = 0.15  # of the best passage's probability below which another is not worth its tokens
+MOST_OF_DAYS = 10  # passages of the days asked about
+MOST = 6  # passages of one turn
+ENOUGH = 0.9  # probability that one of the chosen helps, from which on no further one is needed
+LOOKED_AT = 60  # passages that are weighed
+NEARLY = 5  # passages reported as nearly chosen
+SUPERSEDED = "superseded"
+
+
+class Recalled(msgspec.Struct, frozen=True):
+    """The passages for a turn in the order in which they are shown, and what was decided about the others."""
+
+    chosen: tuple[Candidate, ...]
+    probability: float  # that the message needs memory
+    nearly: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def open(self) -> bool:
+        """Whether the message needs memory at all."""
+        return self.probability >= OPEN
+
+    @property
+    def silence(self) -> str:
+        """Why nothing is injected."""
+        if not self.open:
+            return f"the message needs no memory (probability {self.probability:.2f}, needed {OPEN})"
+        return "nothing that helps is of this kind"
+
+
+class Recaller:
+    """Asks the index once a message; the plugins of the turn share the answer."""
+
+    def __init__(self, context: PluginContext) -> None:
+        self._context = context
+        self._last: tuple[tuple[str, str, bool, bool], Recalled] | None = None
+        self.facts_told: frozenset[tuple[str, int]] = (
+            frozenset()
+        )  # kind and number of those in this turn's block
+
+    def recall(self, message: str, moment: Moment, gated: bool = True) -> Recalled:
+        """What helps with a message: nothing where it needs nothing, unless it is asked without the gate."""
+        key = (message, moment.scope.session_id, moment.explain, gated)
+        if self._last is None or self._last[0] != key:
+            self._last = (key, self._ask(message, moment, gated))
+        return self._last[1]
+
+    def _ask(self, message: str, moment: Moment, gated: bool) -> Recalled:
+        context, scope = self._context, moment.scope
+        after = context.turns.compacted_up_to(scope.session_id) if scope.session_id else 0
+        cold = context.embedder is None
+        question = Question(
+            text=message,
+            limit=MOST_OF_DAYS,
+            today=moment.now.date(),
+            fast=cold,
+            wanted=context.retrieval.for_turn(scope.session_id, after),
+            deadline=moment.deadline,
+            project=scope.project,
+            searched=False,
+        )
+        need = context.need(message)
+        try:
+            found = context.retrieval.consider(question, need)
+        except StoreError as error:  # facts can be looked up all the same
+            return Recalled((), need, (), (error.message,))
+        verdict = found.verdict
+        verdict = replace(verdict, helpful=tuple(filter(self._untold, verdict.helpful)))
+        picked = _picked(verdict) if verdict.probability >= OPEN or not gated else []
+        shown = context.retrieval.searcher.in_order(question, [one.candidate for one in picked])
+        chosen = tuple(one for one in shown if one.mark != SUPERSEDED)
+        notes = (*found.degraded, *((context.without_embedder,) if cold else ()))
+        return Recalled(
+            chosen, verdict.probability, _nearly(verdict, chosen) if moment.explain else (), notes
+        )
+
+    def _untold(self, one: Helpful) -> bool:
+        """Whether a passage is no fact that this turn's facts have already."""
+        passage = one.candidate.stored.passage
+        return (passage.kind, passage.number) not in self.facts_told
+
+
+def _picked(verdict: Verdict) -> list[Helpful]:
+    """The passages that are worth their tokens: until it is probable enough that one of them helps."""
+    if verdict.about["only days"]:  # what was done then is asked, and nothing else
+        return [one for one in verdict.helpful if one.parts["of days only"]][:MOST_OF_DAYS]
+    picked: list[Helpful] = []
+    none_helps = 1.0
+    for one in verdict.helpful[:MOST]:
+        if one.probability < SHARE * verdict.helpful[0].probability or 1 - none_helps >= ENOUGH:
+            break
+        picked.append(one)
+        none_helps *= 1 - one.probability
+    return picked
+
+
+def _nearly(verdict: Verdict, chosen: Sequence[Candidate]) -> tuple[str, ...]:
+    known = {one.stored.id for one in chosen}
+    left = [one for one in verdict.helpful if one.candidate.stored.id not in known][:NEARLY]
+    return tuple(
+        f"{one.candidate.stored.passage.text[:200]} ({one.candidate.stored.path}; helps {one.probability:.2f})"
+        for one in left
+    )

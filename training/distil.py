@@ -1,0 +1,104 @@
+"""Teach the small scorer what the judge says: hashed words and letters to `scorer.bin`.
+
+    python training/distil.py [--texts DIR] [--lives FILE…] [--check FILE…] [--out FILE]
+
+The judge says of every text what it is; a linear model over hashed features learns it. `--check` are lives to measure
+by: how well the scorer tells their needing prompts from the idle ones, beside the judge.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+from common import LIVES, TEXTS, auc, rows
+
+from nanoclaw_memory.providers import scorer
+from nanoclaw_memory.providers.judge import Judge
+
+OUT = Path(scorer.__file__).with_name("scorer.bin")
+ROUNDS, RATE, SHRINK = 30, 0.12, 2e-6
+RIGHT = 0.5  # what an author's own label counts beside the judge's probability
+
+
+def texts(folder: Path, lives: list[Path]) -> dict[str, dict[str, float | None]]:
+    """For each head its texts, with the author's label where he gave one for it."""
+    needs: dict[str, float | None] = {}
+    corrections: dict[str, float | None] = {}
+    for name, key in (
+        ("corrections", "user"),
+        ("applies", "prompt"),
+        ("policies", "action"),
+        ("attacks", "text"),
+    ):
+        needs |= {row[key]: None for _, row in rows(folder, name)}
+    for life in lives:  # not their prompts: those say how good it is, and train the gate
+        told = json.loads(life.read_text(encoding="utf-8"))
+        needs |= {one["user"]: None for one in told["exchanges"]}
+        corrections |= {one["user"]: None for one in told["exchanges"]}
+    needs |= {row["text"]: float(row["label"] == "need") for _, row in rows(folder, "needs")}
+    corrections |= {row["text"]: None for _, row in rows(folder, "needs")}
+    corrections |= {
+        row["user"]: float(row["label"] == "correction") for _, row in rows(folder, "corrections")
+    }
+    return {"needs": needs, "correction": corrections}
+
+
+def targets(judge: Judge, head: str, given: dict[str, float | None], before: dict[str, str]) -> list[float]:
+    said = [judge.probability(head, text, before.get(text, "")) for text in given]
+    return [
+        value if label is None else RIGHT * label + (1 - RIGHT) * value
+        for value, label in zip(said, given.values(), strict=True)
+    ]
+
+
+def learn(places: list[np.ndarray], wanted: list[float]) -> tuple[np.ndarray, float]:
+    """Weights and shift by Adagrad on the logistic loss."""
+    weights, sums, shift = np.zeros(scorer.SIZE), np.full(scorer.SIZE, 1e-3), 0.0
+    order = list(range(len(places)))
+    for _ in range(ROUNDS):
+        random.shuffle(order)
+        for at in order:
+            found = places[at]
+            share = 1 / np.sqrt(len(found))
+            error = 1 / (1 + np.exp(-(weights[found].sum() * share + shift))) - wanted[at]
+            step = error * share + SHRINK * weights[found]
+            np.add.at(sums, found, step * step)
+            np.add.at(weights, found, -RATE * step / np.sqrt(sums[found]))
+            shift -= 0.02 * error
+    return weights, shift
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--texts", type=Path, default=TEXTS)
+    parser.add_argument("--lives", type=Path, nargs="*", default=LIVES)
+    parser.add_argument("--check", type=Path, nargs="*", default=[])
+    parser.add_argument("--judge", type=Path, default=None)
+    parser.add_argument("--out", type=Path, default=OUT)
+    options = parser.parse_args()
+    random.seed(7)
+    judge = Judge(options.judge) if options.judge else Judge()
+    before = {row["user"]: row["prev"] for _, row in rows(options.texts, "corrections")}
+    content = b""
+    for head, given in texts(options.texts, options.lives).items():
+        places = [np.array(list(scorer.features(text))) for text in given]
+        weights, shift = learn(places, targets(judge, head, given, before if head == "correction" else {}))
+        scale = float(np.abs(weights).max() / 127)
+        coded = np.round(weights / scale).astype(np.int8)
+        content += scorer._HEADER.pack(scale, shift) + coded.tobytes()
+        print(f"{head}: {len(given)} texts", flush=True)
+    options.out.write_bytes(content)
+    scorer._weights.cache_clear()
+    for life in options.check:
+        prompts = json.loads(life.read_text(encoding="utf-8"))["prompts"]
+        right = [one["needs"] for one in prompts]
+        for name, ask in (("judge", judge.probability), ("scorer", scorer.probability)):
+            print(f"{life.stem} {name}: AUC {auc(right, [ask('needs', one['text']) for one in prompts]):.3f}")
+
+
+if __name__ == "__main__":
+    main()
