@@ -77,7 +77,7 @@ def test_a_log_with_nothing_left_is_removed_and_its_lines_are_found_in_the_archi
     assert not path.exists() and other.exists()
     hits = memory.search("harbour crane painted", 5, fast=True, explain=True).hits
     assert [hit.path for hit in hits] == ["memory/2026-04-20.md", "memory/archive/2026-03.md"]
-    assert hits[1].day == "2026-03-01" and hits[1].parts["recency"] < 0.25
+    assert hits[1].day == "2026-03-01" and hits[1].parts["recency"] < 0.5
 
 
 def test_line_ends_of_windows_stay_and_days_are_in_order(
