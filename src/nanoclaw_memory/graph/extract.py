@@ -9,14 +9,11 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.graph import wording
-from nanoclaw_memory.graph.sentences import (
-    SentenceReader,
-    Triple,
-    is_attribute,
-    normal_key,
-    sentences,
-    stated,
-)
+from nanoclaw_memory.graph.clauses import sentences, stated
+from nanoclaw_memory.graph.headings import CATEGORIES, ROSTER, SECTION, group_of, is_thing, may_be_key
+from nanoclaw_memory.graph.keys import is_attribute, normal_key
+from nanoclaw_memory.graph.rosters import RosterReader
+from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.graph.values import inside, is_identifier, is_name, name_at, typed, unmarked
 from nanoclaw_memory.store.names import slot_of
 from nanoclaw_memory.text import language
@@ -59,41 +56,10 @@ _UNREAL = frozenset(
     "todo idea question plan draft maybe rumor rumour quote wish dream joke hypothesis proposal option aufgabe frage "
     "idee plan gerücht zitat vorschlag wunsch".split()
 )
-# Headings below which each bullet begins with a name.
-_ROSTER = re.compile(
-    r"\b(?:people|family|contacts?|team|friends|colleagues|projects?|tools|services|hosts|servers|machines|pets|kids|"
-    r"children|relatives|neighbou?rs|staff|crew|clients|customers|vendors|members|household|doctors|"
-    r"leute|familie|kontakte|freunde|kollegen|kinder|haustiere|tiere|verwandte|nachbarn|kunden|mitglieder|personen|ärzte)\b",
-    re.I,
-)
-_PEOPLE = re.compile(
-    r"\b(?:people|contacts?|team|colleagues|staff|crew|leute|kontakte|kollegen|personen|doctors|ärzte)\b",
-    re.I,
-)
-_LIVING = re.compile(r"\b(?:family|pets?|kids|children|familie|kinder|haustiere?|tiere)\b", re.I)
-_SECTION = re.compile(
-    r"\b(?:notes?|misc|todos?|ideas?|links?|log|decisions?|lessons?|preferences?|overview|summary|context|setup|commands?|"
-    r"conventions?|rules?|risks?|questions?|history|background|details|infos?|open|next|done|shorthand|glossary|general|"
-    r"stuff|active|current|recent|today|yesterday|week|weekly|daily|morning|afternoon|evening|who|what|how|when|where|"
-    r"notizen|ideen|entscheidungen|regeln|fragen|verlauf|allgemein|offen|heute|gestern|woche|sonstiges|"
-    r"health|money|finances?|travel|school|work|home|environment|numbers|infrastructure|food|hobbies|daily life|"
-    r"gesundheit|geld|finanzen|reisen|schule|arbeit|alltag|umgebung|zahlen|infrastruktur|essen|technik|wer|was|wie|wo|wann)\b",
-    re.I,
-)
 _KEY_HEADS = frozenset(
     {"key", "setting", "property", "field", "what", "item", "variable", "option", "schlüssel", "feld"}
 )
 _KIN_HEADS = frozenset({"relation", "relationship", "kinship", "beziehung", "verwandtschaft"})
-_CATEGORIES = (
-    (re.compile(r"family|familie|kids|kinder", re.I), "family"),
-    (re.compile(r"people|contacts?|team|friends|colleagues|leute|kontakte", re.I), "person"),
-    (re.compile(r"project", re.I), "project"),
-    (re.compile(r"tool|service|host|server|machine|network", re.I), "tool"),
-    (re.compile(r"preference|style", re.I), "preference"),
-    (re.compile(r"decision", re.I), "decision"),
-    (re.compile(r"lesson", re.I), "lesson"),
-    (re.compile(r"convention", re.I), "convention"),
-)
 
 
 class FileRules(msgspec.Struct, frozen=True):
@@ -122,7 +88,7 @@ class _Page:
     def __init__(self, rules: FileRules) -> None:
         self.rules = rules
         own = rules.subject if rules.subject and not rules.names else ""
-        self.sentences = SentenceReader(rules.user, own, habits=not rules.log)
+        self.sentences = RosterReader(rules.user, own, habits=not rules.log)
         self.title = self.heading = self.parent = ""
         self.keys: dict[str, list[str]] = {}  # of each heading: the left sides of the colons below it
         self.verb = "is"
@@ -274,7 +240,7 @@ class _Page:
         if owner := self.sentences.owned(key) or self.sentences.compound(key):
             return self._values(owner.entity, owner.key, value)
         subject = self._subject()
-        if not _is_key(key):
+        if not may_be_key(key):
             return []
         if subject:
             return self._values(subject, normal_key(key), value)
@@ -337,9 +303,9 @@ class _Page:
         several = (
             match and len(re.findall(r"(?:^|, |and |und )[^,()]{1,30} \([^()]+\)", match["details"])) > 1
         )
-        if match and (several or _ROSTER.fullmatch(match["name"])):
+        if match and (several or ROSTER.fullmatch(match["name"])):
             return self._members(match["name"], match["details"])
-        listed = bool(_ROSTER.search(group))
+        listed = bool(ROSTER.search(group))
         match = match or (comma if comma and (listed or self._introduces(comma["details"])) else None)
         if match is None or self.sentences.owned(match["name"]):
             return []
@@ -350,7 +316,7 @@ class _Page:
             or is_attribute(name)
         ):
             return []
-        return self._portrait(name, details, _group(group))
+        return self._portrait(name, details, group_of(group))
 
     def _introduces(self, details: str) -> bool:
         """Whether a line without a roster's heading begins as a roster's: with what the person is."""
@@ -381,9 +347,9 @@ class _Page:
                 continue
             me = member["name"].casefold() in ("me", "ich", "i")
             name = self.rules.user if me else member["name"]
-            if self._subject() and self._subject() != name and _ROSTER.fullmatch(group):
+            if self._subject() and self._subject() != name and ROSTER.fullmatch(group):
                 found.append(Triple("relation", self._subject(), group.casefold(), name))
-            found += self.sentences.details(name, details, _group(group) or "people")
+            found += self.sentences.details(name, details, group_of(group) or "people")
         return found
 
     # ---- arrows and tables ----
@@ -433,7 +399,7 @@ class _Page:
         heading, rules = self.heading, self.rules
         about = re.match(r"^about (?P<name>.+)$|^über (?P<german>.+)$", heading, re.I)
         if self.parent:
-            listed = _ROSTER.search(self.parent) or _SECTION.search(self.parent) or not _is_key(self.parent)
+            listed = ROSTER.search(self.parent) or SECTION.search(self.parent) or not may_be_key(self.parent)
             return "" if listed else self.parent
         if about:
             name = about["name"] or about["german"]
@@ -445,12 +411,12 @@ class _Page:
         if rules.subject:
             return rules.subject
         if heading:
-            return heading if _is_thing(heading) and self._has_attributes(heading) else ""
-        if not rules.page or (self.title and not _is_thing(self.title)):
+            return heading if is_thing(heading) and self._has_attributes(heading) else ""
+        if not rules.page or (self.title and not is_thing(self.title)):
             return ""
         if self.title and not (self.title.endswith("s") and " " not in self.title):
             return self.title
-        return rules.page if not self.title and _is_thing(rules.page) and self._has_attributes("") else ""
+        return rules.page if not self.title and is_thing(rules.page) and self._has_attributes("") else ""
 
     def _has_attributes(self, heading: str) -> bool:
         """Whether the pairs below a heading are its properties, rather than things of their own."""
@@ -461,7 +427,7 @@ class _Page:
 
     def _category(self) -> str:
         return next(
-            (name for pattern, name in _CATEGORIES if pattern.search(self.heading)), self.rules.category
+            (name for pattern, name in CATEGORIES if pattern.search(self.heading)), self.rules.category
         )
 
 
@@ -482,11 +448,6 @@ def _pairs_of(text: str) -> list[str]:
     return parts if all(_PAIR.match(unmarked(part)) for part in parts) else [text]
 
 
-def _group(heading: str) -> str:
-    """What a roster lists: living beings that have an age, or others."""
-    return "living" if _LIVING.search(heading) else "people" if _PEOPLE.search(heading) else ""
-
-
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
@@ -502,43 +463,6 @@ def _arrow(text: str) -> list[Triple]:
     if len(parts) < 3 or len(parts) % 2 == 0 or not all(parts) or not any(map(is_name, parts[::2])):
         return []
     return [Triple("relation", parts[n], parts[n + 1], parts[n + 2]) for n in range(0, len(parts) - 2, 2)]
-
-
-def _is_thing(heading: str) -> bool:
-    """Whether a heading names something that has properties, rather than a kind of section or a day."""
-    words = heading.split()
-    if not 1 <= len(words) <= 4 or not heading[:1].isalnum() or heading[:1].islower():
-        return False
-    return not (
-        _ROSTER.search(heading) or _SECTION.search(heading) or typed(heading) or re.search(r"[:?!,]", heading)
-    )
-
-
-def _is_key(key: str) -> bool:
-    """Whether the left side of a colon is a key: a few words, no pronoun and no verb among them."""
-    words = key.casefold().split()
-    small = {
-        "of",
-        "for",
-        "in",
-        "on",
-        "to",
-        "by",
-        "at",
-        "and",
-        "the",
-        "von",
-        "für",
-        "und",
-        "is",
-        "bis",
-        "ab",
-        "am",
-    }
-    pronouns = frozenset(
-        "maybe vielleicht i we you he she they it us my your who what ich wir du sie er es wer was".split()
-    )
-    return 1 <= len(words) <= 4 and not any(word in pronouns for word in words) and words[0] not in small
 
 
 def _yaml_values(raw: str) -> list[str]:

@@ -13,7 +13,7 @@ from nanoclaw_memory.clock import stamp, start_of
 from nanoclaw_memory.errors import Refused
 from nanoclaw_memory.graph.extract import FileRules, extract
 from nanoclaw_memory.graph.refresh import PAGES, is_page
-from nanoclaw_memory.graph.sentences import Triple
+from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.graph.values import is_name
 from nanoclaw_memory.graph.writer import GraphWriter, NewFact, NewRelation, Origin
 from nanoclaw_memory.settings import Settings

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from nanoclaw_memory.clock import Clock, stamp
+from nanoclaw_memory.graph.clauses import names as names_in
 from nanoclaw_memory.graph.intents import GENERIC, concepts, phrases_like, stemmed
-from nanoclaw_memory.graph.sentences import names as names_in
 from nanoclaw_memory.statements import contradiction, features
 from nanoclaw_memory.store.facts import FactRow, FactTable, View, digest
 from nanoclaw_memory.store.keywords import terms_of

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import InvalidValue, Refused
+from nanoclaw_memory.graph.clauses import names as names_in
 from nanoclaw_memory.graph.extract import FileRules, extract
 from nanoclaw_memory.graph.retirement import Retirement
-from nanoclaw_memory.graph.sentences import names as names_in
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.settings.sections import GraphSettings
 from nanoclaw_memory.store.facts import FactRow, FactTable, digest

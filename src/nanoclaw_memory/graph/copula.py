@@ -1,0 +1,218 @@
+"""Read what "is" says: a value of a key, a role, an amount, a kind; a passing state is left."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from nanoclaw_memory.graph import wording
+from nanoclaw_memory.graph.clauses import (
+    MINE,
+    schedule,
+    without_possessive,
+    without_preposition,
+)
+from nanoclaw_memory.graph.intents import concepts, stemmed
+from nanoclaw_memory.graph.keys import normal_key
+from nanoclaw_memory.graph.subjects import Subject, SubjectReader
+from nanoclaw_memory.graph.triples import Triple
+from nanoclaw_memory.graph.values import (
+    inside,
+    is_identifier,
+    is_name,
+    is_name_token,
+    name_at,
+    phrase_at,
+    typed,
+    without_article,
+)
+from nanoclaw_memory.store.names import fold
+
+YEARS_OLD = re.compile(r"^(?P<age>\d{1,3})(?: (?:years?|yrs?)(?: old)?| Jahre(?: alt)?)?$")
+_NAMING = frozenset({"name", "first name", "vorname"})
+_REAL_NAMES = frozenset(
+    {"legal name", "full name", "real name", "proper name", "voller name", "vollständiger name"}
+)
+
+
+class Pending(msgspec.Struct, frozen=True):
+    """What the clause before stated: its subject, predicate and kind of value, for clauses that leave these out."""
+
+    subject: Subject
+    predicate: str
+    kind: str
+    object: str = ""
+
+
+class CopulaReader(SubjectReader):
+    """Reads clauses with the verb to be."""
+
+    def __init__(self, user: str = "User", owner: str = "", habits: bool = True) -> None:
+        super().__init__(user, owner)
+        self.habits = habits  # whether "Klaas plays the bass" is a habit; in a log it is an event
+        self.pending: Pending | None = None
+        self.since = ""
+        self.verb = "is"  # the copula of the page's language
+
+    def _fact(self, subject: Subject, key: str, value: str, kind: str, several: bool = False) -> Triple:
+        self.pending = Pending(subject, key, kind)
+        self.last = subject.entity
+        return Triple("fact", subject.entity, key, value, several=several)
+
+    def _named(self, owner: str, what: str, name: str) -> Iterator[Triple]:
+        """A relative, pet or other person of an owner gets a name."""
+        self.named[fold(owner), fold(what)] = name
+        self.last = name
+        self.pending = Pending(Subject(name), "", "")
+        kind = "relation" if wording.is_kin(what) or wording.is_pet(what) else "fact"
+        yield Triple(kind, owner, what.casefold(), name, single=what.casefold() in wording.UNIQUE)
+
+    def _copula(self, subject: Subject, predicate: str, rest: str) -> Iterator[Triple]:
+        if subject.key and not (wording.is_somebody(subject.key) and self._is_predicate(rest)):
+            yield from self._keyed(subject, rest)
+            return
+        subject = Subject(self._entity(subject))
+        yield from self._plain(subject, predicate, rest)
+
+    def _is_predicate(self, rest: str) -> bool:
+        """Whether a relative is described rather than named: "my partner is vegan"."""
+        return rest.split(" ")[0].casefold() in wording.TRAITS or bool(YEARS_OLD.match(rest))
+
+    def _keyed(self, subject: Subject, rest: str) -> Iterator[Triple]:
+        """ "Heidi's birthday is 14 March", "our Slack channel is #harbor", "my dentist is Dr. Lima"."""
+        key, entity = subject.key, subject.entity
+        value = self._value(key, rest)
+        if not value:
+            return
+        if subject.relative and key.casefold() in _NAMING and is_name(value):
+            owner, _, what = subject.relative.rpartition("'s ")
+            yield from self._named(owner or subject.owner, what, value)
+        elif entity == self.user and key.casefold() in _NAMING and MINE is None:
+            yield Triple("fact", entity, key, value)
+        elif wording.is_somebody(key) and is_name(value):
+            yield from self._named(entity, key, value)
+        else:
+            self.pending = Pending(subject, key, "copula")
+            self.last = entity
+            yield Triple("fact", entity, normal_key(key), value)
+            if key.casefold() in _REAL_NAMES and is_name(value) and entity not in (self.user, value):
+                yield Triple("alias", entity, "", value)
+
+    def _value(self, key: str, rest: str) -> str:
+        """The value of a key where it ends; empty when what follows is no value."""
+        if re.fullmatch(r"(?:not|nicht) [\w-]+", rest):
+            return rest
+        value = typed(without_preposition(rest))
+        if when := schedule(rest):
+            return when
+        if value and value.type == "number" and value.rest[:1].isalpha():
+            return phrase_at(rest, 4)[0]
+        if value and value.type != "schedule":
+            return value.text
+        if wording.DENIAL.match(rest):
+            return ""
+        first = rest.split(" ")[0].rstrip(".,;")
+        if is_identifier(first) and not is_name(first):
+            return first
+        name, _ = name_at(rest)
+        phrase, _ = phrase_at(rest, 6)
+        if name and len(name.split()) >= len(phrase.split()):
+            return name
+        known = stemmed(key.split()[-1]) in concepts() or stemmed(key) in concepts()
+        named = any(is_name_token(token) for token in phrase.split())
+        return phrase if phrase and (named or known) and len(phrase.split()) <= 6 else ""
+
+    def _plain(self, subject: Subject, predicate: str, rest: str) -> Iterator[Triple]:
+        """ "Heidi is Robert's mother", "the plan is 2 TB", "lint-bot is maintained by the guild"."""
+        entity = subject.entity
+        german = predicate == "ist"
+        if entity == self.user and (is_name(rest) or typed(rest)):
+            return
+        if passive := wording.PASSIVE.fullmatch(rest) or wording.PASSIVE_GERMAN.fullmatch(rest):
+            who, _ = phrase_at(passive["who"], 4)
+            named = who and any(is_name_token(token) for token in who.split())
+            if named or (who and passive["by"] in ("by", "von", "vom")):
+                self.pending = Pending(subject, passive["by"], "passive", who)
+                yield Triple("relation", entity, f"{passive['verb']} {passive['by']}", who)
+        elif (phone := inside(rest, "phone")) and re.search(r"reach|erreich", rest):
+            yield self._fact(subject, "telefon" if german else "phone", phone, "phone")
+        elif age := YEARS_OLD.match(rest):
+            unit = rest if " " in rest else age["age"]
+            yield self._fact(
+                subject, "alter" if german else "age", unit.removesuffix(" alt").removesuffix(" old"), "size"
+            )
+        elif relation := self.is_of(entity, rest):
+            yield relation
+        elif value := self._described(entity, rest):
+            yield self._fact(subject, predicate, value, "copula")
+            if is_name(value) and (phone := inside(rest[len(value) :].lstrip(" ("), "phone")):
+                yield Triple("fact", value, "phone", phone)
+
+    def is_of(self, entity: str, rest: str) -> Triple | None:
+        """ "Robert's mother", "the owner of Keystone", "my daughter"."""
+        words = without_article(rest).split()
+        owned = [place for place, word in enumerate(words[:-1]) if word.endswith(("'s", "’s"))]
+        if owned:
+            owner = " ".join([*words[: owned[0]], without_possessive(words[owned[0]])])
+            what, after = phrase_at(" ".join(words[owned[0] + 1 :]), 3)
+            if is_name(owner) and what and not after and wording.is_somebody(what):
+                return Triple("relation", entity, f"{what} of", owner)
+            return None
+        if MINE.match(rest):
+            what, _ = phrase_at(" ".join(rest.split()[1:]), 3)
+            return (
+                Triple("relation", self.user, what, entity)
+                if wording.is_somebody(what) and is_name(entity)
+                else None
+            )
+        if (
+            len(words) == 2
+            and words[0].endswith("s")
+            and wording.is_somebody(words[1])
+            and is_name_token(words[0])
+        ):
+            return Triple("relation", words[0][:-1], words[1].casefold(), entity)
+        of = re.match(r"(?P<what>\w[\w -]{1,30}?) (?:of|at|for|von|bei|vom) (?P<whom>.+)$", " ".join(words))
+        if of and wording.is_somebody(of["what"].split(" ")[-1]):
+            whom, _ = phrase_at(of["whom"], 4)
+            joint = "of" if self.verb == "is" else "von"
+            return (
+                Triple("relation", entity, f"{of['what']} {joint}", whom) if whom and is_name(whom) else None
+            )
+        return None
+
+    def _described(self, entity: str, rest: str) -> str:
+        """A lasting description: an amount, a time, a trait, a name, what kind of thing it is; empty for a state."""
+        value = typed(rest)
+        if value and value.type in ("money", "measure", "url", "ip", "email"):
+            return value.text
+        value = typed(without_preposition(rest))
+        if value and value.type in ("date", "url", "ip"):
+            return value.text
+        if when := schedule(rest):
+            return when
+        if self.habits and value and value.type == "time" and rest.startswith(("at ", "um ")):
+            return value.text
+        code = rest.split(" ")[0].rstrip(".,;")
+        if is_identifier(code) and not is_name(entity) and len(rest.split()) <= 2 and not code.isdigit():
+            return code
+        first = rest.split(" ")[0].casefold()
+        if first.strip(".,") in wording.TRAITS and len(rest.split()) <= 2:
+            return rest
+        phrase, after = phrase_at(rest, 5)
+        if not phrase or wording.DENIAL.match(rest):
+            return ""
+        named = any(is_name_token(token) for token in phrase.split())
+        kind = wording.is_somebody(phrase.split()[-1])
+        living = fold(entity) in map(fold, self.named.values())
+        if first in ("a", "an", "ein", "eine"):
+            return phrase if kind or living or (named and self.verb == "is") else ""
+        # "the API gateway is Kong": of a thing, a name says which one; of a person it would be another person.
+        thing = not is_name(entity) or self.verb == "ist"
+        return (
+            phrase
+            if thing and self.verb == "is" and is_name(phrase) and (not after or after[0] == "(")
+            else ""
+        )

@@ -1,0 +1,109 @@
+"""Read the details of a roster line: what somebody is, typed values, other names, verbs without a subject."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from nanoclaw_memory.graph import wording
+from nanoclaw_memory.graph.clauses import details_of, stated, without_preposition
+from nanoclaw_memory.graph.copula import YEARS_OLD, Pending
+from nanoclaw_memory.graph.keys import is_known_key, is_plain_noun, normal_key
+from nanoclaw_memory.graph.sentences import SentenceReader
+from nanoclaw_memory.graph.subjects import AKA, Subject
+from nanoclaw_memory.graph.triples import Triple
+from nanoclaw_memory.graph.values import ENDS, is_name, phrase_at, typed, without_article
+
+_SHORT = re.compile(r"^(?P<name>\S+) for short$", re.I)
+_ROLE_AT = re.compile(r"^(?P<role>[\w -]{2,40}?) (?:at|for|with|of|bei|in der|beim) (?P<where>.+)$")
+_NO_KEYS = wording.NO_ENTITY | ENDS
+
+
+class RosterReader(SentenceReader):
+    """Reads roster lines beside sentences, with the same memory of names."""
+
+    def details(self, name: str, text: str, group: str = "") -> list[Triple]:
+        """The triples of a roster line: details of the entity it begins with; `group` is what the roster lists."""
+        found: list[Triple] = []
+        self.last = name
+        for number, detail in enumerate(details_of(text)):
+            self.pending = Pending(Subject(name), "", "")
+            if stated(detail) and not wording.PAST.search(detail) and not wording.DENIAL.search(detail):
+                detail = (
+                    detail[:1].lower() + detail[1:]
+                    if wording.VERB.match(detail[:1].lower() + detail[1:])
+                    else detail
+                )
+                found += self._detail(
+                    name, detail.strip(" ."), group if number == 0 or group == "living" else ""
+                )
+        return found
+
+    def role_at(self, text: str) -> bool:
+        """Whether a text says what somebody is: `backend developer at Acme`."""
+        match = _ROLE_AT.match(text)
+        return bool(match and wording.is_role(match["role"]) and is_name(phrase_at(match["where"], 4)[0]))
+
+    def _detail(self, name: str, detail: str, group: str) -> Iterator[Triple]:
+        """One detail of a roster line: a typed value, a key and a value, a role, another name, or a verb."""
+        value = typed(detail)
+        pair = re.match(r"(?P<key>[^\W\d_][\w -]{0,30}): (?P<value>.+)$", detail)
+        if value and value.type in ("phone", "email", "url") and not value.rest:
+            yield Triple("fact", name, value.type, value.text)
+        elif value and value.type == "ip" and not value.rest:
+            yield Triple("fact", name, "ip", value.text)
+        elif birth := re.match(r"(?:b\.|born|geb\.|\*) ?(?P<year>\d{4})$", detail):
+            yield Triple("fact", name, "born", birth["year"])
+        elif group == "living" and (age := YEARS_OLD.match(detail)):
+            yield Triple("fact", name, "age", age["age"])
+        elif (match := AKA.match(detail) or _SHORT.match(detail)) and is_name(match["name"], 3):
+            yield Triple("alias", match["name"], "", name)
+        elif pair and (found := self._value(pair["key"], pair["value"])):
+            yield Triple("fact", name, normal_key(pair["key"]), found)
+        elif roles := self._role(name, detail, group):
+            yield from roles
+        elif keyed := _keyed_value(detail):
+            yield Triple("fact", name, *keyed)
+        elif detail.casefold() in wording.TRAITS:
+            yield Triple("fact", name, "is", detail)
+        else:
+            yield from self._clause(detail, "")
+
+    def _role(self, name: str, detail: str, group: str) -> list[Triple]:
+        """What a person is: a relative of the owner, a role, a role at a company; in a roster any short detail."""
+        bare = without_article(re.sub(r"^(?:my|our|mein|meine|unser|unsere) ", "", detail))
+        words = bare.split()
+        if not 1 <= len(words) <= 8 or wording.VERB.search(bare) or not words[0][:1].isalpha():
+            return []
+        short = len(words) <= 3 and is_plain_noun(bare)
+        if short and wording.is_kin(bare):
+            unique = words[-1].casefold() in wording.UNIQUE
+            return [Triple("relation", self.user, bare.casefold(), name, single=unique)]
+        if short and wording.is_pet(bare):
+            mine = [Triple("relation", self.user, words[-1].casefold(), name)] if group == "living" else []
+            return [Triple("fact", name, self.verb, bare, several=True), *mine]
+        if short and wording.is_role(bare):
+            return [Triple("fact", name, "role", bare)]
+        at = _ROLE_AT.match(bare)
+        if at and wording.is_role(at["role"]) and is_name(where := phrase_at(at["where"], 4)[0]):
+            return [Triple("fact", name, "role", at["role"]), Triple("relation", name, "works at", where)]
+        if group and len(words) <= 3 and not re.search(r"\d", bare) and not _keyed_value(detail):
+            return [Triple("fact", name, self.verb, bare, several=True)]
+        return []
+
+
+def _keyed_value(detail: str) -> tuple[str, str] | None:
+    """A key and a typed value without a colon: `birthday 8 November`, `shirt number 14`, `phone 0171 555 2093`."""
+    words = detail.split()
+    for count in range(1, min(4, len(words))):
+        value = typed(without_preposition(" ".join(words[count:])))
+        if value is None or value.type == "schedule":
+            continue
+        key = [word for word in words[:count] if word not in ("on", "am", "at", "um", "is", "ist")]
+        known = key and all(
+            re.fullmatch(r"[^\W\d_][^\W\d_-]*", word) and word.casefold() not in _NO_KEYS for word in key
+        )
+        if not known or len(value.rest.split()) > 2 or (value.type == "number" and not is_known_key(key[-1])):
+            return None
+        return normal_key(" ".join(key)), value.text
+    return None

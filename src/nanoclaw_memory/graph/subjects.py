@@ -1,0 +1,201 @@
+"""Parse the subject of a clause: a name, a thing, something of somebody, a relative with or without a name."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from nanoclaw_memory.graph import wording
+from nanoclaw_memory.graph.clauses import MINE, PARENTHESES, details_of, without_possessive
+from nanoclaw_memory.graph.keys import is_attribute, is_german_key, may_name
+from nanoclaw_memory.graph.triples import Triple
+from nanoclaw_memory.graph.values import is_name, is_name_token, without_article
+from nanoclaw_memory.store.names import fold
+
+MAX_SUBJECT_WORDS = 7
+_THEIRS = re.compile(r"(?:his|her|its|their|sein|seine|ihr|ihre)\b", re.I)
+_HE = frozenset("he she it they er sie es".split())
+_I = frozenset("i we ich wir".split())
+_THE = frozenset("the der die das this dieser diese dieses".split())
+_OF = re.compile(r" (?:of|von|vom|des|der) ")
+AKA = re.compile(
+    r"^(?:aka|a\.k\.a\.|also known as|also called|alias|called|nicknamed|known as|genannt|kurz|auch|short)[: ]+"
+    r"(?P<name>.+)$",
+    re.I,
+)
+_CLASSES = frozenset("project team service repo app server host projekt team dienst firma verein".split())
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """Whom or what a clause is about: an entity, and the key when it is about something of it."""
+
+    entity: str
+    key: str = ""
+    relative: str = ""  # the entity is known only by what it is to somebody: the owner's wife
+    owner: str = ""
+    bare: bool = False  # a noun without an article: only typed values are read of it
+
+
+class SubjectReader:
+    """Parses subjects; remembers whom pronouns and relatives mean."""
+
+    def __init__(self, user: str = "User", owner: str = "") -> None:
+        self.user = user
+        self.owner = owner or user  # whose "our port" is: the project's, in its file
+        self.about = ""  # what the heading names
+        self.last = ""  # whom a pronoun means
+        self.named: dict[tuple[str, str], str] = {}  # (owner, what to them) -> name
+        self.introduced: tuple[Triple, ...] = ()  # what a subject states itself: "my partner Joaquín"
+
+    def owned(self, text: str) -> Subject | None:
+        """The owner and key that a text names: "Heidi's birthday", "my wife"; None if it names no owner."""
+        self.about = self.last = ""
+        subject = self._subject(text)
+        return subject if subject and subject.key else None
+
+    def compound(self, text: str) -> Subject | None:
+        """The owner in `Klassenlehrerin Mila`, `Package manager in ledgerline`, `Taschengeld von Jonah`."""
+        words = text.split()
+        if match := re.match(
+            r"(?P<key>[^\W\d_][\w -]{1,30}?) (?:of|for|in|at|von|für|der|bei) (?P<owner>.+)$", text
+        ):
+            owner = without_article(match["owner"])
+            return Subject(owner, match["key"].casefold()) if is_name(owner, 3) else None
+        if len(words) == 2 and wording.is_somebody(words[0]) and is_name(words[1]):
+            return Subject(words[1], words[0].casefold())
+        return None
+
+    # ---- inside ----
+
+    def _subject(self, text: str) -> Subject | None:
+        self.introduced = ()
+        name = ""
+        for match in PARENTHESES.finditer(text):
+            if is_name(match[1], 4) and not wording.DENIAL.search(match[1]):
+                name = match[1]
+            elif is_name(bare := PARENTHESES.sub("", text).strip()):
+                self.introduced = tuple(self._portrait(bare, match[1]))
+        text = PARENTHESES.sub("", text).strip()
+        words = text.split()
+        if not words or len(words) > MAX_SUBJECT_WORDS or re.search(r"[,()\"“„:]", text):
+            return None
+        low = words[0].casefold()
+        if len(words) == 1 and low in _HE:
+            return Subject(self.last) if self.last else None
+        if len(words) == 1 and low in _I:
+            return Subject(self.user)
+        if MINE.fullmatch(words[0]) and len(words) > 1:
+            owner = self.user if low in ("my", "mein", "meine", "meines", "meiner") else self.owner
+            return self._possessive(owner, words[1:], name)
+        if _THEIRS.fullmatch(words[0]) and len(words) > 1 and self.last:
+            return self._possessive(self.last, words[1:], name)
+        return self._other_subject(words, low, name)
+
+    def _portrait(self, name: str, text: str) -> list[Triple]:
+        """What stands in parentheses after a name: another name, an age, what the person is to somebody."""
+        found: list[Triple] = []
+        for part in details_of(text):
+            words = part.split()
+            aka = AKA.match(part)
+            owned = [n for n, word in enumerate(words[:-1]) if word.endswith(("'s", "’s", "s'", "s’"))]
+            german = len(words) == 2 and words[0].endswith("s") and wording.is_somebody(words[1])
+            if re.fullmatch(r"\d{1,2}", part) and is_name(name, 2):
+                found.append(Triple("fact", name, "age", part))
+            elif aka:
+                found.append(Triple("alias", aka["name"].strip(), "", name))
+            elif MINE.fullmatch(words[0]) and wording.is_somebody(part):
+                found.append(Triple("relation", self.user, " ".join(words[1:]).casefold(), name))
+            elif owned or german:
+                place = owned[0] if owned else 0
+                owner = without_article(
+                    " ".join([*words[:place], without_possessive(words[place]) if owned else words[0][:-1]])
+                )
+                what = " ".join(words[place + 1 :])
+                if wording.is_somebody(what) and is_name(owner):
+                    found.append(Triple("relation", owner, what.casefold(), name))
+        return found
+
+    def _other_subject(self, words: list[str], low: str, name: str) -> Subject | None:
+        text = " ".join(words)
+        if low in _THE and len(words) > 1:
+            inner = " ".join(words[1:])
+            owned = [place for place, word in enumerate(words[:-1]) if place and word.endswith(("'s", "’s"))]
+            if owned:
+                owner = " ".join([*words[1 : owned[0]], without_possessive(words[owned[0]])])
+                return self._possessive(owner, words[owned[0] + 1 :], name)
+            if len(words) == 3 and words[1].casefold() in _CLASSES and may_name(words[2]):
+                return Subject(words[2])
+            if of := _OF.search(inner):
+                owner = without_article(inner[of.end() :])
+                return Subject(owner, inner[: of.start()]) if is_name(owner) or may_name(owner) else None
+            return Subject(inner) if len(words) <= 5 and may_name(inner.replace(" for ", " ")) else None
+        if low in wording.NO_ENTITY:
+            return None
+        if len(words) == 2 and low in _CLASSES and may_name(words[1]):
+            return Subject(words[1])
+        owned = [place for place, word in enumerate(words[:-1]) if word.endswith(("'s", "’s", "s'", "s’"))]
+        if owned and is_name(" ".join([*words[: owned[0]], without_possessive(words[owned[0]])])):
+            owner = " ".join([*words[: owned[0]], without_possessive(words[owned[0]])])
+            return self._possessive(owner, words[owned[0] + 1 :], name)
+        if len(words) == 2 and low.endswith("s") and is_german_key(words[1]) and is_name_token(words[0]):
+            return self._possessive(words[0][:-1], words[1:], name)
+        if of := re.search(r" (?:von|of) ", text):
+            owner = without_article(text[of.end() :])
+            key = text[: of.start()]
+            known = is_german_key(key) or " of " in text
+            return Subject(owner, key.casefold()) if known and (is_name(owner) or may_name(owner)) else None
+        if target := re.match(r"(?P<key>[A-ZÄÖÜ]?[\w-]+) (?:for|für) (?P<owner>.+)$", text):
+            owner = without_article(target["owner"])
+            return Subject(owner, target["key"].casefold()) if is_name(owner, 3) else None
+        if is_name(text):
+            return self._attribute(text) or Subject(text)
+        if len(words) <= 3 and may_name(text) and not text.endswith("s"):
+            return self._attribute(text) or Subject(text, bare=True)
+        return None
+
+    def _attribute(self, text: str) -> Subject | None:
+        """ "Owner is Ravi": a property of what the page is about."""
+        about = self.about or (self.owner if self.owner != self.user else "")
+        return (
+            Subject(about, text.casefold())
+            if about and fold(text) != fold(about) and is_attribute(text)
+            else None
+        )
+
+    def _possessive(self, owner: str, words: list[str], name: str) -> Subject | None:
+        """What belongs to an owner: a key, or a person by what they are to the owner, with their name if it follows."""
+        links, part = [], []
+        for place, word in enumerate(words):
+            part.append(word)
+            if word.endswith(("'s", "’s", "s'", "s’")) and place + 1 < len(words):
+                links.append(" ".join([*part[:-1], without_possessive(word)]))
+                part = []
+        key = " ".join(part)
+        heads = [
+            n
+            for n in range(1, len(part))
+            if wording.is_somebody(" ".join(part[:n])) and is_name(" ".join(part[n:]))
+        ]
+        if heads and not name:
+            key, name = " ".join(part[: heads[0]]), " ".join(part[heads[0] :])
+        if not key or any(word.casefold() in wording.NO_ENTITY for word in key.split()):
+            return None
+        chain = "'s ".join(links)
+        entity = self._known(owner, chain) if links else owner
+        if name and wording.is_somebody(key):
+            kind = "relation" if wording.is_kin(key) or wording.is_pet(key) else "fact"
+            self.introduced += (Triple(kind, entity, key.casefold(), name, several=True),)
+            self.named[fold(owner), fold(key)] = name
+            return Subject(name)
+        relative = chain if links and entity != owner and (fold(owner), fold(chain)) not in self.named else ""
+        return Subject(entity, key, relative, owner)
+
+    def _known(self, owner: str, relative: str) -> str:
+        """The name of an owner's relative, or what they are called without it: `wife`, `Robert's mother`."""
+        own = self.named.get((fold(owner), fold(relative)))
+        return own or (relative if owner in (self.user, self.owner) else f"{owner}'s {relative}")
+
+    def _entity(self, subject: Subject) -> str:
+        """The entity that a clause is about when its subject is something of somebody: my sister, our runner."""
+        return self._known(subject.entity, subject.key) if subject.key else subject.entity
