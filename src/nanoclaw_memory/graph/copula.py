@@ -15,7 +15,7 @@ from nanoclaw_memory.graph.clauses import (
     without_preposition,
 )
 from nanoclaw_memory.graph.intents import concepts, stemmed
-from nanoclaw_memory.graph.keys import normal_key
+from nanoclaw_memory.graph.keys import normal_key, singular
 from nanoclaw_memory.graph.subjects import Subject, SubjectReader
 from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.graph.values import (
@@ -66,10 +66,14 @@ class CopulaReader(SubjectReader):
         self.named[fold(owner), fold(what)] = name
         self.last = name
         self.pending = Pending(Subject(name), "", "")
-        kind = "relation" if wording.is_kin(what) or wording.is_pet(what) else "fact"
+        one = singular(what) or what
+        kind = "relation" if wording.is_kin(one) or wording.is_pet(one) else "fact"
         yield Triple(kind, owner, what.casefold(), name, single=what.casefold() in wording.UNIQUE)
 
     def _copula(self, subject: Subject, predicate: str, rest: str) -> Iterator[Triple]:
+        if subject.key and wording.PASSIVE.fullmatch(rest):
+            yield from self._plain(Subject(self._entity(subject)), predicate, rest)
+            return
         if subject.key and not (wording.is_somebody(subject.key) and self._is_predicate(rest)):
             yield from self._keyed(subject, rest)
             return

@@ -34,15 +34,17 @@ _PAIR = re.compile(r"^(?P<key>[^\W\d_][\w /()&'’.-]{0,40}?)\s*(?::|=|—|–)\
 _BOLD = re.compile(r"\*\*(?P<key>[^*]{1,60}?):?\*\*\s*(?P<sign>:|=|—|–|-)?\s*(?P<value>\S.*)$")
 _PARENT = re.compile(r"^(?P<key>[^:|]{2,40}):$")
 _DOTTED = re.compile(r"^(?P<entity>[\w][\w .'-]{0,60}?)\.(?P<key>[a-z_][\w]{0,40})\s*=\s*(?P<value>\S.*)$")
-_ARROWS = re.compile(r"\s*(?:→|-->|->|⟶|=>)\s*")
+_ARROWS = re.compile(r"\s*(?:↔|<->|→|-->|->|⟶|=>)\s*")
 _LINKS = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]]+)\]\]")
 _HASHTAGS = re.compile(r"^(?:#[^\W\d][\w/-]*\s+)+(?=\S)")
 _UMLAUT = re.compile(r"[äöüßÄÖÜ]")
 _ENGLISH = re.compile(r"\b(?:the|and|of|is|in the|for|with)\b", re.I)
+_NICKNAME = re.compile(r"^(?P<first>[^\W\d_]+) [\"“„'](?P<nick>[^\W\d_]+)[\"”“'] (?P<last>[^\W\d_-]+)$")
 _TAIL = re.compile(r"\s*\((?P<inner>[^()]*)\)\s*$")
 _JUNK_VALUE = re.compile(
     r"^(?:tbd|todo|n/?a|none|no|unknown|[-–—]+|\?+|\.+|…|<[^>]*>|\[redacted[^\]]*\]|"
-    r"keine?r?s?\b.*|nobody|niemand)$",
+    r"keine?r?s?\b.*|nobody|niemand|"
+    r"tb[ac]|pending|folgt|(?:siehe|see|s\.|ask|frag|same as|wie) .*)$",
     re.IGNORECASE,
 )
 _BLOCKED_KEYS = frozenset(
@@ -55,6 +57,27 @@ _BLOCKED_KEYS = frozenset(
 _UNREAL = frozenset(
     "todo idea question plan draft maybe rumor rumour quote wish dream joke hypothesis proposal option aufgabe frage "
     "idee plan gerücht zitat vorschlag wunsch".split()
+)
+# What a value under a key of a known type must have.
+_OF_TYPE = (
+    (frozenset({"email", "mail", "e mail", "mailadresse", "email address"}), re.compile("@")),
+    (
+        frozenset(
+            {
+                "phone",
+                "tel",
+                "telefon",
+                "handy",
+                "mobile",
+                "telefonnummer",
+                "handynummer",
+                "fax",
+                "phone number",
+            }
+        ),
+        re.compile(r"\d"),
+    ),
+    (frozenset({"birthday", "born", "geburtstag", "date of birth"}), re.compile(r"\d|[A-ZÄÖÜ]")),
 )
 _KEY_HEADS = frozenset(
     {"key", "setting", "property", "field", "what", "item", "variable", "option", "schlüssel", "feld"}
@@ -130,7 +153,11 @@ class _Page:
             yield from self._row(line)
         elif parent := _PARENT.match(unmarked(_text_of(line))):
             self.parent, self.indent = parent["key"], _indent(line)
-        elif below and _indent(below) > _indent(line) and is_name(unmarked(_text_of(line)), 3):
+        elif (
+            below
+            and _indent(below) > _indent(line)
+            and may_be_key(unmarked(_text_of(line)).replace(":", "?"))
+        ):
             self.parent, self.indent = unmarked(_text_of(line)), _indent(line)
         else:
             if (
@@ -178,7 +205,7 @@ class _Page:
         if label and not text.startswith("[["):
             yield from self._tagged(label)
             return
-        text = _CLOCK.sub("", _HASHTAGS.sub("", text))
+        text = _CLOCK.sub("", _HASHTAGS.sub("", re.sub(r"^\([a-z]+\) (?=[A-ZÄÖÜ])", "", text)))
         triples = [*self._stated(text)]
         category = self._category()
         yield from (replace(t, category=category) if t.category == "fact" else t for t in triples)
@@ -237,6 +264,12 @@ class _Page:
             or not stated(f"{key}: {unmarked(value)} ")
         ):
             return []
+        if (
+            re.match(re.escape(key) + r"\s*=", plain)
+            and is_name(key, 3)
+            and is_name(name_at(unmarked(value))[0], 4)
+        ):
+            return [Triple("alias", key, "", name_at(unmarked(value))[0])]
         if owner := self.sentences.owned(key) or self.sentences.compound(key):
             return self._values(owner.entity, owner.key, value)
         subject = self._subject()
@@ -258,13 +291,16 @@ class _Page:
             return [Triple("relation", entity, key, link) for link in links]
         value = wording.without_denial(unmarked(raw)).strip().rstrip(".;")
         found: list[Triple] = []
+        if nick := _NICKNAME.match(value):
+            value = f"{nick['first']} {nick['last']}"
+            found = [Triple("alias", nick["nick"], "", value)]
         name, _ = name_at(_TAIL.sub("", value))
         tail = _TAIL.search(value)
         if tail and wording.PAST.search(tail["inner"]):
             return []
         beside = value[len(name) :] if name else ""
         if name and beside.startswith((", ", " (", " <", "; ")) and (more := self._beside(name, key, beside)):
-            found, value = more, name
+            found, value = found + more, name
         items = re.split(r", | and | und ", value)
         if len(items) > 1 and all(is_name(item, 3) for item in items) and not typed(value):
             return [Triple("relation", entity, key, item) for item in items]
@@ -273,7 +309,10 @@ class _Page:
             of_type = typed(value)
             if not (of_type or is_name(value) or is_identifier(value)):
                 return found
-            key = of_type.type if of_type and of_type.type in ("ip", "url", "phone", "email") else key
+            sure = of_type and (of_type.type != "phone" or " " in value or value.startswith("+"))
+            key = (
+                of_type.type if of_type and sure and of_type.type in ("ip", "url", "phone", "email") else key
+            )
         if tail and is_name(_TAIL.sub("", value)):
             value = _TAIL.sub("", value)
         if _JUNK_VALUE.match(value) or len(value.split()) > MAX_VALUE_WORDS or len(sentences(value)) > 1:
@@ -286,12 +325,14 @@ class _Page:
 
     def _beside(self, name: str, key: str, text: str) -> list[Triple]:
         """What stands after a name that is a pair's value: a phone number, or details of a person."""
-        for kind in ("phone", "email"):
-            if (contact := inside(text.lstrip(" ,("), kind)) and slot_of(key) != kind:
-                return [Triple("fact", name, kind, contact)]
-        if wording.is_somebody(key):
-            return self.sentences.details(name, text.strip(" ,()").replace(")", ","))
-        return []
+        if wording.is_somebody(key) and (
+            found := self.sentences.details(name, text.strip(" ,;()<>").replace(")", ","))
+        ):
+            return found
+        contacts = [
+            (kind, inside(text.lstrip(" ,(<"), kind)) for kind in ("phone", "email") if slot_of(key) != kind
+        ]
+        return [Triple("fact", name, kind, contact) for kind, contact in contacts if contact]
 
     # ---- rosters ----
 
@@ -341,7 +382,8 @@ class _Page:
         """`Pets: Rex (beagle, 6), Luna (cat, 11)`, `Team: Priya, Omar and Lee`."""
         found: list[Triple] = []
         for item in re.split(r", (?![^()]*\))| and (?![^()]*\))| und (?![^()]*\))", text):
-            member = re.match(r"(?P<name>[^()]{1,40}?)(?: \((?P<details>[^()]{1,120})\))?[.]?$", item.strip())
+            item = re.sub(r"^(?P<name>[^\d()]+) (?P<age>\d{1,2})$", r"\g<name> (\g<age>)", item.strip())
+            member = re.match(r"(?P<name>[^()]{1,40}?)(?: \((?P<details>[^()]{1,120})\))?[.]?$", item)
             details = (member["details"] if member else "") or ""
             if member is None or not (is_name(member["name"], 3) or (details and " " not in member["name"])):
                 continue
@@ -367,7 +409,7 @@ class _Page:
             return []
         if re.fullmatch(r"[\"“„'].+[\"”“']", left):
             return [Triple("alias", left.strip("\"“”„'"), "", target)]
-        found = [Triple("relation", left, "→", target)]
+        found = [Triple("relation", left, "↔" if re.search(r"↔|<->", text) else "→", target)]
         contact = inside(right[len(target) :].lstrip(" ,("), "phone")
         return [*found, Triple("fact", target, "phone", contact)] if contact else found
 
@@ -448,6 +490,11 @@ def _pairs_of(text: str) -> list[str]:
     return parts if all(_PAIR.match(unmarked(part)) for part in parts) else [text]
 
 
+def _is_parent(text: str) -> bool:
+    """Whether a bullet with others below it names what these are about."""
+    return ":" not in text and may_be_key(text)
+
+
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
@@ -480,6 +527,9 @@ def _is_sound(triple: Triple) -> bool:
         return False
     if len(entity) > 80 or len(key) > 60 or (triple.kind != "fact" and len(value) > 80):
         return False
+    typed_key = next((pattern for keys, pattern in _OF_TYPE if slot_of(key) in keys), None)
+    if triple.kind == "fact" and typed_key and not typed_key.search(value):
+        return False  # `Mail: folgt`, `Phone: on the fridge`
     if wording.SECRETS.search(entity) and triple.kind == "relation":
         return False  # where a secret lies is not the secret
     return (

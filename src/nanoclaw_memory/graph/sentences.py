@@ -60,6 +60,7 @@ _ADDRESS = re.compile(
     r"(?:der |dem |den |the )?(?P<where>(?:\d+\w? )?[A-ZÄÖÜ][\w.'’-]*"
     r"(?: [\w.'’-]+){0,3}?(?: \d+\w?)?(?:, \d{4,5} [\w -]+)?)$"
 )
+_OF_PLAIN = frozenset("owns manages leads maintains uses teaches leitet betreut besitzt nutzt".split())
 _AMOUNT = re.compile(r"^(?:of )?(?P<what>[A-Za-zÄÖÜäöüß][\w-]{1,20})$")
 _TYPED_KINDS = frozenset("money date time schedule size port copula url".split())
 _TYPES_OF = {
@@ -183,7 +184,7 @@ class SentenceReader(CopulaReader):
                 yield Triple("fact", owner, key, value.text)
         elif before.kind in ("size", "money", "date") and rest and (value := typed(rest)):
             yield Triple("fact", name, before.predicate, value.text)
-        elif before.kind == "passive" and wording.PASSIVE.fullmatch(clause):
+        elif before.kind in ("passive", "copula") and wording.PASSIVE.fullmatch(clause):
             yield from self._plain(before.subject, "is", clause)
         elif before.kind in ("names", "list") and "but" not in joiner and not gap:
             yield from self._objects(before.subject, before.predicate, before.kind, clause)
@@ -226,7 +227,12 @@ class SentenceReader(CopulaReader):
         article = rest.split(" ")[0].casefold() in ("the", "der", "die", "das", "den", "dem")
         what, _ = phrase_at(rest, 4)
         named = any(is_name_token(token) for token in what.split())
-        if not what or what.casefold() in wording.NO_ENTITY or not (named or article or kind == "list"):
+        plain = predicate in _OF_PLAIN and is_name(subject.entity) and rest == what and what.isalpha()
+        if (
+            not what
+            or what.casefold() in wording.NO_ENTITY
+            or not (named or article or plain or kind == "list")
+        ):
             return
         if kind == "places" and not is_name(what):
             return
@@ -292,6 +298,11 @@ class SentenceReader(CopulaReader):
                 )
         elif value and value.type in _TYPES_OF[kind]:
             yield self._fact(subject, key, value.text, kind)
+            host = re.match(r"(?:UTC |Uhr )?(?:on|auf) (?P<host>\S+)$", value.rest)
+            if host and is_name(host["host"]):
+                yield Triple(
+                    "relation", subject.entity, "runs on" if self.verb == "is" else "läuft auf", host["host"]
+                )
 
     def _naming(self, subject: Subject, kind: str, rest: str) -> Iterator[Triple]:
         name, _ = name_at(rest)

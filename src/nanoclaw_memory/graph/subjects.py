@@ -34,6 +34,7 @@ class Subject(msgspec.Struct, frozen=True):
     key: str = ""
     relative: str = ""  # the entity is known only by what it is to somebody: the owner's wife
     owner: str = ""
+    implied: bool = False  # the owner is what the page is about, and not named
     bare: bool = False  # a noun without an article: only typed values are read of it
 
 
@@ -52,7 +53,7 @@ class SubjectReader:
         """The owner and key that a text names: "Heidi's birthday", "my wife"; None if it names no owner."""
         self.about = self.last = ""
         subject = self._subject(text)
-        return subject if subject and subject.key else None
+        return subject if subject and subject.key and not subject.implied else None
 
     def compound(self, text: str) -> Subject | None:
         """The owner in `Klassenlehrerin Mila`, `Package manager in ledgerline`, `Taschengeld von Jonah`."""
@@ -157,11 +158,9 @@ class SubjectReader:
     def _attribute(self, text: str) -> Subject | None:
         """ "Owner is Ravi": a property of what the page is about."""
         about = self.about or (self.owner if self.owner != self.user else "")
-        return (
-            Subject(about, text.casefold())
-            if about and fold(text) != fold(about) and is_attribute(text)
-            else None
-        )
+        if not about or fold(text) == fold(about) or not is_attribute(text):
+            return None
+        return Subject(about, text.casefold(), implied=True)
 
     def _possessive(self, owner: str, words: list[str], name: str) -> Subject | None:
         """What belongs to an owner: a key, or a person by what they are to the owner, with their name if it follows."""

@@ -13,7 +13,7 @@ _MONTH = (
     r"sept?(?:ember)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?)\.?"
 )
 _DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun|diens|donners|frei|sams|sonn|mitt)(?:days?|tags?)|mittwochs?|montags?"
-_CLOCK = r"\d{1,2}[:.]\d{2}(?: ?(?:am|pm|uhr))?|\d{1,2} ?(?:am|pm|uhr)\b"
+_CLOCK = r"\d{1,2}[:.]\d{2}(?: ?(?:am|pm|uhr|utc))?|\d{1,2} ?(?:am|pm|uhr)\b"
 _UNIT = (
     r"(?:%|°c|[tgmk]b|[tgmk]ib|kwh|kw|w|v|mah|km/h|km|cm|mm|m²|qm|m|kg|g|mg|ml|l|qt|oz|lbs?|ft|ms|fps|px|"
     r"seconds?|minutes?|min|hours?|hrs?|days?|weeks?|months?|years?|people|"
@@ -94,7 +94,8 @@ def typed(text: str) -> TypedValue | None:
 
 def _is_phone(text: str) -> bool:
     """Whether digits are a phone number: enough of them, and grouped, or with the prefix of one."""
-    return sum(map(str.isdigit, text)) >= _LEAST_DIGITS and (" " in text or text.startswith(("+", "0")))
+    grouped = " " in text or text.startswith(("+", "0")) or re.fullmatch(r"(?:\d{3}-)?\d{3}-\d{4}", text)
+    return sum(map(str.isdigit, text)) >= _LEAST_DIGITS and bool(grouped)
 
 
 def inside(text: str, *types: str) -> str:

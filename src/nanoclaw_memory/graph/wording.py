@@ -119,6 +119,7 @@ schließt um | schließt | time
 starts at, begins at, leaves at, departs at, beginnt um, fährt um, startet um | starts | time
 ends at, finishes at, endet um | ends | time
 meets, meet, takes place, happens, rehearses, trifft sich, probt, findet statt, tagt | when | schedule
+runs at, läuft um | runs at | time
 runs, läuft | runs | schedule
 runs | = | names
 amounts to, comes to, beträgt | is | money

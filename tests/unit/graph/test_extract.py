@@ -220,6 +220,25 @@ def test_what_is_doubted_denied_past_asked_or_said_in_passing_is_no_fact(sentenc
     assert said(sentence, PAGE) == []
 
 
+def test_nested_bullets_are_of_the_line_above_them() -> None:
+    text = "- Architect\n  - Name: Solveig Brandt\n  - Mail: to come\n- nursery\n  - walls: Dulux 8\n"
+    assert said(text, PROJECT) == [("Architect", "name", "Solveig Brandt"), ("nursery", "walls", "Dulux 8")]
+
+
+def test_several_members_and_contacts_on_one_line_are_told_apart() -> None:
+    assert said("Kids: Anders 9, Liv 12\n", USER) == [
+        ("User", "kids", "Anders"),
+        ("Anders", "age", "9"),
+        ("User", "kids", "Liv"),
+        ("Liv", "age", "12"),
+    ]
+    assert said("Plumber: Des Achter, 555-0147, des@example.org\n", FileRules()) == [
+        ("Plumber", "is", "Des Achter"),
+        ("Des Achter", "phone", "555-0147"),
+        ("Des Achter", "email", "des@example.org"),
+    ]
+
+
 def test_front_matter_is_of_the_note() -> None:
     text = '---\nstatus: paused\nowner: "[[Lea Baran]]"\ndepends: ["[[tide]]", "[[marsh]]"]\n'
     text += "aliases: [Rey]\n---\n# Heron\n"
