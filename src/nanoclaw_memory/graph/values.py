@@ -110,7 +110,7 @@ def inside(text: str, *types: str) -> str:
 def is_name_token(token: str) -> bool:
     """Whether a word is written as a name: a capital, or an identifier such as `lint-bot`, `fly.io`, `k8s`."""
     bare = token.strip("\"'“”„()[]<>,;:!?")
-    if not bare or bare.casefold() in ARTICLES:
+    if not bare or is_article(bare):
         return False
     if "@" in bare[1:]:
         return False
@@ -167,9 +167,14 @@ def is_abbreviation(token: str) -> bool:
     )
 
 
+def is_article(word: str) -> bool:
+    """Whether a word is an article; `Des` with a capital is a name."""
+    return word in ARTICLES or (word.casefold() in ARTICLES and word not in ("Des", "Den", "Her", "Its"))
+
+
 def without_article(text: str) -> str:
     first, _, rest = text.partition(" ")
-    return rest.strip() if rest and first.casefold() in ARTICLES else text
+    return rest.strip() if rest and is_article(first) else text
 
 
 def phrase_at(text: str, most: int = 6) -> tuple[str, str]:
