@@ -19,7 +19,7 @@ from nanoclaw_memory.graph.writer import GraphWriter, NewFact, NewRelation, Orig
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.statements import source_date, without_date
 from nanoclaw_memory.store.mentions import MentionRow, MentionTable
-from nanoclaw_memory.store.names import fold
+from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Ingested, Scope, Upserted
 from nanoclaw_memory.workspace.files import read_text
@@ -27,6 +27,12 @@ from nanoclaw_memory.workspace.log import archived_day
 from nanoclaw_memory.workspace.paths import ARCHIVE, Home, day_in_path, memory_files, visible
 
 SEEDS = (*PAGES, "memory/*.md", "shared/project-*.md")
+
+# What is true of somebody for life does not cool: it is asked for once a year.
+LASTING = frozenset(
+    "birthday|born|birth date|date of birth|geburtstag|geboren|anniversary|wedding anniversary|hochzeitstag|"
+    "allergic to|allergy|allergie|blood type|blutgruppe".split("|")
+)
 
 
 def rules_of(path: str, text: str, settings: Settings) -> FileRules:
@@ -232,7 +238,7 @@ class Ingest:
                 value=triple.object,
                 category=self.writer.known_category(triple.category),
                 importance=triple.importance,
-                permanent=triple.permanent,
+                permanent=triple.permanent or slot_of(triple.predicate) in LASTING,
                 add=triple.several,
                 valid_from=start,
             ),

@@ -49,6 +49,8 @@ class Relation(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
+        if self.predicate in ("→", "↔"):  # an arrow without a word says no more than that
+            return f"{self.subject} {self.predicate} {self.object}"
         return f"{self.subject} → {self.predicate} → {self.object}"
 
 

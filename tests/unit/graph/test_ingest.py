@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
+from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.graph.writer import NewFact, Origin
 from nanoclaw_memory.memory import Memory
 
@@ -149,3 +151,12 @@ def test_what_an_older_version_read_stays_until_all_is_read_again(memory: Memory
     memory.graph.seed(memory.home, again=True)
     assert current(memory) == set()
     assert [fact.value for fact in memory.graph.history("Keystone")] == [text]
+
+
+def test_a_birthday_stays_warm_and_a_port_cools(memory: Memory, clock: FixedClock) -> None:
+    memory.graph.ingest("memory/people.md", "Tilda's birthday is 21 June.\nKeystone's port is 3000.\n")
+    memory.graph.cool()
+    clock.moment += timedelta(days=60)
+    memory.graph.cool()
+    warmth = {fact.key: fact.activation for fact in memory.graph.top()}
+    assert warmth["birthday"] == 1.0 > 0.2 > warmth["port"]
