@@ -1,6 +1,6 @@
 """Whether the answer shows today's value, and never an outdated one without saying so.
 
-    python bench/changes.py [--data FILE] [--models DIR] [--cold]
+    python bench/changes.py [--data FILE…] [--models DIR] [--cold]
 
 All cases are fed into one home at their dates, oldest first: log lines, bullets of MEMORY.md, entries that an agent
 stored, things said in conversations, facts. Then every question is put to search (six hits), graph search (six),
@@ -28,6 +28,7 @@ from nanoclaw_memory.types import Scope
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT.parent / "shared" / "data" / "changes" / "dev.jsonl"
+FRESH = Path(__file__).parent / "data" / "fresh" / "changes.jsonl"  # by a further author
 MODELS = ROOT / ".venv" / "models"
 TODAY = datetime(2026, 3, 12, 12, 0, tzinfo=UTC)
 SUPERSEDED = re.compile(
@@ -170,24 +171,31 @@ def pairs(memory: Memory, cases: Sequence[dict[str, Any]]) -> list[list[object]]
     return [[kind, len(right), sum(right) / len(right)] for kind, right in sorted(found.items())]
 
 
+def measure(path: Path, overrides: dict[str, str], cold: bool) -> None:
+    """Print both tables of one file of cases."""
+    cases = [json.loads(line) for line in path.read_text().splitlines()]
+    with tempfile.TemporaryDirectory() as folder:
+        memory = feed(Path(folder) / "home", cases, overrides)
+        memory.group.resources.resident = not cold
+        with memory:
+            head = ["current shown", "outdated first", "only outdated", "outdated unmarked", "and undated"]
+            table(["face", *head, "both hold: called superseded"], rows(memory, cases, cold))
+            print()
+            table(["mark", "pairs", "right"], pairs(memory, cases))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--data", type=Path, nargs="+", default=[DATA, FRESH])
     parser.add_argument("--models", type=Path, default=MODELS)
     parser.add_argument("--cold", action="store_true", help="load no model")
     arguments = parser.parse_args()
-    cases = [json.loads(line) for line in arguments.data.read_text().splitlines()]
     overrides = {"embeddings.provider": "none"} if arguments.cold else {}
     if not arguments.cold:
         overrides["embeddings.modelPath"] = str(arguments.models / "e5-small-v2")
-    with tempfile.TemporaryDirectory() as folder:
-        memory = feed(Path(folder) / "home", cases, overrides)
-        memory.group.resources.resident = not arguments.cold
-        with memory:
-            head = ["current shown", "outdated first", "only outdated", "outdated unmarked", "and undated"]
-            table(["face", *head, "both hold: called superseded"], rows(memory, cases, arguments.cold))
-            print()
-            table(["mark", "pairs", "right"], pairs(memory, cases))
+    for path in arguments.data:
+        print(f"\n{path.parent.name}/{path.name}\n")
+        measure(path, overrides, arguments.cold)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ One home a case: the answer before, the message, then every prompt as the first 
 Ways: `cold` is what hooks do without a server (read by rules, answered by words), `upkept` the same after `ncm upkeep
 learn`, `archived` a cold process that archives the exchange itself, `resident` a server with embedder and judge.
 `--before` measures an older version too: the Python that has it. The session's start counts as coming up.
+`--data bench/data/fresh/corrections.jsonl` is a further author's.
 
 `--own` reads bench/data/corrections.txt, our own messages: the rules, and the judge beside them. Odd ones were used
 for the patterns and are among the judge's training texts, even ones were not; both have one author, who also wrote the

@@ -25,6 +25,7 @@ from nanoclaw_memory.workspace.log import parse_line
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT.parent / "shared" / "data" / "needs"
+FRESH = Path(__file__).parent / "data" / "fresh" / "life_3.json"  # by a further author
 MODELS = ROOT / ".venv" / "models"
 NOW = datetime(2026, 3, 12, 12, 0, tzinfo=UTC)
 
@@ -92,7 +93,7 @@ def row(path: Path, overrides: dict[str, str], resident: bool) -> list[object]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, nargs="+", default=sorted(FOLDER.glob("*.json")))
+    parser.add_argument("--data", type=Path, nargs="+", default=[*sorted(FOLDER.glob("*.json")), FRESH])
     parser.add_argument("--models", type=Path, default=MODELS)
     parser.add_argument("--cold", action="store_true", help="as a hook without a server: no model")
     arguments = parser.parse_args()

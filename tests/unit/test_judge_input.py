@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from nanoclaw_memory.providers import judge
+from nanoclaw_memory.providers import judge, scorer
 from nanoclaw_memory.providers.judge import HEADS, Judge
 
 LANGUAGES = (
@@ -73,6 +73,28 @@ def test_no_text_makes_a_turn_fail(resident, text):
     assert not [one for one in turn.skipped if "failed" in one.reason]
     kept = resident.after_turn(text, "Done.")
     assert not [one for one in kept.notes if "failed" in one.reason]
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_no_text_makes_a_cold_turn_fail(open_memory, text):
+    memory = open_memory(embeddings__provider="none")
+    memory.init()
+    assert not [one for one in memory.before_turn(text).skipped if "failed" in one.reason]
+    assert len(list(scorer.features(text))) < 20_000
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\xff" * 1_000], ids=["missing", "empty", "cut off"])
+def test_a_damaged_scorer_is_neutral_and_reported(memory, monkeypatch, tmp_path, content):
+    monkeypatch.setattr(scorer, "FILE", tmp_path / "scorer.bin")
+    if content is not None:
+        scorer.FILE.write_bytes(content)
+    scorer._weights.cache_clear()
+    try:
+        assert scorer.probability("needs", "Who is Anna?") == 0.5
+        assert not [one for one in memory.before_turn("Who is Anna?").skipped if "failed" in one.reason]
+        assert [one.level for one in memory.doctor() if "scorer.bin" in one.message] == ["warning"]
+    finally:
+        scorer._weights.cache_clear()
 
 
 def test_messages_in_forty_languages_are_judged_and_answered(resident, asked):

@@ -70,7 +70,7 @@ def test_the_wheel_carries_the_judge_with_its_card_and_the_scorer(tmp_path):
     source = ROOT / "src" / "nanoclaw_memory" / "providers"
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
         files = [*source.glob("judge_model/*"), *source.glob("*.bin")]
-        assert {"model.onnx", "vocab.txt", "judge.json"} <= {path.name for path in files}
+        assert {"model.onnx", "vocab.txt", "judge.json", "scorer.bin"} <= {path.name for path in files}
         for path in files:
             inside = path.relative_to(ROOT / "src").as_posix()
             assert wheel.read(inside) == path.read_bytes()

@@ -15,16 +15,22 @@ from pathlib import Path
 from zlib import crc32
 
 HEADS = ("needs", "correction")
+NEUTRAL = 0.5
 SIZE = 1 << 16
 MOST_WORDS = 120  # of a longer text both ends count
+MOST_CHARS = 8_000  # enough for so many words; a paste may have a million
+LONGEST_WORD = 40
+FILE = Path(__file__).with_name("scorer.bin")
 _HEADER = struct.Struct("<ff")
 _WORD = re.compile(r"[^\W_]+|[?!…:;{}()\[\]<>=`#@/\\]")
 
 
 def probability(head: str, text: str) -> float:
-    """How probable it is that the judge would say yes."""
+    """How probable it is that the judge would say yes; even where its file is damaged."""
     if not text.strip():
         return 0.0
+    if head not in _weights():
+        return NEUTRAL
     scale, shift, weights = _weights()[head]
     found = list(features(text))
     score = scale * sum(_signed(weights[place]) for place in found) / math.sqrt(len(found)) + shift
@@ -33,6 +39,8 @@ def probability(head: str, text: str) -> float:
 
 def features(text: str) -> Iterator[int]:
     """The places of a text's features: words, pairs, the parts of words, both ends, length and shape."""
+    if len(text) > MOST_CHARS:
+        text = f"{text[: MOST_CHARS * 2 // 3]}\n{text[-MOST_CHARS // 3 :]}"
     words = _WORD.findall(text.casefold())
     if len(words) > MOST_WORDS:
         words = words[: MOST_WORDS * 2 // 3] + words[-MOST_WORDS // 3 :]
@@ -42,10 +50,15 @@ def features(text: str) -> Iterator[int]:
     named += [f"p{one} {other}" for one, other in pairwise(words)]
     named += [f"t{one} {two} {three}" for one, two, three in zip(words, words[1:], words[2:], strict=False)]
     for word in words[:60]:
-        framed = f"<{word}>"
+        framed = f"<{word[:LONGEST_WORD]}>"
         named += [f"c{framed[at : at + size]}" for size in (3, 4, 5) for at in range(len(framed) - size + 1)]
     for name in named:
         yield crc32(name.encode("utf-8", "surrogatepass")) % SIZE
+
+
+def usable() -> bool:
+    """Whether its file is there and whole."""
+    return bool(_weights())
 
 
 def _signed(byte: int) -> int:
@@ -54,8 +67,13 @@ def _signed(byte: int) -> int:
 
 @functools.cache
 def _weights() -> dict[str, tuple[float, float, bytes]]:
-    content = Path(__file__).with_name("scorer.bin").read_bytes()
+    try:
+        content = FILE.read_bytes()
+    except OSError:
+        content = b""
     one = _HEADER.size + SIZE
+    if len(content) != one * len(HEADS):
+        return {}
     return {
         head: (*_HEADER.unpack_from(content, at * one), content[at * one + _HEADER.size : (at + 1) * one])
         for at, head in enumerate(HEADS)

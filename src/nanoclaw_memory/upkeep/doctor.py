@@ -242,8 +242,12 @@ def _english_only(group: Group) -> Finding:
 
 def check_judge(group: Group) -> Iterator[Finding]:
     """The small model that says what a message is: without it rules decide."""
+    from nanoclaw_memory.providers import scorer
     from nanoclaw_memory.providers.judge import shared_judge
 
+    if not scorer.usable():
+        without = "hooks without a server cannot tell what needs memory: scorer.bin is missing or damaged"
+        yield Finding("warning", without, "reinstall nanoclaw-memory")
     if not group.settings.judge.enabled:
         off = "messages are judged by rules alone: judge.enabled is false"
         yield Finding("note", off, "nanoclaw-memory config set judge.enabled true")
