@@ -144,7 +144,7 @@ def steps(example: str) -> list[tuple[str, list[str]]]:
 WHERE = {
     "Where is a boot context cut that is longer than a client accepts?": ("hooks", "client", "cut"),
     "Where are answers of the graph kept for the next hooks?": ("facts", "cache", "hooks"),
-    "Where is an exchange dropped that scores far below the best?": ("exchanges", "far below the best"),
+    "Where is it decided whether a passage helps with a message?": ("how probable", "passage helps"),
     "Where are missed days of cooling made up?": ("cooling", "missed days"),
     "Where is it counted how many entries a session stores?": ("limits", "per session", "stores"),
     "Where is a typo in a name understood?": ("names", "typos"),
