@@ -39,7 +39,7 @@ COLUMNS = (
     "reach right",
     "comes up",
     "comes up wrongly",
-    "the same, topics only",
+    "the same where corrected",
     "once came up",
 )
 
@@ -65,6 +65,8 @@ def feed(memory: Any, case: dict[str, Any], way: str) -> None:
 def shown(memory: Any, prompt: str, number: int) -> bool:
     """Whether a lesson is before the model at the first message of a session."""
     session = memory.for_session(f"new-{number}")
+    if not hasattr(session, "group"):  # the version before
+        session.resident = memory.resident
     blocks = [*session.session_start().blocks, *session.before_turn(prompt).blocks]
     return any(block.label == "GROWTH VECTORS" for block in blocks)
 
@@ -123,7 +125,6 @@ def measured(cases: list[dict[str, Any]], way: str, models: Path) -> list[float]
     right = [pair for pair in done if pair[0]["label"] == "correction"]
     others = [pair for pair in done if pair[0]["label"] != "correction"]
     learnt = [pair for pair in right if pair[1]["learnt"]]
-    topics = [pair for pair in right if pair[0]["reach"] == "topic"]
     return [
         mean(result["learnt"] for _, result in right),
         mean(result["learnt"] for _, result in others),
@@ -132,7 +133,7 @@ def measured(cases: list[dict[str, Any]], way: str, models: Path) -> list[float]
         mean(result["reach"] == case["reach"] for case, result in learnt),
         mean(value for _, result in done for value in result["should"]),
         mean(value for _, result in done for value in result["should_not"]),
-        mean(value for _, result in topics for value in result["should_not"]),
+        mean(value for _, result in right for value in result["should_not"]),
         sum(any(result["should_not"]) for case, result in right if case["reach"] == "once"),
     ]
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from nanoclaw_memory.lessons import matching
 from nanoclaw_memory.lessons.matching import Reach
 from nanoclaw_memory.providers.calibration import calibration
+from nanoclaw_memory.providers.judge import Judge, shared_judge
 from nanoclaw_memory.providers.local import LocalEmbedder
 from nanoclaw_memory.types import Lesson
 
@@ -68,12 +69,21 @@ def unrelated(half: Half, embedder: LocalEmbedder) -> float:
     return float((asked @ embedder.embed_documents(texts).T).mean())
 
 
-def judged(half: Half, near_by: Sequence[dict[int, float]], reach: Reach, words: bool = True) -> list[float]:
+def judged(
+    half: Half,
+    near_by: Sequence[dict[int, float]],
+    reach: Reach,
+    words: bool = True,
+    judge: Judge | None = None,
+) -> list[float]:
     """Precision, recall of close and of far messages, silence on near misses, precision of meaning alone."""
     given = right = by_meaning = right_by_meaning = silent = 0
     hits = {"+": 0, "*": 0, "-": 0}
     for (kind, text, wanted), near in zip(half.messages, near_by, strict=True):
-        found = matching.match(text if words else "", half.lessons, near, reach, 3)
+        if judge is None:
+            found = matching.match(text if words else "", half.lessons, near, reach, 3)
+        else:
+            found = matching.judged_match(text, half.lessons, near, reach, 3, judge)
         good = [one for one in found if one.lesson.id == wanted and kind != "-"]
         given, right = given + len(found), right + len(good)
         hits[kind] += bool(good)
@@ -124,6 +134,7 @@ def main() -> None:
         near_by = cosines(half, embedder)
         print(row(f"{name}, words only", judged(half, near_by, NEVER)))
         print(row(f"{name}, words and vectors", judged(half, near_by, reach)))
+        print(row(f"{name}, judge", judged(half, near_by, reach, judge=shared_judge()[0])))
         if arguments.sweep and half is tune:
             sweep(half, near_by, base)
 

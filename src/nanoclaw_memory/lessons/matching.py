@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory.providers.calibration import Calibration
 from nanoclaw_memory.store.lessons import TALK
@@ -17,7 +18,13 @@ from nanoclaw_memory.types import Lesson
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.judge import Judge
 
-APPLIES_FROM = 0.95  # probability from which a rule applies to a message: most rules do not apply to most
+APPLIES_FROM = 0.95  # probability from which one rule applies, where nothing else is known of it
+# Log odds. Of 15 lessons and one message the judge alone is right with one in three; with what is near, two in three.
+OBJECTION = -1.0  # below it the judge objects to what words or vectors bring
+SURE = 8.5  # of the judge and the closeness together, for a lesson that neither words nor vectors bring
+CLOSENESS = 15.0  # for a cosine of 1
+USUAL_CLOSENESS = 5.0  # where there are no vectors
+NEEDS_FROM = -2.0  # log odds of a message's need below which the rules are not even read: "thanks", "go on"
 ANYTHING_FROM = 0.1  # the same as a mean over questions about anything
 ANYTHING = (
     "What is the capital of Portugal?",
@@ -49,6 +56,15 @@ class Reach(msgspec.Struct, frozen=True):
 
     near: float
     far: float = -1.0
+    unrelated: float | None = (
+        None  # the cosine of texts that have nothing to do with each other, where it is known
+    )
+
+    def closeness(self, cosine: float | None) -> float:
+        """What a cosine adds to the log odds that a lesson applies."""
+        if cosine is None or self.unrelated is None:
+            return USUAL_CLOSENESS
+        return CLOSENESS * max(cosine - self.unrelated, 0.0) / (1 - self.unrelated)
 
 
 def reach(unrelated: float | None, calibration: Calibration) -> Reach:
@@ -57,7 +73,7 @@ def reach(unrelated: float | None, calibration: Calibration) -> Reach:
     far = calibration.cosine(calibration.lesson_far, unrelated)
     if near is None or far is None:
         return Reach(calibration.lesson_near_unmeasured)
-    return Reach(near, far)
+    return Reach(near, far, unrelated)
 
 
 @functools.lru_cache(maxsize=512)
@@ -86,8 +102,15 @@ def applies(message: str, rules: Iterable[str], judge: Judge) -> list[tuple[str,
     A message that needs nothing of memory calls for no rule either: both verdicts count.
     """
     needs = _log_odds(judge.probability("needs", message))
-    found = ((rule, _log_odds(judge.probability("applies", message, rule))) for rule in rules)
-    return [(rule, 1 / (1 + math.exp(-needs - odds))) for rule, odds in found]
+    if needs < NEEDS_FROM:
+        return [(rule, 0.0) for rule in rules]
+    return [
+        (rule, _probability(needs + _log_odds(judge.probability("applies", message, rule)))) for rule in rules
+    ]
+
+
+def _probability(log_odds: float) -> float:
+    return 1 / (1 + math.exp(-log_odds))
 
 
 def _log_odds(probability: float) -> float:
@@ -102,17 +125,34 @@ def applies_to_anything(rule: str, judge: Judge) -> bool:
 
 
 def judged_match(
-    message: str, lessons: Sequence[Lesson], cosines: Mapping[int, float], judge: Judge, most: int
+    message: str,
+    lessons: Sequence[Lesson],
+    cosines: Mapping[int, float],
+    reach: Reach,
+    most: int,
+    judge: Judge,
 ) -> list[Match]:
-    """The lessons that the judge calls applicable among those nearest to the message, best first."""
-    near = sorted(lessons, key=lambda one: (-_nearness(one, message, cosines.get(one.id)), -one.id))
-    found = zip(near, applies(message, map(_in_context, near[:MAX_JUDGED]), judge), strict=False)
-    applying = [
-        Match(lesson, probability, f"judge: applies {probability:.2f}")
-        for lesson, (_, probability) in found
-        if probability >= APPLIES_FROM
+    """The lessons that apply: what words or vectors bring unless the judge objects, else the one that it is sure of."""
+    ranked = sorted(lessons, key=lambda one: (-_nearness(one, message, cosines.get(one.id)), -one.id))
+    near = ranked[:MAX_JUDGED]
+    odds = {
+        lesson.id: _log_odds(probability)
+        for lesson, (_, probability) in zip(
+            near, applies(message, [_in_context(lesson) for lesson in near], judge), strict=True
+        )
+    }
+    agreed = [
+        replace(one, why=f"{one.why}; judge: applies {_probability(odds[one.lesson.id]):.2f}")
+        for one in match(message, near, cosines, reach, most)
+        if odds[one.lesson.id] >= OBJECTION
     ]
-    return sorted(applying, key=lambda one: (-one.score, one.lesson.id))[:most]
+    if agreed or not near:
+        return agreed
+    sure = {lesson.id: odds[lesson.id] + reach.closeness(cosines.get(lesson.id)) for lesson in near}
+    best = max(near, key=lambda lesson: sure[lesson.id])
+    if sure[best.id] < SURE:
+        return []
+    return [Match(best, _probability(odds[best.id]), f"judge: applies {_probability(odds[best.id]):.2f}")]
 
 
 def _in_context(lesson: Lesson) -> str:

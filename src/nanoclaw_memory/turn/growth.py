@@ -51,7 +51,7 @@ class Growth(Plugin):
         cosines, reach, note = self._cosines(message, moment)
         most, judge = self.own.max_lessons, self.context.judge
         if judge is not None:
-            found = matching.judged_match(message, active, cosines, judge, most)
+            found = matching.judged_match(message, active, cosines, reach, most, judge)
         else:
             found = matching.match(message, active, cosines, reach, most)
         notes = (note,) if note else ()
