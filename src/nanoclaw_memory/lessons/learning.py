@@ -161,7 +161,7 @@ def by_rules(message: str) -> Teaching | None:
         return None
     lesson = corrections.lesson_of(found, message)
     general = corrections.is_general(lesson, found)
-    reach = "once" if _ONCE.search(lesson) else "general" if general else "topic"
+    reach = "once" if _ONCE.search(own_words(message)) else "general" if general else "topic"
     best = found[0]
     return Teaching(lesson, reach, best.weight >= ACTIVE_FROM, f"rule: {best.kind} {best.weight:.2f}")
 

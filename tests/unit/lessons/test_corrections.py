@@ -123,6 +123,7 @@ def test_a_contradiction_keeps_the_sentence_that_says_what_is_right():
         ("Stop using emojis in answers", "general"),
         ("Never delete a branch", "topic"),
         ("Don't squash the commits this time", "once"),
+        ("Ausnahmsweise mit Zucker. Beim nächsten Mal wieder ohne.", "once"),
     ],
 )
 def test_how_to_answer_is_general_and_what_to_do_is_not_and_an_exception_holds_once(message, reach):
