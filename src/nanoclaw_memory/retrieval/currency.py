@@ -28,7 +28,7 @@ TOGETHER = 6  # statements that contain the same words up to which these are one
 RARE = 1.5  # how rare words have to be together, in words that occur once
 SHARE = 0.3  # of the words of the shorter statement, by rarity
 NEAREST = 16  # statements with which one is compared
-_COMPARED = "compared"
+_COMPARED = "cursor:compared"  # among those that go when everything is read anew
 # Plain words of change, followed by the old value: "moved from Oslo to Bergen".
 _CHANGE = re.compile(
     r"\b(?:moved?|moving|switch\w*|chang\w+|migrat\w+|cut over|rais\w+|lower\w+|went (?:up|down)|increas\w+|reduc\w+"
