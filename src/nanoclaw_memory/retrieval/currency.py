@@ -26,6 +26,7 @@ COMMON = 40  # statements with a word from which on it says nothing about their 
 ALONE = 5  # statements with a name up to which the name alone is their subject
 TOGETHER = 6  # statements that contain the same words up to which these are one subject
 RARE = 1.5  # how rare words have to be together, in words that occur once
+RARE_OF_CHANGE = 1.0  # the same of a statement that says itself what was changed
 SHARE = 0.3  # of the words of the shorter statement, by rarity
 NEAREST = 16  # statements with which one is compared
 _COMPARED = "cursor:compared"  # among those that go when everything is read anew
@@ -126,7 +127,8 @@ class Currency:
         if own.passage.kind == "turn" and only_asks(text):
             return []
         subject = self._subject(text, total)
-        near = subject.nearest(own.id)
+        sure = set(subject.nearest(own.id))
+        near = sure | set(subject.nearest(own.id, RARE_OF_CHANGE) if _CHANGE.search(text) else ())
         rows: list[Overtaken] = []
         for other in self.load(near).values() if near else ():
             older, newer = (other, own) if is_later(own, other) else (own, other)
@@ -134,7 +136,8 @@ class Currency:
             if len(projects) == 2:  # two projects do not change each other
                 continue
             if is_later(newer, older) and not _was_read(newer) and subject.is_of(other):
-                rows += _overtaken(older, newer)
+                found = _overtaken(older, newer)
+                rows += [row for row in found if other.id in sure or row.kind == SUPERSEDED]
         return rows
 
     def together(self, question: str, ids: Sequence[int]) -> list[tuple[int, int]]:
@@ -164,14 +167,14 @@ class _Subject(msgspec.Struct, frozen=True):
     found: Mapping[str, set[int]]
     total: int
 
-    def nearest(self, number: int) -> list[int]:
+    def nearest(self, number: int, rare: float = RARE) -> list[int]:
         """Statements that share a rare name with it, or rare words that few have; most in common first."""
         shared: defaultdict[int, list[str]] = defaultdict(list)
         for word, ids in self.found.items():
             for other in ids:
                 shared[other].append(word)
         shared.pop(number, None)
-        least = RARE * self._rarity(0)
+        least = rare * self._rarity(0)
         weights = {
             other: weight
             for other, common in shared.items()

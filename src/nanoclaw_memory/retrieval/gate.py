@@ -19,6 +19,7 @@ from nanoclaw_memory.retrieval.candidates import Candidate, Pool
 OLD = 30  # days that a passage without a date counts as
 NEARLY_ALL = 0.75  # share of a message that names somebody, in one passage, that speaks for itself
 SOME = 0.35  # the same of a message that asks about the past
+TELLING = 3  # words of a message from which this can be said
 SURE = 0.75
 CONSIDERED = 5  # of the best passages, that say whether anything helps
 
@@ -62,17 +63,19 @@ def judge(asked: Asked, pool: Pool, found: Sequence[Candidate], known_names: flo
     best = max((one.score for one in found), default=0.0) or 1.0
     rarities = {term: relevance.rarity(count, pool.total) for term, count in pool.spread.items()}
     helpful = []
+    places = _places(pool.keyword), _places(pool.vector)
     for one in found:
         parts = passage_features(asked, pool, rarities, one, best, about)
+        parts["place by words"] = places[0].get(one.stored.id, 0.0)
+        parts["place by meaning"] = places[1].get(one.stored.id, 0.0)
         one.score = probability(weights.passage, parts)
         helpful.append(Helpful(one, one.score, parts))
     helpful.sort(key=lambda one: -one.probability)
     whole = verdict_features(about, helpful)
     likely = probability(weights.message, whole) if helpful else 0.0
     # No model knows Keystone, but one passage has all that is asked about it; and who asks for the past wants it.
-    if whole["covered"] >= (NEARLY_ALL if about["known names"] else 1.0) or (
-        about["past"] and whole["covered"] >= SOME
-    ):
+    least = NEARLY_ALL if about["known names"] else 1.0
+    if (len(rarities) >= TELLING and whole["covered"] >= least) or (about["past"] and whole["covered"] >= SOME):
         likely = max(likely, SURE)
     return Verdict(tuple(helpful), likely, about)
 
@@ -142,6 +145,7 @@ def verdict_features(about: Mapping[str, float], helpful: Sequence[Helpful]) -> 
     return {
         **about,
         "best": _odds(top[0].probability) if top else -5.0,
+        "above the fifth": _odds(top[0].probability) - _odds(top[-1].probability) if top else 0.0,
         "third": _odds(top[min(2, len(top) - 1)].probability) if top else -5.0,
         "covered": covered,
         "covered well": covered**4,
@@ -149,6 +153,11 @@ def verdict_features(about: Mapping[str, float], helpful: Sequence[Helpful]) -> 
         "meaning": max((one.parts["meaning"] for one in top), default=0.0),
         "need and covered": about["need"] * covered,
     }
+
+
+def _places(scores: Mapping[int, float]) -> dict[int, float]:
+    """For each its place by score: 1 for the first, a half for the second."""
+    return {key: 1 / place for place, key in enumerate(sorted(scores, key=lambda key: -scores[key]), 1)}
 
 
 def probability(weights: Mapping[str, float], features: Mapping[str, float]) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from nanoclaw_memory.entries.lines import masked, safe_line
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.hits import newer_of
+from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.ranking import snippet
 from nanoclaw_memory.turn import blocks
 from nanoclaw_memory.turn.context import PluginContext
@@ -49,9 +50,9 @@ class Recall(Plugin):
 
 
 def _text(one: Candidate, message: str) -> str:
-    passage = one.stored.passage
-    shown = snippet(passage.text, passage.start_line, message, MAX_LINE)[2]
-    return safe_line(masked(shown.lstrip("-*+ ")), MAX_LINE)
+    """The lines of a passage that say most, without label and mark of a list."""
+    shown = snippet(body_of(one.stored.passage), 1, message, MAX_LINE)[2]
+    return safe_line(masked(shown), MAX_LINE)
 
 
 def _label(one: Candidate, moment: Moment, shown: Collection[int]) -> str:
