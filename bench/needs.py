@@ -76,7 +76,7 @@ def row(path: Path, overrides: dict[str, str], resident: bool) -> list[object]:
                     idle.append(tokens)
                     continue
                 gold = [one.casefold() for one in prompt["gold"]]
-                lines = [line for block in turn.blocks for line in block.text.split("\n")[2:] if line.strip()]
+                lines = [line for block in turn.blocks for line in block.text.split("\n")[2:-1]]
                 useful = sum(any(one in line.casefold() for one in gold) for line in lines)
                 found = any(one in turn.text.casefold() for one in gold)
                 needed.append((found, tokens, len(lines), useful))

@@ -47,7 +47,7 @@ MONTH = (
 QUESTIONS = (
     ("tideline", "What port does tideline run on?", "9020", "8410"),
     ("mosaic", "What is mosaic built with?", "Vite", "webpack"),
-    ("tideline", "Which queue does tideline use?", "NATS", "RabbitMQ"),
+    ("tideline", "What is the queue of tideline now?", "NATS", "RabbitMQ"),
     ("mosaic", "What is the bundle budget of mosaic?", "300 KB", "240 KB"),
     ("tideline", "Who is on call for tideline?", "Marit", "Ruben"),
     ("mosaic", "Where do feature flags in mosaic come from?", "GrowthBook", "Unleash"),

@@ -19,7 +19,7 @@ from nanoclaw_memory.retrieval.candidates import Candidate, Pool
 OLD = 30  # days that a passage without a date counts as
 NEARLY_ALL = 0.75  # share of a message that names somebody, in one passage, that speaks for itself
 SOME = 0.35  # the same of a message that asks about the past
-TELLING = 3  # words of a message from which this can be said
+TELLING = 2  # words of a message from which this can be said
 SURE = 0.75
 CONSIDERED = 5  # of the best passages, that say whether anything helps
 
@@ -75,13 +75,17 @@ def judge(asked: Asked, pool: Pool, found: Sequence[Candidate], known_names: flo
     likely = probability(weights.message, whole) if helpful else 0.0
     # No model knows Keystone, but one passage has all that is asked about it; and who asks for the past wants it.
     least = NEARLY_ALL if about["known names"] else 1.0
-    if (len(rarities) >= TELLING and whole["covered"] >= least) or (about["past"] and whole["covered"] >= SOME):
+    if (len(rarities) >= TELLING and whole["covered"] >= least) or (
+        about["past"] and whole["covered"] >= SOME
+    ):
         likely = max(likely, SURE)
     return Verdict(tuple(helpful), likely, about)
 
 
 def message_features(asked: Asked, pool: Pool, names: int, known_names: float) -> dict[str, float]:
     """What speaks for a message itself."""
+    rarities = [(relevance.rarity(count, pool.total), count) for count in pool.spread.values()]
+    whole = sum(rare for rare, _ in rarities) or 1.0
     return {
         "need": _odds(asked.need) / 3,
         "past": float(relevance.asks_about_the_past(asked.text)),
@@ -92,6 +96,8 @@ def message_features(asked: Asked, pool: Pool, names: int, known_names: float) -
         "question": float("?" in asked.text),
         "known names": known_names if names else 0.0,
         "unknown names": 1 - known_names if names else 0.0,
+        "unknown words": sum(rare for rare, count in rarities if not count) / whole,
+        "unknown word": float(any(not count for _, count in rarities)),
     }
 
 
@@ -149,6 +155,7 @@ def verdict_features(about: Mapping[str, float], helpful: Sequence[Helpful]) -> 
         "third": _odds(top[min(2, len(top) - 1)].probability) if top else -5.0,
         "covered": covered,
         "covered well": covered**4,
+        "need and unknown words": about["need"] * about["unknown words"],
         "known names and covered": about["known names"] * covered**2,
         "meaning": max((one.parts["meaning"] for one in top), default=0.0),
         "need and covered": about["need"] * covered,

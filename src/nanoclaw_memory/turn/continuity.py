@@ -103,6 +103,7 @@ class Continuity(Plugin):
         kept = allot(chosen, moment.now, limit, lambda one: self._told(one, wanted))
         kept.sort(key=lambda one: one.exchange.id)
         lines: list[tuple[str, str]] = []
+        quoted: set[str] = set()  # newer statements whose words were given
         near = self._near(kept)
         later = self.context.retrieval.overtaken("exchanges", [one.exchange.id for one in kept])
         talks = itertools.groupby(kept, key=lambda one: (one.exchange.session_id, self._day(one, moment)))
@@ -119,7 +120,8 @@ class Continuity(Plugin):
                 marks = [day.isoformat(), f"in project {elsewhere}" if elsewhere and len(told) == 1 else ""]
                 if one.exchange.id in later:
                     mark, newer = later[one.exchange.id]
-                    marks.append(newer.quoted(mark))
+                    marks.append(newer.after(mark) if newer.text in quoted else newer.quoted(mark))
+                    quoted.add(newer.text)
                 dated = f"{line} ({'; '.join(filter(None, marks))})"
                 lines.append((dated, f"score {one.score:.2f}; {why}"))
         return lines, len(kept)

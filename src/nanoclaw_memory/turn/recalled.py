@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from nanoclaw_memory.turn.plugin import Moment
 
 # Chosen by bench/needs.py on lives that the weights were not learnt from.
-OPEN = 0.5  # probability that a message needs memory from which anything is injected
+OPEN = 0.6  # probability that a message needs memory from which anything is injected
 SHARE = 0.15  # of the best passage's probability below which another is not worth its tokens
 MOST_OF_DAYS = 10  # passages of the days asked about
-LEAST = 0.04  # probability below which a passage is never worth its tokens
-MOST = 8  # passages of one turn
+LEAST = 0.05  # probability below which a passage is never worth its tokens
+MOST = 6  # passages of one turn
 ENOUGH = 0.9  # probability that one of the chosen helps, from which on no further one is needed
 LOOKED_AT = 60  # passages that are weighed
 NEARLY = 5  # passages reported as nearly chosen
@@ -110,7 +110,7 @@ def _picked(verdict: Verdict) -> list[Helpful]:
     none_helps = 1.0
     for one in verdict.helpful[:MOST]:
         least = max(SHARE * verdict.helpful[0].probability, LEAST)
-        if one.probability < least or 1 - none_helps >= ENOUGH:
+        if picked and (one.probability < least or 1 - none_helps >= ENOUGH):
             break
         picked.append(one)
         none_helps *= 1 - one.probability
