@@ -219,6 +219,7 @@ def test_an_explained_turn_gives_reasons_and_leaves_nothing_behind(ncm, home):
     result = ncm("turn", asked, "--session", "s1", "--explain", "--json").json
     assert {one["plugin"] for one in result["explained"]} == {
         "graph-memory",
+        "recall",
         "continuity",
         "stability",
         "growth-vectors",

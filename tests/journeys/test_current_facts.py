@@ -67,7 +67,9 @@ def test_a_newer_statement_leaves_nothing_of_the_old_one(memory: Memory, log: Wr
     assert known(memory, "Which queue should we use for Keystone jobs?") == ["Keystone.port = 3055"]
     assert not any("3000" in text for text in known(memory, "port 3000"))
     assert known(memory, "Tell me about Acme") == []
-    assert memory.before_turn("Tell me about Acme").blocks == ()
+    turn = memory.before_turn("Tell me about Acme")
+    assert not any(block.label == "GRAPH MEMORY" for block in turn.blocks)
+    assert all("earlier" in line for line in turn.text.split("\n") if "works at Acme" in line)
 
 
 def test_a_sentence_about_more_is_retired_with_the_value_it_states(memory: Memory, log: Write) -> None:

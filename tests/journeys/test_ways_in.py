@@ -210,7 +210,9 @@ def _turn(scene: Scene) -> Any:
     """What a prompt leaves behind: the outcome of a lesson's injection, the cache of the graph's answers."""
     scene.memory.graph.upsert("Diary", "colour", "green")
     scene.memory.lessons.add("Always name the tower with its number", trigger="where is the tower")
-    scene.memory.before_turn(f"I repeat: {TEXT}; which colour has Diary, and where is the tower?")
+    scene.memory.before_turn(
+        f"I repeat: {TEXT}; which colour has Diary, and where is the tower with its number?"
+    )
     rows = scene.memory.group.database("continuity").query("SELECT question FROM graph_answers")
     outcomes = scene.memory.group.database("facts").query("SELECT query_text FROM vector_outcomes")
     assert rows and outcomes

@@ -148,9 +148,9 @@ class Entries:
         own = self.ledger.settings.entries
         limits = BriefLimits(own.max_brief_entries, own.max_brief_chars, own.max_brief_tokens)
         wanted = replace(self.ledger.filter(), without=self._finder.superseded())
-        reader = BriefReader(self.ledger.clock.now(), self.ledger.scope.project, include_provenance)
 
         def work() -> Brief:
+            reader = BriefReader(self.ledger.clock.now(), self.ledger.scope.project, include_provenance)
             with closing(self._reopen()) as db:  # the thread's own, so that nothing of it stays behind
                 return write_brief(EntryTable(db), wanted, limits, reader)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from nanoclaw_memory.entries.lines import masked, safe_line
+from nanoclaw_memory.intake.secrets import mask_fact
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.hits import newer_of
 from nanoclaw_memory.retrieval.prepare import body_of
@@ -15,6 +17,7 @@ from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
 from nanoclaw_memory.types import Passage
 
 MAX_LINE = 300  # characters of a passage
+_PAIR = re.compile(r"(?P<name>[^=:\n]{1,60})(?P<sign>\s*[=:]\s+)(?P<value>\S.*)\Z")
 SAID = "exchanges"  # the source that continuity tells of
 
 
@@ -51,8 +54,20 @@ class Recall(Plugin):
 
 def _text(one: Candidate, message: str) -> str:
     """The lines of a passage that say most, without label and mark of a list."""
-    shown = snippet(body_of(one.stored.passage), 1, message, MAX_LINE)[2]
-    return safe_line(masked(shown), MAX_LINE)
+    passage = one.stored.passage
+    lines = snippet(body_of(passage), 1, message, MAX_LINE)[2].split("\n")
+    return safe_line(
+        masked("\n".join(_without_credential(line, passage.heading) for line in lines)), MAX_LINE
+    )
+
+
+def _without_credential(line: str, heading: str) -> str:
+    """A pair of a page without its value, where the key says that it is a credential."""
+    pair = _PAIR.match(line)
+    if not pair:
+        return line
+    entity, _, key = pair["name"].rpartition(".")
+    return pair["name"] + pair["sign"] + mask_fact(entity or heading, key.strip(), pair["value"])[0]
 
 
 def _label(one: Candidate, moment: Moment, shown: Collection[int]) -> str:

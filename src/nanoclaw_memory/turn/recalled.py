@@ -27,6 +27,7 @@ ENOUGH = 0.9  # probability that one of the chosen helps, from which on no furth
 LOOKED_AT = 60  # passages that are weighed
 NEARLY = 5  # passages reported as nearly chosen
 SUPERSEDED = "superseded"
+FOCUS = "memory/active-context"
 
 
 class Recalled(msgspec.Struct, frozen=True):
@@ -97,9 +98,10 @@ class Recaller:
         )
 
     def _untold(self, one: Helpful) -> bool:
-        """Whether a passage is no fact that this turn's facts have already."""
-        passage = one.candidate.stored.passage
-        return (passage.kind, passage.number) not in self.facts_told
+        """Whether a passage is neither a fact of this turn's facts nor of the focus that every session starts with."""
+        stored = one.candidate.stored
+        fact = (stored.passage.kind, stored.passage.number)
+        return fact not in self.facts_told and not stored.path.startswith(FOCUS)
 
 
 def _picked(verdict: Verdict) -> list[Helpful]:
