@@ -231,7 +231,7 @@ class SqliteDatabase:
     def close(self) -> None:
         with self._guard:
             for _, connection in self._opened:
-                connection.close()
+                _close(connection)
             self._opened.clear()
             self._local = threading.local()
             self._migrated = False  # the file may be another one when it is opened again
@@ -393,6 +393,16 @@ class SqliteDatabase:
     def _busy(self, wait_ms: int = BUSY_MS) -> StoreBusy:
         waited = f"stayed busy for {BUSY_MS // 1000} s" if wait_ms == BUSY_MS else "is being written"
         return StoreBusy(f"{self.path.name} {waited}", "try again; another process is writing")
+
+
+def _close(connection: Any) -> None:
+    """Close a connection; one in which an abandoned thread still works is interrupted and left to the process's end."""
+    import apsw
+
+    try:
+        connection.close()
+    except apsw.ThreadingViolationError:
+        connection.interrupt()
 
 
 def in_memory(name: str) -> SqliteDatabase:
