@@ -118,7 +118,7 @@ class Searcher:
 
     def consider(self, question: Question, need: float) -> Considered:
         """What may help with a message, most helpful first, and how probable it is that anything does."""
-        degraded = self._refresh(question, question.wanted.sources if question.wanted else None)
+        degraded = self._refresh(question, None)  # of every source: others of the turn need not do it again
         when = dates.when(question.text, question.today)
         pool = self.candidates.pool(question.text, question.fast, when, question.wanted, question.deadline)
         found = self._ranked(question, pool)

@@ -128,14 +128,22 @@ class Retrieval(msgspec.Struct, dict=True):
 
         return self._searcher(self._index(Passages(in_memory("index"))))
 
-    def cosines(self, message: str, source: str, deadline: float | None) -> tuple[dict[int, float], Pool]:
-        """How near a message is to the rows of a source; nothing where the model is not at hand."""
-        self.index.refresh(embed=True, sources=(source,))
+    def cosines(
+        self, message: str, source: str, deadline: float | None, fresh: bool = False
+    ) -> tuple[dict[int, float], Pool]:
+        """How near a message is to the rows of a source; nothing where the model is not at hand.
+
+        `fresh`: what changed was taken in a moment ago.
+        """
+        if not fresh:
+            self.index.refresh(embed=True, sources=(source,))
         return self.searcher.candidates.cosines(message, source, deadline)
 
-    def overtaken(self, source: str, numbers: Sequence[int]) -> dict[int, tuple[str, Newer]]:
+    def overtaken(
+        self, source: str, numbers: Sequence[int], fresh: bool = False
+    ) -> dict[int, tuple[str, Newer]]:
         """Which rows of a source a later statement overtakes: the mark, and that statement."""
-        return self._overtaken(lambda: self.index.passages.ids(source, numbers))
+        return self._overtaken(lambda: self.index.passages.ids(source, numbers), fresh)
 
     def overtaken_line(self, path: str, line: int) -> tuple[str, Newer] | None:
         """Whether a later statement overtakes the one on a line of a file: the mark, and that statement."""
@@ -146,8 +154,11 @@ class Retrieval(msgspec.Struct, dict=True):
         known = (self.home.data(self.scope.group) / "index.db").exists()
         return self.index.currency.table.superseded_entries() if known else ()
 
-    def _overtaken(self, rows: Callable[[], dict[int, int]]) -> dict[int, tuple[str, Newer]]:
-        self.refresh()
+    def _overtaken(
+        self, rows: Callable[[], dict[int, int]], fresh: bool = False
+    ) -> dict[int, tuple[str, Newer]]:
+        if not fresh:
+            self.refresh()
         try:
             ids = rows()
             if not ids:

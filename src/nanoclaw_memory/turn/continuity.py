@@ -107,7 +107,9 @@ class Continuity(Plugin):
         lines: list[tuple[str, str]] = []
         quoted: set[str] = set()  # newer statements whose words were given
         near = self._near(kept)
-        later = self.context.retrieval.overtaken("exchanges", [one.exchange.id for one in kept])
+        later = self.context.retrieval.overtaken(
+            "exchanges", [one.exchange.id for one in kept], fresh=self.context.recaller.asked
+        )
         talks = itertools.groupby(kept, key=lambda one: (one.exchange.session_id, self._day(one, moment)))
         for (_, day), found in talks:
             talk = list(found)

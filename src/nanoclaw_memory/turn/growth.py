@@ -77,7 +77,9 @@ class Growth(Plugin):
         """How near each lesson is, what counts as near, and why vectors take no part where they do not."""
         if self.context.embedder is None:
             return {}, matching.reach(None, Calibration()), self.context.without_embedder
-        cosines, pool = self.context.retrieval.cosines(message, "lessons", moment.deadline)
+        cosines, pool = self.context.retrieval.cosines(
+            message, "lessons", moment.deadline, fresh=self.context.recaller.asked
+        )
         reach = matching.reach(pool.unrelated, pool.calibration)
         least = self.own.min_similarity
         return cosines, replace(reach, near=least) if least else reach, "; ".join(pool.degraded)

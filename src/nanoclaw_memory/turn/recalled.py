@@ -61,6 +61,11 @@ class Recaller:
             frozenset()
         )  # kind and number of those in this turn's block
 
+    @property
+    def asked(self) -> bool:
+        """Whether this turn has asked the index already, which took in what changed."""
+        return self._last is not None
+
     def recall(self, message: str, moment: Moment, gated: bool = True) -> Recalled:
         """What helps with a message: nothing where it needs nothing, unless it is asked without the gate."""
         key = (message, moment.scope.session_id, moment.explain, gated)
