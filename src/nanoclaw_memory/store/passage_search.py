@@ -133,6 +133,12 @@ class Selection(msgspec.Struct, frozen=True):
         within = f"{self.within} AND {condition}" if self.within else condition
         return Selection(within, self.without, {**self.params, **params})
 
+    def beside(self, column: str) -> str:
+        """The same as a further condition on few rows: each is looked up by itself."""
+        seen = f"SELECT 1 FROM passages WHERE id = {column} AND {self.within}"  # noqa: S608
+        within = f" AND EXISTS ({seen})" if self.within else ""
+        return within + (f" AND {column} NOT IN ({self.without})" if self.without else "")
+
     def of(self, column: str) -> str:
         """The condition on an id column."""
         # The plus keeps the engine from looking up row by row instead of walking the keyword index.
@@ -202,7 +208,7 @@ class PassageSearch:
 
     def places(self, ids: Iterable[int], reach: int, chosen: Selection | None = None) -> list[Place]:
         """Where these passages stand, and the chosen turns up to `reach` places before and after a turn."""
-        beside = f" AND {chosen.of('n.id')}" if chosen and chosen.of("n.id") else ""
+        beside = chosen.beside("n.id") if chosen else ""
         rows = self.database.query(
             "WITH found AS MATERIALIZED (SELECT id, document_id, position, kind, speaker FROM passages"  # noqa: S608
             " WHERE id IN (SELECT value FROM json_each(:ids)))"
