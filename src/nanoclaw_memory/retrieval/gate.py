@@ -24,7 +24,7 @@ SURE = 0.75
 CONSIDERED = 5  # of the best passages, that say whether anything helps
 
 
-class Asked(msgspec.Struct, frozen=True):
+class Incoming(msgspec.Struct, frozen=True):
     """A message, and what is known about it before anything is looked at."""
 
     text: str
@@ -56,7 +56,7 @@ class Weights(msgspec.Struct, frozen=True):
     message: dict[str, float]
 
 
-def judge(asked: Asked, pool: Pool, found: Sequence[Candidate], known_names: float, names: int) -> Verdict:
+def judge(asked: Incoming, pool: Pool, found: Sequence[Candidate], known_names: float, names: int) -> Verdict:
     """The passages in the order in which they help, and whether the message is helped at all."""
     weights = _weights()["vectors" if pool.vector else "words"]
     about = message_features(asked, pool, names, known_names)
@@ -82,7 +82,7 @@ def judge(asked: Asked, pool: Pool, found: Sequence[Candidate], known_names: flo
     return Verdict(tuple(helpful), likely, about)
 
 
-def message_features(asked: Asked, pool: Pool, names: int, known_names: float) -> dict[str, float]:
+def message_features(asked: Incoming, pool: Pool, names: int, known_names: float) -> dict[str, float]:
     """What speaks for a message itself."""
     rarities = [(relevance.rarity(count, pool.total), count) for count in pool.spread.values()]
     whole = sum(rare for rare, _ in rarities) or 1.0
@@ -102,7 +102,7 @@ def message_features(asked: Asked, pool: Pool, names: int, known_names: float) -
 
 
 def passage_features(
-    asked: Asked,
+    asked: Incoming,
     pool: Pool,
     rarities: Mapping[str, float],
     one: Candidate,

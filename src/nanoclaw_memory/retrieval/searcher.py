@@ -123,7 +123,7 @@ class Searcher:
         pool = self.candidates.pool(question.text, question.fast, when, question.wanted, question.deadline)
         found = self._ranked(question, pool)
         known = self._evidence(question, when, pool, ())
-        asked = gate.Asked(question.text, question.today, need, question.project)
+        asked = gate.Incoming(question.text, question.today, need, question.project)
         verdict = gate.judge(asked, pool, found, known.known_names, known.names)
         kept = {one.stored.id for one in _distinct(question.text, [one.candidate for one in verdict.helpful])}
         helpful = tuple(one for one in verdict.helpful if one.candidate.stored.id in kept)

@@ -16,7 +16,7 @@ ENTRY_POINTS = "nanoclaw_memory.plugins"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
 BUILT_IN = {  # imported only when allowed: a hook is a new process
     "graph-memory": ("graph_memory", "GraphMemory"),
-    "recall": ("recall", "Recall"),
+    "recall": ("recall", "RecallPlugin"),
     "continuity": ("continuity", "Continuity"),
     "stability": ("stability", "Stability"),
     "growth-vectors": ("growth", "Growth"),

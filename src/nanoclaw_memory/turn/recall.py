@@ -21,7 +21,7 @@ _PAIR = re.compile(r"(?P<name>[^=:\n]{1,60})(?P<sign>\s*[=:]\s+)(?P<value>\S.*)\
 SAID = "exchanges"  # the source that continuity tells of
 
 
-class Recall(Plugin):
+class RecallPlugin(Plugin):
     """Recalls what was written down, wherever it stands."""
 
     name = "recall"
