@@ -75,9 +75,8 @@ def judge(asked: Incoming, pool: Pool, found: Sequence[Candidate], known_names: 
     likely = probability(weights.message, whole) if helpful else 0.0
     # No model knows Keystone, but one passage has all that is asked about it; and who asks for the past wants it.
     least = NEARLY_ALL if about["known names"] else 1.0
-    if (len(rarities) >= TELLING and whole["covered"] >= least) or (
-        about["past"] and whole["covered"] >= SOME
-    ):
+    asks = len(rarities) >= TELLING and not about["lines"]  # of a pasted text some sentence is always known
+    if (asks and whole["covered"] >= least) or (about["past"] and whole["covered"] >= SOME):
         likely = max(likely, SURE)
     return Verdict(tuple(helpful), likely, about)
 

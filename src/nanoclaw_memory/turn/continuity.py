@@ -28,7 +28,7 @@ SHARES = (0.5, 0.3, 0.2)  # of the budget: recent, mid, old; what one tier leave
 SHOWN_ANCHORS = 3
 
 
-SHORT = 160  # characters of both sides up to which an exchange is told whole
+SHORT = 45  # characters of a message that says little without its answer
 NOTED = 2  # words of an answer that only takes note
 BOTH = frozenset(("User", "Agent"))
 
@@ -149,9 +149,7 @@ class Continuity(Plugin):
         """The sides that are recalled; a question is told with its answer."""
         user, agent = one.exchange.user_message, one.exchange.agent_response
         # A question, or a request of few words, says nothing without its answer.
-        asked = user.rstrip().endswith("?") or (
-            len(user) + len(agent) <= SHORT and len(agent.split()) > NOTED
-        )
+        asked = user.rstrip().endswith("?") or (len(user) <= SHORT and len(agent.split()) > NOTED)
         told = []
         if user and ("User" in one.sides or asked) and not topics.is_only(user, topic):
             told.append(user_mentioned(excerpt(user, wanted, MOST_CHARS)))
