@@ -22,7 +22,7 @@ from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
 from nanoclaw_memory.types import Exchange, ToolCall
 
-MOST_CHARS = 220  # of one side of an exchange
+MOST_CHARS = 600  # of one side of an exchange
 RECENT, MID = timedelta(days=7), timedelta(days=60)
 SHARES = (0.5, 0.3, 0.2)  # of the budget: recent, mid, old; what one tier leaves goes to the next
 SHOWN_ANCHORS = 3

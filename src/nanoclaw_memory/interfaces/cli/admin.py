@@ -55,7 +55,7 @@ def off(memory: Memory, directory: Path) -> Output:
 
     \b
     ncm off
-    ncm off ~/work/secret
+    ncm off ~/code/secret
     """
     return _switch(memory, directory, off=True)
 
