@@ -45,23 +45,24 @@ class Served:
         return self.process.wait(30)
 
 
-def start(home: Path, *options: str, init: bool = True) -> Served:
-    """Start a server of a home and wait until it listens."""
+def start(home: Path, *options: str, init: bool = True, files: int = 0) -> Served:
+    """Start a server of a home, which may open so many files, and wait until it listens."""
     if init:
         command = [sys.executable, "-m", "nanoclaw_memory", "--home", str(home), "init"]
         subprocess.run(command, check=True, capture_output=True)
     arguments = ["--home", str(home), "--json", "serve", "--port", "0", "--no-watch", *options]
+    limit = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh"] if files else []
     process = subprocess.Popen(
-        [sys.executable, "-m", "nanoclaw_memory", *arguments], stdout=subprocess.PIPE, text=True
+        [*limit, sys.executable, "-m", "nanoclaw_memory", *arguments], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     return Served(process, json.loads(process.stdout.readline()), home)
 
 
 @contextmanager
-def serving(home: Path, *options: str) -> Iterator[Served]:
+def serving(home: Path, *options: str, files: int = 0) -> Iterator[Served]:
     """A server for the time of a block; it must end cleanly unless the block ended it."""
-    served = start(home, *options)
+    served = start(home, *options, files=files)
     try:
         yield served
     finally:

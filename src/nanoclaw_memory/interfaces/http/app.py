@@ -46,7 +46,8 @@ def application(pool: MemoryPool, servers: Mapping[str, MCPServer], token: str, 
         routes=[
             Route("/healthz", _healthz, methods=["GET"]),
             *routes(pool, OPERATIONS),
-            Route("/mcp", _McpApp(agents)),
+            # No GET: a stateless server has nothing to send by itself, and its stream would never end.
+            Route("/mcp", _McpApp(agents), methods=["POST", "DELETE"]),
         ],
         lifespan=lifespan,
         exception_handlers={HTTPException: _plain_error, 500: _bug},

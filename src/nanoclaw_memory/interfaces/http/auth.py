@@ -61,8 +61,9 @@ class Guard:
             return
         headers: dict[bytes, bytes] = dict(scope["headers"])
         refusal = self._refused(scope["path"], headers)
+        unread = refusal is not None or scope["path"] in OPEN_PATHS
         try:
-            body = b"" if refusal else await asyncio.wait_for(_body(receive, headers), BODY_SECONDS)
+            body = b"" if unread else await asyncio.wait_for(_body(receive, headers), BODY_SECONDS)
         except TimeoutError:
             body, refusal = b"", _refusal(408, "Timeout", f"the body did not come within {BODY_SECONDS} s")
         if body is None:

@@ -54,8 +54,12 @@ class BackgroundWork:
             self._stop.wait(INTERVAL_SECONDS)
 
     def _groups(self) -> list[str]:
-        with self._pool.open(Scope()) as memory:
-            return memory.home.groups()
+        try:
+            with self._pool.open(Scope()) as memory:
+                return memory.home.groups()
+        except (NanoClawError, OSError) as error:
+            _log(f"upkeep: {error}")
+            return []
 
     def _maintain(self, group: str) -> None:
         try:
@@ -68,7 +72,8 @@ class BackgroundWork:
 
     def _ensure_watcher(self, group: str) -> None:
         known = self._watchers.get(group)
-        if (known is None and len(self._watchers) < MAX_WATCHERS) or (known and not known.is_alive()):
+        most = min(MAX_WATCHERS, self._pool.files // 128)
+        if (known is None and len(self._watchers) < most) or (known and not known.is_alive()):
             thread = threading.Thread(target=self._watch_files, args=(group,), name="watch", daemon=True)
             self._watchers[group] = thread
             thread.start()

@@ -26,16 +26,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+MAX_FILES = 8192
 MAX_WORKERS = 8
-MAX_SESSIONS = 16  # per worker; each has its plugins, their thread and its connections
+MAX_SESSIONS = 16  # per worker; each has its plugins, their thread and its connections: some ten files
 
 
 class MemoryWorker:
     """One group's memory for one privacy and origin, and the thread that uses it; its sessions share what is open."""
 
-    def __init__(self, base: Memory, is_warm: Callable[[], bool]) -> None:
+    def __init__(self, base: Memory, is_warm: Callable[[], bool], sessions: int) -> None:
         self._base = base
         self._is_warm = is_warm
+        self._most = sessions
         self._sessions: OrderedDict[tuple[str, str], Memory] = OrderedDict()
         # One thread: databases keep a connection per thread, and plugins are not made for two at a time.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="memory")
@@ -50,7 +52,7 @@ class MemoryWorker:
         memory = self._sessions.pop(key, None) or self._base.for_session(*key)
         self._sessions[key] = memory
         memory.group.resources.resident = self._is_warm()
-        if len(self._sessions) > MAX_SESSIONS:
+        if len(self._sessions) > self._most:
             self._sessions.popitem(last=False)[1].close()
         return memory
 
@@ -66,10 +68,11 @@ class MemoryWorker:
 
 
 class MemoryPool:
-    """The workers of one home; the least recently used ones are closed."""
+    """The workers of one home; the least recently used ones are closed. Fewer `files` to open: fewer of them."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, files: int = MAX_FILES) -> None:
         self.home = home
+        self.files = files
         self._workers: OrderedDict[
             tuple[str, bool, str, Path | None], tuple[tuple[int, int], MemoryWorker]
         ] = OrderedDict()
@@ -145,9 +148,9 @@ class MemoryPool:
         retired = [worker] if worker is not None and known != state else []
         if worker is None or retired:
             base = self.open(replace(scope, session_id="", project=""), found.parent if found else None)
-            worker = MemoryWorker(base, lambda: self._warm)
+            worker = MemoryWorker(base, lambda: self._warm, _share(self.files, 256, MAX_SESSIONS))
         self._workers[key] = (state, worker)
-        if len(self._workers) > MAX_WORKERS:
+        if len(self._workers) > _share(self.files, 128, MAX_WORKERS):
             retired.append(self._workers.popitem(last=False)[1][1])
         return worker, retired
 
@@ -162,6 +165,10 @@ class MemoryPool:
         workers = [worker for _, worker in self._workers.values()]
         self._workers.clear()
         return workers
+
+
+def _share(files: int, each: int, most: int) -> int:
+    return max(1, min(most, files // each))
 
 
 def _changed_at(path: Path | None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import socket
@@ -17,21 +18,18 @@ from nanoclaw_memory import private
 from nanoclaw_memory.errors import FileProblem, NanoClawError, NotFound
 from nanoclaw_memory.interfaces.http import auth
 from nanoclaw_memory.interfaces.http.background import BackgroundWork
-from nanoclaw_memory.interfaces.http.pool import MemoryPool
+from nanoclaw_memory.interfaces.http.connections import WebServer, raise_file_limit
+from nanoclaw_memory.interfaces.http.pool import MAX_FILES, MemoryPool
 from nanoclaw_memory.interfaces.http.socket_server import SocketServer, listen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import uvicorn
     from mcp.server.mcpserver import MCPServer
-    from starlette.types import ASGIApp
 
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 7717
 GRACE_SECONDS = 10
-MAX_CONNECTIONS = 2_000  # open connections count too: a thousand idle ones must not keep others out
-MAX_FILES = 8192
 
 
 class ServeOptions(msgspec.Struct, frozen=True):
@@ -73,9 +71,10 @@ def serve(home: Path, options: ServeOptions, announce: Callable[[ServerAddress],
             token_file=str(home / "token") if http else "",
         )
         record(address)
-        _raise_file_limit()
+        # Before the MCP SDK does it: its handler imports modules while it logs, which fails without free files.
+        logging.basicConfig(format="ncm serve: %(message)s")
         _limit_allocator()
-        pool = MemoryPool(home)
+        pool = MemoryPool(home, raise_file_limit(MAX_FILES))
         try:
             server = _Server(pool, options, http, token)
             asyncio.run(server.run(listening, lambda: announce(address)))
@@ -125,39 +124,18 @@ class _Server:
 
     async def _start_http(
         self, tools: Mapping[str, MCPServer], running: set[asyncio.Task[Any]]
-    ) -> uvicorn.Server | None:
+    ) -> WebServer | None:
         """The HTTP server, added to what is running; None when only the socket is served."""
         if self._http is None:
             return None
         from nanoclaw_memory.interfaces.http.app import application
 
-        server = _web_server(application(self._pool, tools, self._token, self._http.getsockname()[1]))
+        app = application(self._pool, tools, self._token, self._http.getsockname()[1])
+        server = WebServer(app, self._pool.files)
         running.add(asyncio.create_task(server.serve(sockets=[self._http])))
         while not server.started and not any(task.done() for task in running):
             await asyncio.sleep(0.01)  # uvicorn has no event for it
         return server
-
-
-def _web_server(app: ASGIApp) -> uvicorn.Server:
-    import uvicorn
-
-    class Server(uvicorn.Server):
-        @contextmanager
-        def capture_signals(self) -> Iterator[None]:
-            """Leave signals to us: they end the socket and the background work too."""
-            yield
-
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        ws="none",
-        lifespan="on",
-        limit_concurrency=MAX_CONNECTIONS,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-    )
-    return Server(config)
 
 
 @contextmanager
@@ -203,7 +181,8 @@ def _already_running(recorded: str, home: Path) -> AlreadyRunning:
 
 
 def _bound(port: int) -> socket.socket:
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # asyncio sets TCP_NODELAY only where the protocol is named; without it a kept-alive answer takes 44 ms.
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((LOOPBACK, port))
@@ -213,16 +192,6 @@ def _bound(port: int) -> socket.socket:
             f"port {port} cannot be had: {error}", "choose another: ncm serve --port 7718"
         ) from None
     return listening
-
-
-def _raise_file_limit() -> None:
-    """Allow as many open files as the machine does: each connection is one."""
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_FILES)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _limit_allocator() -> None:

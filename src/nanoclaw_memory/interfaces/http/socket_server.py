@@ -17,6 +17,7 @@ import msgspec
 
 from nanoclaw_memory.errors import FileProblem, NanoClawError
 from nanoclaw_memory.interfaces import hooks
+from nanoclaw_memory.interfaces.http.connections import connection_limit
 from nanoclaw_memory.interfaces.http.pool import CURRENT_SCOPE
 from nanoclaw_memory.interfaces.shim import LONGEST_PATH, MAX_INPUT, socket_path
 from nanoclaw_memory.project import project_of
@@ -84,7 +85,8 @@ class SocketServer:
         task = cast("asyncio.Task[None]", asyncio.current_task())
         self._connections.add(task)
         try:
-            if _is_same_user(writer.get_extra_info("socket")):
+            crowded = len(self._connections) > connection_limit(self._pool.files)
+            if not crowded and _is_same_user(writer.get_extra_info("socket")):
                 await self._handle(reader, writer)
         except (OSError, ValueError, TimeoutError, asyncio.IncompleteReadError):
             pass  # the client went away or sent nothing we know; it goes on without us
@@ -120,7 +122,7 @@ class SocketServer:
         except NanoClawError:
             body = b""  # a hook fails open
         writer.write(b"%d\n%b" % (len(body), body))
-        await writer.drain()
+        await asyncio.wait_for(writer.drain(), HEADER_SECONDS)
         writer.close()
         if hooks.kind_of(request.argument) == "answer":
             await asyncio.to_thread(self._archive, request.scope)
