@@ -13,6 +13,7 @@ from mcp.types import TextResourceContents
 from nanoclaw_memory import tokens
 from nanoclaw_memory.interfaces.mcp.server import CORE, build_server
 from nanoclaw_memory.interfaces.mcp.texts import INSTRUCTIONS
+from nanoclaw_memory.rendering import OPENING
 
 pytestmark = pytest.mark.anyio
 
@@ -229,7 +230,8 @@ async def test_resources_read_files_and_withhold_private_ones_from_a_shared_scop
         assert isinstance(contents, TextResourceContents)
         assert "Long-Term Memory" in contents.text
         today = agent.group.today.isoformat()
-        assert (await client.read_resource(f"memory://log/{today}")).contents[0].text.startswith(f"# {today}")
+        log = (await client.read_resource(f"memory://log/{today}")).contents[0].text
+        assert log.splitlines()[:2] == [OPENING, f"# {today}"]  # an agent writes there too
     shared = open_memory(private=False)
     async with Client(build_server(shared)) as client:
         assert (await client.read_resource("memory://soul")).contents

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from nanoclaw_memory import statements, tokens
 from nanoclaw_memory.entries import rules
 from nanoclaw_memory.entries.ledger import EntryLedger, held_key
-from nanoclaw_memory.entries.lines import safe_line
 from nanoclaw_memory.entries.rules import ORIGINS, UNTRUSTED, EntryDraft
 from nanoclaw_memory.errors import InvalidValue, Refused
 from nanoclaw_memory.intake.suspicion import suspicions
+from nanoclaw_memory.rendering import safe_line
 from nanoclaw_memory.store.entries import BEHAVIORAL
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Entry, Provenance, Stored

@@ -9,9 +9,10 @@ from pathlib import Path
 import msgspec
 
 from nanoclaw_memory.clock import Clock, stamp
-from nanoclaw_memory.entries.lines import masked, safe_line
+from nanoclaw_memory.entries.lines import masked
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.intake.intake import Intake
+from nanoclaw_memory.rendering import safe_line
 from nanoclaw_memory.statements import text_key
 from nanoclaw_memory.store.entries import PRIORITIES, EntryTable, Filter
 from nanoclaw_memory.store.proposals import Proposals
@@ -235,7 +236,7 @@ def _without(body: str, marks: Sequence[str]) -> str:
 def plain_text(line: str) -> str:
     """A line of a domain file without the escapes that `safe_line` put there."""
     text = line.replace("&lt;", "<").replace("] (", "](").replace("! [", "![")
-    return re.sub(r"^(\d{1,9})?\\", r"\1", text)
+    return re.sub(r"^(\d{1,9})?\\(?=[\W_])", r"\1", text)
 
 
 def _line(entry: Entry) -> str:

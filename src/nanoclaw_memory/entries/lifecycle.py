@@ -11,8 +11,8 @@ from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.entries import rules
 from nanoclaw_memory.entries.domains import domain_path
 from nanoclaw_memory.entries.entries import Entries
-from nanoclaw_memory.entries.lines import safe_line
 from nanoclaw_memory.entries.rules import EntryDraft
+from nanoclaw_memory.rendering import safe_line
 from nanoclaw_memory.store.entries import Filter
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Entry, Proposal

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
+from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.store.facts import FactTable, View
 from nanoclaw_memory.store.names import NameTable
 from nanoclaw_memory.store.relations import RelationTable
-from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Fact, Relation
 
 MAX_DEPTH = 4
@@ -62,7 +62,7 @@ def neighbourhood(
 
 def as_tree(around: Neighbourhood) -> str:
     """Facts below each entity, relations as branches."""
-    lines = [around.labels.get(around.center, around.center)]
+    lines = [_label(around, around.center)]
     _branch(around, around.center, "", {around.center}, lines)
     if around.truncated:
         lines.append(f"… more than {MAX_NODES} entities; ask for a smaller --depth")
@@ -80,7 +80,7 @@ def _branch(around: Neighbourhood, name: str, indent: str, seen: set[str], lines
         if around.depths[other] < around.depths[name]:
             continue
         arrow = f"── {relation.predicate} ──▶" if name == subject else f"◀── {relation.predicate} ──"
-        rows.append((f"{arrow} {around.labels.get(other, other)}", "" if other in seen else other))
+        rows.append((f"{arrow} {_label(around, other)}", "" if other in seen else other))
         seen.add(other)
     for number, (text, other) in enumerate(rows):
         last = number == len(rows) - 1
@@ -97,7 +97,7 @@ def as_mermaid(around: Neighbourhood) -> str:
         body = "<br/>".join([_label(around, name), *_facts(around, name)]).replace('"', "#quot;")
         lines.append(f'  {own}["{body}"]')
     for subject, object_, relation in around.relations:
-        predicate = one_line(relation.predicate).replace('"', "#quot;")
+        predicate = visible_line(relation.predicate).replace('"', "#quot;")
         lines.append(f'  {ids[subject]} -->|"{predicate}"| {ids[object_]}')
     return "\n".join(lines)
 
@@ -144,17 +144,16 @@ def as_json(around: Neighbourhood) -> str:
 
 
 def _label(around: Neighbourhood, name: str) -> str:
-    return one_line(around.labels.get(name, name))
+    return visible_line(around.labels.get(name, name))
 
 
 def _facts(around: Neighbourhood, name: str) -> list[str]:
-    return [f"{one_line(fact.key)}: {_short(fact.value)}" for fact in around.facts.get(name, [])]
+    return [f"{visible_line(fact.key)}: {_short(fact.value)}" for fact in around.facts.get(name, [])]
 
 
 def _short(value: str) -> str:
-    plain = one_line(value)
-    return plain if len(plain) <= _VALUE else plain[: _VALUE - 1] + "…"
+    return visible_line(value, _VALUE)
 
 
 def _quoted(text: str) -> str:
-    return one_line(text).replace("\\", "\\\\").replace('"', '\\"')
+    return visible_line(text).replace("\\", "\\\\").replace('"', '\\"')

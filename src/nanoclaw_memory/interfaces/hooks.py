@@ -15,6 +15,7 @@ import msgspec
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.interfaces import shim
 from nanoclaw_memory.project import project_of, slug_of
+from nanoclaw_memory.rendering import cut, json_text
 from nanoclaw_memory.types import Scope
 
 if TYPE_CHECKING:
@@ -254,18 +255,11 @@ _HANDLERS: Mapping[str, Callable[[Memory, Event], str]] = {
 }
 
 
-def _cut(text: str, limit: int) -> str:
-    """At most so many characters in whole lines; says when there is more."""
-    note = "\n[cut: memory_search has the rest]"
-    return text if len(text) <= limit else text[: max(limit - len(note), 0)].rpartition("\n")[0] + note
-
-
 def _answer_json(event: Event, context: str) -> str:
     """The client's JSON around a context; only the two keys that every client takes."""
     if not context:
         return ""
-    context = _cut(context, MAX_CONTEXT)
+    context = cut(context, MAX_CONTEXT)
     if event.client in _SNAKE_CLIENTS:
-        return json.dumps({"additional_context": context}, ensure_ascii=False)
-    output = {"hookEventName": event.name, "additionalContext": context}
-    return json.dumps({"hookSpecificOutput": output}, ensure_ascii=False)
+        return json_text({"additional_context": context})
+    return json_text({"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": context}})

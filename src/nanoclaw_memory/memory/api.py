@@ -322,11 +322,16 @@ class Memory:
         from nanoclaw_memory.workspace import boot
 
         self.group.require_group()
-        found = boot.boot(
-            self.home, self.scope, self.settings, self.group.today, project, lambda: self.brief().text
+        return boot.boot(
+            self.home,
+            self.scope,
+            self.settings,
+            self.group.today,
+            project,
+            brief=lambda: self.brief().text,
+            mask=lambda text: self.group.intake.masked(text).text,
+            most=max_chars,
         )
-        text, brief = (self.group.intake.masked(part).text for part in (found.text, found.brief))
-        return boot.fitted(replace(found, text=text, brief=brief), max_chars)
 
     def brief(self, include_provenance: bool = False) -> Brief:
         """What matters from the entries, within its limits; empty, with a note, when it takes too long."""

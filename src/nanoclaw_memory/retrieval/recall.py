@@ -10,18 +10,10 @@ from msgspec.structs import replace
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.entries.entries import Entries, check_query
-from nanoclaw_memory.entries.lines import (
-    age,
-    as_hit,
-    fenced,
-    marks,
-    masked,
-    origin_of,
-    other_project,
-    safe_line,
-)
+from nanoclaw_memory.entries.lines import age, as_hit, marks, masked, origin_of, other_project
 from nanoclaw_memory.entries.rules import choice, whole
 from nanoclaw_memory.entries.shared import SharedEntries
+from nanoclaw_memory.rendering import fenced, item, safe_line
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.hits import hits_of
 from nanoclaw_memory.retrieval.ordering import after_newer
@@ -104,18 +96,15 @@ def hits_text(hits: Iterable[Hit], today: date, project: str = "") -> str:
     """What search found, fenced as data with origin, age and other projects' names, for an agent to read."""
     lines = []
     for hit in hits:
-        place, when = hit.place or f"{hit.path}:{hit.start_line}", hit.when
+        about = [hit.speaker, hit.place, hit.when]
         if hit.kind == "entry":
-            place, when = (
-                f"{hit.type} · {hit.origin}",
-                _stored(hit.day, (today - date.fromisoformat(hit.day)).days),
-            )
-        elif hit.kind == "exchange":
-            place = f"{hit.speaker} · {place}"
+            stored = _stored(hit.day, (today - date.fromisoformat(hit.day)).days)
+            about = [f"{hit.type} {hit.id}", hit.origin, stored]
+        elif hit.kind == "chunk":
+            about = [f"{hit.path}:{hit.start_line}-{hit.end_line}", hit.speaker, hit.when]
         warned = marks(Provenance("", "", "", hit.origin), hit.suspicions)
-        elsewhere = other_project(hit.project, project)
-        label = " · ".join(filter(None, (place, when, hit.status, elsewhere, warned)))
-        lines.append(f"- [{safe_line(label)}] {safe_line(masked(hit.text))}")
+        about += [hit.status, other_project(hit.project, project), warned]
+        lines.append(item(about, safe_line(masked(hit.text))))
     return fenced(lines)
 
 
@@ -182,13 +171,10 @@ def _from_entry(hit: EntryHit, wanted: RecallRequest, scope: Scope, found: Hit |
     )
     when = _stored(hit.created_at[:10], hit.age_days)
     about = [hit.type, hit.priority, origin_of(hit.provenance, scope.group), when]
-    if found and found.mark:
-        about.append(safe_line(found.status))
-    about += filter(None, [other_project(hit.provenance.project, scope.project)])
-    warning = marks(hit.provenance, hit.suspicions)
+    about += [found.status if found else "", other_project(hit.provenance.project, scope.project)]
+    about.append(marks(hit.provenance, hit.suspicions))
     tail = f" (why: {safe_line(context, BRIEF_CHARS)})" if context else ""
-    label = " · ".join([*about, *([warning] if warning else [])])
-    line = f"- [{label}] {safe_line(hit.content, BRIEF_CHARS if brief else None)}{tail}"
+    line = item(about, safe_line(hit.content, BRIEF_CHARS if brief else None) + tail)
     return _Packed(entry, line, hit.status == "held")
 
 
@@ -219,5 +205,4 @@ def _from_hit(hit: Hit, wanted: RecallRequest, project: str) -> _Packed:
         newer=hit.newer,
     )
     about = (kind, place, hit.when, hit.status, other_project(hit.project, project))
-    label = " · ".join(safe_line(part) for part in about if part)
-    return _Packed(entry, f"- [{label}] {content}")
+    return _Packed(entry, item(about, content))

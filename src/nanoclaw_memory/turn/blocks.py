@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import itertools
 import re
 from collections.abc import Iterable
 
 from nanoclaw_memory import tokens
+from nanoclaw_memory.rendering import CLOSING, LABEL, LABELS, digest, enclosed, inert_line, opening_of
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Block
 
-GRAPH_MEMORY = "GRAPH MEMORY"
-RECALLED = "RECALLED MEMORY"
-CONTINUITY = "CONTINUITY CONTEXT"
-STABILITY = "STABILITY CONTEXT"
-GROWTH = "GROWTH VECTORS"
-LABELS = (GRAPH_MEMORY, RECALLED, CONTINUITY, STABILITY, GROWTH)
+GRAPH_MEMORY, RECALLED, CONTINUITY, STABILITY, GROWTH = LABELS
 
 MAX_LINES = 100
 MAX_LINE = 1_000
 MAX_CHARS = 12_000
 MOST_CLOSINGS = 64
-_LABEL = re.compile(r"[A-Z][A-Z0-9 _-]{1,39}\Z")
-_CLOSING = re.compile(r"\[/([A-Z][A-Z0-9 _-]{1,39}) ([0-9a-f]{8})\]")
+_LABEL = re.compile(rf"{LABEL}\Z")
 
 
 def sound_label(label: str, plugin: str) -> str:
@@ -38,7 +31,7 @@ def sound_label(label: str, plugin: str) -> str:
 def render(label: str, fence: str, lines: Iterable[str], budget: int) -> tuple[Block | None, int]:
     """A block of the first lines that fit the budget, and how many lines (or parts of them) were left out.
 
-    No line can end the block or begin another: line breaks, and marks that look like ours, are removed.
+    No line can end the block or begin another.
     """
     given, left_out = _sound(label, lines)
     kept = given
@@ -58,15 +51,12 @@ def render(label: str, fence: str, lines: Iterable[str], budget: int) -> tuple[B
 
 def _sound(label: str, lines: Iterable[str]) -> tuple[list[str], int]:
     """The lines that fit the limits of any block, and the number of lines (or parts of them) left out."""
-    marks = _marks(label)
     kept: list[str] = []
     left_out = 0
     left = MAX_CHARS
     source = iter(lines)
     for line in itertools.islice(source, MAX_LINES):
-        plain = one_line(line[: MAX_LINE * 4])
-        if "[" in plain:
-            plain = marks.sub(r"(\1)", plain)
+        plain = inert_line(line[: MAX_LINE * 4], label=label)
         if len(plain) > MAX_LINE:
             plain, left_out = plain[:MAX_LINE] + "…", left_out + 1
         if len(plain) > left:
@@ -76,13 +66,6 @@ def _sound(label: str, lines: Iterable[str]) -> tuple[list[str], int]:
             kept.append(plain)
             left -= len(plain)
     return kept, left_out + sum(1 for _ in source)
-
-
-@functools.lru_cache(maxsize=64)
-def _marks(label: str) -> re.Pattern[str]:
-    """The marks of our blocks, and of those with this label."""
-    names = "|".join(map(re.escape, dict.fromkeys((*LABELS, label))))
-    return re.compile(rf"\[(/?(?:{names})(?: [0-9a-f]{{8}})?)\]")
 
 
 def _fitting(lines: list[str], budget: int) -> list[str]:
@@ -102,10 +85,10 @@ def strip(text: str) -> str:
     """
     pieces: list[str] = []
     position = 0
-    for closing in itertools.islice(_CLOSING.finditer(text), MOST_CLOSINGS):
-        opening = f"[{closing[1]}]"
+    for closing in itertools.islice(CLOSING.finditer(text), MOST_CLOSINGS):
+        opening = opening_of(closing[1])
         start = text.rfind(opening, max(position, closing.start() - 2 * MAX_CHARS), closing.start())
-        if start >= 0 and _digest(text[start : closing.start()]) == closing[2]:
+        if start >= 0 and digest(text[start : closing.start()]) == closing[2]:
             pieces.append(text[position:start].rstrip("\r\n"))
             position = closing.end()
     if not position:
@@ -115,10 +98,4 @@ def strip(text: str) -> str:
 
 
 def _text(label: str, fence: str, lines: list[str]) -> str:
-    body = "\n".join([f"[{label}]", *([fence] if fence else []), *lines])
-    return f"{body}\n[/{label} {_digest(body)}]"
-
-
-def _digest(body: str) -> str:
-    # Over words, so that a host that changes white space does not hide the block from us.
-    return hashlib.sha256(" ".join(body.split()).encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return enclosed(f"[{label}]", "\n".join([*([fence] if fence else []), *lines]), f"/{label}")

@@ -14,9 +14,9 @@ from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.conversations import anchors, topics
 from nanoclaw_memory.conversations.archive import move_oldest
 from nanoclaw_memory.conversations.service import excerpt
+from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.store.keywords import terms_of
-from nanoclaw_memory.text import one_line
 from nanoclaw_memory.turn import blocks
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
@@ -315,7 +315,7 @@ def you_said(text: str) -> str:
 
 def user_mentioned(text: str) -> str:
     """A report of the user's words: "mentioned wanting …" where they said "I want …", else a quotation."""
-    plain = one_line(text)
+    plain = visible_line(text)
     match = _FIRST.match(plain)
     if match and '"' not in plain:
         what = re.sub(r"\bmy\b", "their", match["what"])
@@ -324,4 +324,4 @@ def user_mentioned(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    return one_line(text).replace('"', "'")
+    return visible_line(text).replace('"', "'")

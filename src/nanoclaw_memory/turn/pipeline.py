@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from nanoclaw_memory.text import one_line, plural
+from nanoclaw_memory.rendering import visible_line
+from nanoclaw_memory.text import plural
 from nanoclaw_memory.turn import blocks
 from nanoclaw_memory.turn.given import FreshLine, Given, fresh_lines
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
@@ -238,7 +239,7 @@ def _explained(progress: _Progress) -> tuple[Explanation, ...]:
 def _shown(lines: Sequence[FreshLine], block: Block, fence: str) -> list[FreshLine]:
     """The lines that a block has room for: the first ones that are not empty."""
     number = len(block.text.splitlines()) - 2 - len(fence.splitlines())
-    return [line for line in lines if one_line(line.text)][:number]
+    return [line for line in lines if visible_line(line.text)][:number]
 
 
 def _plain(answer: Any) -> Any:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from nanoclaw_memory.entries.lines import masked, safe_line
+from nanoclaw_memory.entries.lines import masked
 from nanoclaw_memory.intake.secrets import mask_fact
+from nanoclaw_memory.rendering import label_of, safe_line
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.hits import newer_of
 from nanoclaw_memory.retrieval.prepare import body_of
@@ -80,7 +81,7 @@ def _label(one: Candidate, moment: Moment, shown: Collection[int]) -> str:
     mark = one.mark
     if one.newer is not None and one.newer.id not in shown:
         mark = newer_of(one.newer).quoted(one.mark)
-    return " · ".join(safe_line(part) for part in (place, project, _when(passage), mark) if part)
+    return label_of((place, project, _when(passage), mark))
 
 
 def _when(passage: Passage) -> str:

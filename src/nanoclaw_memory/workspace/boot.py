@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.errors import FileProblem, NanoClawError
+from nanoclaw_memory.rendering import cut, fenced, inert_line, inert_lines, is_own_page, unfenced
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.text import words
 from nanoclaw_memory.types import Boot, BootFile, Scope
@@ -46,6 +48,11 @@ class _Piece(msgspec.Struct, frozen=True):
     text: str
     file: BootFile
 
+    @property
+    def is_own(self) -> bool:
+        """Whether the owner wrote it by hand."""
+        return self.file.path != BRIEF and is_own_page(self.file.path)
+
 
 def boot(
     home: Home,
@@ -53,9 +60,15 @@ def boot(
     settings: Settings,
     today: date,
     project: str = "",
+    *,
     brief: Callable[[], str] | None = None,
+    mask: Callable[[str], str] = str,
+    most: int = 0,
 ) -> Boot:
-    """What an agent gets at session start: the main sequence, or a project agent's with `project`."""
+    """What an agent gets at session start: the main sequence, or a project agent's with `project`.
+
+    Where it is longer than `most` characters, the brief comes first and the end is cut.
+    """
     mode = memory_mode(settings) if not project else "project"
     if project:
         paths = project_sequence(home, scope, project, today)
@@ -72,7 +85,7 @@ def boot(
             page = _load(
                 home, scope, settings, relative, min(limit, SIZE_TARGETS["MEMORY.md"]), MEMORY_MAX_LINES
             )
-            text = without_repeats(brief(), page.text) if brief is not None else ""
+            text = without_repeats(unfenced(brief()), page.text) if brief is not None else ""
             added = [_brief_piece(text, mode)] if text.strip() else []
             if mode == "both" or not added:  # however little the entries say, what a person wrote is not lost
                 added.insert(0, page)
@@ -80,19 +93,25 @@ def boot(
             added = [_load(home, scope, settings, relative, limit)]
         pieces += added
         left = max(left - sum(piece.file.chars for piece in added), 0)
-    text = "\n\n".join(piece.text for piece in pieces) + "\n"
+    return _boot_of([replace(piece, text=mask(piece.text)) for piece in pieces], mode, most)
+
+
+def _boot_of(pieces: list[_Piece], mode: str, most: int) -> Boot:
+    text = _joined(pieces)
+    if most and len(text) > most:
+        text = cut(_joined(sorted(pieces, key=lambda piece: piece.file.path != BRIEF)), most)
     short = next((piece.text for piece in pieces if piece.file.path == BRIEF), "")
     return Boot(tuple(piece.file for piece in pieces), text, tokens.estimate(text), mode, short)
 
 
-def fitted(boot: Boot, most: int) -> Boot:
-    """A boot context of at most so many characters in whole lines; the brief comes first, and what is cut is said."""
-    if not most or len(boot.text) <= most:
-        return boot
-    text = f"{boot.brief}\n\n{boot.text.replace(boot.brief, '', 1)}" if boot.brief else boot.text
-    note = "\n[cut: memory_search has the rest]"
-    text = text[: max(most - len(note), 0)].rpartition("\n")[0] + note
-    return replace(boot, text=text, tokens=tokens.estimate(text))
+def _joined(pieces: Iterable[_Piece]) -> str:
+    """The pieces as one text; what is not the owner's own page is fenced, if there is any."""
+    parts = []
+    for own, group in itertools.groupby(pieces, lambda piece: piece.is_own):
+        run = list(group)
+        text = "\n\n".join(piece.text for piece in run)
+        parts.append(text if own or all(piece.file.missing for piece in run) else fenced([text]))
+    return "\n\n".join(parts) + "\n"
 
 
 def main_sequence(today: date, scope: Scope) -> list[str]:
@@ -159,12 +178,12 @@ def _load(
     except FileNotFoundError:
         return _marker(relative, f"[missing: {relative}]")
     except NanoClawError as error:
-        return _marker(relative, f"[not loaded: {relative}: {error.message}]")
+        return _marker(relative, inert_line(f"[not loaded: {relative}: {error.message}]"))
     if most_lines:
         limit = min(limit, sum(map(len, text.splitlines(keepends=True)[:most_lines])))
     body = text[:limit].rstrip()
     note = _cut_note(relative, text, limit) if len(text) > limit else ""
-    shown = f"## {relative}\n\n{body}" + (f"\n\n{note}" if note else "")
+    shown = f"## {relative}\n\n{inert_lines(body)}" + (f"\n\n{note}" if note else "")
     return _Piece(shown, BootFile(relative, len(body), tokens.estimate(body), truncated=bool(note)))
 
 

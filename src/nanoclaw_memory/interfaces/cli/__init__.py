@@ -138,15 +138,15 @@ def cli() -> None:
 
 def report_error(kind: str, message: str, hint: str, code: int, as_json: bool) -> int:
     """Report what went wrong and what helps; returns the exit code."""
-    if as_json:
-        import json
+    from nanoclaw_memory.rendering import json_text, visible
 
+    if as_json:
         error = {"type": kind, "message": message, "hint": hint}
-        click.echo(json.dumps({"ok": False, "error": error}, ensure_ascii=False))
+        click.echo(json_text({"ok": False, "error": error}))
     else:
-        click.echo(f"ncm: {message}", err=True)
+        click.echo(visible(f"ncm: {message}"), err=True)
         if hint:
-            click.echo(f"  {hint}", err=True)
+            click.echo(visible(f"  {hint}"), err=True)
     return code
 
 

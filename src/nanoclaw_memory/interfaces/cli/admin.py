@@ -14,6 +14,7 @@ from nanoclaw_memory.errors import InvalidValue, Refused
 from nanoclaw_memory.interfaces.cli.common import Caller, Command, Output, at_terminal, command, group, noted
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.project import place_of, project_of
+from nanoclaw_memory.rendering import visible
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Forgotten
 
@@ -262,7 +263,7 @@ def forget(
         work = partial(memory.forget, **target)
         if dry_run:
             plan = _plan(work(dry_run=True), keep_pages)
-            return caller.show(Output(plan, _forgotten_lines(plan, checkpoints)))
+            return caller.show(Output(plan, "\n".join(_forgotten_lines(plan, checkpoints))))
         if not yes and not _agreed(_plan(work(dry_run=True), keep_pages), checkpoints):
             click.echo("nothing was removed", err=True)
             raise click.exceptions.Exit(1)
@@ -283,7 +284,7 @@ def _plan(plan: Forgotten, keep_pages: bool) -> Forgotten:
 
 
 def _agreed(plan: Forgotten, checkpoints: bool) -> bool:
-    click.echo("\n".join(_forgotten_lines(plan, checkpoints)))
+    click.echo(visible("\n".join(_forgotten_lines(plan, checkpoints))))
     return click.confirm("Remove all of this for good?", default=False)
 
 

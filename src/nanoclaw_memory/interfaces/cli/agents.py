@@ -95,7 +95,7 @@ def _show(caller: Caller, client: str, changes: list[FileChange], dry_run: bool,
     result = {"client": client, "dry_run": dry_run, "files": rows}
     paths = ", ".join(str(change.path) for change in changes)
     note = f"{'would change' if dry_run else 'changed'}: {paths}" if changes else ""
-    diffs = [change.diff for change in changes]
+    diffs = "\n".join(change.diff for change in changes)
     caller.show(Output(result, diffs, f"{client} {nothing}; nothing changed.", [note]))
 
 

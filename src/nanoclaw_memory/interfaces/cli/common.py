@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -13,6 +13,7 @@ import click
 import msgspec
 
 from nanoclaw_memory.interfaces.cli import GLOBAL_OPTIONS
+from nanoclaw_memory.rendering import json_text, visible
 
 if TYPE_CHECKING:
     from nanoclaw_memory.interfaces.shim import Request
@@ -74,13 +75,15 @@ class Caller(msgspec.Struct):
         """Print the result as JSON, or as text and notes for a person; a failure ends with exit code 1."""
         if self.json:
             result = msgspec.to_builtins(output.result, enc_hook=str, str_keys=True)
-            click.echo(json.dumps({"ok": True, **result}, ensure_ascii=False))
+            click.echo(json_text({"ok": True, **result}))
         else:
-            text = output.text if isinstance(output.text, str) else "\n".join(output.text)
-            if text := text or output.empty:
-                click.echo(text.rstrip("\n"))
+            text = output.text if isinstance(output.text, str) else "\n".join(map(_item, output.text))
+            if output.exact and not (sys.stdout and sys.stdout.isatty()):
+                click.echo(text, nl=False, color=True)  # a colour sequence in a file is part of it
+            elif text := text or output.empty:
+                click.echo(visible(text.rstrip("\n")))
             for note in filter(None, output.notes):
-                click.echo(note, err=True)
+                click.echo(_item(note), err=True)
         if output.failed:
             raise click.exceptions.Exit(1)
 
@@ -89,10 +92,16 @@ class Output(msgspec.Struct, frozen=True):
     """What a command prints."""
 
     result: Any  # a struct or a dict: the JSON object
-    text: str | Iterable[str] = ""  # for a person, on standard output; several are lines
+    text: str | Iterable[str] = ""  # for a person, on standard output; several are items of a list
     empty: str = ""  # the text when there is none
     notes: Iterable[str] = ()  # for a person, on standard error
     failed: bool = False
+    exact: bool = False  # a person's own file: to a pipe as it is, byte for byte
+
+
+def _item(text: str) -> str:
+    """An item of a list: only its first line begins where a line begins."""
+    return re.sub(r"\n(?=\S)", "\n    ", visible(text))
 
 
 def listing(key: str, found: Sequence[T], line: Callable[[T], str], empty: str) -> Output:

@@ -147,7 +147,9 @@ def show(memory: Memory, session_id: str) -> Output:
     """
     found = memory.conversations.session(session_id)
     lines = [
-        f"{one.timestamp[:16]}\nUser: {one.user_message}\nAgent: {one.agent_response}\n" for one in found
+        line
+        for one in found
+        for line in (one.timestamp[:16], f"User: {one.user_message}", f"Agent: {one.agent_response}\n")
     ]
     return Output({"exchanges": found}, lines)
 

@@ -17,7 +17,8 @@ from nanoclaw_memory.interfaces.cli.common import (
     noted,
 )
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.text import one_line, plural
+from nanoclaw_memory.rendering import visible_line
+from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Audit, BroughtIn, Entry, Recommendation
 
 EXPORTS = ["claude", "chatgpt", "claude-code", "codex", "mem0", "basic-memory"]
@@ -91,14 +92,14 @@ def show(memory: Memory, entry_id: str) -> Output:
     entry, *replaced = memory.entries.history(entry_id)
     came = entry.provenance
     details = {
-        "why: ": one_line(entry.reason),
+        "why: ": visible_line(entry.reason),
         "expires ": entry.expires,
         "held: ": ", ".join(entry.suspicions),
         "replaced by ": entry.superseded_by,
     }
     lines = [
         _entry_line(entry),
-        f"  from {came.origin}, session {one_line(came.session_id) or 'none'}, {came.timestamp}",
+        f"  from {came.origin}, session {visible_line(came.session_id) or 'none'}, {came.timestamp}",
         f"  tags: {', '.join(entry.tags) or 'none'}; about {entry.token_cost} tokens",
         *(f"  {label}{value}" for label, value in details.items() if value),
         *(f"  replaced {_entry_line(old)}" for old in replaced),
@@ -208,7 +209,7 @@ def _import_lines(done: BroughtIn) -> list[str]:
 
 def _entry_line(entry: Entry) -> str:
     state = "" if entry.status == "active" else f" ({entry.status})"
-    return f"{entry.id}  {entry.type:<11} {entry.priority:<8} {one_line(entry.content)}{state}"
+    return f"{entry.id}  {entry.type:<11} {entry.priority:<8} {visible_line(entry.content)}{state}"
 
 
 @command("recall")
@@ -310,7 +311,7 @@ def trace(memory: Memory, entry_id: str) -> Output:
         for record in life.records
     ]
     if life.entry is not None:
-        lines.append(f"now {life.entry.status}: {one_line(life.entry.content)}")
+        lines.append(f"now {life.entry.status}: {visible_line(life.entry.content)}")
     return Output(life, lines, f"The audit log does not know {entry_id}.")
 
 

@@ -10,7 +10,8 @@ import click
 from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.interfaces.cli.common import Output, fields, group, limit_option, noted
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.text import one_line, plural
+from nanoclaw_memory.rendering import visible_line
+from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Fact, GraphHit, Upserted, tier
 
 
@@ -62,7 +63,7 @@ def _hit(hit: GraphHit) -> dict[str, Any]:
 
 def _hit_line(hit: GraphHit) -> str:
     mark = " [linked]" if hit.linked else ""
-    return f"{one_line(hit.text)}{mark}  ({hit.score}, {hit.tier}: {hit.why})  {one_line(hit.when)}"
+    return f"{visible_line(hit.text)}{mark}  ({hit.score}, {hit.tier}: {hit.why})  {visible_line(hit.when)}"
 
 
 @graph.command("add", new=True)
@@ -83,7 +84,7 @@ def add(memory: Memory, entity: str, key: str, value: str, **options: Any) -> Ou
     ncm graph add Alice hobby chess --add
     """
     done = memory.graph.upsert(entity, key, value, **options)
-    kept = f" = {one_line(done.value)}" if done.redacted else ""
+    kept = f" = {visible_line(done.value)}" if done.redacted else ""
     return Output(done, f"{entity}.{key}{kept} {_outcome(done)}")
 
 
@@ -102,7 +103,7 @@ def relate(
     ncm graph relate Alice owns Keystone
     """
     done = memory.graph.relate(subject, predicate, object, replace=replace, valid_from=valid_from)
-    return Output(done, f"{subject} → {predicate} → {one_line(done.value)} {_outcome(done)}")
+    return Output(done, f"{subject} → {predicate} → {visible_line(done.value)} {_outcome(done)}")
 
 
 def _outcome(done: Upserted) -> str:
@@ -187,7 +188,7 @@ def history(memory: Memory, entity: str, key: str) -> Output:
     facts = memory.graph.history(entity, key)
     rows = [{**_fact(fact), "current": not fact.valid_to} for fact in facts]
     shown = [
-        f"{fact.valid_from[:10] or 'always':<10} – {fact.valid_to[:10] or 'now':<10}  {one_line(fact.text)}"
+        f"{fact.valid_from[:10] or 'always':<10} – {fact.valid_to[:10] or 'now':<10}  {visible_line(fact.text)}"
         f"  [{fact.source}]"
         for fact in facts
     ]
@@ -227,7 +228,9 @@ def top(memory: Memory, wanted: str, limit: int) -> Output:
     ncm graph top --tier hot
     """
     facts = memory.graph.top(wanted, limit)
-    shown = [f"{fact.activation:6.2f} {tier(fact.activation):<4}  {one_line(fact.text)}" for fact in facts]
+    shown = [
+        f"{fact.activation:6.2f} {tier(fact.activation):<4}  {visible_line(fact.text)}" for fact in facts
+    ]
     return Output({"facts": [_fact(fact) for fact in facts]}, shown, "No facts.")
 
 
@@ -261,7 +264,7 @@ def export(memory: Memory, form: str, output: Path | None) -> Output:
     if output is not None:
         output.write_text(text + "\n" if lines else "", encoding="utf-8")
         return Output({"path": output, "rows": len(lines)}, f"{plural(len(lines), 'line')} in {output}")
-    return Output({"format": form, "rows": len(lines), "text": text}, text)
+    return Output({"format": form, "rows": len(lines), "text": text}, text, exact=True)
 
 
 @graph.command("seed")

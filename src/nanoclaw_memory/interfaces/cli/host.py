@@ -8,7 +8,7 @@ import click
 
 from nanoclaw_memory.interfaces.cli.common import Caller, Command, Output, fields, group, listing, noted
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.text import one_line
+from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.types import Task, TaskRun
 
 TASK_ID = click.argument("task_id", metavar="ID")
@@ -190,7 +190,7 @@ def _task_line(task: Task) -> str:
         task.schedule_type, task.schedule_value
     )
     head = f"{task.id}  {task.group:<12} {task.status:<9} {schedule:<14} {task.next_run or '-':<24}"
-    return f"{head}  {one_line(task.prompt)[:60]}"
+    return f"{head}  {visible_line(task.prompt, 60)}"
 
 
 def _span(milliseconds: str) -> str:
@@ -203,4 +203,4 @@ def _span(milliseconds: str) -> str:
 
 def _run_line(run: TaskRun) -> str:
     outcome = run.error or run.result
-    return f"{run.run_at}  {run.status:<11} {run.duration_ms:>8,} ms  {one_line(outcome)[:80]}"
+    return f"{run.run_at}  {run.status:<11} {run.duration_ms:>8,} ms  {visible_line(outcome, 80)}"

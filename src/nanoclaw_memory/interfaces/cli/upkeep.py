@@ -16,6 +16,7 @@ from nanoclaw_memory.interfaces.cli.common import (
     group,
 )
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.rendering import visible, visible_line
 from nanoclaw_memory.types import JobRun, JobState, Proposal
 
 PROPOSAL_IDS = click.argument("ids", nargs=-1, required=True, metavar="ID...")
@@ -161,27 +162,28 @@ def _decide(memory: Memory, ids: tuple[str, ...], accepted: bool) -> Output:
 
 
 def _proposal_lines(one: Proposal) -> str:
-    source = f"\n  from: {one.source}" if one.source else ""
+    source = f"\n  from: {visible_line(one.source)}" if one.source else ""
     diff = "\n".join(f"    {line}" for line in one.diff.split("\n"))
-    return f"{one.id}  {one.kind}\n  why: {one.why}{source}\n{diff}"
+    return f"{one.id}  {one.kind}\n  why: {visible_line(one.why)}{source}\n{diff}"
 
 
 def _ask(memory: Memory, found: list[Proposal]) -> None:
     """Ask about each proposal; those that are not decided stay open."""
     for number, one in enumerate(found, 1):
-        click.echo(f"\n[{number}/{len(found)}] {_proposal_lines(one)}")
+        click.echo(visible(f"\n[{number}/{len(found)}] {_proposal_lines(one)}"))
         choices = click.Choice(["a", "e", "r", "s", "q"])
         answer = click.prompt("accept, edit, reject, skip, quit", type=choices, default="s")
         if answer == "q":
             return
         if answer == "s":
             continue
-        text = click.prompt("text", default=str(one.payload.get("text", ""))) if answer == "e" else ""
+        own = visible_line(str(one.payload.get("text", "")))
+        text = click.prompt("text", default=own) if answer == "e" else ""
         try:
             decided = memory.upkeep.decide(one.id, answer != "r", text)
             click.echo(decided.status)
         except NanoClawError as error:
-            click.echo(f"{error.message}\n  {error.hint}", err=True)
+            click.echo(visible(f"{error.message}\n  {error.hint}"), err=True)
 
 
 @command("heartbeat")

@@ -94,7 +94,7 @@ def get(memory: Memory, file: str, start: int | None, end: int | None) -> Output
     ncm get memory/2026-02-23.md --start 3 --end 9
     """
     result = memory.get(file, start, end)
-    return Output(result, result.text, notes=[result.note])
+    return Output(result, result.text, notes=[result.note], exact=True)
 
 
 @group("project")
@@ -156,7 +156,7 @@ def show_project(memory: Memory, slug: str) -> Output:
     """
     found = memory.workspace.project(slug)
     files = [fields(lines, "path", "text") for lines in found]
-    return Output({"slug": slug, "files": files}, [lines.text for lines in found])
+    return Output({"slug": slug, "files": files}, "\n".join(lines.text for lines in found), exact=True)
 
 
 @group("runbook")
@@ -185,7 +185,7 @@ def show_runbook(memory: Memory, name: str) -> Output:
     ncm runbook show deploy
     """
     lines = memory.workspace.runbook(name)
-    return Output(fields(lines, "path", "text"), lines.text)
+    return Output(fields(lines, "path", "text"), lines.text, exact=True)
 
 
 @group("policy")
@@ -316,7 +316,7 @@ def diff_checkpoint(memory: Memory, name: str) -> Output:
     """
     changes = memory.workspace.compare_checkpoint(name)
     shown = [f"{MARKS[one.kind]} {one.path}" + (f"\n{one.diff}" if one.diff else "") for one in changes]
-    return Output({"changes": changes}, shown, f"Nothing has changed since {name}.")
+    return Output({"changes": changes}, "\n".join(shown), f"Nothing has changed since {name}.")
 
 
 def _checkpoint_line(one: Checkpoint) -> str:

@@ -21,7 +21,7 @@ from nanoclaw_memory.errors import (
     StoreBusy,
 )
 from nanoclaw_memory.interfaces.http import openapi
-from nanoclaw_memory.interfaces.http.auth import error_response
+from nanoclaw_memory.interfaces.http.auth import SafeJSON, error_response
 from nanoclaw_memory.types import MAIN_GROUP, Scope
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _handler(pool: MemoryPool, operation: Operation) -> Any:
         except OSError as error:
             problem = NanoClawError(f"{error.strerror or error}", "check free disk space and permissions")
             return failure(problem)
-        return JSONResponse({"ok": True, **result})
+        return SafeJSON({"ok": True, **result})
 
     return handle
 

@@ -7,11 +7,12 @@ import hmac
 import os
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse
 
 from nanoclaw_memory.errors import FileProblem
+from nanoclaw_memory.rendering import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -128,12 +129,19 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     return again
 
 
+class SafeJSON(JSONResponse):
+    """JSON that shows no hidden character raw, for those who look at it at a terminal."""
+
+    def render(self, content: Any) -> bytes:
+        return json_text(content, (",", ":")).encode()
+
+
 def error_response(
     status: int, kind: str, message: str, hint: str, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
     """An error as every client gets it."""
     error = {"type": kind, "message": message, "hint": hint}
-    return JSONResponse({"ok": False, "error": error}, status, headers)
+    return SafeJSON({"ok": False, "error": error}, status, headers)
 
 
 def _refusal(status: int, kind: str, message: str) -> JSONResponse:

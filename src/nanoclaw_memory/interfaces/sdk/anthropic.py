@@ -9,6 +9,7 @@ from anthropic.tools import BetaAbstractMemoryTool
 
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.rendering import visible
 
 
 class MemoryTool(BetaAbstractMemoryTool):
@@ -25,7 +26,7 @@ class MemoryTool(BetaAbstractMemoryTool):
         """Carry out one command; the model gets the reason of what cannot be done."""
         given = command if isinstance(command, dict) else command.model_dump()
         try:
-            return self._notes.run(given)
+            return visible(self._notes.run(given))
         except NanoClawError as error:
             raise ToolError(error.message) from error
 

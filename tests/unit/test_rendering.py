@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from nanoclaw_memory.entries.domains import plain_text
-from nanoclaw_memory.entries.lines import CLOSING, OPENING, fenced, safe_line
+from nanoclaw_memory.rendering import CLOSING, OPENING, fenced, safe_line
 
 NASTY = st.text(
     st.one_of(
@@ -78,6 +78,5 @@ def test_a_limit_is_kept_but_for_escapes(text: str, limit: int) -> None:
 @given(st.lists(NASTY, max_size=5))
 def test_a_fence_is_opened_and_closed_once_whatever_it_holds(texts: list[str]) -> None:
     text = fenced(f"- {safe_line(text)}" for text in texts)
-    lines = text.splitlines()
-    assert lines.count(OPENING) == lines.count(CLOSING) == (1 if texts else 0)
-    assert len(lines) == (len(texts) + 2 if texts else 0)
+    assert text.count(OPENING) == len(CLOSING.findall(text)) == (1 if texts else 0)
+    assert len(text.splitlines()) == (len(texts) + 2 if texts else 0)
