@@ -58,6 +58,7 @@ COMMANDS = {
     "hook": ("agents", "Answer an agent's hook."),
     "mcp": ("agents", "Serve memory to an MCP client."),
     "serve": ("agents", "Serve hooks, MCP and an API from one process that stays warm."),
+    "token": ("agents", "Tokens for agents over HTTP: new, list, revoke."),
     "config": ("admin", "Show, read and change settings."),
 }
 

@@ -1,4 +1,4 @@
-"""Commands that connect memory to agents: install, uninstall, hook, mcp, serve."""
+"""Commands that connect memory to agents: install, uninstall, hook, mcp, serve, token."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import asdict
 
-from nanoclaw_memory.errors import Refused
-from nanoclaw_memory.interfaces.cli.common import Caller, Command, Output, command
+from nanoclaw_memory.errors import NotFound, Refused
+from nanoclaw_memory.interfaces.cli.common import Caller, Command, Output, command, group, listing
 from nanoclaw_memory.interfaces.install.clients import CLIENTS, Commands
 
 if TYPE_CHECKING:
     from nanoclaw_memory.interfaces.http.serve import ServerAddress
+    from nanoclaw_memory.interfaces.http.tokens import AgentToken
     from nanoclaw_memory.interfaces.install.install import FileChange
+    from nanoclaw_memory.memory import Memory
 
 CLIENT = click.argument("client", type=click.Choice(list(CLIENTS)))
 DRY_RUN = click.option("--dry-run", is_flag=True, help="Only show the change.")
@@ -176,3 +179,76 @@ def _address(address: ServerAddress) -> Output:
         lines.append(f"  MCP: {address.url}/mcp")
         lines.append(f"  API: {address.url}/api/v1 with the token in {address.token_file}")
     return Output(address, lines)
+
+
+@group("token")
+def token() -> None:
+    """Tokens for agents that ask over HTTP: each for one group, private or shared, and never the owner's rights."""
+
+
+@token.command("new")
+@click.option(
+    "--origin",
+    type=click.Choice(["agent", "tool", "import", "web"]),  # never the owner: that is what tokens are for
+    default="agent",
+    show_default=True,
+    help="As whose word counts what is written with it.",
+)
+@click.option("--name", default="", help="What you will know it by.")
+def new_token(memory: Memory, origin: str, name: str) -> Output:
+    """Make a token for the group and the scope that --group and --shared name. It is shown this once.
+
+    \b
+    ncm token new --group family --shared
+    ncm token new --group work --name claude
+    """
+    from nanoclaw_memory.clock import stamp
+    from nanoclaw_memory.interfaces.http import tokens
+
+    scope = memory.scope
+    if scope.group not in memory.home.groups():
+        raise NotFound(f"there is no group {scope.group}", f"create it: ncm init --group {scope.group}")
+    bound = tokens.AgentToken(
+        id="",
+        group=scope.group,
+        shared=not scope.private,
+        origin=origin,
+        name=name,
+        created_at=stamp(memory.clock.now()),
+    )
+    made, text = tokens.new(memory.home.root, bound)
+    note = f"{_token_line(made)}\nkeep the token now, only its hash is stored; to end it: ncm token revoke {made.id}"
+    return Output({"token": text, **asdict(made)}, text, notes=[note])
+
+
+@token.command("list")
+def list_tokens(memory: Memory) -> Output:
+    """List the tokens that are valid, and what each is bound to.
+
+    \b
+    ncm token list
+    """
+    from nanoclaw_memory.interfaces.http import tokens
+
+    memory.admin.require_main("list tokens")
+    return listing("tokens", tokens.known(memory.home.root), _token_line, "No agent has a token.")
+
+
+@token.command("revoke")
+@click.argument("token_id", metavar="ID")
+def revoke_token(memory: Memory, token_id: str) -> Output:
+    """End a token, from the next request on.
+
+    \b
+    ncm token revoke 1a2b3c4d
+    """
+    from nanoclaw_memory.interfaces.http import tokens
+
+    memory.admin.require_main("revoke tokens")
+    tokens.revoke(memory.home.root, token_id)
+    return Output({"id": token_id, "revoked": True}, f"{token_id} is not valid any more")
+
+
+def _token_line(one: AgentToken) -> str:
+    scope = "shared" if one.shared else "private"
+    return f"{one.id}  {one.group}, {scope}, origin {one.origin}, made {one.created_at[:10]}  {one.name}".rstrip()

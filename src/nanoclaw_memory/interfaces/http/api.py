@@ -21,7 +21,8 @@ from nanoclaw_memory.errors import (
     StoreBusy,
 )
 from nanoclaw_memory.interfaces.http import openapi
-from nanoclaw_memory.interfaces.http.auth import SafeJSON, error_response
+from nanoclaw_memory.interfaces.http.auth import HOLDER, OWNER, SafeJSON, error_response
+from nanoclaw_memory.interfaces.http.operations import AGENT_OPERATIONS
 from nanoclaw_memory.types import MAIN_GROUP, Scope
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from nanoclaw_memory.interfaces.http.operation import Operation
     from nanoclaw_memory.interfaces.http.pool import MemoryPool
+    from nanoclaw_memory.interfaces.http.tokens import AgentToken
     from nanoclaw_memory.memory import Memory
 
 PREFIX = "/api/v1"
@@ -50,19 +52,27 @@ def routes(pool: MemoryPool, operations: Sequence[Operation]) -> list[Route]:
     return made
 
 
-def scope_of(query: QueryParams, headers: Headers, origin: str, session: str = "") -> Scope:
-    """Who asks: the group, session, privacy and project that the query or the X-NanoClaw-* headers name."""
-    found = {}
-    for name in SCOPE_ARGUMENTS:
-        given = {value for value in (query.get(name), headers.get(f"x-nanoclaw-{name}")) if value}
-        if len(given) > 1:
+def scope_of(query: QueryParams, headers: Headers, token: AgentToken, session: str = "") -> Scope:
+    """Who asks: what the query or the X-NanoClaw-* headers name, within what the token is bound to."""
+    given = {name: {*query.getlist(name), *headers.getlist(f"x-nanoclaw-{name}")} for name in SCOPE_ARGUMENTS}
+    shared = {value.lower() for value in given.pop("shared")}
+    if wrong := shared - {"0", "1", "false", "true"}:
+        raise InvalidValue(f"shared is {wrong.pop()[:20]!r}", "give true or false")
+    for name, values in given.items():
+        if len(values) > 1:
             raise InvalidValue(f"{name} is given twice, and differently", "give it in the query or a header")
-        found[name] = given.pop() if given else ""
-    shared = found["shared"].lower()
-    if shared not in ("", "0", "1", "false", "true"):
-        raise InvalidValue(f"shared is {shared[:20]!r}", "give true or false")
-    private = shared not in ("1", "true")
-    return Scope(found["group"] or MAIN_GROUP, found["session"] or session, private, origin, found["project"])
+    if given["group"] == {""}:  # a variable that was not set must not mean the main group
+        raise InvalidValue("group is empty", "name a group, or leave it out for the token's own")
+    group, given_session, project = (values.pop() if values else "" for values in given.values())
+    if token.group and group not in ("", token.group):
+        raise PathRefused(
+            "this token is bound to another group", f"leave the group out, or give {token.group}"
+        )
+    if token.shared and shared & {"0", "false"}:
+        raise PathRefused("this token is bound to the shared scope", "leave shared out, or give true")
+    # Where it is given twice, the stricter counts.
+    private = not token.shared and not shared & {"1", "true"}
+    return Scope(group or token.group or MAIN_GROUP, given_session or session, private, token.origin, project)
 
 
 def failure(error: NanoClawError) -> JSONResponse:
@@ -84,7 +94,10 @@ def _status_of(error: NanoClawError) -> int:
 def _handler(pool: MemoryPool, operation: Operation) -> Any:
     async def handle(request: Request) -> Response:
         try:
-            scope = scope_of(request.query_params, request.headers, "owner")
+            token: AgentToken = request.scope[HOLDER]
+            if token is not OWNER and operation.name not in AGENT_OPERATIONS:
+                raise PathRefused(f"an agent's token does not buy {operation.name}", "ask the owner to do it")
+            scope = scope_of(request.query_params, request.headers, token)
             arguments = operation.check(await _given(request, operation))
 
             def work(memory: Memory) -> dict[str, Any]:
@@ -113,6 +126,8 @@ async def _given(request: Request, operation: Operation) -> dict[str, Any]:
                 values = request.query_params.getlist(name)
                 given[name] = values if name in operation.lists else values[-1]
     else:
+        if unknown := set(request.query_params) - set(SCOPE_ARGUMENTS):
+            raise InvalidValue(f"{unknown.pop()[:40]}: is no argument", "arguments go into the JSON body")
         given = _parsed(await request.body())
     return {**given, **request.path_params}
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, QueryParams
 from starlette.exceptions import HTTPException
@@ -15,8 +16,8 @@ from starlette.routing import Route
 
 from nanoclaw_memory import __version__
 from nanoclaw_memory.errors import InvalidValue, NanoClawError
-from nanoclaw_memory.interfaces.http.api import failure, routes, scope_of
-from nanoclaw_memory.interfaces.http.auth import Guard, error_response
+from nanoclaw_memory.interfaces.http.api import SCOPE_ARGUMENTS, failure, routes, scope_of
+from nanoclaw_memory.interfaces.http.auth import HOLDER, Guard, error_response
 from nanoclaw_memory.interfaces.http.operations import OPERATIONS
 from nanoclaw_memory.interfaces.http.pool import CURRENT_SCOPE
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from nanoclaw_memory.interfaces.http.pool import MemoryPool
+    from nanoclaw_memory.interfaces.http.tokens import AgentToken
 
 
 def application(pool: MemoryPool, servers: Mapping[str, MCPServer], token: str, port: int) -> ASGIApp:
@@ -52,7 +54,7 @@ def application(pool: MemoryPool, servers: Mapping[str, MCPServer], token: str, 
         lifespan=lifespan,
         exception_handlers={HTTPException: _plain_error, 500: _bug},
     )
-    return Guard(app, token, port)
+    return Guard(app, pool.home, token, port)
 
 
 def _agent_app(server: MCPServer) -> ASGIApp:
@@ -72,9 +74,14 @@ class _McpApp:
         try:
             if tools not in self._agents:
                 raise InvalidValue(f"there is no set of tools {tools[:40]!r}", "give core or all")
-            # Sessions have limits; a client that names none shares one with others for a day.
-            today = f"mcp-http-{datetime.now():%Y-%m-%d}"
-            asking = scope_of(query, headers, "agent", today)
+            if unknown := set(query) - {"tools", *SCOPE_ARGUMENTS}:
+                raise InvalidValue(f"{unknown.pop()[:40]}: is no argument", "see docs/mcp.md")
+            # Sessions have limits; a client that names none shares one with others of its token for a day.
+            token: AgentToken = scope[HOLDER]
+            today = f"mcp-{token.id or 'http'}-{datetime.now():%Y-%m-%d}"
+            asking = scope_of(query, headers, token, today)
+            if asking.origin == "owner":  # what comes from an agent is an agent's, whoever gave it the token
+                asking = replace(asking, origin="agent")
         except NanoClawError as error:
             await failure(error)(scope, receive, send)
             return

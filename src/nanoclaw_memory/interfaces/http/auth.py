@@ -1,4 +1,4 @@
-"""Who may ask: loopback names only, no foreign pages, a bearer token, bodies of bounded size."""
+"""Who may ask: loopback names only, no foreign pages, a bearer token of the owner or an agent, small bodies."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import JSONResponse
 
 from nanoclaw_memory.errors import FileProblem
+from nanoclaw_memory.interfaces.http.tokens import AgentToken, bound_to
 from nanoclaw_memory.rendering import json_text
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 MAX_BODY = 4 * 1024 * 1024
 BODY_SECONDS = 30
 OPEN_PATHS = frozenset({"/healthz"})
+OWNER = AgentToken(id="", group="", shared=False, origin="owner")  # the token in the home's file `token`
+HOLDER = "nanoclaw.holder"  # the key of an ASGI scope under which the guard leaves whose token was given
 _HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -48,8 +51,9 @@ def token_of(home: Path) -> str:
 class Guard:
     """Refuses foreign hosts and pages, wrong tokens and large bodies; passes the rest on with its body read."""
 
-    def __init__(self, app: ASGIApp, token: str, port: int) -> None:
+    def __init__(self, app: ASGIApp, home: Path, token: str, port: int) -> None:
         self.app = app
+        self._home = home
         self._token = token.encode()
         self._hosts = {f"{name}:{port}".encode() for name in _HOSTS}
         if port == 80:
@@ -61,7 +65,8 @@ class Guard:
             await self.app(scope, receive, send)
             return
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        refusal = self._refused(scope["path"], headers)
+        holder = self._holder(headers)
+        refusal = self._refused(scope["path"], headers, holder)
         unread = refusal is not None or scope["path"] in OPEN_PATHS
         try:
             body = b"" if unread else await asyncio.wait_for(_body(receive, headers), BODY_SECONDS)
@@ -73,18 +78,26 @@ class Guard:
         if refusal is not None:
             await refusal(scope, receive, send)
         else:
-            await self.app(scope, _replayed(body or b"", receive), send)
+            await self.app({**scope, HOLDER: holder}, _replayed(body or b"", receive), send)
 
-    def _refused(self, path: str, headers: dict[bytes, bytes]) -> JSONResponse | None:
+    def _holder(self, headers: dict[bytes, bytes]) -> AgentToken | None:
+        """Whose token was given: OWNER, an agent's, or None for none that is valid."""
+        scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
+        if scheme.lower() != b"bearer":
+            return None
+        if hmac.compare_digest(given.strip(), self._token):
+            return OWNER
+        return bound_to(self._home, given.strip().decode("latin-1"))
+
+    def _refused(
+        self, path: str, headers: dict[bytes, bytes], holder: AgentToken | None
+    ) -> JSONResponse | None:
         if headers.get(b"host", b"") not in self._hosts:
             return _refusal(421, "ForeignHost", "this server answers to 127.0.0.1 and localhost only")
         if headers.get(b"origin", b"http://" + headers[b"host"]) not in self._origins:
             return _refusal(403, "ForeignOrigin", "a page of another origin may not ask")
-        if path in OPEN_PATHS:
-            return None
-        scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
-        if scheme.lower() != b"bearer" or not hmac.compare_digest(given.strip(), self._token):
-            return _refusal(401, "Unauthorized", "give the token of the home: Authorization: Bearer …")
+        if holder is None and path not in OPEN_PATHS:
+            return _refusal(401, "Unauthorized", "give a token of the home: Authorization: Bearer …")
         return None
 
 

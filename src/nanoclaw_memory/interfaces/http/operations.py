@@ -86,6 +86,14 @@ def _with_text(turn: Any, given: Mapping[str, Any]) -> Any:
     return {**plain(turn), "text": turn.text}
 
 
+# What an agent's token buys: what the MCP tools do, and what its program does around a model call.
+AGENT_OPERATIONS = frozenset(
+    """search recall shared_recall lines boot brief index_status log write projects project runbooks runbook policies
+    policy_check entries entry store delete reinforce graph_search fact_upsert top_facts history drawn relate alias
+    lessons before_turn after_turn report_tools session_start session_end flush_needed sessions session_search session
+    note audit""".split()
+)
+
 OPERATIONS = (
     # ---- reading ----
     _get("/search", "search", Memory.search),

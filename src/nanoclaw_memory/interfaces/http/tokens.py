@@ -1,0 +1,79 @@
+"""Tokens of agents: each bound to a group, a privacy and an origin; the home keeps only their hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from nanoclaw_memory import private
+from nanoclaw_memory.errors import InvalidValue, NotFound
+
+T = TypeVar("T", bound="AgentToken")
+_FORM = re.compile(r"ncm_([0-9a-f]{8})_[\w-]{43}", re.ASCII)
+
+
+class AgentToken(msgspec.Struct, frozen=True, kw_only=True):
+    """What the holder of a token may be."""
+
+    id: str
+    group: str
+    shared: bool
+    origin: str
+    name: str = ""
+    created_at: str = ""
+
+
+class _StoredToken(AgentToken, frozen=True, kw_only=True):
+    sha256: str
+
+
+def new(home: Path, bound: AgentToken) -> tuple[AgentToken, str]:
+    """A new token with what `bound` says, and its text, which nobody can see again."""
+    if not re.fullmatch(r"[\w .@-]{0,60}", bound.name):
+        raise InvalidValue("the name of a token is a short word", "for example: --name family-bot")
+    text = f"ncm_{secrets.token_hex(4)}_{secrets.token_urlsafe(32)}"
+    known = msgspec.structs.replace(bound, id=text[4:12])
+    stored = _StoredToken(**msgspec.structs.asdict(known), sha256=_hash(text))
+    private.replace_file(_file(home, known.id), msgspec.json.encode(stored).decode() + "\n")
+    return known, text
+
+
+def known(home: Path) -> list[AgentToken]:
+    """All tokens that are valid, the oldest first."""
+    found = (_read(path, AgentToken) for path in (home / "tokens").glob("*.json"))
+    return sorted((one for one in found if one), key=lambda one: (one.created_at, one.id))
+
+
+def revoke(home: Path, identity: str) -> None:
+    """Make a token invalid, from its holder's next request on."""
+    if not re.fullmatch(r"[0-9a-f]{8}", identity) or not _file(home, identity).exists():
+        raise NotFound(f"there is no token {identity[:40]!r}", "see: ncm token list")
+    _file(home, identity).unlink(missing_ok=True)
+
+
+def bound_to(home: Path, text: str) -> AgentToken | None:
+    """What a token is bound to; None if it is not valid. Read anew for each request, so that changes count at once."""
+    found = _FORM.fullmatch(text)
+    stored = _read(_file(home, found[1]), _StoredToken) if found else None
+    return stored if stored and hmac.compare_digest(stored.sha256, _hash(text)) else None
+
+
+def _file(home: Path, identity: str) -> Path:
+    return home / "tokens" / f"{identity}.json"
+
+
+def _read(path: Path, kind: type[T]) -> T | None:
+    with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    return None
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()  # no salt: a token is 256 random bits
