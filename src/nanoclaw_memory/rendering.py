@@ -33,6 +33,7 @@ _SOFT = re.compile(
 )
 MARK_CHARS = 200  # within which the bracket that closes a forged mark is looked for
 MARK_LETTERS = 4  # that a forged mark has at least in common with ours: a text in another script is none
+UNLIKE = "\0"  # a letter that is not ASCII may look like any other
 _TAG = re.compile(r"<(?=[/?A-Za-z])")  # a client wraps what it gets in tags of its own
 # What opens a block where a line of Markdown begins.
 _LEADING = re.compile(r"[#>\-+*=|~`:<\[\]_]|\d{1,9}(?=[.)])")
@@ -164,10 +165,11 @@ def _unmarked(line: str, label: str = "") -> str:
         return line
     folded, places = _folded(line)
     chars = list(line)
-    for mark in _marks(label).finditer(folded):
-        if "/" not in mark[0] and sum(char.isascii() and char.isalpha() for char in mark[0]) < MARK_LETTERS:
+    for at in (at for at, char in enumerate(folded) if char == "["):
+        rest = folded[at + 1 : at + MARK_CHARS]
+        if not rest.startswith("/") and not any(_reads_as(rest, name) for name in _names(label)):
             continue
-        start = places[mark.start()]
+        start = places[at]
         after = range(start + 1, min(start + MARK_CHARS, len(line)))
         chars[start] = "("
         if end := next((place for place in after if _is_bracket(line[place], "]", "Pe")), 0):
@@ -181,24 +183,25 @@ def _is_bracket(char: str, plain: str, kind: str) -> bool:
 
 
 def _folded(line: str) -> tuple[str, list[int]]:
-    """A line as an eye reads it (no accents, widths, case or kinds of brackets), and where each character was."""
-    pairs = [
-        (char, place)
-        for place, written in enumerate(line)
-        for char in (
-            "[" if _is_bracket(written, "[", "Ps") else unicodedata.normalize("NFKD", written).casefold()
-        )
-        if not unicodedata.combining(char)
-    ]
+    """What an eye reads in a line, without accents, widths, case and separators, and where each character was."""
+    pairs = []
+    for place, written in enumerate(line):
+        bracket = _is_bracket(written, "[", "Ps")
+        for char in "[" if bracket else unicodedata.normalize("NFKD", written).casefold():
+            if char in "[/" or (char.isascii() and char.isalnum()):
+                pairs.append((char, place))
+            elif char > "\x7f" and unicodedata.category(char)[0] in "LNS":
+                pairs.append((UNLIKE, place))
     return "".join(char for char, _ in pairs), [place for _, place in pairs]
 
 
-@functools.lru_cache(maxsize=64)
-def _marks(label: str) -> re.Pattern[str]:
-    """Anything that reads as an opening or closing mark. A letter that is not ASCII may look like any other."""
-    between = r"[\s!-/:-@\\^-`{-~]{0,3}"
-    names = (
-        between.join(f"[{re.escape(char)}\x80-\U0010ffff]" for char in name.casefold().replace(" ", ""))
-        for name in (*_MARKS, *([label] if label else []))
-    )
-    return re.compile(rf"\[(?:\s{{0,3}}/|{between}(?:{'|'.join(names)}))")
+def _reads_as(text: str, name: str) -> bool:
+    """Whether a folded text begins with a name, but for letters that may look like those of the name."""
+    same = [char == wanted for char, wanted in zip(text, name, strict=False) if char in (wanted, UNLIKE)]
+    return len(same) == len(name) and sum(same) >= min(MARK_LETTERS, len(name))
+
+
+@functools.cache
+def _names(label: str) -> tuple[str, ...]:
+    """How our marks begin, folded; and those of blocks with this label."""
+    return tuple(_folded(name)[0] for name in dict.fromkeys((*_MARKS, label)) if name)

@@ -1,7 +1,9 @@
-"""No text can act as structure once it is a line."""
+"""No text can hide, act as structure or forge a mark once it is rendered."""
 
 from __future__ import annotations
 
+import json
+import re
 import unicodedata
 
 import pytest
@@ -10,7 +12,20 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from nanoclaw_memory.entries.domains import plain_text
-from nanoclaw_memory.rendering import CLOSING, OPENING, fenced, safe_line
+from nanoclaw_memory.rendering import (
+    CLOSING,
+    CUT,
+    OPENING,
+    cut,
+    fenced,
+    inert_line,
+    inert_lines,
+    json_text,
+    safe_line,
+    visible,
+    visible_line,
+)
+from nanoclaw_memory.turn import blocks
 
 NASTY = st.text(
     st.one_of(
@@ -80,3 +95,45 @@ def test_a_fence_is_opened_and_closed_once_whatever_it_holds(texts: list[str]) -
     text = fenced(f"- {safe_line(text)}" for text in texts)
     assert text.count(OPENING) == len(CLOSING.findall(text)) == (1 if texts else 0)
     assert len(text.splitlines()) == (len(texts) + 2 if texts else 0)
+
+
+@given(NASTY)
+def test_what_was_rendered_once_stays_as_it_is(text: str) -> None:
+    for render in (visible, visible_line, inert_line, inert_lines):
+        assert render(render(text)) == render(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\x1b[31mred", r"a\x1b[31mred"),
+        ("pay \u202e001\u202c", r"pay \u202e001\u202c"),
+        ("co\u00adop 👨\u200d👩\u200d👧 ❤\ufe0f می\u200cخواهم", "coop 👨👩👧 ❤ میخواهم"),
+        ("ig\u200dnore", r"ig\u200dnore"),
+        ("x" + "\U000e0041" * 90, r"x\U000e0041\U000e0041\U000e0041\U000e0041…(90 hidden characters)"),
+        ("[memory leak] and [ ] todo, [Ärzte], arr[0]", "[memory leak] and [ ] todo, [Ärzte], arr[0]"),
+        ("[Встреча с Анной Петровной]", "[Встреча с Анной Петровной]"),
+        ("a < b and 1 <= 2, but <b>", "a < b and 1 <= 2, but &lt;b>"),
+    ],
+)
+def test_only_what_hides_or_acts_is_changed(text: str, shown: str) -> None:
+    assert inert_line(text) == shown
+
+
+@given(st.lists(NASTY, min_size=1, max_size=8), st.lists(NASTY, max_size=8), st.integers(0, 900))
+def test_what_is_cut_to_fit_is_closed_again(facts: list[str], notes: list[str], most: int) -> None:
+    block, _ = blocks.render("GRAPH MEMORY", "", [f"• {fact}" for fact in facts], 10_000)
+    assert block
+    whole = f"# Page\n\n{fenced(map(safe_line, notes))}\n\n{block.text}"
+    text = cut(whole, most)
+    assert len(text) <= max(most, len(CUT))
+    assert text.count(OPENING) == len(re.findall(r"(?m)^\[end of memory [0-9a-f]{8}\]$", text))
+    assert text.count("[GRAPH MEMORY]") == len(re.findall(r"(?m)^\[/GRAPH MEMORY [0-9a-f]{8}\]$", text))
+    assert "MEMORY]" not in blocks.strip(text)  # what is left of them are blocks of ours
+
+
+@given(st.recursive(NASTY, lambda inner: st.lists(inner) | st.dictionaries(NASTY, inner), max_leaves=5))
+def test_json_hides_nothing_and_loses_nothing(value: object) -> None:
+    text = json_text(value)
+    assert json.loads(text) == value
+    assert not any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") for char in text)
