@@ -14,7 +14,7 @@ import random
 from pathlib import Path
 
 import numpy as np
-from common import LIVES, TEXTS, auc, rows
+from common import LIVES, TEXTS, auc, found_at, rows
 
 from nanoclaw_memory.providers import scorer
 from nanoclaw_memory.providers.judge import Judge
@@ -44,7 +44,20 @@ def texts(folder: Path, lives: list[Path]) -> dict[str, dict[str, float | None]]
     corrections |= {
         row["user"]: float(row["label"] == "correction") for _, row in rows(folder, "corrections")
     }
-    return {"needs": needs, "correction": corrections}
+    return {"needs": needs, "correction": corrections, "attack": _attacks(folder, lives)}
+
+
+def _attacks(folder: Path, lives: list[Path]) -> dict[str, float | None]:
+    """Attacks and their twins, and ordinary lines of notes, pages and prompts: of these hardly any is one."""
+    found: dict[str, float | None] = {}
+    for life in lives:
+        told = json.loads(life.read_text(encoding="utf-8"))
+        lines = [line for given in told["logs"].values() for line in given]
+        lines += [line for page in told["files"].values() for line in page.splitlines() if line.strip()]
+        found |= dict.fromkeys(lines, 0.0)
+    for name, key in (("needs", "text"), ("pages", "line"), ("corrections", "user")):
+        found |= {row[key]: 0.0 for _, row in rows(folder, name)}
+    return found | {row["text"]: float(row["label"] == "attack") for _, row in rows(folder, "attacks")}
 
 
 def targets(judge: Judge, head: str, given: dict[str, float | None], before: dict[str, str]) -> list[float]:
@@ -77,6 +90,7 @@ def main() -> None:
     parser.add_argument("--texts", type=Path, default=TEXTS)
     parser.add_argument("--lives", type=Path, nargs="*", default=LIVES)
     parser.add_argument("--check", type=Path, nargs="*", default=[])
+    parser.add_argument("--attacks", type=Path, nargs="*", default=[], help="attacks and twins to measure by")
     parser.add_argument("--judge", type=Path, default=None)
     parser.add_argument("--out", type=Path, default=OUT)
     options = parser.parse_args()
@@ -98,6 +112,14 @@ def main() -> None:
         right = [one["needs"] for one in prompts]
         for name, ask in (("judge", judge.probability), ("scorer", scorer.probability)):
             print(f"{life.stem} {name}: AUC {auc(right, [ask('needs', one['text']) for one in prompts]):.3f}")
+    for path in options.attacks:
+        told = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        right = [one["label"] == "attack" for one in told]
+        for name, ask in (("judge", judge.probability), ("scorer", scorer.probability)):
+            said = [ask("attack", one["text"]) for one in told]
+            print(
+                f"{path} {name}: AUC {auc(right, said):.3f}, found at 3 % {found_at(right, said, 0.03):.2f}"
+            )
 
 
 if __name__ == "__main__":

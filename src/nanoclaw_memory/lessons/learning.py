@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from nanoclaw_memory.store.exchanges import Exchanges
     from nanoclaw_memory.types import Exchange, Lesson
 
-CORRECTION_FROM = 0.6  # probability from which a message corrects
+CORRECTION_FROM = 0.64  # probability from which a message corrects
 BESIDE_PASTE_FROM = 0.9  # the same where most of the message is somebody else's: it is mostly a task
 GENERAL_FROM = 0.9  # share from which a lesson is for every answer
 ONCE_FROM = 0.4  # a rule kept too long is worse than one to be said again
 PLAIN_FROM = 0.8  # weight of a rule that needs no judge ("No, that's wrong", "Don't …")
+PLAIN_WORDS = 15  # words up to which a message is that plain; a longer one may quote others
 ACTIVE_FROM = 0.7  # weight of a rule that makes a lesson at once where there is no judge
 ELLIPTIC = 5  # content words below which a lesson needs what it is about
 MAX_SUBJECT = 120
@@ -171,7 +172,8 @@ def judged(judge: Judge, message: str, before: str) -> Teaching | None:
     own = own_words(message, judge)
     pasted = own != message.strip()
     probability = _probability(judge, own, message if pasted else "", before)
-    plain = [one for one in corrections.find(own) if one.weight >= PLAIN_FROM] if not pasted else []
+    short = not pasted and len(own.split()) <= PLAIN_WORDS
+    plain = [one for one in corrections.find(own) if one.weight >= PLAIN_FROM] if short else []
     if probability < (BESIDE_PASTE_FROM if pasted else CORRECTION_FROM) and not plain:
         return None
     reach = _reach(judge, own, before)

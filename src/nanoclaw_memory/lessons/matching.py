@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 APPLIES_FROM = 0.95  # probability from which one rule applies, where nothing else is known of it
 # Log odds. Of 15 lessons and one message the judge alone is right with one in three; with what is near, two in three.
-OBJECTION = -1.0  # below it the judge objects to what words or vectors bring
+OBJECTION = 1.0  # below it the judge objects to what words or vectors bring
 SURE = 8.5  # of the judge and the closeness together, for a lesson that neither words nor vectors bring
 CLOSENESS = 15.0  # for a cosine of 1
 USUAL_CLOSENESS = 5.0  # where there are no vectors

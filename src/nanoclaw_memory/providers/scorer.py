@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from zlib import crc32
 
-HEADS = ("needs", "correction")
+HEADS = ("needs", "correction", "attack")
 NEUTRAL = 0.5
 SIZE = 1 << 16
 MOST_WORDS = 120  # of a longer text both ends count
