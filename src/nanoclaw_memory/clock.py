@@ -10,6 +10,7 @@ import msgspec
 
 from nanoclaw_memory.errors import InvalidValue, SettingsError
 
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 _MONTH = re.compile(r"(\d{4})-(\d{2})\Z")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 
@@ -59,10 +60,26 @@ def stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
 
 
-def moment_of(text: str) -> datetime:
-    """The moment that `stamp` wrote, or SQLite's own `datetime('now')` text."""
+def read_moment(text: str) -> datetime:
+    """The moment that `stamp` wrote, or SQLite's own `datetime('now')` text; ValueError otherwise."""
     parsed = datetime.fromisoformat(text)
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+
+
+def moment_of(text: str) -> datetime:
+    """The moment of a stored row; one that damage made unreadable is long ago."""
+    try:
+        return read_moment(text)
+    except ValueError:
+        return LONG_AGO
+
+
+def stored_day(text: str) -> str:
+    """The day of a stored moment in UTC; one that damage made unreadable is long ago."""
+    try:
+        return date.fromisoformat(text[:10]).isoformat() if text else ""
+    except ValueError:
+        return LONG_AGO.date().isoformat()
 
 
 def day_of(text: str) -> date:

@@ -25,7 +25,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nanoclaw_memory.clock import Clock, moment_of
+from nanoclaw_memory.clock import Clock, moment_of, read_moment
 from nanoclaw_memory.errors import FileProblem, PathRefused
 from nanoclaw_memory.text import encodable, fingerprint, one_line, slug
 from nanoclaw_memory.types import Archived, Exchange, Transcript, Utterance
@@ -338,6 +338,6 @@ def _number(text: str) -> int:
 
 def _moment(at: str, clock: Clock) -> datetime | None:
     try:
-        return moment_of(at).astimezone(clock.now().tzinfo) if at else None
+        return read_moment(at).astimezone(clock.now().tzinfo) if at else None
     except (ValueError, OverflowError):
         return None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from nanoclaw_memory.clock import moment_of, stamp
+from nanoclaw_memory.clock import read_moment, stamp
 from nanoclaw_memory.private import locked, make_folder
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _beginning(text: str) -> str:
 
 def _is_younger(one: Utterance, at: datetime) -> bool:
     try:
-        return moment_of(one.at) >= at
+        return read_moment(one.at) >= at
     except ValueError:  # clients that write no time
         return False
 
@@ -167,7 +167,7 @@ def _record(line: str) -> _Record | None:
     try:
         found = json.loads(line)
         return _Record(
-            moment_of(found["at"]),
+            read_moment(found["at"]),
             found["session"],
             bool(found["private"]),
             found["kind"],

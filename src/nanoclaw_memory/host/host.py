@@ -58,7 +58,9 @@ class Host:
         self.on_exchange = on_exchange
         self.problems: tuple[str, ...] = ()
         # Durable: a channel forgets what we acknowledged, and people do not forget a second answer.
-        self.database = SqliteDatabase(directories.database_path(home), "messages", adopt, durable=True)
+        self.database = SqliteDatabase(
+            directories.database_path(home), "messages", adopt, durable=True, counted=True
+        )
         self._messages = MessageTable(self.database)
         self._groups = GroupTable(self.database)
         self._intakes: dict[str, Intake] = {}

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from nanoclaw_memory.clock import moment_of, stamp
+from nanoclaw_memory.clock import read_moment, stamp
 from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.text import encodable
 from nanoclaw_memory.types import Message
@@ -70,7 +70,7 @@ def checked_name(what: str, name: str) -> str:
 def checked_time(timestamp: str | datetime) -> str:
     """A moment as stored; a time without a zone is UTC."""
     try:
-        moment = timestamp if isinstance(timestamp, datetime) else moment_of(timestamp)
+        moment = timestamp if isinstance(timestamp, datetime) else read_moment(timestamp)
         if moment.year < 1970:
             raise ValueError(moment)
         return stamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
 from nanoclaw_memory.clock import zone
+from nanoclaw_memory.errors import CorruptDatabase, InvalidValue, NotFound, StoreError
+from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import MAIN_GROUP, Compared, DatabaseCheck, Indexed, Scope, Status
 
 if TYPE_CHECKING:
@@ -126,6 +129,27 @@ class AdminPart:
             found += check(root, MAIN_GROUP, of_all_groups(root))
         return found
 
+    def reset_database(self, name: str) -> Path:
+        """Set a damaged database aside, or accept that it is gone: the next use begins an empty one."""
+        from nanoclaw_memory.store.integrity import of_all_groups
+
+        group = self._group
+        group.require_owner("begin a database anew")
+        found = {database.name: database for database in group.resources.existing_databases()}
+        if group.scope.group == MAIN_GROUP:
+            found |= {one.name: one for one in of_all_groups(group.home.root) if one.name == "messages"}
+        if name not in found:
+            raise NotFound(f"there is no database {name[:80]!r}", f"there are: {', '.join(found)}")
+        database = found[name]
+        try:
+            sound = not database.check()
+        except CorruptDatabase:
+            sound = False
+        if sound:
+            raise InvalidValue(f"{database.path.name} is sound", "nothing was changed")
+        database.set_aside()
+        return database.path.parent / "damaged"
+
     @property
     def corpora(self) -> Corpora:
         """Domain documents: add, all, reindex, remove."""
@@ -154,7 +178,7 @@ class AdminPart:
 
 
 def status(group: Group) -> Status:
-    """Counts and sizes of one group from the file system; opens no database."""
+    """Counts and sizes of one group, and which of its databases are lost or cannot be opened."""
     from nanoclaw_memory.providers.usage import Usage
     from nanoclaw_memory.workspace.paths import memory_files
 
@@ -168,11 +192,21 @@ def status(group: Group) -> Status:
         groups=tuple(home.groups()),
         files=sum(1 for _ in memory_files(home, group.scope, group.settings.privacy.shared_files)),
         databases=sizes,
+        problems=tuple(_database_problems(group)),
         embedder=_embedder_state(group),
         usage=tuple(msgspec.to_builtins(spent) for spent in usage),
         project=group.scope.project,
         off=group.settings.projects.off,
     )
+
+
+def _database_problems(group: Group) -> Iterator[str]:
+    for database in group.resources.existing_databases():
+        try:
+            if lost := database.lost_writes():
+                yield f"{database.path.name} has lost its last {plural(lost, 'write')}"
+        except StoreError as error:
+            yield error.message
 
 
 def _embedder_state(group: Group) -> str:

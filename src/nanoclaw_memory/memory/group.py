@@ -187,7 +187,7 @@ class Group:
         """A second connection, for a thread that must not keep this one's."""
         from nanoclaw_memory.store.sqlite import SqliteDatabase
 
-        return SqliteDatabase(self.data / "entries.db", "entries")
+        return SqliteDatabase(self.data / "entries.db", "entries", counted=True)
 
     def _embedder_at_hand(self) -> bool:
         """Whether this process uses the local model anyway: storing an entry must not wait for it to load."""

@@ -104,8 +104,10 @@ class Resources:
         return scope if enabled else replace(scope, project="")
 
     def has(self, name: str) -> bool:
-        """Whether a database of the group exists: looking must not create one."""
-        return (self.home.data(self.group) / f"{name}.db").exists()
+        """Whether the group has a database, be it a lost one: looking must not create one."""
+        from nanoclaw_memory.store.write_count import has_database
+
+        return has_database(self.home.data(self.group) / f"{name}.db")
 
     def database(self, name: str) -> SqliteDatabase:
         """One of the group's databases (see DATABASES), opened once."""
@@ -185,9 +187,9 @@ def _open(path: Path, name: str) -> SqliteDatabase:
     if name == "facts":
         from nanoclaw_memory.store.legacy_facts import adopter
 
-        return SqliteDatabase(path, name, adopter(path.parent))
+        return SqliteDatabase(path, name, adopter(path.parent), counted=True)
     if name == "forgotten":
         from nanoclaw_memory.store.tombstones import forgotten_database
 
         return forgotten_database(path.parent)
-    return SqliteDatabase(path, name, durable=name == "entries")
+    return SqliteDatabase(path, name, durable=name == "entries", counted=name != "index")

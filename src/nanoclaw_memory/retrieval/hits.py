@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from nanoclaw_memory.clock import stored_day
 from nanoclaw_memory.entries.domains import domain_path
 from nanoclaw_memory.retrieval import ranking
 from nanoclaw_memory.retrieval.candidates import Candidate
@@ -101,7 +102,7 @@ def entry_hit(hit: EntryHit, parts: Mapping[str, float], found: Candidate | None
         score=hit.relevance_score,
         why=hit.why,
         id=hit.id,
-        day=hit.created_at[:10],
+        day=stored_day(hit.created_at),
         type=hit.type,
         tags=hit.tags,
         parts=parts,

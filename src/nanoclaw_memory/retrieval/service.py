@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -23,6 +23,7 @@ from nanoclaw_memory.retrieval.sources import RowReader, missing
 from nanoclaw_memory.retrieval.vectoring import Progress
 from nanoclaw_memory.store.passage_search import CURRENT, PassageFilter
 from nanoclaw_memory.store.passages import FILES, Passages
+from nanoclaw_memory.store.write_count import has_database
 from nanoclaw_memory.types import Found, Hit, Indexed, Newer, Scope
 from nanoclaw_memory.workspace.paths import Home, visible
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.store.database import Database
     from nanoclaw_memory.types import EntryHit
 
+T = TypeVar("T")
 MAX_QUESTION = 4_000
 MAX_HITS = 100
 ALL = "all"
@@ -102,25 +104,16 @@ class Retrieval(msgspec.Struct, dict=True):
         """Ranked passages; of an index that cannot be read none. `gated` returns only what answers."""
         ask = Searcher.search if gated else Searcher.rank
         try:
-            try:
-                return ask(self.searcher, question)
-            except CorruptDatabase:
-                self._start_anew()
-                found = ask(self.searcher, question)
-                return replace(
-                    found, degraded=["index: the file was damaged and is built anew", *found.degraded]
-                )
+            found, healed = self._healing(lambda: ask(self.searcher, question))
+            said = ["index: the file was damaged and is built anew"] if healed else []
+            return replace(found, degraded=[*said, *found.degraded])
         except StoreError as error:  # newer, unreadable, not to be removed
             found = ask(self._without_file(), replace(question, fast=True))
             return replace(found, degraded=[missing("index", error), *found.degraded])
 
     def consider(self, question: Question, need: float) -> Considered:
         """What may help with a message; of an index that cannot be read nothing."""
-        try:
-            return self.searcher.consider(question, need)
-        except CorruptDatabase:
-            self._start_anew()
-            return self.searcher.consider(question, need)
+        return self._healing(lambda: self.searcher.consider(question, need))[0]
 
     def _without_file(self) -> Searcher:
         """A searcher over an index in memory, made for one question: its file cannot be used."""
@@ -193,11 +186,7 @@ class Retrieval(msgspec.Struct, dict=True):
     def refresh(self, sources: tuple[str, ...] | None = None, embed: bool = False) -> None:
         """Take in what changed; by words unless `embed`. What cannot be read is reported by the next search."""
         try:
-            try:
-                self.index.refresh(embed, sources, quiet=True)
-            except CorruptDatabase:
-                self._start_anew()
-                self.index.refresh(embed, sources, quiet=True)
+            self._healing(lambda: self.index.refresh(embed, sources, quiet=True))
         except StoreError:
             return
 
@@ -205,11 +194,13 @@ class Retrieval(msgspec.Struct, dict=True):
 
     def run(self, rebuild: bool = False, progress: Progress | None = None) -> Indexed:
         """Bring the index of the group's memory up to date."""
-        try:
-            return self.index.run(rebuild, progress)
-        except CorruptDatabase:
+        self.heal()
+        return self._healing(lambda: self.index.run(rebuild, progress))[0]
+
+    def heal(self) -> None:
+        """Begin a damaged index anew; looks at all of it."""
+        if self._is_damaged():
             self._start_anew()
-            return self.index.run(rebuild, progress)
 
     def stale(self) -> int:
         """How many files changed or went since the index saw them."""
@@ -228,7 +219,7 @@ class Retrieval(msgspec.Struct, dict=True):
     def _index(self, passages: Passages) -> Index:
         data = self.home.data(self.scope.group)
         rows = RowReader(
-            passages, self.database, lambda name: (data / f"{name}.db").exists(), self._chunking()
+            passages, self.database, lambda name: has_database(data / f"{name}.db"), self._chunking()
         )
         return Index(
             passages,
@@ -330,6 +321,24 @@ class Retrieval(msgspec.Struct, dict=True):
             return None
         weights = self.settings.memory.search_weights
         return weights.vector, weights.bm25
+
+    def _healing(self, act: Callable[[], T]) -> tuple[T, bool]:
+        """Do something with the index; a damaged one is begun anew before that is repeated. True if it was."""
+        try:
+            return act(), False
+        except CorruptDatabase:
+            pass
+        except (LookupError, TypeError, ValueError):  # what nobody wrote there, unless it is a bug of ours
+            if not self._is_damaged():
+                raise
+        self._start_anew()
+        return act(), True
+
+    def _is_damaged(self) -> bool:
+        try:
+            return bool(self.index.passages.database.check())
+        except CorruptDatabase:
+            return True
 
     def _start_anew(self) -> None:
         """Delete the index: everything in it is derived."""

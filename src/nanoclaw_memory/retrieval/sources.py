@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 import msgspec
 
+from nanoclaw_memory.clock import stored_day
 from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.retrieval.chunker import Chunking, pieces_of
 from nanoclaw_memory.retrieval.prepare import prepared_row
@@ -59,7 +60,7 @@ def _exchanges(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
                 0,
                 piece,
                 "turn",
-                day=at[:10],
+                day=stored_day(at),
                 speaker=speaker,
                 number=number,
                 moment=at,
@@ -82,7 +83,7 @@ def _entries(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
             0,
             content,
             "entry",
-            day=at[:10],
+            day=stored_day(at),
             number=number,
             reference=key,
             moment=at,
@@ -118,7 +119,7 @@ def _of_graph(number: int, kind: str, text: str, rest: Sequence[object]) -> Pass
         0,
         text,
         kind,
-        day=at[:10],
+        day=stored_day(at),
         number=number,
         reference=str(source or ""),
         moment=at,
@@ -135,7 +136,7 @@ def _lessons(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
             lesson,
             "lesson",
             heading=trigger,
-            day=at[:10],
+            day=stored_day(at),
             number=number,
             moment=at,
             origin=origin,

@@ -64,6 +64,10 @@ class Database(Protocol):
         """A number that changes whenever another connection has written."""
         ...
 
+    def check(self) -> list[str]:
+        """What an integrity check finds wrong; empty when sound."""
+        ...
+
     def close(self) -> None:
         """Close every connection of this process."""
         ...

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nanoclaw_memory.errors import CorruptDatabase, StoreError
+from nanoclaw_memory.errors import StoreError
+from nanoclaw_memory.store.undecodable import bad_texts
+from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import DatabaseCheck
 
 if TYPE_CHECKING:
     from nanoclaw_memory.store.sqlite import SqliteDatabase
 
+_SHOWN = 20  # problems that are named
 _REBUILT = {
     "facts": (
         "nanoclaw-memory graph seed{group} && nanoclaw-memory upkeep ingest{group}",
@@ -36,7 +40,8 @@ def of_all_groups(home: Path) -> list[SqliteDatabase]:
     from nanoclaw_memory.store.sqlite import SqliteDatabase
 
     messages = home / "store" / "messages.db"
-    found = [SqliteDatabase(messages, "messages")] if messages.exists() else []
+    host = SqliteDatabase(messages, "messages", counted=True)
+    found = [host] if messages.exists() or host.writes.is_gone(messages) else []
     published = sorted((home / "store" / "published").glob("*.db"))
     return found + [SqliteDatabase(path, "entries") for path in published]
 
@@ -44,14 +49,39 @@ def of_all_groups(home: Path) -> list[SqliteDatabase]:
 def _checked(home: Path, group: str, database: SqliteDatabase) -> DatabaseCheck:
     path = database.path.relative_to(home).as_posix()
     try:
-        problems = tuple(database.check())
-    except CorruptDatabase as error:
-        problems = (error.message,)
-    except StoreError as error:  # newer, busy or unreadable: not damaged, and its own hint helps
-        return DatabaseCheck(group, path, (error.message,), error.hint)
+        problems, following = examine(database)
     finally:
         database.close()
-    return DatabaseCheck(group, path, problems, remedy(database.path, database.name) if problems else "")
+    return DatabaseCheck(group, path, problems, following)
+
+
+def examine(database: SqliteDatabase) -> tuple[tuple[str, ...], str]:
+    """What is wrong with a database, and the command that helps."""
+    name, fix = database.path.name, f"nanoclaw-memory doctor --fix{_group(database.path)}"
+    try:
+        if found := database.check():
+            return (f"{name} is damaged: {found[0]}", *found[1:]), remedy(database.path, database.name)
+        with database.unmigrated() as connection:
+            bad = tuple(f"{name}: {text}" for text in islice(bad_texts(connection), _SHOWN))
+        lost = database.lost_writes()
+    except StoreError as error:  # gone, damaged, newer, busy or unreadable: its own hint helps
+        return (error.message,), error.hint
+    if bad:
+        return bad, f"replace what cannot be read: {fix}"
+    if lost:
+        told = f"{name} has lost its last {plural(lost, 'write')}"
+        why = "its WAL was cut or removed, or an older file was put there"
+        return (f"{told}: {why}",), f"store again what is missing, then: {fix}"
+    return (), ""
+
+
+def repair(database: SqliteDatabase) -> tuple[int, int]:
+    """Put � for what cannot be decoded and accept that writes were lost; returns how many of each."""
+    with database.transaction():
+        lost = database.writes.lost
+        if lost:
+            database.writes.accept_loss()
+        return 0 if database.strict else database.mend(), lost
 
 
 def engine() -> tuple[str, bool]:
@@ -67,7 +97,8 @@ def engine() -> tuple[str, bool]:
 def remedy(path: Path, name: str) -> str:
     """The next step for a damaged file of the kind `name`."""
     if path.parent.name == "store":  # the host's messages: no checkpoint of a group holds them
-        return f"stop the bot, then: {_away(path)} && {_recover(path)}"
+        anew = "stop the bot, then: nanoclaw-memory db reset messages (chats and tasks are lost)"
+        return f"stop the bot, then: {_away(path)} && {_recover(path)}" if path.exists() else anew
     if path.parent.name == "published":
         return f"move it away: {_away(path)} && nanoclaw-memory share publish ID --group {path.stem}"
     if path.parent.name == "corpora":
@@ -80,7 +111,7 @@ def remedy(path: Path, name: str) -> str:
     if saved := _checkpoint(path):
         return f"restore the last checkpoint that holds it: nanoclaw-memory checkpoint restore {saved}{group}"
     rebuild, lost = _REBUILT.get(name, ("nanoclaw-memory db check{group}", "it starts empty"))
-    return f"move it away: {_away(path)} && {rebuild.format(group=group)} ({lost})"
+    return f"begin anew: nanoclaw-memory db reset {name}{group} && {rebuild.format(group=group)} ({lost})"
 
 
 def _away(path: Path) -> str:

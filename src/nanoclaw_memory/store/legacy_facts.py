@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from nanoclaw_memory.clock import moment_of, stamp
+from nanoclaw_memory.clock import read_moment, stamp
 from nanoclaw_memory.store.facts import digest, unspaced
 from nanoclaw_memory.store.migrate import Adopt
 from nanoclaw_memory.store.names import fold, slot_of
@@ -256,7 +256,7 @@ def _exists(connection: Any, name: str) -> bool:
 def _moment(text: Any) -> str:
     """A time as we store it; what is no time becomes 'always'."""
     try:
-        return stamp(moment_of(str(text)))
+        return stamp(read_moment(str(text)))
     except (ValueError, OverflowError):
         return ""
 

@@ -8,7 +8,10 @@ from typing import Any
 
 import msgspec
 
-from nanoclaw_memory.errors import NewerSchema
+from nanoclaw_memory.errors import CorruptDatabase, NewerSchema
+from nanoclaw_memory.store.integrity import remedy
+
+IMPLAUSIBLE = 10_000  # no release will have a schema of such a number
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -32,6 +35,8 @@ def is_current(connection: Any, steps: Sequence[Step], path: Path) -> bool:
     """Whether the file already has the newest schema; reads one page and refuses a newer file untouched."""
     newest = steps[-1].number
     (current,) = connection.execute("PRAGMA user_version").fetchone()
+    if current > IMPLAUSIBLE:
+        raise CorruptDatabase(f"{path.name} is damaged: schema {current}", remedy(path, path.stem))
     if current > newest:
         raise NewerSchema(
             f"{path.name} has schema {current}, this release knows {newest}",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nanoclaw_memory.errors import CorruptDatabase
+from nanoclaw_memory.store.undecodable import tolerant_rows
 
 
 def is_writable(path: Path) -> bool:
@@ -74,9 +75,10 @@ def texts_of(path: Path) -> Iterator[tuple[str, str]]:
         tables = connection.execute("SELECT name FROM pragma_table_list WHERE type = 'table'").fetchall()
         for (table,) in tables:
             quoted = str(table).replace('"', '""')
-            cursor = connection.execute(f'SELECT * FROM "{quoted}"')  # noqa: S608 (a name from the schema)
-            for row in cursor:
-                for (column, *_), value in zip(cursor.description, row, strict=True):
+            sql = f'SELECT * FROM "{quoted}"'  # noqa: S608 (a name from the schema)
+            columns = [name for _, name, *_ in connection.execute(f'PRAGMA table_info("{quoted}")')]
+            for row in tolerant_rows(connection, sql, {}):
+                for column, value in zip(columns, row, strict=True):
                     if isinstance(value, str):
                         yield column, value
     except apsw.Error as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,6 +15,8 @@ from nanoclaw_memory.store.database import Params, Row
 from nanoclaw_memory.store.integrity import remedy
 from nanoclaw_memory.store.migrate import Adopt, Step, is_current, migrate, steps_of
 from nanoclaw_memory.store.read_only import is_writable, open_copy, open_for_reading
+from nanoclaw_memory.store.undecodable import bad_texts, mend, tolerant_rows
+from nanoclaw_memory.store.write_count import WriteCount, counted_in
 
 BUSY_MS = 10_000
 _PRAGMAS = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON"
@@ -29,6 +32,7 @@ class SqliteDatabase:
         adopt: Adopt | None = None,
         steps: Sequence[Step] | None = None,
         durable: bool = False,
+        counted: bool = False,
     ) -> None:
         self.path = path
         self.name = name
@@ -36,6 +40,7 @@ class SqliteDatabase:
         self._steps = steps
         # Durable: on disk when a commit returns; the others may lose the last ones in a power cut.
         self._pragmas = _PRAGMAS.replace("NORMAL", "FULL") if durable else _PRAGMAS
+        self.writes = WriteCount.of(path) if counted else WriteCount()
         self._local = threading.local()
         self._opened: list[tuple[threading.Thread, Any]] = []
         self._guard = threading.Lock()
@@ -47,11 +52,22 @@ class SqliteDatabase:
 
     def query(self, sql: str, params: Params | None = None) -> list[Row]:
         with self._translated():
-            return self._connection().execute(sql, params or {}).fetchall()  # type: ignore[no-any-return]
+            connection = self._connection()
+            try:
+                return connection.execute(sql, params or {}).fetchall()  # type: ignore[no-any-return]
+            except UnicodeDecodeError as error:
+                return list(self._tolerant(connection, sql, params, error))
 
     def rows(self, sql: str, params: Params | None = None) -> Iterator[Row]:
+        passed = 0
         with self._translated():
-            yield from self._connection().execute(sql, params or {})
+            connection = self._connection()
+            try:
+                for row in connection.execute(sql, params or {}):
+                    passed += 1
+                    yield row
+            except UnicodeDecodeError as error:
+                yield from islice(self._tolerant(connection, sql, params, error), passed, None)
 
     def match(
         self, table: str, terms: Sequence[str], limit: int, only: str = "", params: Params | None = None
@@ -75,6 +91,11 @@ class SqliteDatabase:
         if self._read_only is None:
             self._read_only = not is_writable(self.path)
         return self._read_only
+
+    @property
+    def strict(self) -> bool:
+        """Whether a single bad text makes it useless: one to be rebuilt, or a list of what must not come in."""
+        return self._derived or self.name == "forgotten"
 
     def version(self) -> int:
         return int(self.query("PRAGMA data_version")[0][0])
@@ -107,13 +128,17 @@ class SqliteDatabase:
         with self._write_lock(wait_ms), self._translated():
             self._begin(connection, wait_ms)
             self._local.depth = 1
+            before = connection.total_changes()
             try:
                 yield
+                number = self.writes.count(connection) if connection.total_changes() > before else 0
             except BaseException:
                 connection.execute("ROLLBACK")
                 raise
             else:
                 connection.execute("COMMIT")
+                if number:
+                    self.writes.set(number)
             finally:
                 self._local.depth = 0
 
@@ -121,16 +146,24 @@ class SqliteDatabase:
 
     def check(self) -> list[str]:
         """What the integrity check finds wrong; empty when sound. An older file stays as old as it is."""
+        self.writes.require(self.path, self.name)
         if not self.path.exists():
             return []
         with self.unmigrated() as connection:
             is_current(connection, self._steps or steps_of(self.name), self.path)  # refuses a newer one
             rows = connection.execute("PRAGMA integrity_check(20)").fetchall()
             broken = connection.execute("PRAGMA foreign_key_check").fetchall()
+            bad = list(map(str, bad_texts(connection))) if self.strict else []
         found = [str(row[0]) for row in rows if row[0] != "ok"]
-        return found + [
+        return (found + bad) + [
             f"{table}: row {rowid} points to a missing {parent}" for table, rowid, parent, _ in broken
         ]
+
+    def lost_writes(self) -> int:
+        """How many writes the file must contain and does not."""
+        self.writes.require(self.path, self.name)
+        with self.unmigrated() as connection:
+            return self.writes.lost + self.writes.missing(connection)
 
     @contextmanager
     def unmigrated(self) -> Iterator[Any]:
@@ -147,6 +180,10 @@ class SqliteDatabase:
                 yield connection
             finally:
                 connection.close()
+
+    def mend(self) -> int:
+        """Write � for what cannot be decoded; returns how many texts changed. Needs a transaction."""
+        return mend(self._writing())
 
     def scrub(self, wait_ms: int = BUSY_MS) -> bool:
         """Leave nothing of deleted rows in the file: keyword segments, free pages and WAL are rewritten.
@@ -189,6 +226,7 @@ class SqliteDatabase:
                 with self._connection().backup("main", saved, "main") as backup:
                     while not backup.done:
                         backup.step(-1)
+                self.writes.restart(counted_in(self._connection()))
             finally:
                 saved.close()
 
@@ -196,9 +234,9 @@ class SqliteDatabase:
         """Remove the file with its WAL: for one too damaged to be opened, of which a copy has been kept."""
         with self._write_lock():
             self.close()
-            self._migrated = False
             for path in (self.path, Path(f"{self.path}-wal"), Path(f"{self.path}-shm")):
                 path.unlink(missing_ok=True)
+            self.writes.restart(0)
 
     def set_aside(self) -> None:
         """Move the file with its WAL to `damaged/` beside it; the next use makes a new one."""
@@ -209,6 +247,7 @@ class SqliteDatabase:
             for path in (self.path, Path(f"{self.path}-wal"), Path(f"{self.path}-shm")):
                 if path.exists():
                     path.replace(folder / path.name)
+            self.writes.restart(0)
 
     def at(self, path: Path) -> SqliteDatabase:
         """A database of the same kind in another file."""
@@ -239,6 +278,14 @@ class SqliteDatabase:
 
     # ---- inside ----
 
+    def _tolerant(
+        self, connection: Any, sql: str, params: Params | None, error: UnicodeDecodeError
+    ) -> Iterator[Row]:
+        """The rows with � for what cannot be decoded."""
+        if self.strict:
+            raise self._damaged(error) from error
+        return tolerant_rows(connection, sql, params or {})
+
     def _connection(self) -> Any:
         connection = getattr(self._local, "connection", None)
         if connection is None:
@@ -251,6 +298,7 @@ class SqliteDatabase:
         import apsw
 
         steps = self._steps or steps_of(self.name)
+        self.writes.require(self.path, self.name)
         if self.read_only:
             return self._open_unwritable(steps)
         private.make_folder(self.path.parent)
@@ -272,6 +320,9 @@ class SqliteDatabase:
                         self.path.chmod(0o600)
                 else:
                     connection.execute(self._pragmas).fetchall()
+                if not self._migrated and self.writes.missing(connection):
+                    with self._write_lock():
+                        self.writes.note_loss(connection)
                 self._migrated = True
                 self._close_orphans()
                 self._opened.append((threading.current_thread(), connection))
@@ -378,14 +429,18 @@ class SqliteDatabase:
         try:
             yield
         except (apsw.NotADBError, apsw.CorruptError) as error:
-            raise CorruptDatabase(
-                f"{self.path.name} is damaged: {error}",
-                remedy(self.path, self.name),
-            ) from error
+            raise self._damaged(error) from error
+        except apsw.SQLError as error:
+            if not self._derived:
+                raise
+            raise self._damaged(error) from error  # its schema is not what it was; it is rebuilt
         except (apsw.BusyError, apsw.LockedError) as error:
             raise self._busy() from error
         except (apsw.FullError, apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError) as error:
             raise self._unusable(error) from error
+
+    def _damaged(self, why: object) -> CorruptDatabase:
+        return CorruptDatabase(f"{self.path.name} is damaged: {why}", remedy(self.path, self.name))
 
     def _unusable(self, why: object) -> StoreError:
         return StoreError(f"{self.path.name} cannot be used: {why}", "check free disk space and permissions")

@@ -15,6 +15,7 @@ from nanoclaw_memory.store.integrity import remedy
 from nanoclaw_memory.store.names import placeholders
 from nanoclaw_memory.store.phrases import Phrases
 from nanoclaw_memory.store.sqlite import SqliteDatabase
+from nanoclaw_memory.store.write_count import WriteCount
 from nanoclaw_memory.text import fingerprint
 
 NAME = "forgotten"
@@ -118,7 +119,7 @@ def forgotten_database(data: Path) -> SqliteDatabase:
         rows = _rows_in_facts(data) if version == 0 else []
         return (lambda connected: _carry(connected, rows)) if rows else None
 
-    return SqliteDatabase(data / f"{NAME}.db", NAME, adopt, durable=True)
+    return SqliteDatabase(data / f"{NAME}.db", NAME, adopt, durable=True, counted=True)
 
 
 def has_list(data: Path, mark: str) -> bool:
@@ -134,7 +135,7 @@ def has_list(data: Path, mark: str) -> bool:
         return True
     if _is_older(f"{data}/facts.db"):
         return bool(_rows_in_facts(data))
-    if os.path.exists(f"{data}/{mark}"):  # noqa: PTH110
+    if os.path.exists(f"{data}/{mark}") or WriteCount.of(Path(path)).known:  # noqa: PTH110
         raise CorruptDatabase(f"{NAME}.db is gone", remedy(Path(path), NAME))
     return False
 

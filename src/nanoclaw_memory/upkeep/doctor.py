@@ -14,7 +14,8 @@ from nanoclaw_memory.entries.domains import count_lines
 from nanoclaw_memory.entries.rules import TYPES
 from nanoclaw_memory.errors import NanoClawError, SettingsError, StoreError
 from nanoclaw_memory.intake.intake import Intake
-from nanoclaw_memory.store.integrity import engine, of_all_groups, remedy
+from nanoclaw_memory.store.integrity import engine, of_all_groups, repair
+from nanoclaw_memory.store.integrity import examine as examine_database
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.text import encodable, plural, spoken_in
 from nanoclaw_memory.types import MAIN_GROUP, Finding
@@ -40,7 +41,7 @@ def examine(group: Group, fix: bool = False) -> list[Finding]:
     except SettingsError as error:  # nothing else can be examined without settings
         return [Finding("problem", error.message, error.hint)]
     forgotten = list(check_forgotten(group.intake, fix and group.scope.private))
-    removed = sweep(group, group.clock.now()) if fix else []
+    removed = [*sweep(group, group.clock.now()), *repair_databases(group)] if fix else []
     if not group.workspace.is_dir():
         where = "" if group.scope.group == "main" else f" --group {group.scope.group}"
         missing = f"there is no memory at {group.workspace}"
@@ -104,6 +105,23 @@ def sweep(group: Group, now: datetime) -> list[Finding]:
     return [
         Finding("ok", f"{plural(len(old), 'temporary file')} of a killed writer removed", "nothing to do")
     ]
+
+
+def repair_databases(group: Group) -> Iterator[Finding]:
+    """Mend what cannot be decoded, and accept the loss of writes; each is reported once more."""
+    for database in _databases(group) if group.scope.private else ():
+        try:
+            mended, lost = repair(database)
+        except StoreError:  # reported with the databases
+            continue
+        name = database.path.name
+        if mended:
+            text = f"{name}: {plural(mended, 'text')} that could not be read now has � in those places"
+            yield Finding("warning", text, "nanoclaw-memory db check")
+        if lost:
+            yield Finding(
+                "warning", f"{name}: the loss of {plural(lost, 'write')} is accepted", "nothing to do"
+            )
 
 
 def _leftovers(group: Group) -> Iterator[Path]:
@@ -184,15 +202,10 @@ def check_boot(group: Group) -> Iterator[Finding]:
 def check_databases(group: Group) -> Iterator[Finding]:
     """Integrity of the databases that exist, and what the engine offers."""
     for database in _databases(group):
-        try:
-            broken = database.check()
-        except NanoClawError as error:
-            yield Finding("problem", error.message, error.hint)
-            continue
-        if broken:
-            more = f" (and {plural(len(broken) - 1, 'more problem')})" if len(broken) > 1 else ""
-            damage = f"{database.path.name} is damaged: {broken[0]}{more}"
-            yield Finding("problem", damage, remedy(database.path, database.name))
+        problems, following = examine_database(database)
+        if problems:
+            more = f" (and {plural(len(problems) - 1, 'more problem')})" if len(problems) > 1 else ""
+            yield Finding("problem", f"{problems[0]}{more}", following)
         else:
             size = database.path.stat().st_size
             yield Finding("ok", f"{database.path.name} is sound ({size:,} bytes)", "nanoclaw-memory db check")
@@ -284,8 +297,29 @@ def check_lost_entries(group: Group) -> Iterator[Finding]:
             lost = sum(len(group.entries.ledger.domains.lost(kind)) for kind in TYPES)
         else:
             lost = count_lines(group.workspace)
+        missing = _missing_ids(group)
     except StoreError:
         return  # the check of the databases reports it
+    if missing:
+        named = f"entries.db has lost what the audit log knows as {', '.join(missing)}"
+        yield Finding("problem", named, "what the domain files have of it: nanoclaw-memory entries migrate")
     if lost:
         message = f"the domain files hold {plural(lost, 'line')} of entries that no database knows"
         yield Finding("problem", message, "nanoclaw-memory entries migrate")
+
+
+def _missing_ids(group: Group) -> list[str]:
+    """The entries among lost writes: stored as the audit log says, and neither there nor deleted."""
+    lost = group.database("entries").writes.lost if group.has("entries") else 0
+    stored: dict[str, None] = {}
+    for record in group.entries.ledger.audit_log.records() if lost else ():
+        if record.get("group") != group.scope.group:
+            continue
+        if record.get("event") == "forget":  # takes entries without naming them
+            stored.clear()
+        elif record.get("event") == "store":
+            stored[str(record.get("id"))] = None
+        elif record.get("event") in ("delete", "purge"):
+            stored.pop(str(record.get("id")), None)
+    table = group.entries.ledger.table
+    return [entry for entry in stored if table.get(entry) is None][-lost:]

@@ -35,6 +35,7 @@ class ForgetTargets:
         self.wanted = Wanted()  # may grow while pages are looked at
         self._exchanges: list[Row] | None = None  # those that go, as long as they may be known
         self.database = group.database
+        group.retrieval.heal()  # of a damaged index nothing could be removed
         self.files = Files(group.home, group.scope.group, group.entries.ledger.domains)
 
     @cached_property

@@ -23,7 +23,7 @@ SIGNS = {"problem": "✗", "warning": "!", "note": "·", "ok": "✓"}
 
 @command("status")
 def status(memory: Memory) -> Output:
-    """Show what there is, at a glance; opens nothing and is instant.
+    """Show what there is, at a glance, and which database is lost or cannot be opened.
 
     \b
     ncm status
@@ -34,6 +34,7 @@ def status(memory: Memory) -> Output:
     lines = [f"home      {found.home}{state}", f"group     {found.group} of {', '.join(found.groups)}"]
     lines.append(f"memory    {plural(found.files, 'file')}")
     lines += [f"database  {name}.db, {size:,} bytes" for name, size in found.databases.items()]
+    lines += [f"PROBLEM   {problem}; for what helps: ncm doctor{own}" for problem in found.problems]
     lines.append(f"embedder  {found.embedder}")
     lines += [f"project   {found.project}"] if found.project else []
     lines += [f"off       {place}" for place in found.off]
@@ -127,6 +128,22 @@ def check_databases(memory: Memory, all_groups: bool) -> Output:
         lines += [f"  {problem}" for problem in one.problems] + ([f"  next: {one.next}"] if one.next else [])
     failed = any(one.problems for one in checks)
     return Output({"ok": not failed, "databases": checks}, lines, "No databases yet.", failed=failed)
+
+
+@db.command("reset")
+@click.argument("name")
+def reset_database(memory: Memory, name: str) -> Output:
+    """Begin a damaged or lost database anew: the file is moved to `damaged/`, the next use makes an empty one.
+
+    A sound one is refused. Doctor says when to use this, and what can be rebuilt afterwards.
+
+    \b
+    ncm db reset continuity
+    """
+    folder = memory.admin.reset_database(name)
+    return Output(
+        {"database": name, "kept": str(folder)}, f"{name}.db begins anew; what was left is in {folder}"
+    )
 
 
 @group("models")
