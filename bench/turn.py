@@ -1,31 +1,39 @@
 """What a turn costs: `before_turn` in a resident process, and a cold process from start to end.
 
-    python bench/turn.py [--facts 3000] [--exchanges 5000] [--chunks 10000] [--models DIR] [--turns 200]
+    python bench/turn.py [--made-up] [--facts 3000] [--models DIR] [--turns 300]
 
-Builds a home with made-up facts, relations, exchanges and lessons, and as many indexed chunks as asked for; then asks
-questions of which half name something known. CPU time of the whole process (all threads) and wall time; the machine's
-noise is in the wall time. The resident figures are given with and without the embedding of the message. Bytecode is
-compiled first, as an installer does.
+The home has every life of `training/lives` twice, made-up facts, and lessons; the prompts are theirs, ten to a session,
+each answered and archived before the next. With `--made-up` it has 5,000 exchanges and 10,000 log lines of made-up
+sentences instead, and questions of which half name something known. CPU time of the whole process (all threads), and
+of it what embedding and the judge took. Bytecode is compiled first, as an installer does.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
+import compileall
+import json
 import random
-import resource
-import subprocess
 import sys
 import tempfile
 import time
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
-from nanoclaw_memory.clock import FixedClock
+import nanoclaw_memory
+from measure import cpu_of, table
+from nanoclaw_memory.clock import FixedClock, stamp
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.providers.judge import Judge
+from nanoclaw_memory.providers.local import LocalEmbedder
 from nanoclaw_memory.types import Scope
+from needs import MODELS, NOW, ROOT, feed
 
-MODELS = Path(__file__).parent.parent / ".venv" / "models"
+LIVES = ROOT / "training" / "lives"
+SESSION = 10  # turns
+COLD = 25  # processes
 NOUNS = (
     "gateway invoice migration dashboard kitchen garden deployment budget contract database printer bicycle holiday"
     " meeting backup release server parser cache queue tariff insurance recipe concert apartment passport router"
@@ -35,139 +43,157 @@ NAMES = "Heidi Keystone Marvin Zephyr Bruno Atlas Ingrid Orion Wanda Pluto Carme
 KEYS = "port owner birthday phone status city language version colour budget".split()
 
 
+# ---- homes ----
+
+
+def lives(home: Path, overrides: dict[str, str]) -> list[str]:
+    """Tell all lives twice; returns their prompts."""
+    told = [json.loads(path.read_text()) for path in sorted(LIVES.glob("*.json"))]
+    whole: dict[str, Any] = {"files": {}, "logs": {}, "exchanges": []}
+    for number, life in enumerate((*told, *told)):
+        folder = f"memory/life-{number}/" if number else ""
+        whole["files"] |= {folder + path: text for path, text in life["files"].items()}
+        for days, lines in life["logs"].items():
+            whole["logs"].setdefault(str(int(days) + number), []).extend(lines)
+        for one in life["exchanges"]:
+            session, days_ago = f"{number}-{one['session']}", one["days_ago"] + number
+            whole["exchanges"].append({**one, "session": session, "days_ago": days_ago})
+    feed(home, whole, overrides)
+    prompts = [prompt["text"] for life in told for prompt in life["prompts"]]
+    random.Random(3).shuffle(prompts)
+    return prompts
+
+
+def made_up(home: Path, overrides: dict[str, str]) -> list[str]:
+    """Write 10,000 log lines and 5,000 exchanges; returns questions."""
+    rng = random.Random(7)
+    start = NOW - timedelta(days=120)
+    with Memory.open(home, Scope(session_id="old"), clock=FixedClock(start), overrides=overrides) as memory:
+        memory.init()
+        with memory.group.database("continuity").transaction():
+            for number in range(5_000):
+                at = stamp(start + timedelta(minutes=30 * number))
+                memory.group.exchanges.add(f"session-{number // 12}", sentence(rng), sentence(rng) + ".", at)
+        for part in range(50):
+            day = (start + timedelta(days=part)).date().isoformat()
+            lines = "\n".join(f"- [note|i=0.5] {sentence(rng)}" for _ in range(200))
+            (home / "workspace" / "memory" / f"{day}.md").write_text(f"# {day}\n\n{lines}\n")
+    return [
+        text
+        for _ in range(500)
+        for text in (
+            f"What is the {rng.choice(KEYS)} of {rng.choice(NAMES)} {rng.randrange(300)}?",
+            f"Did we {rng.choice(VERBS)} the {rng.choice(NOUNS)} last week?",
+        )
+    ]
+
+
 def sentence(rng: random.Random) -> str:
     who, verb, what, other = rng.choice(NAMES), rng.choice(VERBS), rng.choice(NOUNS), rng.choice(NOUNS)
     return f"{who} wants to {verb} the {what} before the {other} number {rng.randrange(400)} is due"
 
 
-def build(home: Path, arguments: argparse.Namespace, overrides: dict[str, str]) -> None:
-    """A home of the sizes asked for."""
-    rng = random.Random(7)
-    start = datetime(2025, 11, 1, tzinfo=UTC)
-    clock = FixedClock(start)
-    with Memory.open(home, Scope(session_id="old"), clock=clock, overrides=overrides) as memory:
-        memory.init()
-        with memory.group.database("facts").transaction():
-            for number in range(arguments.facts):
-                name = f"{rng.choice(NAMES)} {number // 10}"
-                memory.graph.upsert(name, rng.choice(KEYS), f"{rng.choice(NOUNS)} {number}", "fact")
-                if number % 3 == 0:
-                    memory.graph.relate(
-                        name, "works_with", f"{rng.choice(NAMES)} {rng.randrange(max(number // 10, 1))}"
-                    )
-        context = memory.group
-        with memory.group.database("continuity").transaction():
-            for number in range(arguments.exchanges):
-                at = start + timedelta(minutes=30 * number)
-                stamp = at.strftime("%Y-%m-%dT%H:%M:%S.000Z")
-                context.exchanges.add(f"session-{number // 12}", sentence(rng), sentence(rng) + ".", stamp)
-        for noun in NOUNS[:20]:
-            memory.lessons.add(f"Ask me before you touch the {noun}", f"{noun} work")
-        lines = [f"- [note|i=0.5] {sentence(rng)}" for _ in range(arguments.chunks)]
-        for part in range(0, len(lines), 200):
-            day = (start + timedelta(days=part // 200)).date().isoformat()
-            path = home / "workspace" / "memory" / f"{day}.md"
-            path.write_text(f"# {day}\n\n" + "\n".join(lines[part : part + 200]) + "\n", encoding="utf-8")
+def complete(memory: Memory, facts: int) -> None:
+    """Add facts, relations and lessons, and bring graph and index up to date."""
+    rng = random.Random(5)
+    with memory.group.database("facts").transaction():
+        for number in range(facts):
+            name = f"{rng.choice(NAMES)} {number // 10}"
+            memory.graph.upsert(name, rng.choice(KEYS), f"{rng.choice(NOUNS)} {number}", "fact")
+            if number % 3 == 0:
+                other = f"{rng.choice(NAMES)} {rng.randrange(max(number // 10, 1))}"
+                memory.graph.relate(name, "works_with", other)
+    for noun in NOUNS[:20]:
+        memory.lessons.add(f"Ask me before you touch the {noun}", f"{noun} work")
+    memory.upkeep.run("ingest")
+    memory.index()
 
 
-def questions(number: int) -> list[str]:
-    rng = random.Random(11)
-    known = [
-        f"What is the {rng.choice(KEYS)} of {rng.choice(NAMES)} {rng.randrange(300)}?" for _ in range(number)
-    ]
-    other = [f"Did we {rng.choice(VERBS)} the {rng.choice(NOUNS)} last week?" for _ in range(number)]
-    return [text for pair in zip(known, other, strict=True) for text in pair][:number]
+# ---- measuring ----
 
 
-def resident(
-    home: Path, turns: int, overrides: dict[str, str]
-) -> tuple[list[float], list[float], list[float], int]:
-    """CPU and wall of each turn, CPU of embedding alone, and how many gave a block."""
-    clock = FixedClock(datetime(2026, 3, 1, tzinfo=UTC))
-    cpu, wall, embedding, blocks = [], [], [], 0
-    with Memory.open(home, Scope(session_id="now"), clock=clock, overrides=overrides) as memory:
-        memory.group.resources.resident = True
-        while memory.conversations.embed(512):
-            pass
-        asked = questions(turns + 10)
-        for number, text in enumerate(asked):
-            clock.moment += timedelta(minutes=2)
-            began, clock_began = time.process_time(), time.perf_counter()
-            turn = memory.before_turn(text)
-            spent = ((time.process_time() - began) * 1000, (time.perf_counter() - clock_began) * 1000)
-            if number >= 10:
-                cpu.append(spent[0])
-                wall.append(spent[1])
-                blocks += bool(turn.blocks)
-        chain = memory.group.resources.embedder
-        for text in asked[:50] if chain else ():
+class Meter:
+    """CPU milliseconds that calls of a method take."""
+
+    def __init__(self, owner: type, name: str) -> None:
+        self.spent = 0.0
+        method: Callable[..., Any] = getattr(owner, name)
+
+        def measured(*arguments: Any, **options: Any) -> Any:
             began = time.process_time()
-            chain.embed_query(text)  # type: ignore[union-attr]
-            embedding.append((time.process_time() - began) * 1000)
-    return cpu, wall, embedding, blocks
+            try:
+                return method(*arguments, **options)
+            finally:
+                self.spent += (time.process_time() - began) * 1000
+
+        setattr(owner, name, measured)
 
 
-def cold(home: Path, runs: int) -> list[float]:
+def resident(base: Memory, prompts: list[str]) -> list[list[float]]:
+    """Of each turn its CPU, that of embedding and of the judge, wall time, whether it opens a session, has blocks."""
+    meters = Meter(LocalEmbedder, "embed_query"), Meter(Judge, "_scores")
+    found = []
+    for start in range(0, len(prompts), SESSION):
+        with base.for_session(f"session-{start}") as memory:
+            for number, text in enumerate(prompts[start : start + SESSION]):
+                before, began, wall = [one.spent for one in meters], time.process_time(), time.perf_counter()
+                turn = memory.before_turn(text)
+                spent = [(time.process_time() - began) * 1000]
+                spent += [one.spent - known for one, known in zip(meters, before, strict=True)]
+                spent += [(time.perf_counter() - wall) * 1000, float(not number), float(bool(turn.blocks))]
+                found.append(spent)
+                memory.after_turn(text, "Noted, and done as you asked.")
+    return found[SESSION:]  # the first session loads the models
+
+
+def cold(home: Path, prompts: list[str]) -> list[float]:
     """CPU milliseconds of whole processes `ncm turn`."""
-    spent = []
-    for text in questions(runs):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(
-            [sys.executable, "-m", "nanoclaw_memory", "--home", str(home), "turn", text, "--session", "cold"],
-            check=True,
-            capture_output=True,
-            env={**os.environ, "NANOCLAW_HOME": str(home)},
-        )
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent.append((after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000)
-    return spent
+    command = [sys.executable, "-m", "nanoclaw_memory", "--home", str(home), "turn"]
+    return [cpu_of([*command, text, "--session", "cold"], runs=1) for text in prompts[:COLD]]
 
 
-def at(values: list[float], share: float) -> float:
-    return sorted(values)[min(int(len(values) * share), len(values) - 1)]
+def row(name: str, values: list[float]) -> list[object]:
+    ordered = sorted(values)
+    return [name, ordered[len(ordered) // 2], ordered[int(len(ordered) * 0.95)]]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--made-up", action="store_true")
     parser.add_argument("--facts", type=int, default=3_000)
-    parser.add_argument("--exchanges", type=int, default=5_000)
-    parser.add_argument("--chunks", type=int, default=10_000)
-    parser.add_argument("--turns", type=int, default=200)
+    parser.add_argument("--turns", type=int, default=300)
     parser.add_argument("--models", type=Path, default=MODELS)
-    arguments = parser.parse_args()
-    overrides = {"embeddings.modelPath": str(arguments.models / "e5-small-v2"), "plugins.timeoutMs": "60000"}
+    given = parser.parse_args()
+    overrides = {"embeddings.modelPath": str(given.models / "e5-small-v2"), "plugins.timeoutMs": "60000"}
+    compileall.compile_dir(str(Path(nanoclaw_memory.__file__).parent), quiet=1)
     with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder, "home")
-        build(home, arguments, overrides)
-        package = Path(__file__).parent.parent / "src" / "nanoclaw_memory"
-        subprocess.run([sys.executable, "-m", "compileall", "-q", str(package)], check=True)
-        bare = [cold_python() for _ in range(15)]
-        processes = cold(home, 15)
-        cpu, wall, embedding, blocks = resident(home, arguments.turns, overrides)
+        home = Path(folder) / "home"
+        prompts = (made_up if given.made_up else lives)(home, overrides)
+        with Memory.open(home, clock=FixedClock(NOW), overrides=overrides) as memory:
+            complete(memory, given.facts)
+            passages = memory.group.retrieval.index.passages.count()[1]
+            processes = cold(home, prompts)
+            memory.group.resources.resident = True
+            turns = resident(memory, prompts[: given.turns])
+        bare = [cpu_of([sys.executable, "-c", "pass"], runs=1) for _ in range(COLD)]
+    later = [one for one in turns if not one[4]]
     print(
-        f"### A turn at {arguments.facts:,} facts, {arguments.exchanges:,} exchanges, {arguments.chunks:,} log lines\n"
+        f"{passages:,} passages, {given.facts:,} facts; {sum(bool(one[5]) for one in turns)} of {len(turns)} turns"
+        " had a block\n"
     )
-    print("| what | p50 | p95 | × bare Python, p50 |\n|---|---|---|---|")
-    rest = [value - at(embedding, 0.5) for value in cpu]
-    rows = (
-        ("resident, CPU ms", cpu),
-        ("resident, CPU ms besides embedding the message", rest),
-        ("embedding the message, CPU ms", embedding),
-        ("resident, wall ms", wall),
-        ("cold process `ncm turn`, CPU ms", processes),
-        ("bare `python -c pass`, CPU ms", bare),
+    table(
+        ["CPU ms", "p50", "p95"],
+        [
+            row("resident turn besides embedding", [one[0] - one[1] for one in later]),
+            row("the same, first of a session", [one[0] - one[1] for one in turns if one[4]]),
+            row("resident turn besides embedding and judge", [one[0] - one[1] - one[2] for one in later]),
+            row("embedding the message", [one[1] for one in later]),
+            row("the judge", [one[2] for one in later]),
+            row("resident turn, wall ms", [one[3] for one in later]),
+            row("cold process `ncm turn`", processes),
+            row("bare `python -c pass`", bare),
+        ],
     )
-    for name, values in rows:
-        ratio = at(values, 0.5) / at(bare, 0.5)
-        print(f"| {name} | {at(values, 0.5):.1f} | {at(values, 0.95):.1f} | {ratio:.2f} |")
-    print(f"\n{blocks} of {arguments.turns} turns had a block.")
-
-
-def cold_python() -> float:
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-c", "pass"], check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000
 
 
 if __name__ == "__main__":
