@@ -285,7 +285,7 @@ def found_of_exact(matrix: vectors.Matrix, queries: list[Any]) -> list[float]:
             ]
         )
         exact = matrix.ids[np.argsort(-scores, kind="stable")[:100]].tolist()
-        found = {key for key, _ in matrix.nearest(query, 100)[0]}
+        found = {key for key, _ in matrix.nearest(query, 100)}
         shares.append([len(found.intersection(exact[:top])) / top for top in (10, 100)])
     return [float(share) for share in np.mean(shares, axis=0)]
 

@@ -40,6 +40,7 @@ GERMAN_STOP_WORDS = frozenset(
     "sind soll sollen sollte statt um und uns unser unsere unter vom von vor warum weil wenn werden wie wieder "
     "wir wird wo wurde wurden zu zum zur zwischen über".split()
 )
+_FREQUENT = GERMAN_STOP_WORDS | _ENGLISH
 
 
 def one_line(text: str) -> str:
@@ -59,7 +60,7 @@ def fingerprint(text: str) -> str:
 
 def words(text: str) -> list[str]:
     """The words of `text`, lower-cased, without punctuation."""
-    return [match.group().casefold() for match in _WORD.finditer(text)]
+    return [word.casefold() for word in _WORD.findall(text)]
 
 
 def content_words(text: str) -> list[str]:
@@ -77,16 +78,21 @@ def only_asks(text: str) -> bool:
     return all(part.endswith("?") for part in sentences(text))
 
 
-def language(text: str) -> Language:
-    """The language whose stemmer suits the text: German when its frequent words outnumber the English ones."""
-    return spoken_in(text) or "english"
+def language(*texts: str) -> Language:
+    """The language whose stemmer suits the texts: German when their frequent words outnumber the English ones."""
+    return spoken_in(*texts) or "english"
 
 
-def spoken_in(text: str) -> Language | None:
-    """The language that a text's frequent words tell; None when they tell neither, as in notes of a few words."""
-    found = set(words(text))
+def spoken_in(*texts: str) -> Language | None:
+    """The language that the texts' frequent words tell; None when they tell neither, as in notes of a few words."""
+    found = frozenset[str]().union(*map(_frequent, texts))
     german, english = len(found & GERMAN_STOP_WORDS), len(found & _ENGLISH)
     return None if german == english else "german" if german > english else "english"
+
+
+@functools.lru_cache(maxsize=256)  # asked of a message again and again, and of every lesson
+def _frequent(text: str) -> frozenset[str]:
+    return _FREQUENT.intersection(words(text))
 
 
 @functools.lru_cache(maxsize=50_000)

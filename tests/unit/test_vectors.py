@@ -41,7 +41,7 @@ def test_eight_bits_keep_the_cosine(chunks: Passages):
     put(chunks, "a.md", rows)
     matrix = vectors.Matrix(chunks, "fake@32", 32)
     matrix.refresh()
-    found, _ = matrix.nearest(rows[7], 50)
+    found = matrix.nearest(rows[7], 50)
     assert found[0][1] == pytest.approx(1.0, abs=0.01)
     exact = sorted((rows @ rows[7]).tolist(), reverse=True)
     assert np.allclose([score for _, score in found], exact, atol=0.01)
@@ -54,7 +54,7 @@ def test_only_rows_of_the_given_files_are_near(chunks: Passages):
     matrix = vectors.Matrix(chunks, "fake@32", 32)
     matrix.refresh()
     files = {path: number for number, _, path in chunks.documents()}
-    found, _ = matrix.nearest(rows[3], 10, chunks.search.selection(PassageFilter(documents=(files["b.md"],))))
+    found = matrix.nearest(rows[3], 10, chunks.search.selection(PassageFilter(documents=(files["b.md"],))))
     stored = chunks.search.load(number for number, _ in found)
     assert len(found) == 10
     assert {chunk.path for chunk in stored.values()} == {"b.md"}
@@ -72,7 +72,7 @@ def test_a_changed_and_a_removed_file_are_caught_up_with(chunks: Passages):
     whole.refresh()
     assert len(matrix.ids) == 3
     assert matrix.ids.tolist() == whole.ids.tolist()
-    assert matrix.nearest(unit(1, 9)[0], 3)[0] == whole.nearest(unit(1, 9)[0], 3)[0]
+    assert matrix.nearest(unit(1, 9)[0], 3) == whole.nearest(unit(1, 9)[0], 3)
 
 
 def test_the_sketch_finds_what_exact_search_finds(chunks: Passages, monkeypatch: pytest.MonkeyPatch):
@@ -86,10 +86,10 @@ def test_the_sketch_finds_what_exact_search_finds(chunks: Passages, monkeypatch:
     chunks.put_vectors("fake@128", vectors.coded(prints, rows))
     matrix = vectors.Matrix(chunks, "fake@128", 128)
     matrix.refresh()
-    exact = [set(dict(matrix.nearest(query, 10)[0])) for query in topics]
+    exact = [set(dict(matrix.nearest(query, 10))) for query in topics]
     monkeypatch.setattr(vectors, "EXACT_ROWS", 100)
     monkeypatch.setattr(vectors, "RESCORED", 200)
-    sketched = [set(dict(matrix.nearest(query, 10)[0])) for query in topics]
+    sketched = [set(dict(matrix.nearest(query, 10))) for query in topics]
     recall = np.mean([len(one & other) / 10 for one, other in zip(exact, sketched, strict=True)])
     assert recall >= 0.97
 
@@ -102,5 +102,5 @@ def test_filters_reach_into_the_sketch(chunks: Passages, monkeypatch: pytest.Mon
     matrix = vectors.Matrix(chunks, "fake@32", 32)
     matrix.refresh()
     files = {path: number for number, _, path in chunks.documents()}
-    found, _ = matrix.nearest(rows[0], 10, chunks.search.selection(PassageFilter(documents=(files["b.md"],))))
+    found = matrix.nearest(rows[0], 10, chunks.search.selection(PassageFilter(documents=(files["b.md"],))))
     assert len(found) == 5

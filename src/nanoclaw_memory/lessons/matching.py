@@ -22,6 +22,7 @@ APPLIES_FROM = 0.95  # probability from which one rule applies, where nothing el
 # Log odds. Of 15 lessons and one message the judge alone is right with one in three; with what is near, two in three.
 OBJECTION = 1.0  # below it the judge objects to what words or vectors bring
 SURE = 8.5  # of the judge and the closeness together, for a lesson that neither words nor vectors bring
+SUREST = 5.0  # the judge alone is seldom surer: it is not asked where this could not make a lesson sure
 CLOSENESS = 15.0  # for a cosine of 1
 USUAL_CLOSENESS = 5.0  # where there are no vectors
 NEEDS_FROM = -2.0  # log odds of a message's need below which the rules are not even read: "thanks", "go on"
@@ -33,7 +34,7 @@ ANYTHING = (
     "Is it worth buying a used car?",
     "Warum ist der Himmel blau?",
 )
-MAX_JUDGED = 4  # rules that the judge reads for one message, at 3 ms each
+MAX_JUDGED = 4  # rules that the judge reads at most for one message, at 3 ms each
 _WEAK = frozenset(
     "use using write writing answer answers please always never next time check make want need like put give"
     " must shall ought told asked already prefer rather keep stop quit avoid future forward going straight"
@@ -135,24 +136,32 @@ def judged_match(
     """The lessons that apply: what words or vectors bring unless the judge objects, else the one that it is sure of."""
     ranked = sorted(lessons, key=lambda one: (-_nearness(one, message, cosines.get(one.id)), -one.id))
     near = ranked[:MAX_JUDGED]
-    odds = {
-        lesson.id: _log_odds(probability)
-        for lesson, (_, probability) in zip(
-            near, applies(message, [_in_context(lesson) for lesson in near], judge), strict=True
-        )
-    }
+    brought = match(message, near, cosines, reach, most)
+    odds = _judged(message, [one.lesson for one in brought], judge)
     agreed = [
         replace(one, why=f"{one.why}; judge: applies {_probability(odds[one.lesson.id]):.2f}")
-        for one in match(message, near, cosines, reach, most)
+        for one in brought
         if odds[one.lesson.id] >= OBJECTION
     ]
     if agreed or not near:
         return agreed
-    sure = {lesson.id: odds[lesson.id] + reach.closeness(cosines.get(lesson.id)) for lesson in near}
-    best = max(near, key=lambda lesson: sure[lesson.id])
-    if sure[best.id] < SURE:
+    needs = _log_odds(judge.probability("needs", message))
+    close = {lesson.id: reach.closeness(cosines.get(lesson.id)) for lesson in near}
+    worth = [one for one in near if one.id not in odds and needs + close[one.id] + SUREST >= SURE]
+    odds |= _judged(message, worth, judge)
+    sure = {number: verdict + close[number] for number, verdict in odds.items()}
+    best = max((one for one in near if one.id in sure), key=lambda one: sure[one.id], default=None)
+    if best is None or sure[best.id] < SURE:
         return []
     return [Match(best, _probability(odds[best.id]), f"judge: applies {_probability(odds[best.id]):.2f}")]
+
+
+def _judged(message: str, lessons: Sequence[Lesson], judge: Judge) -> dict[int, float]:
+    """The log odds that lessons apply, by their ids."""
+    verdicts = applies(message, [_in_context(lesson) for lesson in lessons], judge)
+    return {
+        lesson.id: _log_odds(probability) for lesson, (_, probability) in zip(lessons, verdicts, strict=True)
+    }
 
 
 def _in_context(lesson: Lesson) -> str:
@@ -164,14 +173,14 @@ def _in_context(lesson: Lesson) -> str:
 
 def _nearness(lesson: Lesson, message: str, cosine: float | None) -> float:
     """A rank for choosing what the judge reads: by meaning, and by shared words."""
-    spoken = language(f"{message}\n{lesson.lesson}")
+    spoken = language(message, lesson.lesson)
     shared = set(telling(message, spoken)).intersection(telling(f"{lesson.lesson}\n{lesson.trigger}", spoken))
     return (cosine or 0.0) + 0.1 * len(shared)
 
 
 def _judge(lesson: Lesson, message: str, cosine: float | None, reach: Reach) -> Match | None:
     # A short message may not show its language; both sides must be stemmed alike.
-    spoken = language(f"{message}\n{lesson.lesson}")
+    spoken = language(message, lesson.lesson)
     stems = set(telling(message, spoken))
     own = telling(lesson.lesson, spoken)
     shared = stems & set(own)

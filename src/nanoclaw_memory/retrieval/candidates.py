@@ -165,7 +165,7 @@ class Candidates:
         vector = matrix.vector(own) if own else None
         if vector is None:
             return Alike(identity.key)
-        found = dict(matrix.nearest(vector, POOL, passages.search.selection(wanted))[0])
+        found = dict(matrix.nearest(vector, POOL, passages.search.selection(wanted)))
         stored = passages.search.load(found)
         order = sorted(stored, key=lambda key: -found[key])
         return Alike(identity.key, tuple((stored[key].passage.reference, found[key]) for key in order))
@@ -283,11 +283,11 @@ class Candidates:
         if self._weights is None:
             pool.weights = _by_language(pool.weights, question, pool.calibration)
         matrix = self._matrix(embedded.identity.key, embedded.identity.dimensions)
-        found, mean = matrix.nearest(_meaning(question, embedded, chain, pool), limit, chosen)
+        vector = _meaning(question, embedded, chain, pool)
+        pool.vector = dict(matrix.nearest(vector, limit, chosen))
         pool.unrelated = pool.calibration.unrelated
         if pool.unrelated is None and len(matrix.ids) >= TELLING:
-            pool.unrelated = mean
-        pool.vector = dict(found)
+            pool.unrelated = matrix.background(vector)
         pool.unknown = matrix.without(pool.keyword.keys() - pool.vector.keys())
 
     def _embedded(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, timedelta
@@ -61,6 +62,7 @@ def asked(question: str, today: date) -> Days | None:
     return when(question, today).days
 
 
+@functools.lru_cache(maxsize=8)  # several parts of a search ask it
 def when(question: str, today: date) -> When:
     """The days that a question names, and the rest of it."""
     tokens = list(_tokens(question))

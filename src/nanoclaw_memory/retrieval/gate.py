@@ -62,10 +62,11 @@ def judge(asked: Incoming, pool: Pool, found: Sequence[Candidate], known_names: 
     about = message_features(asked, pool, names, known_names)
     best = max((one.score for one in found), default=0.0) or 1.0
     rarities = {term: relevance.rarity(count, pool.total) for term, count in pool.spread.items()}
+    coverage = relevance.Coverage(asked.text, rarities, pool.total, pool.forms, pool.others)
     helpful = []
     places = _places(pool.keyword), _places(pool.vector)
     for one in found:
-        parts = passage_features(asked, pool, rarities, one, best, about)
+        parts = passage_features(asked, pool, coverage, one, best, about)
         parts["place by words"] = places[0].get(one.stored.id, 0.0)
         parts["place by meaning"] = places[1].get(one.stored.id, 0.0)
         one.score = probability(weights.passage, parts)
@@ -103,7 +104,7 @@ def message_features(asked: Incoming, pool: Pool, names: int, known_names: float
 def passage_features(
     asked: Incoming,
     pool: Pool,
-    rarities: Mapping[str, float],
+    coverage: relevance.Coverage,
     one: Candidate,
     best: float,
     about: Mapping[str, float],
@@ -111,7 +112,7 @@ def passage_features(
     """What speaks for a passage as an answer to a message."""
     passage = one.stored.passage
     context = "\n".join((passage.text, passage.heading, passage.speaker, one.stored.path))
-    covered = relevance.covered(asked.text, rarities, [context], pool.total, pool.forms, pool.others)
+    covered = coverage.of(context)
     meaning = pool.meaning_of(one.parts["cosine"])
     said = passage.kind == "turn"
     elsewhere = bool(asked.project and passage.project)

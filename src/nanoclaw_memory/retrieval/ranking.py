@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -136,6 +137,7 @@ def recency(day: str, today: date, half_life: int) -> float:
     return max(float(2.0 ** (-max(age, 0) / half_life)), OLDEST_SHARE)
 
 
+@functools.lru_cache(maxsize=64)  # asked of every passage
 def project_share(project: str, own: str, question: str) -> float:
     """What a passage counts by its project; one that the question itself names counts as the person's own."""
     if not own or project in ("", own):

@@ -17,7 +17,7 @@ from nanoclaw_memory.rendering import fenced, item, safe_line
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.hits import hits_of
 from nanoclaw_memory.retrieval.ordering import after_newer
-from nanoclaw_memory.retrieval.relevance import covered
+from nanoclaw_memory.retrieval.relevance import Coverage
 from nanoclaw_memory.retrieval.searcher import Question
 from nanoclaw_memory.retrieval.service import Retrieval
 from nanoclaw_memory.store.entries import PRIORITIES
@@ -112,10 +112,11 @@ def shared_recall(shared: SharedEntries, now: datetime, scope: Scope, wanted: Re
     """The same over what other groups have published and granted."""
     found = shared.matching(check_query(wanted.query), wanted.types, wanted.priority_min)
     terms = dict.fromkeys(terms_of(wanted.query), 1.0)
+    coverage = Coverage(wanted.query, terms, len(found))
     hits = []
     for entry in found:
         text = " ".join((entry.content, *entry.tags, entry.reason))
-        share = covered(wanted.query, terms, [text], len(found)) if terms else 1.0
+        share = coverage.of(text) if terms else 1.0
         hits.append(as_hit(entry, share, "keyword" if terms else "recent", now))
     return pack([_from_entry(hit, wanted, scope) for hit in ranked(hits)[:CANDIDATES]], wanted, len(hits))
 

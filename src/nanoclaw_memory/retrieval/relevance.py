@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 
 import msgspec
 
@@ -107,53 +109,82 @@ def rarity(count: int, total: int) -> float:
     return math.log(1 + (total + YOUNG) / (count + 0.5))
 
 
-def covered(
-    message: str,
-    weights: Mapping[str, float],
-    texts: Sequence[str],
-    total: int,
-    forms: Mapping[str, Sequence[str]] | None = None,
-    others: Sequence[str] = (),
-) -> float:
-    """The share of a message, or of one of its sentences, that one text contains, by the weight of words.
+class Coverage:
+    """The share of a message, or of one of its sentences, that a text contains, by the weight of words.
 
     Who asks two things at once has not spoken of both together. A sentence counts by itself only when what a text
     contains of it weighs more than what some text of so many contains by chance. `forms` are compounds and parts that
     stand for a word, `others` other names of whom the message names.
     """
-    bags = [_Bag(text, forms or {}) for text in texts]
-    chance = math.log(total + YOUNG)
-    best = 0.0
-    sentences = _SENTENCE.split(message)[:MOST_SENTENCES]
-    for part in (message, *(sentences if len(sentences) > 1 else ())):
-        whole = part is message
-        own = weights if whole else {term: weights[term] for term in terms_of(part) if term in weights}
-        held = max((bag.weight(own, others) for bag in bags), default=0.0)
-        if whole or held > chance:
-            best = max(best, held / (sum(own.values()) or 1.0))
-    return best
+
+    def __init__(
+        self,
+        message: str,
+        weights: Mapping[str, float],
+        total: int,
+        forms: Mapping[str, Sequence[str]] | None = None,
+        others: Sequence[str] = (),
+    ) -> None:
+        self._chance = math.log(total + YOUNG)
+        sentences = _SENTENCE.split(message)[:MOST_SENTENCES]
+        self._whole = weights
+        self._parts = [
+            {term: weights[term] for term in terms_of(part) if term in weights}
+            for part in (sentences if len(sentences) > 1 else ())
+        ]
+        self._forms = {term: [*map(_form, (term, *(forms or {}).get(term, ())))] for term in weights}
+        self._others = [[*map(_form, words(name))] for name in others]
+
+    def of(self, text: str) -> float:
+        """How much of the message one text contains."""
+        bag = _bag(text)
+        absent = {term for term, forms in self._forms.items() if not any(map(bag.contains, forms))}
+        named = bool(absent) and any(all(map(bag.contains, name)) for name in self._others)
+        best = _held(self._whole, absent, named) / (sum(self._whole.values()) or 1.0)
+        for part in self._parts:
+            if (held := _held(part, absent, named)) > self._chance:
+                best = max(best, held / (sum(part.values()) or 1.0))
+        return best
 
 
-class _Bag:
-    """The words of a text, for questions whether it contains a term in any form."""
+def _held(weights: Mapping[str, float], absent: Set[str], named: bool) -> float:
+    """What a text contains of some words; a name stands for the weightiest that it does not."""
+    missing = {term: weight for term, weight in weights.items() if term in absent}
+    if missing and named:
+        missing.pop(max(missing, key=lambda term: missing[term]))
+    return sum(weights.values()) - sum(missing.values())
 
-    def __init__(self, text: str, forms: Mapping[str, Sequence[str]]) -> None:
-        self.forms = forms
-        found = words(spaced(text))
-        self.line = f" {' '.join(found)} "
-        self.stems = {stem(word, spoken) for word in found for spoken in LANGUAGES}
 
-    def contains(self, term: str) -> bool:
-        if f" {term}" in self.line or any(stem(term, spoken) in self.stems for spoken in LANGUAGES):
-            return True
-        return len(term) >= _LONG and (term in self.line or f" {stem(term)}" in self.line)
+class _Form(msgspec.Struct, frozen=True):
+    """A word of a message as it is looked for: parts of a text that show it, and its stems."""
 
-    def weight(self, weights: Mapping[str, float], others: Sequence[str]) -> float:
-        missing = {
-            term: weight
-            for term, weight in weights.items()
-            if not any(map(self.contains, (term, *self.forms.get(term, ()))))
-        }
-        if missing and any(all(map(self.contains, words(name))) for name in others):
-            missing.pop(max(missing, key=lambda term: missing[term]))
-        return sum(weights.values()) - sum(missing.values())
+    parts: tuple[str, ...]
+    stems: frozenset[str]
+
+
+@functools.lru_cache(maxsize=4_096)
+def _form(term: str) -> _Form:
+    parts = (term, f" {stem(term)}") if len(term) >= _LONG else (f" {term}",)
+    return _Form(parts, frozenset(_stems(term)))
+
+
+class _Bag(msgspec.Struct, frozen=True):
+    """The words of a text, for questions whether it contains a word in any form."""
+
+    line: str
+    stems: frozenset[str]
+
+    def contains(self, form: _Form) -> bool:
+        return any(part in self.line for part in form.parts) or not form.stems.isdisjoint(self.stems)
+
+
+@functools.lru_cache(maxsize=512)
+def _bag(text: str) -> _Bag:
+    """The same texts are found for many messages of a conversation."""
+    found = words(spaced(text))
+    return _Bag(f" {' '.join(found)} ", frozenset(itertools.chain.from_iterable(map(_stems, found))))
+
+
+@functools.lru_cache(maxsize=20_000)
+def _stems(word: str) -> tuple[str, ...]:
+    return tuple(stem(word, spoken) for spoken in LANGUAGES)

@@ -151,7 +151,8 @@ class Searcher:
             names,
             lambda name: pool.spread.get(name, 0) > 0 or self.candidates.knows(name, question.wanted),
         )
-        share = relevance.covered(question.text, weights, texts, pool.total, pool.forms, pool.others)
+        coverage = relevance.Coverage(question.text, weights, pool.total, pool.forms, pool.others)
+        share = max(map(coverage.of, texts), default=0.0)
         # A day was asked for, and something was said on it. A message may name a day and be about something else.
         of_days = bool(pool.told) and (question.searched or pool.only_days)
         return relevance.Evidence(
@@ -281,7 +282,12 @@ def _distinct(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
         passage = candidate.stored.passage
         text = f" {' '.join(words(body_of(passage)))} "
         same = lines.get(passage.reference) or next(
-            (one for one, other in kept if _repeats(question, candidate, text, one, other)), None
+            (
+                one
+                for one, other in kept
+                if (text in other or other in text) and _repeats(question, candidate, text, one, other)
+            ),
+            None,
         )
         if same is not None:
             # A fact knows no project: it counts as the line does that it was read from.

@@ -12,6 +12,7 @@ from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.types import Passage
 
 CURRENT = ("", "held")  # statuses that are shown unless somebody asks for more
+MOST_SOURCES = 4  # from so many on, fewer passages are of other sources than of these
 
 
 class StoredPassage(msgspec.Struct, frozen=True):
@@ -54,7 +55,7 @@ class PassageFilter(msgspec.Struct, frozen=True):
         """The condition that a passage has to meet, in SQL; empty for all."""
         params: dict[str, Any] = {}
         parts = []
-        if self.sources is not None:
+        if self.sources is not None and len(self.sources) < MOST_SOURCES:
             params["sources"] = json.dumps(self.sources)
             of_source = "SELECT id FROM documents WHERE source IN (SELECT value FROM json_each(:sources))"
             parts.append(f"document_id IN ({of_source})")
@@ -76,6 +77,9 @@ class PassageFilter(msgspec.Struct, frozen=True):
 
     def excluding(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Conditions that keep a passage out; each is answered by an index."""
+        if self.sources is not None and len(self.sources) >= MOST_SOURCES:
+            others = "SELECT id FROM documents WHERE source NOT IN (SELECT value FROM json_each(:sources))"
+            yield f"document_id IN ({others})", {"sources": json.dumps(self.sources)}
         statuses = json.dumps(self.statuses)
         yield (
             "status <> '' AND status NOT IN (SELECT value FROM json_each(:statuses))",

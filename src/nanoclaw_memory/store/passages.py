@@ -324,18 +324,19 @@ class Passages:
         self, identity: str, after_passage: int, after_vector: int
     ) -> Iterator[tuple[int, int, float, bytes]]:
         """Passage id, vector id, scale and codes of passages and vectors that came after these."""
+        # CROSS and the plus: what came after is few rows, where the engine would walk all vectors of an identity.
         sql = (
-            "SELECT p.id, v.id, v.scale, v.codes FROM {} JOIN {} ON v.fingerprint = p.fingerprint"
-            " AND v.identity_id = :owner WHERE {}"
+            "SELECT p.id, v.id, v.scale, v.codes FROM {} CROSS JOIN {} ON v.fingerprint = p.fingerprint"
+            " AND {}v.identity_id = :owner WHERE {}"
         )
         params = {
             "owner": self.identities().get(identity, -1),
             "passage": after_passage,
             "vector": after_vector,
         }
-        yield from self.database.rows(sql.format("passages p", "vectors v", "p.id > :passage"), params)
+        yield from self.database.rows(sql.format("passages p", "vectors v", "", "p.id > :passage"), params)
         if after_vector:
-            late = sql.format("vectors v", "passages p", "v.id > :vector AND p.id <= :passage")
+            late = sql.format("vectors v", "passages p", "+", "v.id > :vector AND p.id <= :passage")
             yield from self.database.rows(late, params)
 
     def removed_since(self, generation: int) -> list[int] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from nanoclaw_memory.store.passage_search import Selection
 from nanoclaw_memory.store.passages import Coded, Passages
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     _Rows: TypeAlias = tuple[npt.NDArray[np.int64], Floats, npt.NDArray[np.int8]]
 
 EXACT_ROWS = 20_000
+ROOM = 1_024  # rows that can be added before all are copied
+FEW = 4  # times as many rows as are looked for, from which on these are copied and not all computed
 RESCORED = 2_000  # rows that are computed exactly after the sketch, at least
 RESCORED_SHARE = 0.02  # and of all rows: the sketch errs by a share of them
 
@@ -33,6 +35,28 @@ def coded(fingerprints: Sequence[bytes], vectors: Floats) -> list[Coded]:
     ]
 
 
+class GrowingRows:
+    """Rows of an array that grows at its end; most additions copy nothing but the new rows."""
+
+    def __init__(self, rows: npt.NDArray[Any]) -> None:
+        self._room, self._used = rows, len(rows)
+
+    @property
+    def rows(self) -> npt.NDArray[Any]:
+        return self._room[: self._used]
+
+    def add(self, more: npt.NDArray[Any]) -> None:
+        import numpy as np
+
+        needed = self._used + len(more)
+        if needed > len(self._room):
+            room = np.empty((needed + ROOM, *more.shape[1:]), dtype=self._room.dtype)
+            room[: self._used] = self.rows
+            self._room = room
+        self._room[self._used : needed] = more
+        self._used = needed
+
+
 class Matrix:
     """All vectors of one identity in one index, brought up to date by what changed."""
 
@@ -46,12 +70,37 @@ class Matrix:
         import numpy as np
 
         self._generation = self._last_vector = 0
-        self.ids: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
-        self._scales: Floats = np.empty(0, dtype=np.float32)
-        self._codes: npt.NDArray[np.int8] = np.empty((0, self._dimensions), dtype=np.int8)
-        self._mean: Floats = np.zeros(self._dimensions, dtype=np.float32)
-        self._exact: Floats | None = None
+        codes = np.empty((0, self._dimensions), dtype=np.int8)
+        self._hold(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32), codes)
+
+    def _hold(self, ids: npt.NDArray[np.int64], scales: Floats, codes: npt.NDArray[np.int8]) -> None:
+        """Start from these rows."""
+        self._held = GrowingRows(ids), GrowingRows(scales), GrowingRows(codes)
+        self._exact: GrowingRows | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop what was computed from all rows."""
+        self._known_mean: Floats | None = None
         self._sketch: Sketch | None = None
+
+    @property
+    def ids(self) -> npt.NDArray[np.int64]:
+        return self._held[0].rows
+
+    @property
+    def _scales(self) -> Floats:
+        return self._held[1].rows
+
+    @property
+    def _codes(self) -> npt.NDArray[np.int8]:
+        return self._held[2].rows
+
+    @property
+    def _mean(self) -> Floats:
+        if self._known_mean is None:
+            self._known_mean = _mean(self._codes, self._scales)
+        return self._known_mean
 
     def refresh(self) -> None:
         """Catch up with the index; costs next to nothing when it has not changed."""
@@ -60,26 +109,39 @@ class Matrix:
         now = self._passages.generation()
         if now == self._generation:
             return
-        parts = [*self._kept(), *self._batches()]
-        ids = np.concatenate([part[0] for part in parts])
-        order = np.argsort(ids, kind="stable") if np.any(np.diff(ids) < 0) else slice(None)
-        self.ids = ids[order]
-        self._scales = np.concatenate([part[1] for part in parts])[order]
-        self._codes = np.concatenate([part[2] for part in parts])[order]
-        self._exact = self._sketch = None
-        self._mean = _mean(self._codes, self._scales)
+        self._drop_removed()
+        if batches := list(self._batches()):
+            ids, scales, codes = map(np.concatenate, zip(*batches, strict=True))
+            self._add(ids, scales, codes)
         self._generation = now
 
-    def _kept(self) -> Iterator[_Rows]:
-        """The rows of passages that are still there."""
+    def _add(self, ids: npt.NDArray[np.int64], scales: Floats, codes: npt.NDArray[np.int8]) -> None:
+        import numpy as np
+
+        if not len(self.ids):
+            self._hold(ids, scales, codes)
+        else:
+            self._held[0].add(ids)
+            self._held[1].add(scales)
+            self._held[2].add(codes)
+            if self._exact is not None:
+                self._exact.add(codes.astype(np.float32) * scales[:, None])
+            self._forget()
+        if np.any(np.diff(self.ids[-len(ids) - 1 :]) < 0):
+            order = np.argsort(self.ids, kind="stable")
+            self._hold(self.ids[order], self._scales[order], self._codes[order])
+
+    def _drop_removed(self) -> None:
+        """Keep the rows of passages that are still there."""
         import numpy as np
 
         gone = self._passages.removed_since(self._generation)
         if gone is None:
             self._reset()
-            gone = []
-        keep = ~np.isin(self.ids, np.asarray(gone, dtype=np.int64))
-        yield self.ids[keep], self._scales[keep], self._codes[keep]
+        elif gone:
+            keep = ~np.isin(self.ids, np.asarray(gone, dtype=np.int64))
+            if not keep.all():
+                self._hold(self.ids[keep], self._scales[keep], self._codes[keep])
 
     def _batches(self) -> Iterator[_Rows]:
         """The new rows; in pieces, for Python's objects take more than the numbers."""
@@ -119,25 +181,28 @@ class Matrix:
         asked = np.fromiter(passages, dtype=np.int64)
         return set(asked[~np.isin(asked, self.ids)].tolist())
 
-    def nearest(
-        self, vector: Floats, limit: int, chosen: Selection | None = None
-    ) -> tuple[list[tuple[int, float]], float]:
-        """Passage ids with their cosine, best first, and the mean cosine of all rows: the background."""
+    def nearest(self, vector: Floats, limit: int, chosen: Selection | None = None) -> list[tuple[int, float]]:
+        """Passage ids with their cosine, best first."""
         import numpy as np
 
         if not len(self.ids):
-            return [], 0.0
+            return []
         allowed = self._allowed(chosen)
-        if len(self.ids) <= EXACT_ROWS:
-            scores = self._all(vector)
-            rows = np.arange(len(scores)) if allowed is None else np.flatnonzero(allowed)
-        else:
+        if len(self.ids) > EXACT_ROWS:
             rows = self._likely(vector, max(limit, RESCORED + int(RESCORED_SHARE * len(self.ids))), allowed)
             scores = self.similarities(vector, rows)
-        found = scores[rows] if len(scores) == len(self.ids) else scores
-        order = _best(found, limit)
-        background = float(self._mean @ vector)  # the mean of cosines is the cosine with the mean
-        return list(zip(self.ids[rows[order]].tolist(), found[order].tolist(), strict=True)), background
+        elif allowed is None:
+            rows, scores = np.arange(len(self.ids)), _cosines(self._whole(), vector)
+        else:
+            rows = np.flatnonzero(allowed)
+            few = len(rows) * FEW < len(self.ids)
+            scores = _cosines(self._whole()[rows], vector) if few else _cosines(self._whole(), vector)[rows]
+        order = _best(scores, limit)
+        return list(zip(self.ids[rows[order]].tolist(), scores[order].tolist(), strict=True))
+
+    def background(self, vector: Floats) -> float:
+        """The mean cosine of all rows."""
+        return float(self._mean @ vector)  # the mean of cosines is the cosine with the mean
 
     def _allowed(self, chosen: Selection | None) -> npt.NDArray[np.bool_] | None:
         """Which rows a selection lets in; None for all."""
@@ -153,12 +218,13 @@ class Matrix:
             allowed &= ~np.isin(self.ids, self._passages.search.ids(chosen.without, chosen.params))
         return allowed
 
-    def _all(self, vector: Floats) -> Floats:
+    def _whole(self) -> Floats:
+        """All rows as numbers."""
         import numpy as np
 
         if self._exact is None:
-            self._exact = self._codes.astype(np.float32) * self._scales[:, None]
-        return _cosines(self._exact, vector)
+            self._exact = GrowingRows(self._codes.astype(np.float32) * self._scales[:, None])
+        return self._exact.rows
 
     def _likely(
         self, vector: Floats, count: int, allowed: npt.NDArray[np.bool_] | None

@@ -136,7 +136,7 @@ def _shown(lesson: Lesson, outcome: Outcome, answered: Exchange) -> bool:
     """Whether an answer contains what a lesson says and the question did not."""
     if not _same_question(outcome, answered):
         return False
-    spoken = language(f"{answered.agent_response}\n{lesson.lesson}")
+    spoken = language(answered.agent_response, lesson.lesson)
     asked, answer = (
         set(matching.telling(text, spoken)) for text in (answered.user_message, answered.agent_response)
     )
