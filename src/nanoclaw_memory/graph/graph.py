@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -49,12 +50,12 @@ class KnowledgeGraph:
         clock: Clock,
         scope: Scope,
         intake: Intake,
-        refresh: Callable[[], str] | None = None,
+        refresh: Callable[[], AbstractContextManager[str | None]] = nullcontext,
         overtaken: Callable[[str, Sequence[int]], Mapping[int, tuple[str, Newer]]] | None = None,
     ) -> None:
         self.db = db
         self._overtaken = overtaken  # of facts or relations by id: what was stated later on the same subject
-        self._refresh = refresh  # reads changed files, and returns what it left unread
+        self._refresh = refresh  # reads changed files before an answer; with what it left unread
         self.settings = settings
         self.clock = clock
         self.scope = scope
@@ -75,11 +76,11 @@ class KnowledgeGraph:
         """
         if not 1 <= top_k <= MAX_TOP_K:
             raise InvalidValue(f"top_k: {top_k} is outside 1 to {MAX_TOP_K}", "for example -k 6")
-        stale = self._refresh() if self._refresh else ""
-        begun = time.perf_counter()
-        answer = self._lookup.search(query, top_k, self.view(as_of), named_only)
-        hits = answer.hits if as_of else self._marked(answer.hits)
-        took_ms = (time.perf_counter() - begun) * 1000
+        with self._refresh() as stale:
+            begun = time.perf_counter()
+            answer = self._lookup.search(query, top_k, self.view(as_of), named_only)
+            hits = answer.hits if as_of else self._marked(answer.hits)
+            took_ms = (time.perf_counter() - begun) * 1000
         return replace(answer, hits=hits, took_ms=took_ms, degraded=(stale,) if stale else ())
 
     def _marked(self, hits: tuple[GraphHit, ...]) -> tuple[GraphHit, ...]:

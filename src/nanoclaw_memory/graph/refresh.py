@@ -6,8 +6,8 @@ The check costs a listing and some `stat` calls; many or large files wait for up
 from __future__ import annotations
 
 import json
-import os
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ import msgspec
 
 from nanoclaw_memory.errors import FileProblem, PathRefused, StoreError
 from nanoclaw_memory.text import plural
+from nanoclaw_memory.workspace.listing import Seen, memory_pages
 from nanoclaw_memory.workspace.paths import ARCHIVE, archive_path, log_path
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ RECENT_DAYS = 7  # logs that are looked at besides today's
 MOST_FILES = 20
 MOST_BYTES = 256_000
 WAIT_MS = 100  # for another writer
+SHARED = "shared/"
+DEEPEST = 2  # folders below memory/
 PAGES = ("USER.md", "IDENTITY.md", "MEMORY.md", "TOOLS.md")
 _KEY = "watched"
 _LOG = re.compile(r"(?:^|/)\d{4}-\d{2}-\d{2}\.md$")
@@ -74,9 +77,12 @@ class PendingFiles(msgspec.Struct, frozen=True):
 class Refresh:
     """Reads files that changed between two runs of upkeep into one group's graph."""
 
-    def __init__(self, graph: KnowledgeGraph, home: Home) -> None:
+    def __init__(
+        self, graph: KnowledgeGraph, home: Home, pages: Callable[[], list[Seen]] | None = None
+    ) -> None:
         self.graph = graph
         self.home = home
+        self._pages = pages or (lambda: memory_pages(home, graph.scope.group))
         self.workspace = home.workspace(graph.scope.group)
 
     def run(self) -> tuple[int, str]:
@@ -98,13 +104,15 @@ class Refresh:
         own = [*dict.fromkeys(archive_path(day) for day in days), f"{ARCHIVE}/MEMORY.md"]
         own += [log_path(day) for day in days]
         own += PAGES
-        own += _pages(self.workspace, "memory")
-        found = [_seen(self.workspace, name, name) for name in own]
-        shared = [
-            name for name in _names(self.home.shared) if name.startswith("project-") and name.endswith(".md")
-        ]
-        found += [_seen(self.home.shared, name, f"shared/{name}") for name in shared]
-        return [file for file in found if file is not None]
+        listed = {seen.relative: seen for seen in self._pages()}
+        own += [path for path in listed if path.startswith("memory/") and _is_near(path) and is_page(path)]
+        shared = [path for path in listed if path.startswith("shared/project-") and path.count("/") == 1]
+        return [self._watched(listed[path]) for path in (*own, *shared) if path in listed]
+
+    def _watched(self, seen: Seen) -> WatchedFile:
+        name = seen.relative.removeprefix(SHARED)
+        base = self.workspace if name == seen.relative else self.home.shared
+        return WatchedFile(seen.relative, base, name, seen.size, seen.mtime_ns)
 
     def pending(self) -> PendingFiles:
         """Compare the files with what was last read."""
@@ -146,8 +154,8 @@ class Refresh:
         return kept["files"] if kept.get("version") == VERSION else {}
 
     def _real(self, relative: str) -> Path:
-        first, _, rest = relative.partition("/")
-        return self.home.shared / rest if first == "shared" else self.workspace / relative
+        name = relative.removeprefix(SHARED)
+        return self.workspace / relative if name == relative else self.home.shared / name
 
 
 def is_page(path: str) -> bool:
@@ -155,28 +163,7 @@ def is_page(path: str) -> bool:
     return not (_LOG.search(path) or path.startswith(_NO_PAGES))
 
 
-def _pages(workspace: Path, folder: str, depth: int = 2) -> list[str]:
-    """The pages of a folder and the folders in it, by their paths in the workspace."""
-    found: list[str] = []
-    for name in _names(workspace / folder):
-        path = f"{folder}/{name}"
-        if name.endswith(".md"):
-            found += [path] if is_page(path) else []
-        elif depth and "." not in name and is_page(f"{path}/"):
-            found += _pages(workspace, path, depth - 1)
-    return found
-
-
-def _names(folder: Path) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))  # noqa: PTH208 - names alone
-    except OSError:
-        return []
-
-
-def _seen(base: Path, name: str, relative: str) -> WatchedFile | None:
-    try:
-        found = os.stat(f"{base}/{name}")  # noqa: PTH116 - half the time of Path.stat, and this runs at every question
-    except OSError:
-        return None
-    return WatchedFile(relative, base, name, found.st_size, found.st_mtime_ns)
+def _is_near(path: str) -> bool:
+    """Whether a file of memory/ is in few folders, none of which has a dot in its name."""
+    folders = path.split("/")[1:-1]
+    return len(folders) <= DEEPEST and not any("." in folder for folder in folders)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from datetime import date
 from functools import cached_property
 from pathlib import Path
@@ -496,8 +497,8 @@ class Memory:
         that the session was given are left out; `repeat` is for callers who cannot tell what is in the window.
         """
         reads_graph = self.settings.plugins.entries.graph_memory.enabled
-        stale = self.group.refresh_graph() if reads_graph else ""
-        turn = self.group.lifecycle.before_turn(message, explain, repeat)
+        with self.group.refreshed_graph() if reads_graph else nullcontext("") as stale:
+            turn = self.group.lifecycle.before_turn(message, explain, repeat)
         return replace(turn, notes=(*turn.notes, PluginNote("graph-memory", stale))) if stale else turn
 
     def after_turn(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import date
 from functools import cached_property
 from pathlib import Path
@@ -140,9 +140,11 @@ class Group:
     def fresh_graph(self) -> KnowledgeGraph:
         """The same, reading files that changed before it answers."""
         self.require_group()
-        return self._graph(self.scope, self.refresh_graph)
+        return self._graph(self.scope, self.refreshed_graph)
 
-    def _graph(self, scope: Scope, refresh: Callable[[], str] | None = None) -> KnowledgeGraph:
+    def _graph(
+        self, scope: Scope, refresh: Callable[[], AbstractContextManager[str | None]] = nullcontext
+    ) -> KnowledgeGraph:
         from nanoclaw_memory.graph.graph import KnowledgeGraph
 
         overtaken = self.retrieval.overtaken if scope == self.scope else None
@@ -150,15 +152,21 @@ class Group:
             self.database("facts"), self.settings, self.clock, scope, self.intake, refresh, overtaken
         )
 
-    def refresh_graph(self) -> str:
-        """Read files that changed since the graph read them, if they are few; returns what is still unread."""
+    @contextmanager
+    def refreshed_graph(self) -> Iterator[str]:
+        """Read files that changed since the graph read them; with what is still unread. They are listed only once."""
+        with self.resources.listing.kept():
+            yield self._refresh_graph()
+
+    def _refresh_graph(self) -> str:
+        """Read changed files, if they are few; returns what is still unread."""
         from nanoclaw_memory.graph.refresh import Refresh
 
         if not self.workspace.is_dir():
             return ""
         # Files are read as their owner sees them: what each scope may see is decided by the file's path.
         owner = replace(self.scope, private=True, session_id="")
-        files, stale = Refresh(self._graph(owner), self.home).run()
+        files, stale = Refresh(self._graph(owner), self.home, self.resources.listing.pages).run()
         if files or stale:
             self.telemetry.record("graph refresh", files=files, stale=stale)
         return stale
@@ -245,6 +253,7 @@ class Group:
                 lambda: self.resources.embedder,
                 lambda: self.resources.reranker,
                 self._other_names,
+                self.resources.listing.pages,
             )
             self.resources.closing.callback(self._retrieval.close)
         return self._retrieval

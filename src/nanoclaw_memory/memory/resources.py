@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.clock import Clock, SystemClock
 from nanoclaw_memory.errors import PathRefused, SettingsError
 from nanoclaw_memory.types import MAIN_GROUP, Scope
+from nanoclaw_memory.workspace.listing import PageListing
 from nanoclaw_memory.workspace.paths import Home, check_slug
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Resources:
         self._configuration: Configuration | None = None
         self._databases: dict[str, SqliteDatabase] = {}
         self.home.group_root(group)  # refuses a bad name at once
+        self.listing = PageListing(self.home, group)
 
     def for_group(self, group: str) -> Resources:
         """The resources of a group of the same home, opened anew; the caller closes them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 from collections.abc import Callable, Collection
@@ -359,7 +360,12 @@ def _parts_in(passages: Passages, term: str) -> list[str]:
     if not LONG_WORD <= len(term) <= LONGEST_WORD:
         return []
     for parts in parts_of(term):
-        known = [next(filter(passages.search.occurrences, {german_stem(part), part}), "") for part in parts]
-        if all(known):
+        known = list(itertools.takewhile(bool, (_form_in(passages, part) for part in parts)))
+        if len(known) == len(parts):
             return known
     return []
+
+
+def _form_in(passages: Passages, part: str) -> str:
+    """The form in which the index has a German word; empty when it has none."""
+    return next(filter(passages.search.occurrences, dict.fromkeys((german_stem(part), part))), "")

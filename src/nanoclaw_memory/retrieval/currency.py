@@ -142,7 +142,7 @@ class Currency:
 
     def together(self, question: str, ids: Sequence[int]) -> list[tuple[int, int]]:
         """Pairs of statements that share several words of a question, which few others have: what it asks about."""
-        found = self._subject(question, 0).found.values()
+        found = self._subject(question, 0).found.values() if len(ids) > 1 else ()
         pairs = []
         for place, one in enumerate(ids):
             for other in ids[place + 1 :]:

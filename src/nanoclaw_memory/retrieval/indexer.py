@@ -19,13 +19,14 @@ from nanoclaw_memory.providers.embedder import Chain
 from nanoclaw_memory.retrieval.chunker import Chunking, chunks_of
 from nanoclaw_memory.retrieval.currency import Currency
 from nanoclaw_memory.retrieval.prepare import prepared
-from nanoclaw_memory.retrieval.scanner import Scan, Seen, scan
+from nanoclaw_memory.retrieval.scanner import Scan, scan
 from nanoclaw_memory.retrieval.sources import RowReader
 from nanoclaw_memory.retrieval.vectoring import Progress, Vectoring, answering
 from nanoclaw_memory.store.passages import FILES, FileRow, NewPassage, Passages
 from nanoclaw_memory.text import fingerprint, plural
 from nanoclaw_memory.types import Indexed, Passage
 from nanoclaw_memory.workspace.files import read_text
+from nanoclaw_memory.workspace.listing import Seen
 
 SMALL_FILES = 64
 SMALL_BYTES = 1_000_000
@@ -234,7 +235,7 @@ class Index(msgspec.Struct, dict=True):
 
     def _embed_few(self, work: Vectoring) -> list[str]:
         """Embed what little is missing; never the whole index on the way to an answer."""
-        waiting = len(self.passages.pending(work.chain.identity.key, SMALL_TEXTS + 1))
+        waiting = self.passages.count_pending(work.chain.identity.key, SMALL_TEXTS + 1)
         if waiting <= SMALL_TEXTS:
             work.deadline = time.monotonic() + work.chain.timeout
             work.fill(fallbacks=False)

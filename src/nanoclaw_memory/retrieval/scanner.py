@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,19 +11,7 @@ import msgspec
 
 from nanoclaw_memory import private
 from nanoclaw_memory.store.passages import FileRow
-from nanoclaw_memory.text import encodable
-from nanoclaw_memory.workspace.paths import Home
-
-DOMAINS = "memory/domains/"  # written from entries, which are passages themselves
-
-
-class Seen(msgspec.Struct, frozen=True):
-    """A file on disk: its path in the memory, where it is, and what `stat` says."""
-
-    relative: str
-    path: str
-    size: int
-    mtime_ns: int
+from nanoclaw_memory.workspace.listing import Seen
 
 
 class Scan(msgspec.Struct, frozen=True):
@@ -51,42 +38,6 @@ def scan(files: Iterable[Seen], known: Mapping[str, FileRow], chunking: str) -> 
         if row is None or row.size != seen.size or row.mtime_ns != seen.mtime_ns or row.chunking != chunking:
             changed.append(seen)
     return Scan(tuple(changed), tuple(path for path in known if path not in present), known)
-
-
-def memory_pages(home: Home, group: str) -> Iterator[Seen]:
-    """Every Markdown file of a group that is a source of passages; links that leave are left out."""
-    for base, prefix in ((home.workspace(group), ""), (home.shared, "shared/")):
-        if base.is_dir():
-            yield from _below(str(base), prefix, base.resolve())
-
-
-def _below(folder: str, prefix: str, root: Path) -> Iterator[Seen]:
-    # One stat a file and no Path: this runs at every search.
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError:
-        return
-    for entry in entries:
-        name = entry.name
-        if name.startswith(".") or encodable(name) != name:  # a name that is no text; doctor reports it
-            continue
-        if name.endswith(".md"):
-            if entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(root):
-                continue
-            if (seen := _seen(prefix + name, entry)) is not None:
-                yield seen
-        elif name != "checkpoints" and prefix + name + "/" != DOMAINS and entry.is_dir(follow_symlinks=False):
-            yield from _below(entry.path, f"{prefix}{name}/", root)
-
-
-def _seen(relative: str, entry: os.DirEntry[str]) -> Seen | None:
-    try:
-        found = entry.stat()
-    except OSError:
-        return None  # gone since it was listed
-    if not stat.S_ISREG(found.st_mode):
-        return None
-    return Seen(relative, entry.path, found.st_size, found.st_mtime_ns)
 
 
 def seen_files(files: Iterable[tuple[str, Path]]) -> Iterator[Seen]:

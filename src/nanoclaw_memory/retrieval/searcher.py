@@ -95,6 +95,8 @@ class Searcher:
 
     def in_order(self, question: Question, ranked: Sequence[Candidate]) -> list[Candidate]:
         """Ranked candidates as they are shown: at most the limit, older statements marked and after the newer."""
+        if not ranked:
+            return []
         visible = self.index.passages.search.selection(question.wanted) if question.wanted else None
         days = dates.asked(question.text, question.today)
         of_then = days is not None and days.last < question.today

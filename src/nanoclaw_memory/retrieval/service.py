@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -17,7 +17,6 @@ from nanoclaw_memory.retrieval.chunker import Chunking
 from nanoclaw_memory.retrieval.hits import hits_of, newer_of
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.reranking import Reranking
-from nanoclaw_memory.retrieval.scanner import Seen, memory_pages
 from nanoclaw_memory.retrieval.searcher import Considered, Question, Ranking, Searcher
 from nanoclaw_memory.retrieval.sources import RowReader, missing
 from nanoclaw_memory.retrieval.vectoring import Progress
@@ -25,6 +24,7 @@ from nanoclaw_memory.store.passage_search import CURRENT, PassageFilter
 from nanoclaw_memory.store.passages import FILES, Passages
 from nanoclaw_memory.store.write_count import has_database
 from nanoclaw_memory.types import Found, Hit, Indexed, Newer, Scope
+from nanoclaw_memory.workspace.listing import Seen
 from nanoclaw_memory.workspace.paths import Home, visible
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ class Retrieval(msgspec.Struct, dict=True):
     intake: Intake
     embedder: Callable[[], Chain | None]
     reranker: Callable[[], Reranker | None]
-    expand: Callable[[str], list[str]] | None = None
+    expand: Callable[[str], list[str]]
+    pages: Callable[[], list[Seen]]  # all Markdown of the group: what a scope sees is decided in the query
     _corpus_searchers: dict[str, Searcher] = msgspec.field(default_factory=dict)
     _unasked: dict[str, str] = msgspec.field(default_factory=dict)  # parts that could not be asked last time
 
@@ -224,7 +225,7 @@ class Retrieval(msgspec.Struct, dict=True):
         return Index(
             passages,
             data / "index.db-indexing",
-            self._pages,
+            self.pages,
             self._chunking(),
             self.embedder,
             forget=self._without_forgotten,
@@ -286,7 +287,7 @@ class Retrieval(msgspec.Struct, dict=True):
         """Other names of whom the question names; none without a graph that serves."""
         self._unasked.pop("graph", None)
         try:
-            return self.expand(question) if self.expand is not None else []
+            return self.expand(question)
         except StoreError as error:
             self._unasked["graph"] = missing("graph", error)
             return []
@@ -305,10 +306,6 @@ class Retrieval(msgspec.Struct, dict=True):
     def _chunking(self) -> Chunking:
         own = self.settings.memory
         return Chunking(own.chunk_size, min(own.chunk_overlap, own.chunk_size // 2))
-
-    def _pages(self) -> Iterator[Seen]:
-        """All Markdown of the group: the index is the group's, what a scope sees is decided in the query."""
-        return memory_pages(self.home, self.scope.group)
 
     def _without_forgotten(self, text: str) -> str:
         """A file's text without the lines that a person asked to forget."""

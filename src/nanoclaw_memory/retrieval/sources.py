@@ -183,6 +183,10 @@ SOURCES = (
 )
 
 
+_NAMES = {source.name for source in SOURCES}
+_CURSOR = "cursor:"
+
+
 class RowReader(msgspec.Struct, frozen=True):
     """Takes what changed in the group's databases into an index."""
 
@@ -197,16 +201,21 @@ class RowReader(msgspec.Struct, frozen=True):
         `whole` goes on until nothing is left.
         """
         done, damaged = 0, dict[str, str]()
+        known, heads = self._cursors(), dict[str, Cursor]()
         for source in SOURCES:
-            if (wanted is not None and source.name not in wanted) or not self.has(source.database):
+            name = source.database
+            if (wanted is not None and source.name not in wanted) or (
+                name not in heads and not self.has(name)
+            ):
                 continue
             try:
-                db = self.database(source.database)
-                db.query("SELECT 1 FROM outbox LIMIT 1")
+                db = self.database(name)
+                head = heads[name] = heads.get(name) or _head(db)
             except StoreError as error:
-                damaged[source.database] = missing(source.database, error)
+                damaged[name] = missing(name, error)
                 continue
-            done += self._read(source, db, whole)
+            if known.get(source.name) != head:
+                done += self._read(source, db, whole)
         return done, list(damaged.values())
 
     def _read(self, source: RowSource, db: Database, whole: bool) -> int:
@@ -216,12 +225,11 @@ class RowReader(msgspec.Struct, frozen=True):
         """
         done = 0
         while True:
-            head = Cursor(*db.query("SELECT seq, mark FROM outbox ORDER BY seq DESC LIMIT 1")[0])
-            known = self._cursor(source.name)
-            if known == head:
+            head = _head(db)
+            if self._cursors().get(source.name) == head:
                 return done
             with self.passages.database.transaction():
-                known = self._cursor(source.name)  # another process may have been first
+                known = self._cursors().get(source.name)  # another process may have been first
                 if known == head:
                     return done
                 if known is None or not _continues(db, known):
@@ -266,12 +274,17 @@ class RowReader(msgspec.Struct, frozen=True):
         if gone:
             self.passages.put_rows(source.name, map(NewRow, sorted(gone)))
 
-    def _cursor(self, name: str) -> Cursor | None:
-        kept = self.passages.meta(f"cursor:{name}")
-        return Cursor(*map(int, kept.split())) if kept else None
+    def _cursors(self) -> dict[str, Cursor]:
+        kept = self.passages.metas(_CURSOR)
+        return {name: Cursor(*map(int, kept[name].split())) for name in _NAMES & kept.keys()}
 
     def _keep(self, name: str, cursor: Cursor) -> None:
-        self.passages.set_meta(f"cursor:{name}", f"{cursor.seq} {cursor.mark} {cursor.above}")
+        self.passages.set_meta(_CURSOR + name, f"{cursor.seq} {cursor.mark} {cursor.above}")
+
+
+def _head(db: Database) -> Cursor:
+    """The last change of a database."""
+    return Cursor(*db.query("SELECT seq, mark FROM outbox ORDER BY seq DESC LIMIT 1")[0])
 
 
 def _continues(db: Database, known: Cursor) -> bool:

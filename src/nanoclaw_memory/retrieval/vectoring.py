@@ -62,6 +62,8 @@ class Vectoring(msgspec.Struct):
             done += embedded
             if embedded == len(waiting) and embedded != most:
                 whole.append(member.identity.key)
+            elif embedded:  # in the order of passages: none before the last of these is missing
+                self.passages.set_covered(member.identity.key, min(waiting[embedded - 1][1], last - 1))
         self._settle(whole, last)
         return done
 

@@ -12,6 +12,7 @@ from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.types import Passage
 
 CURRENT = ("", "held")  # statuses that are shown unless somebody asks for more
+REMEMBERED = 16  # filters of an unchanged index: a turn asks with the same one again and again
 MOST_SOURCES = 4  # from so many on, fewer passages are of other sources than of these
 
 
@@ -143,6 +144,12 @@ class Selection(msgspec.Struct, frozen=True):
         within = f" AND EXISTS ({seen})" if self.within else ""
         return within + (f" AND {column} NOT IN ({self.without})" if self.without else "")
 
+    @property
+    def here(self) -> str:
+        """The condition on rows of `passages` themselves."""
+        without = f"id NOT IN ({self.without})" if self.without else ""
+        return " AND ".join(part for part in (self.within, without) if part)
+
     def of(self, column: str) -> str:
         """The condition on an id column."""
         # The plus keeps the engine from looking up row by row instead of walking the keyword index.
@@ -156,9 +163,19 @@ class PassageSearch:
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self._selected: tuple[str, dict[PassageFilter, Selection]] = "", {}
 
     def selection(self, wanted: PassageFilter) -> Selection:
         """A filter as SQL; conditions that keep nothing out are left away, for each costs every query."""
+        ((now,),) = self.database.query("SELECT max(value) FROM meta WHERE key = 'generation'")
+        if self._selected[0] != now or len(self._selected[1]) >= REMEMBERED:
+            self._selected = now, {}
+        known = self._selected[1]
+        if wanted not in known:
+            known[wanted] = self._selection(wanted)
+        return known[wanted]
+
+    def _selection(self, wanted: PassageFilter) -> Selection:
         within, params = wanted.including()
         without = []
         for condition, values in wanted.excluding():
@@ -216,7 +233,7 @@ class PassageSearch:
         rows = self.database.query(
             "WITH found AS MATERIALIZED (SELECT id, document_id, position, kind, speaker FROM passages"  # noqa: S608
             " WHERE id IN (SELECT value FROM json_each(:ids)))"
-            " SELECT * FROM found UNION"
+            " SELECT * FROM found UNION ALL"
             " SELECT n.id, n.document_id, n.position, n.kind, n.speaker FROM found p JOIN passages n"
             " ON n.document_id = p.document_id AND n.position <> p.position"
             f" AND n.position BETWEEN p.position - :reach AND p.position + :reach WHERE p.kind = 'turn'{beside}",
@@ -236,7 +253,7 @@ class PassageSearch:
         rows = self.database.query(
             "SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY document_id, day ORDER BY"  # noqa: S608
             " coalesce(importance, 0.5) DESC, speaker = 'User' DESC, min(length(text), 300) DESC, id) AS place"
-            f" FROM passages WHERE kind <> 'lesson' AND {chosen.of('id')})"
+            f" FROM passages WHERE kind <> 'lesson' AND {chosen.here})"
             " ORDER BY place, id DESC LIMIT :limit",
             {"limit": limit, **chosen.params},
         )
@@ -253,7 +270,7 @@ class PassageSearch:
 
     def last_talk(self, chosen: Selection | None) -> tuple[str, str]:
         """Day and moment of the newest turn; empty when there is none."""
-        only = chosen.of("id") if chosen is not None else ""
+        only = chosen.here if chosen is not None else ""
         rows = self.database.query(
             f"SELECT day, moment FROM passages WHERE kind = 'turn' AND day <> ''{' AND ' + only if only else ''}"  # noqa: S608
             " ORDER BY day DESC, moment DESC LIMIT 1",

@@ -24,6 +24,12 @@ _INSERT = (
     f"{', '.join(':' + name for name in _FIELDS)}, :fingerprint)"
 )
 
+# The pluses in what asks for these keep the engine from walking an index of all passages: those that came last are few.
+_PENDING = (
+    "id > :covered AND NOT EXISTS (SELECT 1 FROM vectors v JOIN identities i ON i.id = v.identity_id"
+    " WHERE i.key = :key AND v.fingerprint = p.fingerprint)"
+)
+
 
 class FileRow(msgspec.Struct, frozen=True):
     """A file as the index last saw it."""
@@ -84,6 +90,11 @@ class Passages:
         """A note kept with the index."""
         rows = self.database.query("SELECT value FROM meta WHERE key = :key", {"key": key})
         return str(rows[0][0]) if rows else None
+
+    def metas(self, prefix: str) -> dict[str, str]:
+        """The notes whose keys begin so, by what follows."""
+        sql = "SELECT substr(key, :length + 1), value FROM meta WHERE substr(key, 1, :length) = :prefix"
+        return dict(self.database.query(sql, {"prefix": prefix, "length": len(prefix)}))
 
     def set_meta(self, key: str, value: str) -> None:
         """Keep a note with the index."""
@@ -229,8 +240,8 @@ class Passages:
         """The passages of rows of a source, each with its row."""
         sql = (
             "SELECT p.id, p.number FROM passages p JOIN documents d ON d.id = p.document_id"
-            " WHERE p.number > 0 AND p.number IN (SELECT value FROM json_each(:numbers)) AND d.source = :source"
-        )
+            " WHERE p.number > 0 AND p.number IN (SELECT value FROM json_each(:numbers)) AND +d.source = :source"
+        )  # the plus: the numbers are few, the documents of a source many
         rows = self.database.query(sql, {"numbers": json.dumps(list(numbers)), "source": source})
         return {int(number): int(row) for number, row in rows}
 
@@ -293,15 +304,21 @@ class Passages:
         self.set_meta(f"covered:{identity}", str(last))
 
     def pending(self, identity: str, limit: int = -1) -> list[tuple[bytes, int]]:
-        """Fingerprints, each with one passage that has it, of which `identity` has no vector yet."""
+        """Fingerprints, each with the first passage that has it, of which `identity` has no vector yet."""
         rows = self.database.query(
-            "SELECT fingerprint, min(id) FROM passages p WHERE id > :covered AND NOT EXISTS (SELECT 1 FROM vectors v"
-            " JOIN identities i ON i.id = v.identity_id"
-            " WHERE i.key = :key AND v.fingerprint = p.fingerprint)"
-            " GROUP BY fingerprint ORDER BY min(id) LIMIT :limit",
+            f"SELECT fingerprint, min(id) FROM passages p WHERE {_PENDING}"  # noqa: S608 (our own condition)
+            " GROUP BY +fingerprint ORDER BY min(id) LIMIT :limit",
             {"key": identity, "limit": limit, "covered": self.covered(identity)},
         )
         return [(bytes(print_), int(number)) for print_, number in rows]
+
+    def count_pending(self, identity: str, most: int) -> int:
+        """How many texts have no vector of `identity` yet; counting stops at `most`."""
+        rows = self.database.query(
+            f"SELECT count(*) FROM (SELECT DISTINCT +fingerprint FROM passages p WHERE {_PENDING} LIMIT :most)",  # noqa: S608
+            {"key": identity, "most": most, "covered": self.covered(identity)},
+        )
+        return int(rows[0][0])
 
     def put_vectors(self, identity: str, coded: Sequence[Coded]) -> None:
         """Store vectors; caches see them by their generation."""

@@ -168,18 +168,28 @@ class Matrix:
         """The vector of one passage; None when it has none."""
         import numpy as np
 
-        row = int(np.searchsorted(self.ids, passage))
-        if row == len(self.ids) or self.ids[row] != passage:
+        rows, known = self._known(np.array([passage]))
+        if not known[0]:
             return None
-        found: Floats = self._codes[row].astype(np.float32) * self._scales[row]
+        found: Floats = self._codes[rows[0]].astype(np.float32) * self._scales[rows[0]]
         return found
+
+    def _known(self, passages: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        """The rows of passages, and which of these have one."""
+        import numpy as np
+
+        if not len(self.ids):
+            return np.zeros(len(passages), dtype=np.int64), np.zeros(len(passages), dtype=np.bool_)
+        rows = np.searchsorted(self.ids, passages)
+        rows[rows == len(self.ids)] = 0
+        return rows, self.ids[rows] == passages
 
     def without(self, passages: Collection[int]) -> set[int]:
         """Which of these passages have no vector yet."""
         import numpy as np
 
         asked = np.fromiter(passages, dtype=np.int64)
-        return set(asked[~np.isin(asked, self.ids)].tolist())
+        return set(asked[~self._known(asked)[1]].tolist())
 
     def nearest(self, vector: Floats, limit: int, chosen: Selection | None = None) -> list[tuple[int, float]]:
         """Passage ids with their cosine, best first."""
@@ -210,13 +220,21 @@ class Matrix:
 
         if chosen is None or not (chosen.within or chosen.without):
             return None
-        allowed = np.ones(len(self.ids), dtype=np.bool_)
+        allowed = np.full(len(self.ids), not chosen.within, dtype=np.bool_)
         if chosen.within:
             sql = f"SELECT id FROM passages WHERE {chosen.within}"  # noqa: S608 (conditions of our own)
-            allowed &= np.isin(self.ids, self._passages.search.ids(sql, chosen.params))
+            allowed[self._rows(sql, chosen)] = True
         if chosen.without:
-            allowed &= ~np.isin(self.ids, self._passages.search.ids(chosen.without, chosen.params))
+            allowed[self._rows(chosen.without, chosen)] = False
         return allowed
+
+    def _rows(self, sql: str, chosen: Selection) -> npt.NDArray[np.int64]:
+        """The rows of the passages that a condition finds."""
+        import numpy as np
+
+        ids = np.array(self._passages.search.ids(sql, chosen.params), dtype=np.int64)
+        rows, known = self._known(ids)
+        return rows[known]
 
     def _whole(self) -> Floats:
         """All rows as numbers."""
