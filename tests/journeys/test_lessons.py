@@ -90,6 +90,29 @@ def test_a_server_injects_a_lesson_where_the_judge_says_that_it_applies(
     assert RULE in blocks(later, "Bill the baker on Elm Street")
 
 
+def test_the_judge_reads_only_lessons_of_which_its_word_decides(
+    corrected, scripted_judge, open_memory, monkeypatch
+):
+    corrected.after_turn(RULE, "Understood.")
+    asked = []
+    told = scripted_judge.probability
+    monkeypatch.setattr(
+        scripted_judge, "probability", lambda head, *texts: asked.append(head) or told(head, *texts)
+    )
+    later = open_memory(session="later")
+    later.group.resources.resident = True
+    scripted_judge.yes["needs"] = ["Bill", "invoice"]
+    blocks(later, "Thanks, that was all")
+    assert set(asked) == {"needs"}  # nothing is asked of memory
+    blocks(later, "Bill the baker on Elm Street")
+    assert asked.count("applies") == 1  # no word brings it: only the judge could
+    scripted_judge.yes["applies"] = ["invoice"]
+    corrected.lessons.add("Water the ferns twice a week", "garden")
+    asked.clear()
+    assert RULE in blocks(later, "Put the order number on top of the invoice")
+    assert asked.count("applies") == 1  # words bring one, and the judge agrees: the other is not read
+
+
 def test_short_words_are_kept_with_what_they_are_about(corrected, scripted_judge):
     scripted_judge.yes["correction"] = ["the 21st"]
     corrected.after_turn("It's the 21st!", "Sorry.")

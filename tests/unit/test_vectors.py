@@ -75,6 +75,28 @@ def test_a_changed_and_a_removed_file_are_caught_up_with(chunks: Passages):
     assert matrix.nearest(unit(1, 9)[0], 3) == whole.nearest(unit(1, 9)[0], 3)
 
 
+def test_rows_that_come_between_questions_are_found_as_by_a_new_process(
+    chunks: Passages, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(vectors, "ROOM", 2)
+    matrix = vectors.Matrix(chunks, "fake@32", 32)
+    query = unit(1, 9)[0]
+    for number in range(12):
+        rows = unit(1 + number % 3, number)
+        put(chunks, f"{number}.md", rows)
+        if number == 5:  # a text without a vector, which gets it after the next ones
+            late = NewPassage(Passage(1, 1, "late"), "late", "", "", b"late")
+            chunks.put_file(FileRow(0, "late.md", 1, 1, "", "k", ""), [late])
+        if number == 8:
+            chunks.put_vectors("fake@32", vectors.coded([b"late"], unit(1, 99)))
+        matrix.refresh()
+        whole = vectors.Matrix(chunks, "fake@32", 32)
+        whole.refresh()
+        assert matrix.ids.tolist() == whole.ids.tolist()
+        assert matrix.nearest(query, 30) == whole.nearest(query, 30)
+        assert matrix.background(query) == whole.background(query)
+
+
 def test_the_sketch_finds_what_exact_search_finds(chunks: Passages, monkeypatch: pytest.MonkeyPatch):
     # Texts come in topics: vectors lie in clusters, as real ones do.
     topics = unit(60, 1, 128)
