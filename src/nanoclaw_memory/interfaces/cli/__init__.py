@@ -175,7 +175,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # One query's vector arithmetic is too small for threads: they would only burn CPU while waiting.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     given = list(sys.argv[1:] if arguments is None else arguments)
-    as_json = "--json" in given
+    as_json = "--json" in given and not _is_hook(given)  # a client reads what a hook prints
     try:
         code = cli.main(given, prog_name="ncm", standalone_mode=False)
     except click.ClickException as error:
@@ -199,4 +199,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         message = "an argument is not valid UTF-8"
         code = report_error("InvalidValue", message, "write it again as text", 2, as_json)
     gc.freeze()  # all goes away with the process: the interpreter need not search it for cycles first
-    sys.exit(code if isinstance(code, int) else 0)
+    sys.exit(code if isinstance(code, int) and not _is_hook(given) else 0)
+
+
+def _is_hook(given: Sequence[str]) -> bool:
+    """Whether the command is `hook`: whatever it was called with, a client takes a failure for a refusal."""
+    valued = {"--home", "--group", "--session", "--project", "--set"}
+    words = (word for before, word in zip(["", *given], given, strict=False) if before not in valued)
+    return next((word for word in words if word in COMMANDS), "") == "hook"

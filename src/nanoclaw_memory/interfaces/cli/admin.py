@@ -92,7 +92,7 @@ def _switch(memory: Memory, directory: Path, off: bool) -> Output:
 @command("doctor", new=True)
 @click.option("--fix", is_flag=True, help="Remove temporary files of killed writers, over an hour old.")
 def doctor(memory: Memory, fix: bool) -> Output:
-    """Check home, settings, files and databases; every finding ends with the command that helps.
+    """Check home, settings, files, databases and clients; every finding ends with the command that helps.
 
     Exit 1 when a problem was found.
 
@@ -101,7 +101,10 @@ def doctor(memory: Memory, fix: bool) -> Output:
     ncm doctor --json
     ncm doctor --fix
     """
-    findings = memory.doctor(fix)
+    from nanoclaw_memory.interfaces.install.survey import check_clients
+
+    clients = check_clients(memory.home.root, memory.scope.group) if memory.scope.private else ()
+    findings = sorted([*memory.doctor(fix), *clients], key=lambda found: found.level != "problem")
     lines = [f"{SIGNS[found.level]} {found.message}\n    {found.next}" for found in findings]
     failed = any(found.level == "problem" for found in findings)
     return Output({"ok": not failed, "findings": findings}, lines, failed=failed)

@@ -10,13 +10,23 @@ import click
 from msgspec.structs import asdict
 
 from nanoclaw_memory.errors import NotFound, Refused
-from nanoclaw_memory.interfaces.cli.common import Caller, Command, Output, command, group, listing
-from nanoclaw_memory.interfaces.install.clients import CLIENTS, Commands
+from nanoclaw_memory.interfaces.cli.common import (
+    Caller,
+    Command,
+    Output,
+    at_terminal,
+    command,
+    group,
+    listing,
+    noted,
+)
+from nanoclaw_memory.interfaces.install.calls import Commands, Target
+from nanoclaw_memory.interfaces.install.clients import CLIENTS
 
 if TYPE_CHECKING:
     from nanoclaw_memory.interfaces.http.serve import ServerAddress
     from nanoclaw_memory.interfaces.http.tokens import AgentToken
-    from nanoclaw_memory.interfaces.install.install import FileChange
+    from nanoclaw_memory.interfaces.install.install import InstallPlan
     from nanoclaw_memory.memory import Memory
 
 CLIENT = click.argument("client", type=click.Choice(list(CLIENTS)))
@@ -25,28 +35,69 @@ PROJECT = click.option("--project", is_flag=True, help="In this directory's file
 
 
 @command("install", cls=Command)
-@CLIENT
+@click.argument("client", type=click.Choice(list(CLIENTS)), required=False)
+@click.option("--list", "listed", is_flag=True, help="Show the clients, which are here, and what each gets.")
+@click.option("--replace", is_flag=True, help="Replace an installation for another home or group.")
 @DRY_RUN
 @PROJECT
-def install(caller: Caller, client: str, dry_run: bool, project: bool) -> None:
+def install(
+    caller: Caller, client: str | None, listed: bool, replace: bool, dry_run: bool, project: bool
+) -> None:
     """Put memory into CLIENT: its hooks where it runs hooks, the MCP server everywhere.
 
     The exact change is shown; what was there before is kept, and `uninstall` brings it back.
 
     \b
+    ncm install --list
     ncm install claude-code --dry-run
     ncm install codex
     ncm install cursor --project
     """
     from nanoclaw_memory.interfaces.install import install as installer
 
+    if listed:
+        return _list(caller)
+    if client is None:
+        raise click.UsageError("a client is missing; to see them: ncm install --list")
+    folder = _folder(project)
     with caller.memory(new=True) as memory:
         home = memory.home.root
-        changes = installer.plan(client, _commands(caller, home), _folder(project))
+        commands = _commands(caller, home)
+        plan = installer.plan(client, commands, folder)
         if not dry_run:
+            _agree(client, plan, commands.target, replace)
             memory.init()
-            installer.install(changes, _record(home, client, project))
-    _show(caller, client, changes, dry_run, "is installed already")
+            taken_over = [installer.record_of(_home_of(other), client, folder) for other in plan.others]
+            installer.install(plan.changes, installer.record_of(home, client, folder), taken_over)
+    _show(caller, client, plan, dry_run, "is installed already")
+
+
+def _list(caller: Caller) -> None:
+    """Show every client: whether it is here, what it gets, and whether it has it."""
+    from nanoclaw_memory.interfaces.install.survey import survey
+
+    states = survey()
+    lines = []
+    for state in states:
+        gets = "hooks and MCP" if state.hooks else "MCP"
+        here = "found" if state.here else "not found"
+        installed = {"no": "", "yes": f"installed for {'; '.join(state.memories)}"}.get(
+            state.installed, state.installed
+        )
+        lines.append(f"{state.name:<15} {here:<10} {gets:<14} {state.problem or installed}".rstrip())
+    caller.show(Output({"clients": states}, lines))
+
+
+def _agree(client: str, plan: InstallPlan, target: Target, replace: bool) -> None:
+    """Ask before an installation for another memory is replaced."""
+    if not plan.others or replace:
+        return
+    others = "; ".join(map(str, plan.others))
+    what = f"{client} is installed for another memory ({others}); this one ({target}) would replace it"
+    if not at_terminal():
+        raise Refused(what, f"to replace it: ncm install {client} --replace")
+    if not click.confirm(f"{what}. Replace it?"):
+        raise Refused("nothing was changed")
 
 
 @command("uninstall", cls=Command)
@@ -63,43 +114,49 @@ def uninstall(caller: Caller, client: str, dry_run: bool, project: bool) -> None
 
     with caller.memory(new=True) as memory:
         home = memory.home.root
-    record = _record(home, client, project)
-    changes = installer.plan_removal(client, _commands(caller, home), record, _folder(project))
+    record, target = installer.record_of(home, client, _folder(project)), _target(caller, home)
+    plan = installer.plan_removal(client, target, record, _folder(project))
+    if plan.others and not plan.changes:
+        options = " ".join(plan.others[0].options)
+        raise Refused(
+            f"{client} is installed for {plan.others[0]}", f"to remove that: ncm {options} uninstall {client}"
+        )
     if not dry_run:
-        installer.uninstall(changes, record)
-    _show(caller, client, changes, dry_run, "is not installed")
+        installer.uninstall(plan.changes, record)
+    _show(caller, client, plan, dry_run, "is not installed")
+
+
+def _target(caller: Caller, home: Path) -> Target:
+    return Target.of(home, caller.group, caller.shared)
 
 
 def _commands(caller: Caller, home: Path) -> Commands:
     """How the client calls us; any home but the usual one is named, because a client lacks our environment."""
-    from nanoclaw_memory.interfaces.install.install import program
+    from nanoclaw_memory.interfaces.install import launcher
 
-    usual = home.resolve() == (Path.home() / ".nanoclaw").resolve()
-    options = [] if usual else ["--home", str(home.resolve())]
-    options += ["--group", caller.group] if caller.group != "main" else []
-    options += ["--shared"] if caller.shared else []
-    return Commands(program(), tuple(options))
+    if launcher.is_cached() and not caller.json:
+        click.echo(
+            "note: this program runs from a cache; to keep it: uv tool install nanoclaw-memory", err=True
+        )
+    return Commands(str(launcher.path_in(home)), _target(caller, home))
+
+
+def _home_of(target: Target) -> Path:
+    return Path(target.home) if target.home else Path.home() / ".nanoclaw"
 
 
 def _folder(project: bool) -> Path | None:
     return Path.cwd() if project else None
 
 
-def _record(home: Path, client: str, project: bool) -> Path:
-    """The file in the home that keeps what a client's files contained before."""
-    from nanoclaw_memory.text import fingerprint
-
-    where = f"-{fingerprint(str(Path.cwd()))[:12]}" if project else ""
-    return home / "installed" / f"{client}{where}.json"
-
-
-def _show(caller: Caller, client: str, changes: list[FileChange], dry_run: bool, nothing: str) -> None:
+def _show(caller: Caller, client: str, plan: InstallPlan, dry_run: bool, nothing: str) -> None:
+    changes = plan.changes
     rows = [{"path": change.path, "diff": change.diff, "removed": change.after is None} for change in changes]
-    result = {"client": client, "dry_run": dry_run, "files": rows}
+    result = {"client": client, "dry_run": dry_run, "files": rows, "notes": plan.notes}
     paths = ", ".join(str(change.path) for change in changes)
     note = f"{'would change' if dry_run else 'changed'}: {paths}" if changes else ""
     diffs = "\n".join(change.diff for change in changes)
-    caller.show(Output(result, diffs, f"{client} {nothing}; nothing changed.", [note]))
+    caller.show(Output(result, diffs, f"{client} {nothing}; nothing changed.", [note, *noted(plan.notes)]))
 
 
 @command("hook", cls=Command)

@@ -1,9 +1,9 @@
-"""Which files of which client change, and how: hooks where the client runs them, the MCP server everywhere."""
+"""The clients we know: which files each has, honouring its environment, and what we put into them."""
 
 from __future__ import annotations
 
-import json
-import re
+import os
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,174 +11,233 @@ from typing import Any
 
 import msgspec
 
-from nanoclaw_memory.interfaces.install import json_edit
+from nanoclaw_memory.errors import InvalidValue
+from nanoclaw_memory.interfaces.install.calls import Commands
+from nanoclaw_memory.interfaces.install.config_file import ConfigFile, Entry, HookTable
 
-SERVER = "nanoclaw-memory"
-_BLOCK = re.compile(r"\n?# nanoclaw-memory:start\n.*?# nanoclaw-memory:end\n", re.DOTALL)
-
-Edit = Callable[[str], str]
-
-
-class FileEdit(msgspec.Struct, frozen=True):
-    """The edits of one file: how our part is added and removed."""
-
-    path: Path
-    add: Edit
-    remove: Edit
-    empty: str  # what a missing file is edited as
-
-
-class Commands(msgspec.Struct, frozen=True):
-    """How a client calls us: the program, and the options that name the home and group."""
-
-    program: tuple[str, ...]
-    options: tuple[str, ...]
-
-    def server(self) -> dict[str, Any]:
-        return {"command": self.program[0], "args": [*self.program[1:], *self.options, "mcp"]}
-
-    def hook(self, event: str) -> str:
-        import shlex
-
-        return shlex.join([*self.program, *self.options, "hook", event])
-
-
-CLAUDE_EVENTS = {
+_CLAUDE_EVENTS = {
     "SessionStart": ("session-start", 10),
     "UserPromptSubmit": ("user-prompt-submit", 5),
     "PreCompact": ("pre-compact", 30),
     "Stop": ("stop", 5),
     "SessionEnd": ("session-end", 3),
 }
-GEMINI_EVENTS = {
+_GEMINI_EVENTS = {
     "SessionStart": ("session-start", 10),
     "BeforeAgent": ("BeforeAgent", 5),
     "AfterAgent": ("AfterAgent", 5),
     "PreCompress": ("PreCompress", 30),
 }
-CURSOR_EVENTS = {
+_CURSOR_EVENTS = {
     "sessionStart": ("sessionStart", 10),
     "beforeSubmitPrompt": ("beforeSubmitPrompt", 5),
     "afterAgentResponse": ("afterAgentResponse", 5),
     "preCompact": ("preCompact", 30),
 }
+CLAUDE_HOOKS = HookTable(_CLAUDE_EVENTS)
+GEMINI_HOOKS = HookTable(_GEMINI_EVENTS, unit=1000)
+CURSOR_HOOKS = HookTable(_CURSOR_EVENTS, nested=False)
+
+SERVERS = Entry(("mcpServers",), Commands.server)
 
 
-def edits(client: str, commands: Commands, home: Path, project: Path | None) -> list[FileEdit]:
-    """The files of a client that change, in a person's home or in a project."""
-    return CLIENTS[client](commands, project or home, project is not None)
+class Client(msgspec.Struct, frozen=True):
+    """A client: its files in a person's home or in a project, and what says that it is used here."""
+
+    title: str
+    files: Callable[[], list[ConfigFile]]
+    folder: Callable[[], Path]
+    program: str = ""
+    project: Callable[[Path], list[ConfigFile]] | None = None
+
+    def is_here(self) -> bool:
+        """Whether it is used on this machine: its folder is there, or its program."""
+        return self.folder().is_dir() or bool(self.program and shutil.which(self.program))
+
+    def has_hooks(self) -> bool:
+        return any(file.hooks for file in self.files())
 
 
-def _claude_code(commands: Commands, base: Path, in_project: bool) -> list[FileEdit]:
-    settings = base / ".claude" / "settings.json"
-    servers = base / (".mcp.json" if in_project else ".claude.json")
-    return [_hooks(settings, commands, CLAUDE_EVENTS), _server(servers, commands, ("mcpServers", SERVER))]
-
-
-def _claude_desktop(commands: Commands, base: Path, in_project: bool) -> list[FileEdit]:
-    folder = "Library/Application Support/Claude" if sys.platform == "darwin" else ".config/Claude"
-    return [_server(base / folder / "claude_desktop_config.json", commands, ("mcpServers", SERVER))]
-
-
-def _codex(commands: Commands, base: Path, in_project: bool) -> list[FileEdit]:
-    folder = base / ".codex"
-    return [
-        _codex_server(folder / "config.toml", commands),
-        _hooks(folder / "hooks.json", commands, CLAUDE_EVENTS),
-    ]
-
-
-def _cursor(commands: Commands, base: Path, in_project: bool) -> list[FileEdit]:
-    folder = base / ".cursor"
-    return [
-        _server(folder / "mcp.json", commands, ("mcpServers", SERVER)),
-        _hooks(folder / "hooks.json", commands, CURSOR_EVENTS, flat=True),
-    ]
-
-
-def _gemini(commands: Commands, base: Path, in_project: bool) -> list[FileEdit]:
-    path = base / ".gemini" / "settings.json"
-    servers = _server(path, commands, ("mcpServers", SERVER))
-    hooks = _hooks(path, commands, GEMINI_EVENTS, milliseconds=True)
-    return [
-        FileEdit(
-            path,
-            lambda text: hooks.add(servers.add(text)),
-            lambda text: servers.remove(hooks.remove(text)),
-            servers.empty,
+def files_of(client: str, project: Path | None = None) -> list[ConfigFile]:
+    """The files of a client that we change, in a person's home or in a project."""
+    if client not in CLIENTS:
+        raise InvalidValue(f"{client!r} is no client we know", "see: ncm install --list")
+    own = CLIENTS[client]
+    if project is None:
+        return own.files()
+    if own.project is None:
+        raise InvalidValue(
+            f"{own.title} has no settings of a project", f"without --project: ncm install {client}"
         )
+    return own.project(project)
+
+
+# ---- places ----
+
+
+def _folder(variable: str, usual: str) -> Path:
+    """A client's folder: where its environment variable says, else below the person's home."""
+    named = os.environ.get(variable)
+    return Path(named).expanduser() if named else Path.home() / usual
+
+
+def _config(name: str) -> Path:
+    """A folder below XDG_CONFIG_HOME; a relative one does not count."""
+    named = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
+    return (named if named.is_absolute() else Path.home() / ".config") / name
+
+
+def _application(name: str) -> Path:
+    """The folder of a program with windows."""
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / name
+    return _config(name)
+
+
+def _either(folder: Path, *names: str) -> Path:
+    """The first of these files that is there, else the first."""
+    return next((folder / name for name in names if (folder / name).exists()), folder / names[0])
+
+
+# ---- Claude Code, Claude Desktop, Codex, Cursor, Gemini ----
+
+
+def _claude_code() -> list[ConfigFile]:
+    folder = _claude_folder()
+    servers = folder / ".claude.json" if os.environ.get("CLAUDE_CONFIG_DIR") else Path.home() / ".claude.json"
+    return [ConfigFile(folder / "settings.json", hooks=CLAUDE_HOOKS), ConfigFile(servers, (SERVERS,))]
+
+
+def _claude_folder() -> Path:
+    return _folder("CLAUDE_CONFIG_DIR", ".claude")
+
+
+def _codex_files(folder: Path) -> list[ConfigFile]:
+    servers = Entry(("mcp_servers",), Commands.server)
+    return [
+        ConfigFile(folder / "config.toml", (servers,), empty=""),
+        ConfigFile(folder / "hooks.json", hooks=CLAUDE_HOOKS),
     ]
 
 
-def _openclaw(commands: Commands, base: Path, in_project: bool) -> list[FileEdit]:
-    return [_server(base / ".openclaw" / "openclaw.json", commands, ("mcp", "servers", SERVER))]
+def _cursor_files(folder: Path) -> list[ConfigFile]:
+    hooks = ConfigFile(folder / "hooks.json", hooks=CURSOR_HOOKS, empty='{\n  "version": 1\n}\n')
+    return [ConfigFile(folder / "mcp.json", (SERVERS,)), hooks]
 
 
-CLIENTS: Mapping[str, Callable[[Commands, Path, bool], list[FileEdit]]] = {
-    "claude-code": _claude_code,
-    "claude-desktop": _claude_desktop,
-    "codex": _codex,
-    "cursor": _cursor,
-    "gemini": _gemini,
-    "openclaw": _openclaw,
+def _gemini_files(folder: Path) -> list[ConfigFile]:
+    return [ConfigFile(folder / "settings.json", (SERVERS,), GEMINI_HOOKS)]
+
+
+# ---- clients of MCP alone ----
+
+
+def _servers_in(path: Path) -> list[ConfigFile]:
+    return [ConfigFile(path, (SERVERS,))]
+
+
+def _vscode_files(folder: Path) -> list[ConfigFile]:
+    servers = Entry(("servers",), lambda commands: commands.server(type="stdio"))
+    return [ConfigFile(folder / "mcp.json", (servers,))]
+
+
+def _zed_files(folder: Path) -> list[ConfigFile]:
+    servers = Entry(("context_servers",), lambda commands: commands.server(source="custom"))
+    return [ConfigFile(folder / "settings.json", (servers,))]
+
+
+def _opencode_files(folder: Path) -> list[ConfigFile]:
+    def made(commands: Commands) -> dict[str, Any]:
+        return {"type": "local", "command": [*commands.words, "mcp"], "enabled": True}
+
+    return [ConfigFile(_either(folder, "opencode.json", "opencode.jsonc"), (Entry(("mcp",), made),))]
+
+
+def _cline_folder() -> Path:
+    """Where Cline's extension and command line keep their settings together; earlier, the extension its own."""
+    own = Path(os.environ.get("CLINE_DATA_DIR") or Path.home() / ".cline" / "data") / "settings"
+    earlier = _application("Code") / "User" / "globalStorage" / "saoudrizwan.claude-dev" / "settings"
+    return earlier if earlier.is_dir() and not own.is_dir() else own
+
+
+def _openclaw_folder() -> Path:
+    return _folder("OPENCLAW_STATE_DIR", ".openclaw")
+
+
+def _openclaw() -> list[ConfigFile]:
+    path = Path(os.environ.get("OPENCLAW_CONFIG_PATH") or _openclaw_folder() / "openclaw.json").expanduser()
+    return [ConfigFile(path, (Entry(("mcp", "servers"), Commands.server),))]
+
+
+CLIENTS: Mapping[str, Client] = {
+    "claude-code": Client(
+        "Claude Code",
+        _claude_code,
+        _claude_folder,
+        "claude",
+        lambda project: [
+            ConfigFile(project / ".claude" / "settings.json", hooks=CLAUDE_HOOKS),
+            *_servers_in(project / ".mcp.json"),
+        ],
+    ),
+    "claude-desktop": Client(
+        "Claude Desktop",
+        lambda: _servers_in(_application("Claude") / "claude_desktop_config.json"),
+        lambda: _application("Claude"),
+    ),
+    "codex": Client(
+        "Codex",
+        lambda: _codex_files(_folder("CODEX_HOME", ".codex")),
+        lambda: _folder("CODEX_HOME", ".codex"),
+        "codex",
+        lambda project: _codex_files(project / ".codex"),
+    ),
+    "cursor": Client(
+        "Cursor",
+        lambda: _cursor_files(Path.home() / ".cursor"),
+        lambda: Path.home() / ".cursor",
+        "cursor",
+        lambda project: _cursor_files(project / ".cursor"),
+    ),
+    "gemini": Client(
+        "Gemini CLI",
+        lambda: _gemini_files(_folder("GEMINI_CLI_HOME", "") / ".gemini"),
+        lambda: _folder("GEMINI_CLI_HOME", "") / ".gemini",
+        "gemini",
+        lambda project: _gemini_files(project / ".gemini"),
+    ),
+    "openclaw": Client("OpenClaw", _openclaw, _openclaw_folder, "openclaw"),
+    "vscode": Client(
+        "VS Code",
+        lambda: _vscode_files(_application("Code") / "User"),
+        lambda: _application("Code"),
+        "code",
+        lambda project: _vscode_files(project / ".vscode"),
+    ),
+    "windsurf": Client(
+        "Windsurf",
+        lambda: _servers_in(Path.home() / ".codeium" / "windsurf" / "mcp_config.json"),
+        lambda: Path.home() / ".codeium" / "windsurf",
+        "windsurf",
+    ),
+    "zed": Client(
+        "Zed",
+        lambda: _zed_files(_config("zed")),
+        lambda: _config("zed"),
+        "zed",
+        lambda project: _zed_files(project / ".zed"),
+    ),
+    "opencode": Client(
+        "opencode",
+        lambda: _opencode_files(_config("opencode")),
+        lambda: _config("opencode"),
+        "opencode",
+        _opencode_files,
+    ),
+    "cline": Client(
+        "Cline",
+        lambda: _servers_in(_cline_folder() / "cline_mcp_settings.json"),
+        _cline_folder,
+        "cline",
+    ),
 }
-
-
-def _server(path: Path, commands: Commands, where: tuple[str, ...]) -> FileEdit:
-    return FileEdit(
-        path,
-        lambda text: json_edit.put(text, where, commands.server()),
-        lambda text: json_edit.remove(text, where),
-        "{}\n",
-    )
-
-
-def _hooks(
-    path: Path,
-    commands: Commands,
-    events: Mapping[str, tuple[str, int]],
-    milliseconds: bool = False,
-    flat: bool = False,
-) -> FileEdit:
-    """Hooks as Claude Code nests them (event, matcher groups, handlers), or `flat` as Cursor lists handlers."""
-
-    def add(text: str) -> str:
-        text = remove(text)
-        for name, (event, seconds) in events.items():
-            timeout = seconds * 1000 if milliseconds else seconds
-            handler = {"command": commands.hook(event), "timeout": timeout}
-            nested = {"hooks": [{"type": "command", **handler}]}
-            text = json_edit.append(text, ("hooks", name), handler if flat else nested)
-        return text
-
-    def remove(text: str) -> str:
-        for name in events:
-            text = json_edit.remove_items(text, ("hooks", name), _is_ours)
-        return text
-
-    return FileEdit(path, add, remove, '{\n  "version": 1\n}\n' if flat else "{}\n")
-
-
-def _is_ours(item: Any) -> bool:
-    """Whether a hook calls this program, whatever interpreter or home it was installed with."""
-    text = json.dumps(item)
-    return bool(re.search(r"(?:nanoclaw_memory|nanoclaw-memory|\bncm\b)[^\n]*\bhook\b", text))
-
-
-def _codex_server(path: Path, commands: Commands) -> FileEdit:
-    """A marked block at the end of config.toml: every other byte stays as it is."""
-    server = commands.server()
-    block = (
-        "# nanoclaw-memory:start\n"
-        f"[mcp_servers.{SERVER}]\n"
-        f"command = {json.dumps(server['command'])}\n"
-        f"args = {json.dumps(server['args'])}\n"
-        "# nanoclaw-memory:end\n"
-    )
-
-    def add(text: str) -> str:
-        rest = _BLOCK.sub("", text)
-        gap = "" if not rest else "\n" if rest.endswith("\n") else "\n\n"
-        return f"{rest}{gap}{block}"
-
-    return FileEdit(path, add, lambda text: _BLOCK.sub("", text), "")

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import base64
 import difflib
-import json
 import os
-import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
 from nanoclaw_memory import private
-from nanoclaw_memory.errors import FileProblem, InvalidValue
-from nanoclaw_memory.interfaces.install.clients import CLIENTS, Commands, FileEdit, edits
+from nanoclaw_memory.errors import FileProblem
+from nanoclaw_memory.interfaces.install import launcher
+from nanoclaw_memory.interfaces.install.calls import Commands, Target
+from nanoclaw_memory.interfaces.install.clients import files_of
+from nanoclaw_memory.interfaces.install.config_file import ConfigFile
 from nanoclaw_memory.text import fingerprint
 
 
@@ -24,6 +26,7 @@ class FileChange(msgspec.Struct, frozen=True):
     path: Path
     before: bytes | None
     after: bytes | None
+    foreign: bytes | None = None  # what was there without anything of ours
 
     @property
     def diff(self) -> str:
@@ -34,86 +37,131 @@ class FileChange(msgspec.Struct, frozen=True):
         return "\n".join(difflib.unified_diff(old, new, str(self.path), str(self.path), lineterm=""))
 
 
-def program() -> tuple[str, ...]:
-    """The command by which a client starts this installation from anywhere: the shim."""
-    from nanoclaw_memory.interfaces import shim
+class FileRecord(msgspec.Struct, frozen=True):
+    """What is kept of a file until uninstall: its bytes before, a mark of those after, the folders made for it."""
 
-    return (sys.executable, "-I", "-S", str(Path(shim.__file__).resolve()))
+    before: str | None
+    after: str
+    folders: list[str] = msgspec.field(default_factory=list)
 
 
-def plan(client: str, commands: Commands, project: Path | None = None) -> list[FileChange]:
+class InstallPlan(msgspec.Struct, frozen=True):
+    """What installing or uninstalling would do."""
+
+    changes: list[FileChange]
+    others: tuple[Target, ...] = ()  # other memories that this client is installed for
+    notes: tuple[str, ...] = ()
+
+
+def plan(client: str, commands: Commands, project: Path | None = None) -> InstallPlan:
     """What installing would change; nothing when it is installed already."""
-    changes = []
-    for edit in _edits(client, commands, project):
-        before = _read(edit.path)
-        after = _edited(edit, before, adding=True)
+    changes: list[FileChange] = []
+    others: set[Target] = set()
+    notes: list[str] = []
+    for file in files_of(client, project):
+        before = _read(file.path)
+        try:
+            text = _text(file, before)
+            located, after = file.calls(text), file.add(text, commands).encode()
+            ours = [call for _, call in located if call.is_ours]
+            foreign = file.remove(text).encode() if ours else before
+        except ValueError:
+            raise _unsafe(file, commands) from None
+        others |= {call.target for call in ours if call.target != commands.target}
+        by_hand = [".".join(map(str, path)) for path, call in located if not call.is_ours]
+        notes += [f"{name} in {file.path} was added by hand: it stays as it is" for name in by_hand]
         if after != before:
-            changes.append(FileChange(edit.path, before, after))
-    return changes
+            changes.append(FileChange(file.path, before, after, foreign))
+    return InstallPlan(changes, tuple(sorted(others, key=str)), tuple(notes))
 
 
-def install(changes: list[FileChange], record: Path) -> None:
-    """Write the changes; the bytes before them are recorded in the home until uninstall."""
-    known = _recorded(record)
+def install(changes: list[FileChange], record: Path, taken_over: list[Path]) -> None:
+    """Write the changes; the bytes before them are recorded in the home until uninstall.
+
+    `taken_over` are the records of other homes, for which this client was installed until now.
+    """
+    known: dict[str, FileRecord] = {}
+    for other in [*taken_over, record]:
+        known |= _recorded(other)
+    _require_unchanged(changes)
     for change in changes:
         kept = known.get(str(change.path))
-        before = kept["before"] if kept else _encoded(change.before)
+        untouched = kept and change.before is not None and kept.after == _mark(change.before)
+        before = kept.before if kept and untouched else _encoded(change.foreign)
         assert change.after is not None
-        known[str(change.path)] = {"before": before, "after": fingerprint(change.after.decode("utf-8"))}
+        folders = kept.folders if kept else [str(one) for one in change.path.parents if not one.exists()]
+        known[str(change.path)] = FileRecord(before, _mark(change.after), folders)
     private.make_folder(record.parent)
-    _replace(record, json.dumps(known, indent=2).encode())
+    _replace(record, msgspec.json.format(msgspec.json.encode(known)))
+    launcher.write(record.parent.parent)
     for change in changes:
         assert change.after is not None
         _replace(change.path, change.after)
 
 
-def plan_removal(
-    client: str, commands: Commands, record: Path, project: Path | None = None
-) -> list[FileChange]:
+def plan_removal(client: str, target: Target, record: Path, project: Path | None = None) -> InstallPlan:
     """What uninstalling would change: the old bytes where nothing else changed since, else our part taken out."""
     known = _recorded(record)
-    changes = []
-    for edit in _edits(client, commands, project):
-        before = _read(edit.path)
+    changes: list[FileChange] = []
+    others: set[Target] = set()
+    for file in files_of(client, project):
+        before = _read(file.path)
         if before is None:
             continue
-        kept = known.get(str(edit.path))
-        if kept and fingerprint(before.decode("utf-8", "surrogateescape")) == kept["after"]:
-            after = _decoded(kept["before"])
+        kept = known.get(str(file.path))
+        if kept and _mark(before) == kept.after:
+            after = _decoded(kept.before)
         else:
-            after = _edited(edit, before, adding=False)
-            if kept and kept["before"] is None and after == edit.empty.encode():
+            try:
+                text = _text(file, before)
+                calls = [call for _, call in file.calls(text) if call.is_ours]
+                after = file.remove(text, target).encode() if calls else before
+            except ValueError:
+                raise _unsafe(file) from None
+            others |= {call.target for call in calls if call.target != target}
+            if kept and kept.before is None and after.decode().strip() == file.empty.strip():
                 after = None
         if after != before:
-            changes.append(FileChange(edit.path, before, after))
-    return changes
+            changes.append(FileChange(file.path, before, after))
+    return InstallPlan(changes, tuple(sorted(others, key=str)))
 
 
 def uninstall(changes: list[FileChange], record: Path) -> None:
-    """Write the removal and delete the record."""
+    """Write the removal and delete the record; the launcher goes with the last one."""
+    _require_unchanged(changes)
+    known = _recorded(record)
     for change in changes:
         if change.after is None:
             change.path.unlink(missing_ok=True)
+            _remove_empty(known[str(change.path)].folders)
         else:
             _replace(change.path, change.after)
     record.unlink(missing_ok=True)
+    if not any(record.parent.glob("*.json")):
+        launcher.remove(record.parent.parent)
 
 
-def _edits(client: str, commands: Commands, project: Path | None) -> list[FileEdit]:
-    if client not in CLIENTS:
-        raise InvalidValue(f"{client!r} is no client we know", "one of: " + ", ".join(CLIENTS))
-    return edits(client, commands, Path.home(), project)
+def record_of(home: Path, client: str, project: Path | None) -> Path:
+    """The file in a home that keeps what a client's files contained before."""
+    where = f"-{fingerprint(str(project))[:12]}" if project else ""
+    return home / "installed" / f"{client}{where}.json"
 
 
-def _edited(edit: FileEdit, raw: bytes | None, adding: bool) -> bytes:
-    try:
-        text = raw.decode("utf-8") if raw and raw.strip() else edit.empty
-        return (edit.add if adding else edit.remove)(text).encode("utf-8")
-    except (ValueError, IndexError):
-        raise FileProblem(
-            f"{edit.path} is not plain JSON that can be edited safely; nothing was changed",
-            f"correct the file, or add the server by hand: {' '.join(program())} mcp",
-        ) from None
+def read_text(file: ConfigFile) -> str:
+    """What a client's file says; of a missing one, what it would be edited as."""
+    return _text(file, _read(file.path))
+
+
+def _text(file: ConfigFile, raw: bytes | None) -> str:
+    return raw.decode("utf-8") if raw and raw.strip() else file.empty
+
+
+def _unsafe(file: ConfigFile, commands: Commands | None = None) -> FileProblem:
+    by_hand = f", or add the server by hand: {' '.join([*commands.words, 'mcp'])}" if commands else ""
+    return FileProblem(
+        f"{file.path} is no {file.kind} that can be edited safely; nothing was changed",
+        f"correct the file{by_hand}",
+    )
 
 
 def _read(path: Path) -> bytes | None:
@@ -142,10 +190,30 @@ def _replace(path: Path, raw: bytes) -> None:
         raise FileProblem(f"{path} cannot be written: {error.strerror}", "check its permissions") from None
 
 
-def _recorded(record: Path) -> dict[str, dict[str, str | None]]:
-    raw = _read(record)
-    found: dict[str, dict[str, str | None]] = json.loads(raw) if raw else {}
-    return found
+def _require_unchanged(changes: list[FileChange]) -> None:
+    """Refuse when a client wrote one of its files since it was read."""
+    for change in changes:
+        if _read(change.path) != change.before:
+            raise FileProblem(f"{change.path} changed meanwhile; nothing was done", "run the command again")
+
+
+def _remove_empty(folders: Iterable[str]) -> None:
+    for folder in folders:
+        try:
+            Path(folder).rmdir()
+        except OSError:
+            return  # somebody put something there
+
+
+def _recorded(record: Path) -> dict[str, FileRecord]:
+    try:
+        return msgspec.json.decode(_read(record) or b"{}", type=dict[str, FileRecord])
+    except (msgspec.DecodeError, ValueError):
+        return {}  # damaged: our part is then taken out by key
+
+
+def _mark(raw: bytes) -> str:
+    return fingerprint(raw.decode("utf-8", "surrogateescape"))
 
 
 def _encoded(raw: bytes | None) -> str | None:

@@ -1,0 +1,222 @@
+"""Edit one file of a client: our servers, plugins and hooks are added and removed by key; all else stays."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from nanoclaw_memory.interfaces.install import json_edit, toml_edit
+from nanoclaw_memory.interfaces.install.calls import (
+    SERVER,
+    Call,
+    Commands,
+    Target,
+    call_of_hook,
+    call_of_server,
+)
+
+KeyPath = tuple[str | int, ...]
+Located = tuple[KeyPath, Call]
+_MARK = re.compile(r"^# nanoclaw-memory:(?:start|end)\r?\n", re.MULTILINE)  # of earlier releases, in TOML
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A member that carries our name: an MCP server, or the settings of a plugin."""
+
+    parent: tuple[str, ...]
+    make: Callable[[Commands], dict[str, Any]]
+    call: Callable[[Any], Call | None] = call_of_server
+    allowed: tuple[str, ...] = ()  # a list of names that must contain ours, where the file has one
+
+
+class HookTable(msgspec.Struct, frozen=True):
+    """The events a client runs hooks for: the name we answer to, and the seconds it may take."""
+
+    events: Mapping[str, tuple[str, int]]
+    nested: bool = True  # event, groups, handlers; Cursor lists handlers under the event
+    unit: int = 1  # per second; Gemini counts milliseconds
+
+    def group(self, commands: Commands, event: str) -> dict[str, Any]:
+        """What is listed under an event."""
+        name, seconds = self.events[event]
+        handler = {"command": commands.hook(name), "timeout": seconds * self.unit}
+        return {"hooks": [{"type": "command", **handler}]} if self.nested else handler
+
+
+class ConfigFile(msgspec.Struct, frozen=True):
+    """One file of a client and what we have in it."""
+
+    path: Path
+    entries: tuple[Entry, ...] = ()
+    hooks: HookTable | None = None
+    empty: str = "{}\n"  # what a missing file is edited as
+
+    @property
+    def kind(self) -> str:
+        """What a person calls its format."""
+        return "TOML" if self.path.suffix == ".toml" else "JSON"
+
+    def calls(self, text: str) -> list[Located]:
+        """Every place in the file that calls this program; ValueError when it cannot be read."""
+        return self._calls(self._editor.load(text))
+
+    def add(self, text: str, commands: Commands) -> str:
+        """The text with our part in it, once; a person's own call of this program counts and stays."""
+        added = self._without(self._unmarked(text), self._surplus(self.calls(text)))
+        for entry in self.entries:
+            added = self._with_entry(added, entry, commands)
+        if self.hooks:
+            added = self._with_hooks(added, self.hooks, commands)
+        return self._checked(text, added)
+
+    def remove(self, text: str, target: Target | None = None) -> str:
+        """The text without what install wrote for this memory, or for any."""
+        ours = [path for path, call in self.calls(text) if call.is_ours and target in (None, call.target)]
+        return self._checked(text, self._without(self._unmarked(text), ours))
+
+    @property
+    def _editor(self) -> ModuleType:
+        return toml_edit if self.kind == "TOML" else json_edit
+
+    # ---- servers and plugins ----
+
+    def _with_entry(self, text: str, entry: Entry, commands: Commands) -> str:
+        found = {path[-1]: call for path, call in self.calls(text) if path[:-1] == entry.parent}
+        if not all(call.is_ours for call in found.values()):
+            return text
+        made = entry.make(commands)
+        if SERVER in found:
+            for key, value in made.items():  # what a person added to our entry stays
+                text = self._editor.put(text, (*entry.parent, SERVER, key), value)
+        else:
+            text = self._editor.put(text, (*entry.parent, SERVER), made)
+        names = self._allowed(text, entry)
+        return text if names is None or SERVER in names else json_edit.append(text, entry.allowed, SERVER)
+
+    def _allowed(self, text: str, entry: Entry) -> list[Any] | None:
+        names = _at(self._editor.load(text), entry.allowed) if entry.allowed else None
+        return names if isinstance(names, list) else None
+
+    # ---- hooks ----
+
+    def _with_hooks(self, text: str, table: HookTable, commands: Commands) -> str:
+        located = self.calls(text)
+        for event, (name, _) in table.events.items():
+            found = [(path, call) for path, call in located if path[:2] == ("hooks", event)]
+            if not found:
+                text = json_edit.append(text, ("hooks", event), table.group(commands, event))
+            elif found[0][1].is_ours:
+                text = json_edit.put(text, (*found[0][0], "command"), commands.hook(name))
+        return text
+
+    def _surplus(self, located: list[Located]) -> list[KeyPath]:
+        """Handlers of ours for an event that we do not answer, or that has one already."""
+        taken = {path[1] for path, call in located if path[0] == "hooks" and not call.is_ours}
+        surplus = []
+        for path, call in located:
+            if path[0] == "hooks" and call.is_ours and self.hooks:
+                if path[1] in taken or path[1] not in self.hooks.events:
+                    surplus.append(path)
+                taken.add(path[1])
+        return surplus
+
+    # ---- the whole ----
+
+    def _calls(self, tree: Any) -> list[Located]:
+        found: list[Located] = []
+        for entry in self.entries:
+            members = _at(tree, entry.parent)
+            for name, member in members.items() if isinstance(members, dict) else ():
+                by_hand = Call(Target(), "hand") if name == SERVER else None
+                if call := entry.call(member) or by_hand:
+                    found.append(((*entry.parent, name), call))
+        events = _at(tree, ("hooks",)) if self.hooks else None
+        for event, groups in events.items() if isinstance(events, dict) else ():
+            for path, handler in _handlers(
+                groups, ("hooks", event), self.hooks is not None and self.hooks.nested
+            ):
+                if isinstance(handler, dict) and (call := call_of_hook(handler.get("command"))):
+                    found.append((path, call))
+        return found
+
+    def _unmarked(self, text: str) -> str:
+        plain = _MARK.sub("", text)
+        return plain if self._editor.load(plain) == self._editor.load(text) else text
+
+    def _without(self, text: str, paths: list[KeyPath]) -> str:
+        for path in reversed(paths):
+            text = self._editor.remove(text, _extent(self._editor.load(text), path))
+        for entry in self.entries:
+            names = self._allowed(text, entry)
+            if names and SERVER in names and (*entry.parent, SERVER) in paths:
+                text = json_edit.remove(text, (*entry.allowed, names.index(SERVER)))
+        return text
+
+    def _checked(self, before: str, after: str) -> str:
+        """The text after a change, once it is sure that nothing but our part differs."""
+        if self._foreign(before) != self._foreign(after) or (_is_strict(before) and not _is_strict(after)):
+            raise ValueError("the change would touch more than our part")
+        return after
+
+    def _foreign(self, text: str) -> Any:
+        """What the file says besides us, without what is empty."""
+        tree = copy.deepcopy(self._editor.load(text))
+        for path, call in reversed(self._calls(tree)):
+            if call.is_ours:
+                whole = _extent(tree, path)
+                del _at(tree, whole[:-1])[whole[-1]]
+        for entry in self.entries:
+            names = _at(tree, entry.allowed) if entry.allowed else None
+            if isinstance(names, list) and SERVER in names:
+                names.remove(SERVER)
+        return _pruned(tree)
+
+
+def _at(tree: Any, path: KeyPath) -> Any:
+    for key in path:
+        try:
+            tree = tree[key]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return tree
+
+
+def _handlers(groups: Any, path: KeyPath, nested: bool) -> Iterator[tuple[KeyPath, Any]]:
+    """The handlers below an event and where each is."""
+    for index, group in enumerate(groups if isinstance(groups, list) else ()):
+        if nested:
+            inner = group.get("hooks") if isinstance(group, dict) else None
+            yield from _handlers(inner, (*path, index, "hooks"), nested=False)
+        else:
+            yield (*path, index), group
+
+
+def _extent(tree: Any, path: KeyPath) -> KeyPath:
+    """What goes with our call: its whole group of hooks where nobody else's is in it."""
+    in_group = len(path) == 5 and path[3] == "hooks"
+    return path[:3] if in_group and len(_at(tree, path[:4])) == 1 else path
+
+
+def _pruned(tree: Any) -> Any:
+    if isinstance(tree, dict):
+        members = {key: _pruned(member) for key, member in tree.items()}
+        return {key: member for key, member in members.items() if member not in ({}, [])}
+    if isinstance(tree, list):
+        return [member for member in map(_pruned, tree) if member not in ({}, [])]
+    return tree
+
+
+def _is_strict(text: str) -> bool:
+    """Whether every JSON parser takes it."""
+    try:
+        json.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,75 @@
+"""Say of every client whether it is used here, what it gets, and how we are installed in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from nanoclaw_memory.errors import FileProblem
+from nanoclaw_memory.interfaces.install import launcher
+from nanoclaw_memory.interfaces.install.calls import Call, Target
+from nanoclaw_memory.interfaces.install.clients import CLIENTS, Client
+from nanoclaw_memory.interfaces.install.install import read_text
+from nanoclaw_memory.types import Finding
+
+
+class ClientState(msgspec.Struct, frozen=True, kw_only=True):
+    """A client as it is on this machine."""
+
+    name: str
+    title: str
+    here: bool
+    hooks: bool  # whether it gets what matters by itself, or only when its model asks
+    installed: str  # no, yes, outdated, by hand
+    memories: tuple[str, ...]  # that it is installed for
+    files: tuple[Path, ...]
+    problem: str = ""
+
+
+def survey() -> list[ClientState]:
+    """Every client we know."""
+    return [_state(name, client) for name, client in CLIENTS.items()]
+
+
+def _state(name: str, client: Client) -> ClientState:
+    calls, problem = [], ""
+    for file in client.files():
+        try:
+            calls += [call for _, call in file.calls(read_text(file))]
+        except (ValueError, FileProblem):
+            problem = f"{file.path} cannot be read as {file.kind}"
+    return ClientState(
+        name=name,
+        title=client.title,
+        here=client.is_here(),
+        hooks=client.has_hooks(),
+        installed=_installed(calls),
+        memories=tuple(sorted({str(call.target) for call in calls if call.is_ours})),
+        files=tuple(file.path for file in client.files()),
+        problem=problem,
+    )
+
+
+def _installed(calls: list[Call]) -> str:
+    forms = {call.form for call in calls}
+    if "shim" in forms:
+        return "outdated"
+    return "yes" if "launcher" in forms else "by hand" if forms else "no"
+
+
+def check_clients(home: Path, group: str) -> Iterator[Finding]:
+    """Findings about the clients that this memory is installed in; every one ends with what helps."""
+    own = str(Target.of(home, group))
+    for state in survey():
+        again = f"nanoclaw-memory install {state.name}"
+        if state.problem and (state.here or state.installed != "no"):
+            yield Finding("problem", f"{state.title}: {state.problem}", "correct the file; then: " + again)
+        if state.installed == "outdated":
+            old = f"{state.title} has hooks of an earlier release, which block it once that is gone"
+            yield Finding("problem", old, again)
+        elif own in state.memories and not launcher.works(home):
+            yield Finding("problem", f"{state.title} is connected to a program that is gone", again)
+        elif own in state.memories:
+            yield Finding("ok", f"{state.title} is connected", "nanoclaw-memory install --list")
