@@ -34,7 +34,8 @@ _SOFT = re.compile(
 MARK_CHARS = 200  # within which the bracket that closes a forged mark is looked for
 MARK_LETTERS = 4  # that a forged mark has at least in common with ours: a text in another script is none
 UNLIKE = "\0"  # a letter that is not ASCII may look like any other
-_TAG = re.compile(r"<(?=[/?A-Za-z])")  # a client wraps what it gets in tags of its own
+_TAG = re.compile(r"<(?=[/?|A-Za-z])")  # a client wraps what it gets in tags of its own
+_LABELLED = re.compile(r"\[([^\[\]]*·[^\[\]]*)\]")
 # What opens a block where a line of Markdown begins.
 _LEADING = re.compile(r"[#>\-+*=|~`:<\[\]_]|\d{1,9}(?=[.)])")
 _OF_LABELS = str.maketrans("[]·", "()-")
@@ -63,7 +64,7 @@ def inert_lines(text: str) -> str:
 
 def safe_line(text: str, limit: int | None = None) -> str:
     """One inert line that stays one piece of text wherever it is put in Markdown."""
-    plain = _unmarked(visible_line(text, limit))
+    plain = _LABELLED.sub(r"(\1)", _unmarked(visible_line(text, limit)))  # no label of another item
     # No tag, link or image; an entity, because a backslash could itself be escaped by one before it.
     plain = plain.replace("<", "&lt;").replace("](", "] (").replace("![", "! [")
     lead = _LEADING.match(plain)

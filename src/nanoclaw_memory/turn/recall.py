@@ -75,13 +75,12 @@ def _label(one: Candidate, moment: Moment, shown: Collection[int]) -> str:
     """Where a line stands, of which project, when it was said, and what newer is known on its subject."""
     passage = one.stored.passage
     place = {"line": "log", "fact": "fact", "relation": "fact"}.get(passage.kind, one.stored.path)
-    if passage.kind == "entry":
-        place = f"{passage.type} · {passage.origin}"
+    about = [passage.type, passage.origin] if passage.kind == "entry" else [place]
     project = passage.project if passage.project != moment.scope.project else ""
     mark = one.mark
     if one.newer is not None and one.newer.id not in shown:
         mark = newer_of(one.newer).quoted(one.mark)
-    return label_of((place, project, _when(passage), mark))
+    return label_of((*about, project, _when(passage), mark))
 
 
 def _when(passage: Passage) -> str:

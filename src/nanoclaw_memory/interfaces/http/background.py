@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from nanoclaw_memory.errors import NanoClawError
+from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.types import Scope
 
 if TYPE_CHECKING:
@@ -89,4 +90,4 @@ class BackgroundWork:
 
 
 def _log(text: str) -> None:
-    print(f"ncm serve: {text}", file=sys.stderr, flush=True)
+    print(visible_line(f"ncm serve: {text}"), file=sys.stderr, flush=True)
