@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path, PurePosixPath
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import msgspec
 
@@ -23,7 +23,7 @@ from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Checkpoint, CheckpointChange
-from nanoclaw_memory.workspace.files import locked, read_text, replace_text, sync_folder
+from nanoclaw_memory.workspace.files import locked, locked_now, read_text, replace_text, sync_folder
 
 FOLDER = "memory/checkpoints"
 MANIFEST = "manifest.json"
@@ -55,7 +55,7 @@ class Saved(msgspec.Struct, frozen=True):
     path: str
     sha256: str
     bytes: int
-    mode: int = 0o600
+    mode: Annotated[int, msgspec.Meta(ge=0, le=0o7777)] = 0o600
     damaged: bool = False
 
 
@@ -101,6 +101,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
     def all(self) -> list[Checkpoint]:
         """All checkpoints, oldest first; one without a readable manifest is none."""
         found = []
+        self._sweep_if_free()
         for path in sorted(self.folder.iterdir()) if self.folder.is_dir() else ():
             if _NAME.match(path.name) and (path / MANIFEST).is_file():
                 with contextlib.suppress(FileProblem):
@@ -109,11 +110,13 @@ class Checkpoints(msgspec.Struct, frozen=True):
 
     def show(self, name: str) -> tuple[Checkpoint, Manifest]:
         """One checkpoint with its manifest."""
+        self._sweep_if_free()
         manifest = self.manifest(name)
         return self._summary(manifest), manifest
 
     def diff(self, name: str) -> list[CheckpointChange]:
         """What changed in the workspace and databases since a checkpoint."""
+        self._sweep_if_free()
         manifest = self.manifest(name)
         with file_problems("nothing was compared"):
             return [*self._changed_files(manifest), *self._changed_databases(manifest)]
@@ -125,8 +128,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
         """One checkpoint command at a time; removes what a killed one left."""
         with locked(self.folder):
             self.folder.chmod(0o700)
-            for leftover in self.folder.glob(f"{_UNFINISHED}*"):
-                shutil.rmtree(leftover)
+            self._sweep()
             yield
 
     @contextlib.contextmanager
@@ -173,7 +175,8 @@ class Checkpoints(msgspec.Struct, frozen=True):
         wanted = [(root / "workspace" / saved.path, saved) for saved in manifest.files]
         wanted += [(root / "data" / f"{saved.path}.db", saved) for saved in manifest.databases]
         for path, saved in wanted:
-            if path.is_symlink() or not path.is_file() or sha256_of(path) != saved.sha256:
+            beside = path.resolve() != root.resolve() / path.relative_to(root)  # through a link
+            if beside or not path.is_file() or sha256_of(path) != saved.sha256:
                 raise FileProblem(
                     f"checkpoint {name!r} is damaged: {path.relative_to(root)} is not what was saved",
                     "nothing was restored; choose another: nanoclaw-memory checkpoint list",
@@ -185,6 +188,16 @@ class Checkpoints(msgspec.Struct, frozen=True):
         return Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=self.folder))
 
     # ---- inside ----
+
+    def _sweep(self) -> None:
+        for leftover in self.folder.glob(f"{_UNFINISHED}*"):
+            shutil.rmtree(leftover)
+
+    def _sweep_if_free(self) -> None:
+        """Remove what a killed command left, unless another one is at work: that one has done so."""
+        with contextlib.suppress(OSError), locked_now(self.folder) as free:
+            if free:
+                self._sweep()
 
     def _check_free(self, name: str) -> None:
         if not _NAME.match(name):
@@ -325,10 +338,16 @@ def _decoded(path: Path) -> Manifest:
             "nothing was restored; choose another: nanoclaw-memory checkpoint list",
         ) from None
     databases = [saved.path for saved in manifest.databases]
-    for name in (*(saved.path for saved in manifest.files), *manifest.links, *manifest.folders, *databases):
+    named = (*(saved.path for saved in manifest.files), *manifest.links)
+    for name in (*named, *manifest.folders, *databases):
         parts = PurePosixPath(name).parts
         inside = not any(part.startswith((".", "/")) for part in parts) and "\x00" not in name
-        if not inside or name.startswith(f"{FOLDER}/") or (name in databases and not name.isalpha()):
+        whole = bool(parts) or name not in named  # the workspace itself is no file
+        if (
+            not (inside and whole)
+            or name.startswith(f"{FOLDER}/")
+            or (name in databases and not name.isalpha())
+        ):
             raise FileProblem(
                 f"checkpoint {path.parent.name!r} is damaged: it names {name!r}", "nothing was restored"
             )

@@ -108,6 +108,23 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
+@contextlib.contextmanager
+def locked_now(folder: Path) -> Iterator[bool]:
+    """The lock of a folder that exists, if nobody has it: whether it was taken."""
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            free = True
+        except BlockingIOError:
+            free = False
+        yield free
+    finally:
+        os.close(handle)
+
+
 def append_line(path: Path, line: str, header: str = "") -> int:
     """Append one line and return its number; on disk when this returns.
 

@@ -9,15 +9,24 @@ the caller's (`restored`); it is done while `.restore` is still there, so a kill
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory import private
-from nanoclaw_memory.errors import CorruptDatabase, FileProblem, StoreError
+from nanoclaw_memory.errors import (
+    CorruptDatabase,
+    FileProblem,
+    NanoClawError,
+    NewerSchema,
+    PathRefused,
+    StoreError,
+)
 from nanoclaw_memory.types import Restored
 from nanoclaw_memory.workspace.checkpoints import Checkpoints, Manifest, copy_file, file_problems, tree
 from nanoclaw_memory.workspace.files import read_text, replace_text, sync_folder
@@ -26,6 +35,11 @@ from nanoclaw_memory.workspace.paths import PENDING_RESTORE, within
 _PENDING = Path(PENDING_RESTORE).name
 _PLAN = "plan.json"
 _APPLIED = "applied"
+_BEFORE = "before-restore-"
+# What the next command would meet again.
+_LASTING = (FileProblem, PathRefused, CorruptDatabase, NewerSchema, ValueError, msgspec.ValidationError)
+# What a person can do something about while the restore waits: a full disk, permissions, a read-only or bad disk.
+_PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO)
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -43,7 +57,7 @@ class Plan(msgspec.Struct, frozen=True):
 def restore(checkpoints: Checkpoints, name: str) -> Restored:
     """Bring back a checkpoint, after checking it and saving the present state as another."""
     with file_problems("nothing was restored"), checkpoints.alone():
-        _finish(checkpoints)
+        _finish_or_give_up(checkpoints)
         manifest = checkpoints.verify(name)
         damaged = [saved.path for saved in manifest.databases if saved.damaged]
         if damaged:
@@ -63,8 +77,37 @@ def restore(checkpoints: Checkpoints, name: str) -> Restored:
 
 def finish(checkpoints: Checkpoints) -> str | None:
     """Finish a restore that was killed half-way; waits for one that is still running. Returns its name."""
-    with file_problems("a restore is half-way, and the next command goes on with it"), checkpoints.alone():
+    with checkpoints.alone():
+        return _finish_or_give_up(checkpoints)
+
+
+def _finish_or_give_up(checkpoints: Checkpoints) -> str | None:
+    """Finish a restore; one that no later command could finish either is given up aloud, once."""
+    pending = checkpoints.folder / _PENDING
+    try:
         return _finish(checkpoints)
+    except (*_LASTING, OSError) as error:
+        if not pending.exists():  # everything was taken back
+            raise
+        before = _saved_before(checkpoints)
+        back = f"nanoclaw-memory checkpoint restore {before}" if before else "nanoclaw-memory checkpoint list"
+        why = error.message if isinstance(error, NanoClawError) else str(error)
+        if isinstance(error, OSError) and error.errno in _PASSING:
+            raise FileProblem(
+                f"a restore is half-way, and the next command goes on with it: {why}",
+                f"check free disk space and permissions; or give it up: rm -r {pending} && {back}",
+            ) from error
+        _put_away(checkpoints)
+        raise FileProblem(
+            f"a restore was half-way, could not be finished and is given up: {why}",
+            f"some files are the checkpoint's, others are not; for the state before it: {back}",
+        ) from error
+
+
+def _saved_before(checkpoints: Checkpoints) -> str:
+    """The checkpoint of the state before the last restore."""
+    saved = [one.name for one in checkpoints.all() if one.name.startswith(_BEFORE)]
+    return saved[-1] if saved else ""
 
 
 def _finish(checkpoints: Checkpoints) -> str | None:
@@ -96,8 +139,14 @@ def _stage(checkpoints: Checkpoints, manifest: Manifest, before: str) -> Plan:
     )
     draft = checkpoints.draft_folder()
     try:
-        for path in wanted:
-            copy_file(saved / "workspace" / path, draft / "files" / path)
+        try:
+            _rehearse(manifest, saved / "workspace", draft / "files")
+        except ValueError as error:  # a name that no file can have
+            raise FileProblem(
+                f"checkpoint {manifest.name!r} is damaged: {error}", "nothing was restored"
+            ) from None
+        plan = replace(plan, folders=tree(draft / "files").folders)
+        _refuse_obstacles(checkpoints.workspace, plan)
         for name in databases:
             source = saved / "data" / f"{name}.db"
             checkpoints.databases.prepare(name, source if source.exists() else None, draft / f"{name}.db")
@@ -110,6 +159,41 @@ def _stage(checkpoints: Checkpoints, manifest: Manifest, before: str) -> Plan:
         raise
     checkpoints.step("decided")
     return plan
+
+
+def _rehearse(manifest: Manifest, saved: Path, staged: Path) -> None:
+    """Build the whole workspace aside: what a manifest cannot mean fails here, while nothing has changed."""
+    for folder in manifest.folders:
+        private.make_folder(staged / folder)
+    for one in manifest.files:
+        copy_file(saved / one.path, staged / one.path)
+    for path, target in manifest.links.items():
+        within((staged / path).parent, staged)
+        private.make_folder((staged / path).parent)
+        _link(staged, path, target)
+
+
+def _refuse_obstacles(workspace: Path, plan: Plan) -> None:
+    """Hidden files, pipes and sockets stay where they are, and must not be where something else belongs."""
+    gone = {workspace / path for path in plan.remove}
+    for path in (*plan.files, *plan.links):
+        target = workspace / path
+        if target.is_dir() and not target.is_symlink():
+            left = [
+                one for one in target.rglob("*") if one not in gone and (one.is_symlink() or not one.is_dir())
+            ]
+            if left:
+                raise FileProblem(
+                    f"{left[0].relative_to(workspace)} is in a folder where the file {path} belongs",
+                    "nothing was restored; move it away, then restore again",
+                )
+    for folder in plan.folders:
+        target = workspace / folder
+        if target not in gone and target.exists() and not target.is_dir():
+            raise FileProblem(
+                f"{folder} is where a folder belongs",
+                "nothing was restored; move it away, then restore again",
+            )
 
 
 def _apply(checkpoints: Checkpoints, plan: Plan) -> None:
@@ -182,10 +266,6 @@ def _clear(checkpoints: Checkpoints, plan: Plan) -> None:
 def _place(staged: Path, workspace: Path, path: str, mode: int) -> None:
     target = workspace / path
     within(target.parent, workspace)
-    if target.is_dir() and not target.is_symlink():
-        raise FileProblem(
-            f"a folder stands where the file {path} belongs", "move it away, then run any command again"
-        )
     staged.chmod(mode)
     staged.replace(target)
     sync_folder(target.parent)
@@ -209,7 +289,7 @@ def _put_away(checkpoints: Checkpoints) -> None:
 
 
 def _free_name(checkpoints: Checkpoints) -> str:
-    base = f"before-restore-{checkpoints.clock.now():%Y%m%dT%H%M%S}"
+    base = f"{_BEFORE}{checkpoints.clock.now():%Y%m%dT%H%M%S}"
     names = [base, *(f"{base}-{number}" for number in range(2, 1000))]
     return next(name for name in names if not (checkpoints.folder / name).exists())
 
