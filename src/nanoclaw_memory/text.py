@@ -16,6 +16,13 @@ _BREAKING = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _HIDDEN = re.compile(
     r"[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
+# What clients put into a user's message that no user wrote.
+_INJECTED = re.compile(
+    r"<(system-reminder|command-name|command-message|command-args|local-command-stdout|local-command-stderr|"
+    r"local-command-caveat|environment_context|user_instructions|task-notification|hook_context|session_context)>"
+    r".*?</\1>",
+    re.DOTALL,
+)
 _SPACES = re.compile(r"\s+")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[.!?…][\"'”)])\s+|(?<=[。！？])\s*|\n+")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
@@ -46,6 +53,11 @@ _FREQUENT = GERMAN_STOP_WORDS | _ENGLISH
 def one_line(text: str) -> str:
     """`text` on one line: every line break and control becomes a space, hidden marks vanish."""
     return _SPACES.sub(" ", _HIDDEN.sub("", _BREAKING.sub(" ", text))).strip()
+
+
+def as_typed(message: str) -> str:
+    """A user's message as they typed it, without what clients put around it."""
+    return _INJECTED.sub("", message).strip() if "<" in message else message
 
 
 def encodable(text: str) -> str:

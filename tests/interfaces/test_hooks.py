@@ -189,6 +189,99 @@ def test_gemini_and_cursor_speak_their_own_names(hook, ncm):
     assert hook("beforeSubmitPrompt", json.dumps({"cursor_version": "3", "prompt": "hello"})) == {}
 
 
+# What Gemini CLI 0.61 puts before the first prompt of a session, and what it writes into its transcript.
+GEMINI_PROMPT = "<hook_context>## SOUL.md\nNever be unkind &lt;ever&gt;. Always say so.</hook_context>\n\n{}"
+
+
+def gemini_lines(*turns):
+    context = "<session_context>\nThis is the Gemini CLI. My operating system is: linux\n</session_context>"
+    yield {"sessionId": "s1", "projectHash": "43e8", "startTime": "2026-11-16T00:40:12.239Z", "kind": "main"}
+    first = {
+        "id": "d049",
+        "timestamp": "2026-11-16T00:40:12.240Z",
+        "type": "user",
+        "content": [{"text": context}],
+    }
+    yield {"$set": {"messages": [first], "lastUpdated": "2026-11-16T00:40:12.240Z"}}
+    for role, text in turns:
+        if role == "user":
+            parts = [
+                {"text": GEMINI_PROMPT.format(text)},
+                {"text": "<hook_context>Keystone = 3000</hook_context>"},
+            ]
+            yield {"id": "36", "timestamp": "2026-11-16T00:41:50.642Z", "type": "user", "content": parts}
+        else:
+            yield {"id": "96", "timestamp": "2026-11-16T00:41:50.692Z", "type": "gemini", "content": text}
+        yield {"id": "97", "timestamp": "2026-11-16T00:41:51Z", "type": "info", "content": "Update available"}
+
+
+def test_what_a_client_puts_before_a_prompt_is_not_taken_for_the_users_words(hook, ncm):
+    for number, said in enumerate(("We decided Keystone uses port 5433.", "Which port does Keystone use?")):
+        prompt = GEMINI_PROMPT.format(said)
+        asked = event("BeforeAgent", session_id=f"g{number}", prompt=prompt)
+        answer = context(hook("BeforeAgent", asked))
+        assert "unkind" not in answer
+        hook(
+            "AfterAgent",
+            event(
+                "AfterAgent", session_id=f"g{number}", prompt=prompt, prompt_response="Keystone is on 5433."
+            ),
+        )
+        hook("session-end", event("SessionEnd", session_id=f"g{number}"))
+    assert "5433" in answer
+    assert [row["user_message"] for row in ncm("sessions", "show", "g0", "--json").json["exchanges"]] == [
+        "We decided Keystone uses port 5433."
+    ]
+    assert ncm("lessons", "list", "--json").json["lessons"] == []
+    assert "unkind" not in ncm("sessions", "search", "unkind soul", "--json").out
+    assert hook("BeforeAgent", event("BeforeAgent", prompt=GEMINI_PROMPT.format(""))) == {}
+
+
+def test_a_gemini_transcript_is_archived_before_it_is_compressed(hook, home, tmp_path):
+    turns = [
+        ("user", "Which database?"),
+        ("gemini", "PostgreSQL 17."),
+        ("user", "Why?"),
+        ("gemini", "It is there."),
+    ]
+    path = wrote(tmp_path / "session-1.jsonl", gemini_lines(*turns))
+    hook("PreCompress", event("PreCompress", trigger="auto", transcript_path=path))
+    (archive,) = (home / "workspace" / "conversations").glob("*.md")
+    text = archive.read_text()
+    for _, said in turns:
+        assert text.count(f": {said}") == 1
+    for foreign in ("unkind", "Keystone", "session_context", "Update available"):
+        assert foreign not in text
+
+
+def test_a_transcript_in_a_format_that_nobody_knows_is_named_as_such(ncm, tmp_path):
+    ncm("init")
+    path = wrote(tmp_path / "t.jsonl", [{"kind": "utterance", "words": "hello"}] * 3)
+    ran = ncm("sessions", "archive", path, "--json")
+    assert ran.code == 1
+    assert "format" in ran.json["error"]["message"]
+    (tmp_path / "empty.jsonl").write_text("")
+    assert "Nothing new" in ncm("sessions", "archive", str(tmp_path / "empty.jsonl")).out
+
+
+def test_records_of_claude_code_that_are_no_turns_are_not_archived(hook, home, tmp_path):
+    turn = {"role": "user", "content": "Which database?"}
+    records = [
+        {"type": "queue-operation", "operation": "enqueue", "content": "Which database?", "sessionId": "s1"},
+        {"type": "user", "sessionId": "s1", "message": turn},
+        {"type": "api-request-blob", "sessionId": "s1", "message": turn},
+        {"type": "last-prompt", "lastPrompt": "Which database?", "message": turn},
+        {
+            "type": "assistant",
+            "sessionId": "s1",
+            "message": {"role": "assistant", "content": "PostgreSQL 17."},
+        },
+    ]
+    hook("pre-compact", event("PreCompact", transcript_path=wrote(tmp_path / "t.jsonl", records)))
+    (archive,) = (home / "workspace" / "conversations").glob("*.md")
+    assert archive.read_text().count(": Which database?") == 1
+
+
 def test_a_transcript_is_archived_before_compaction(hook, home, tmp_path):
     transcript = tmp_path / "t.jsonl"
     lines = [

@@ -253,7 +253,9 @@ def test_the_agent_sdks_callbacks_inject_capture_and_never_block(memory, monkeyp
     again = asyncio.run(callbacks["UserPromptSubmit"]({**asked, "session_id": "s2"}, None, {}))
     assert "# Soul" in json.dumps(again)
     assert asyncio.run(callbacks["Stop"]({"last_assistant_message": "3000"}, None, {})) == {}
-    assert memory.conversations.drain() == 1
+    (kept,) = memory.conversations.session("s1")
+    assert (kept.user_message, kept.agent_response) == (asked["prompt"], "3000")
+    assert memory.conversations.drain() == 0
 
     def broken(message):
         raise StoreError("gone")

@@ -16,6 +16,7 @@ from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.interfaces import shim
 from nanoclaw_memory.project import project_of, slug_of
 from nanoclaw_memory.rendering import cut, json_text
+from nanoclaw_memory.text import as_typed
 from nanoclaw_memory.types import Scope
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def _start(memory: Memory, event: Event) -> str:
 
 def _prompt(memory: Memory, event: Event) -> str:
     """The blocks for what the person wrote; the question is spooled for when its answer comes."""
-    message = event.text("prompt")
+    message = as_typed(event.text("prompt"))
     if not message.strip():
         return ""
     _catch_up(memory, event)
@@ -188,9 +189,10 @@ def _flush(memory: Memory, event: Event) -> str:
 
 def _asked(memory: Memory, event: Event) -> str:
     """Clients whose prompt hook cannot inject: only spool the question."""
-    if event.text("prompt").strip():
+    message = as_typed(event.text("prompt"))
+    if message.strip():
         _catch_up(memory, event)
-        _note(memory, "prompt", event.text("prompt"))
+        _note(memory, "prompt", message)
     return ""
 
 

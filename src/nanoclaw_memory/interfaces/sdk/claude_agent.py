@@ -7,9 +7,11 @@ from typing import Any
 
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.text import as_typed
 
 Hook = Callable[[Any, str | None, Any], Awaitable[dict[str, Any]]]
 TIMEOUT = 10
+DRAINED = 5  # exchanges archived at a time
 MAX_START = 9_000  # characters: the client shows only a preview of more than 10,000
 
 
@@ -22,7 +24,8 @@ def hook_callbacks(memory: Memory) -> dict[str, Hook]:
         return memory if session in ("", memory.scope.session_id) else memory.for_session(session)
 
     def blocks(given: Any) -> str:
-        own, prompt = of_session(given), str(given.get("prompt", ""))
+        own, prompt = of_session(given), as_typed(str(given.get("prompt", "")))
+        _drain(own)
         # The SDK has no session start: the first prompt of a window brings it.
         start = "" if own.scope.session_id in started else own.session_start(MAX_START).text
         started.add(own.scope.session_id)
@@ -35,6 +38,14 @@ def hook_callbacks(memory: Memory) -> dict[str, Hook]:
         own.before_compaction(str(given.get("transcript_path", "")))
         started.discard(own.scope.session_id)
 
+    def answered(given: Any) -> None:
+        own, answer = of_session(given), str(given.get("last_assistant_message") or "")
+        if answer:
+            own.conversations.note("answer", answer)
+        else:
+            own.conversations.note_answer_from(str(given.get("transcript_path") or ""))
+        _drain(own)
+
     async def prompted(given: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
         text = await _in_thread(lambda: blocks(given))
         if not text:
@@ -46,12 +57,7 @@ def hook_callbacks(memory: Memory) -> dict[str, Hook]:
         return {}
 
     async def stopped(given: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
-        answer = str(given.get("last_assistant_message") or "")
-        if answer:
-            await _in_thread(lambda: of_session(given).conversations.note("answer", answer))
-        else:
-            transcript = str(given.get("transcript_path") or "")
-            await _in_thread(lambda: of_session(given).conversations.note_answer_from(transcript))
+        await _in_thread(lambda: answered(given))
         return {}
 
     return {"UserPromptSubmit": prompted, "PreCompact": compacting, "Stop": stopped}
@@ -65,6 +71,14 @@ def hooks(memory: Memory) -> dict[str, Any]:
         event: [HookMatcher(hooks=[callback], timeout=TIMEOUT)]
         for event, callback in hook_callbacks(memory).items()
     }
+
+
+def _drain(memory: Memory) -> None:
+    """Archive what was noted; what cannot be archived now stays in the spool, and recall goes on."""
+    try:
+        memory.conversations.drain(DRAINED)
+    except (NanoClawError, OSError):
+        return
 
 
 async def _in_thread(work: Callable[[], object]) -> str:
