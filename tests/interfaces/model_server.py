@@ -34,6 +34,10 @@ class ModelServer:
                     )
                 elif "/responses" in self.path:
                     self.reply("text/event-stream", openai_stream())
+                elif "streamGenerateContent" in self.path:
+                    self.reply("text/event-stream", f"data: {json.dumps(gemini_answer())}\r\n\r\n")
+                elif "generateContent" in self.path:
+                    self.reply("application/json", json.dumps(gemini_answer()))
                 else:
                     self.reply("application/json", "{}")
 
@@ -81,6 +85,11 @@ def anthropic_message() -> dict[str, Any]:
         "content": [{"type": "text", "text": ANSWER}], "stop_reason": "end_turn", "stop_sequence": None,
         "usage": {"input_tokens": 10, "output_tokens": 2},
     }  # fmt: skip
+
+
+def gemini_answer() -> dict[str, Any]:
+    content = {"role": "model", "parts": [{"text": ANSWER}]}
+    return {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}], "usageMetadata": {}}
 
 
 def anthropic_stream() -> str:

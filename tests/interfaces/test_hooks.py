@@ -63,6 +63,16 @@ def test_a_prompt_gets_what_the_graph_knows(hook, ncm):
     assert "Keystone.port = 3000" in context(answer)
 
 
+def test_a_client_whose_window_drops_what_a_turn_was_given_gets_it_again(hook, ncm):
+    ncm("graph", "add", "Keystone", "port", "3000", "--category", "project")
+    for client, again in (("", False), ("openclaw", True)):
+        asked = event(
+            "UserPromptSubmit", session_id=f"s{client}", client=client, prompt="Which port has Keystone?"
+        )
+        assert "Keystone.port = 3000" in context(hook("user-prompt-submit", asked))
+        assert ("Keystone.port = 3000" in context(hook("user-prompt-submit", asked))) == again
+
+
 def test_a_prompt_that_memory_knows_nothing_about_gets_nothing(hook):
     answer = hook("user-prompt-submit", event("UserPromptSubmit", prompt="What is seven times eight?"))
     assert "[GRAPH MEMORY]" not in context(answer)

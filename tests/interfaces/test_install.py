@@ -341,6 +341,33 @@ def test_a_server_that_was_added_by_hand_is_adopted_and_not_doubled(ncm, person,
     assert path.read_bytes() == before
 
 
+def test_openclaws_list_of_allowed_plugins_gets_ours_and_loses_it_again(ncm, person):
+    path = person / ".openclaw" / "openclaw.json"
+    path.parent.mkdir()
+    text = "// mine\n{plugins: {allow: ['other'], entries: {other: {enabled: true}}}}\n"
+    path.write_text(text)
+    ncm("install", "openclaw")
+    plugins = json_edit.load(path.read_text())["plugins"]
+    assert plugins["allow"] == ["other", "nanoclaw-memory"]
+    assert plugins["entries"]["nanoclaw-memory"]["hooks"] == {"allowConversationAccess": True}
+    assert (person / ".openclaw/extensions/nanoclaw-memory/index.js").exists()
+    path.write_text(path.read_text() + "// more\n")
+    ncm("uninstall", "openclaw")
+    assert path.read_text() == text + "// more\n"
+    assert not (person / ".openclaw/extensions").exists()
+
+
+def test_the_launcher_of_a_plugin_is_renewed_with_its_settings_kept(ncm, person):
+    path = person / ".openclaw" / "openclaw.json"
+    ncm("install", "openclaw")
+    moved = path.read_text().replace("/bin/nanoclaw-client", "/moved/bin/nanoclaw-client")
+    path.write_text(json_edit.put(moved, ["plugins", "entries", "nanoclaw-memory", "env"], {"A": "b"}))
+    ncm("install", "openclaw")
+    entry = parsed(path)["plugins"]["entries"]["nanoclaw-memory"]
+    assert "/moved/" not in str(entry)
+    assert entry["env"] == {"A": "b"}
+
+
 # ---- Codex's TOML ----
 
 

@@ -88,7 +88,9 @@ def read_transcript(path: Path) -> Transcript:
             )
         found = transcript_of(_records(handle), fallback_id=path.stem)
     if size and found.source == "messages" and not found.said:
-        raise FileProblem(f"{path.name} has no format of a conversation that is known", "nothing was archived")
+        raise FileProblem(
+            f"{path.name} has no format of a conversation that is known", "nothing was archived"
+        )
     return found
 
 

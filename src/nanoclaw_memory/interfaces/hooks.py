@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MAX_CONTEXT = 9_000  # clients cut at 10,000 characters and then show only a preview
 _SNAKE_CLIENTS = frozenset({"cursor"})
+_PASSING_CLIENTS = frozenset({"openclaw"})  # what a turn is given is gone from their window with the next
 
 # What each client calls the same moment.
 _KINDS = {
@@ -147,7 +148,7 @@ def parse(event_name: str, raw: bytes) -> Event | None:
     if not isinstance(payload, dict):
         return None
     name = payload.get("hook_event_name")
-    client = "cursor" if "cursor_version" in payload else "other"
+    client = "cursor" if "cursor_version" in payload else str(payload.get("client") or "other")
     spelled = event_name if event_name[:1].isupper() else re.sub(r"[-_]", "", event_name.title())
     return Event(name if isinstance(name, str) else spelled, kind, client, payload)
 
@@ -167,7 +168,7 @@ def _prompt(memory: Memory, event: Event) -> str:
         return ""
     _catch_up(memory, event)
     _drain(memory)
-    turn = memory.before_turn(message)
+    turn = memory.before_turn(message, repeat=event.client in _PASSING_CLIENTS)
     _note(memory, "prompt", message)
     return "\n\n".join(filter(None, [turn.text, _flush(memory, event)]))
 

@@ -87,6 +87,13 @@ def call_of_server(entry: Any) -> Call | None:
     return call_of([*words, *arguments])
 
 
+def call_of_plugin(entry: Any) -> Call | None:
+    """The call in the settings of our plugin."""
+    settings = entry.get("config") if isinstance(entry, dict) else None
+    words = settings.get("command") if isinstance(settings, dict) else None
+    return call_of([*words, "hook", "stop"]) if isinstance(words, list) else None
+
+
 def call_of_hook(command: Any) -> Call | None:
     """The call in a hook's shell command; None for any other command, even one that calls us among other things."""
     try:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from nanoclaw_memory.errors import InvalidValue
-from nanoclaw_memory.interfaces.install.calls import Commands
+from nanoclaw_memory.interfaces.install.calls import SERVER, Commands, call_of_plugin
 from nanoclaw_memory.interfaces.install.config_file import ConfigFile, Entry, HookTable
 
 _CLAUDE_EVENTS = {
@@ -55,7 +55,8 @@ class Client(msgspec.Struct, frozen=True):
         return self.folder().is_dir() or bool(self.program and shutil.which(self.program))
 
     def has_hooks(self) -> bool:
-        return any(file.hooks for file in self.files())
+        """Whether it calls us by itself, through hooks or a plugin."""
+        return any(file.hooks or file.whole for file in self.files())
 
 
 def files_of(client: str, project: Path | None = None) -> list[ConfigFile]:
@@ -165,8 +166,25 @@ def _openclaw_folder() -> Path:
 
 
 def _openclaw() -> list[ConfigFile]:
+    """The MCP server, and a plugin that calls our hooks."""
     path = Path(os.environ.get("OPENCLAW_CONFIG_PATH") or _openclaw_folder() / "openclaw.json").expanduser()
-    return [ConfigFile(path, (Entry(("mcp", "servers"), Commands.server),))]
+    plugin = Entry(
+        ("plugins", "entries"),
+        lambda commands: {
+            "enabled": True,
+            "hooks": {"allowConversationAccess": True},
+            "config": {"command": commands.words},
+        },
+        call_of_plugin,
+        allowed=("plugins", "allow"),
+    )
+    servers = Entry(("mcp", "servers"), Commands.server)
+    folder = _openclaw_folder() / "extensions" / SERVER
+    ours = Path(__file__).parent / "openclaw"
+    return [
+        ConfigFile(path, (servers, plugin)),
+        *(ConfigFile(folder / file.name, whole=file.read_text("utf-8")) for file in sorted(ours.iterdir())),
+    ]
 
 
 CLIENTS: Mapping[str, Client] = {

@@ -57,6 +57,7 @@ class ConfigFile(msgspec.Struct, frozen=True):
     entries: tuple[Entry, ...] = ()
     hooks: HookTable | None = None
     empty: str = "{}\n"  # what a missing file is edited as
+    whole: str = ""  # its text, where all of the file is ours
 
     @property
     def kind(self) -> str:
@@ -65,10 +66,12 @@ class ConfigFile(msgspec.Struct, frozen=True):
 
     def calls(self, text: str) -> list[Located]:
         """Every place in the file that calls this program; ValueError when it cannot be read."""
-        return self._calls(self._editor.load(text))
+        return [] if self.whole else self._calls(self._editor.load(text))
 
     def add(self, text: str, commands: Commands) -> str:
         """The text with our part in it, once; a person's own call of this program counts and stays."""
+        if self.whole:
+            return self.whole
         added = self._without(self._unmarked(text), self._surplus(self.calls(text)))
         for entry in self.entries:
             added = self._with_entry(added, entry, commands)

@@ -64,7 +64,7 @@ def plan(client: str, commands: Commands, project: Path | None = None) -> Instal
             text = _text(file, before)
             located, after = file.calls(text), file.add(text, commands).encode()
             ours = [call for _, call in located if call.is_ours]
-            foreign = file.remove(text).encode() if ours else before
+            foreign = file.remove(text).encode() if ours else None if file.whole else before
         except ValueError:
             raise _unsafe(file, commands) from None
         others |= {call.target for call in ours if call.target != commands.target}
@@ -97,6 +97,8 @@ def install(changes: list[FileChange], record: Path, taken_over: list[Path]) -> 
     for change in changes:
         assert change.after is not None
         _replace(change.path, change.after)
+    for other in taken_over:
+        other.unlink(missing_ok=True)
 
 
 def plan_removal(client: str, target: Target, record: Path, project: Path | None = None) -> InstallPlan:
@@ -109,8 +111,10 @@ def plan_removal(client: str, target: Target, record: Path, project: Path | None
         if before is None:
             continue
         kept = known.get(str(file.path))
-        if kept and _mark(before) == kept.after:
+        if kept and (file.whole or _mark(before) == kept.after):
             after = _decoded(kept.before)
+        elif file.whole:
+            continue
         else:
             try:
                 text = _text(file, before)
