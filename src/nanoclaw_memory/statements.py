@@ -12,6 +12,7 @@ from functools import lru_cache
 
 import msgspec
 
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import Language, content_words, fingerprint, language, one_line, stem, words
 
 MOST_WORDS = 0.8  # of a statement that another one must contain to say the same
@@ -20,20 +21,20 @@ FROM_SOURCES = 0.6  # of a rewording's words that must come from what it rewords
 MOST_ADDED = (
     2  # words without content in which near duplicates may differ: in a long text more could hide a sentence
 )
-_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
-_SOURCE_DATE = re.compile(r"\s*\((\d{4}-\d{2}-\d{2})\)\s*$")
+_NUMBER = regex(r"\d+(?:[.,:/-]\d+)*")
+_SOURCE_DATE = regex(r"\s*\((\d{4}-\d{2}-\d{2})\)\s*$")
 _NEGATION = frozenset(
     "not no never without none cannot don't doesn't didn't won't can't isn't aren't wasn't shouldn't stop stopped "
     "avoid nicht kein keine keinen nie niemals ohne".split()
 )
-_RETRACTION = re.compile(
+_RETRACTION = regex(
     r"\b(?:instead of|rather than|no longer|away from|from|replac(?:es?|ed|ing)|dropp?(?:ed|ing)?|not|statt|nicht mehr)"
     r"\s+(?:the |using |use )?(?P<what>[\w.+#-]+)",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"(?<=[\w,;:)] )[A-ZÀ-Þ][\w.+#-]*\w|\b\w+[A-Z]\w*\b")
-_REASON = re.compile(r"\s(?:because|since|so that|weil|damit)\s", re.IGNORECASE)
-_VERBATIM = re.compile(r"`[^`]+`|\"[^\"]+\"|https?://\S+|[\w.-]*[/_][\w./-]+")
+_NAME = regex(r"(?<=[\w,;:)] )[A-ZÀ-Þ][\w.+#-]*\w|\b\w+[A-Z]\w*\b")
+_REASON = regex(r"\s(?:because|since|so that|weil|damit)\s", re.IGNORECASE)
+_VERBATIM = regex(r"`[^`]+`|\"[^\"]+\"|https?://\S+|[\w.-]*[/_][\w./-]+")
 # Words that may be added or left out without changing what a sentence says.
 _LIGHT = frozenset("user a an the that this".split())
 # Words that change it.

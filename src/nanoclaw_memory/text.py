@@ -8,24 +8,24 @@ import re
 import unicodedata
 from typing import Any, Literal
 
+from nanoclaw_memory.patterns import regex
+
 Language = Literal["english", "german"]
 LANGUAGES: tuple[Language, ...] = ("english", "german")
 
 # What breaks out of a line or hides in it: controls, Unicode line separators, bidi and zero-width marks.
-_BREAKING = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_HIDDEN = re.compile(
-    r"[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
-)
+_BREAKING = regex(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_HIDDEN = regex(r"[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")
 # What clients put into a user's message that no user wrote.
-_INJECTED = re.compile(
+_INJECTED = regex(
     r"<(system-reminder|command-name|command-message|command-args|local-command-stdout|local-command-stderr|"
     r"local-command-caveat|environment_context|user_instructions|task-notification|hook_context|session_context)>"
     r".*?</\1>",
     re.DOTALL,
 )
-_SPACES = re.compile(r"\s+")
-_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[.!?…][\"'”)])\s+|(?<=[。！？])\s*|\n+")
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
+_SPACES = regex(r"\s+")
+_SENTENCE_END = regex(r"(?<=[.!?…])\s+|(?<=[.!?…][\"'”)])\s+|(?<=[。！？])\s*|\n+")
+_WORD = regex(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
 
 STOP_WORDS = frozenset(
     (

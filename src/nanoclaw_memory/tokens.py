@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from nanoclaw_memory.patterns import regex
+
 Counter = Callable[[str], int]
 
 # The estimator cuts text where o200k does, as long as it meets only these letters and marks; a run with any
@@ -22,7 +24,7 @@ _LEAD = rf"[^\r\n{_U}{_L}0-9]"
 _BLANKS = "\t\n\x0b\x0c\r "
 _SPACE = re.escape(_BLANKS)
 _ENDING = r"(?:'(?:[sStTmMdD]|[lL][lL]|[vV][eE]|[rR][eE]))?+"
-_PIECE = re.compile(
+_PIECE = regex(
     rf"""[{_U}{_L}]*+{_W}(?:{_W}|[{_U}{_L}])*+
     |(?:(?!{_W}){_LEAD})?[{_U}]*[{_L}]++{_ENDING}(?!{_W})
     |(?:(?!{_W}){_LEAD})?[{_U}]++[{_L}]*+{_ENDING}(?!{_W})
@@ -34,19 +36,19 @@ _PIECE = re.compile(
     |.""",
     re.VERBOSE | re.DOTALL,
 )
-_COMPLETE = re.compile(rf" ?[{_U}]?[{_L}]+")
-_BLANK = re.compile(r" +|\n+|\t+|[\r\x0b\x0c]")
+_COMPLETE = regex(rf" ?[{_U}]?[{_L}]+")
+_BLANK = regex(r" +|\n+|\t+|[\r\x0b\x0c]")
 # Scripts in which o200k has tokens that straddle two letters: three tokens for two letters at the worst.
-_STRADDLED = re.compile(r"[԰-֏ఀ-౿฀-๿Ⴀ-ჿក-៿＀-￯]+")
-_OTHER = re.compile(_W)
+_STRADDLED = regex(r"[԰-֏ఀ-౿฀-๿Ⴀ-ჿក-៿＀-￯]+")
+_OTHER = regex(_W)
 # Drawn lines: of each of these marks, 16 in a row are one token.
-_RULE = re.compile(r"([-=_*#.~+/─])\1{7,}")
-_SYMBOLS = re.compile(r"[←-⯿]+")
+_RULE = regex(r"([-=_*#.~+/─])\1{7,}")
+_SYMBOLS = regex(r"[←-⯿]+")
 _SPACED, _BARE, _SPACED_TITLE, _BARE_TITLE, _UPPER = (1 << bit for bit in range(5))
 # Beyond this a piece is no word or rule of text; a token a byte is certain and takes no time.
 _LONGEST = 64
 # The library merges a piece in quadratic time: a megabyte without a break would take days.
-_LONG = re.compile(r"\S{200}|\s{200}")
+_LONG = regex(r"\S{200}|\s{200}")
 
 
 def count(text: str) -> int:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from nanoclaw_memory.clock import moment_of
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import one_line, sentences
 from nanoclaw_memory.types import Exchange
 
@@ -19,7 +20,7 @@ _KINDS: tuple[tuple[str, float, re.Pattern[str]], ...] = (
     (
         "identity",
         1.0,
-        re.compile(
+        regex(
             r"\b(?:my name is|call me|i am (?:a|an|the)\b|i'm (?:a|an|the)\b|i work (?:as|at|for)\b|i live in\b|"
             r"i was born|who (?:are you|am i)|mein name ist|ich heiße|nenn mich|ich bin (?:ein|eine|der|die)\b|"
             r"ich arbeite (?:als|bei)\b|ich wohne in\b|wer bist du)",
@@ -29,7 +30,7 @@ _KINDS: tuple[tuple[str, float, re.Pattern[str]], ...] = (
     (
         "contradiction",
         1.0,
-        re.compile(
+        regex(
             r"\b(?:but (?:earlier |before |yesterday )?you (?:just )?(?:said|told|wrote)|that contradicts|"
             r"you (?:said|told me) the opposite|i changed my mind|aber (?:vorhin |gestern )?hast du|das widerspricht|"
             r"ich habe es mir anders überlegt)\b",
@@ -39,7 +40,7 @@ _KINDS: tuple[tuple[str, float, re.Pattern[str]], ...] = (
     (
         "tension",
         0.7,
-        re.compile(
+        regex(
             r"\b(?:i'?m (?:worried|not sure|torn|stuck|frustrated|afraid)|i can'?t decide|on the one hand|i disagree|"
             r"we need to talk|ich (?:mache mir sorgen|bin (?:unsicher|frustriert|hin- und hergerissen))|einerseits)\b",
             re.IGNORECASE,

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 from nanoclaw_memory.clock import Clock, moment_of, read_moment
 from nanoclaw_memory.errors import FileProblem, PathRefused
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import encodable, fingerprint, one_line, slug
 from nanoclaw_memory.types import Archived, Exchange, Transcript, Utterance
 from nanoclaw_memory.workspace.files import append_line, create_text, read_text
@@ -41,16 +42,16 @@ MAX_PART = 1_500_000  # characters of a file
 MOVED_AT_ONCE = 200
 MAX_MOVED = 2_000  # characters of one side of an exchange in a monthly file
 # The first line of a turn: speaker, time and the first line of the text. Only these lines name a speaker.
-TURN_MARK = re.compile(r"\*\*(?P<speaker>User|Agent)\*\*(?: \((?P<time>\d{2}:\d{2})\))?:(?: (?P<said>.*))?$")
-DAY_MARK = re.compile(r"## (\d{4}-\d{2}-\d{2})(?: (\d{2}:\d{2})(?: (.*))?)?\Z")
-PROJECT_FIELD = re.compile(r"^Project: ([a-z0-9][a-z0-9._-]{0,63})$", re.MULTILINE)
-_FIELD = re.compile(r"(Date|Session|Part|Turns): (.*)\Z")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)\Z")
+TURN_MARK = regex(r"\*\*(?P<speaker>User|Agent)\*\*(?: \((?P<time>\d{2}:\d{2})\))?:(?: (?P<said>.*))?$")
+DAY_MARK = regex(r"## (\d{4}-\d{2}-\d{2})(?: (\d{2}:\d{2})(?: (.*))?)?\Z")
+PROJECT_FIELD = regex(r"^Project: ([a-z0-9][a-z0-9._-]{0,63})$", re.MULTILINE)
+_FIELD = regex(r"(Date|Session|Part|Turns): (.*)\Z")
+_FENCE = regex(r" {0,3}(`{3,}|~{3,})(.*)\Z")
 _SPEAKER = r"\*\*(?:User|Agent)\*\*"
-_TAKEN_IN_CODE = re.compile(rf"( {{0,3}})(\\*(?:{_SPEAKER}|## \d{{4}}-))")
-_TAKEN = re.compile(rf"( {{0,3}})(\\*(?:#|=+[ \t]*\Z|-+[ \t]*\Z|{_SPEAKER}))")
-_BLOCK = re.compile(r"\s*(?:[`~#>|=<\\]|[-*+] |\*\*|-+\s*\Z|\d+[.)] )")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+_TAKEN_IN_CODE = regex(rf"( {{0,3}})(\\*(?:{_SPEAKER}|## \d{{4}}-))")
+_TAKEN = regex(rf"( {{0,3}})(\\*(?:#|=+[ \t]*\Z|-+[ \t]*\Z|{_SPEAKER}))")
+_BLOCK = regex(r"\s*(?:[`~#>|=<\\]|[-*+] |\*\*|-+\s*\Z|\d+[.)] )")
+_CONTROLS = regex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def archive(

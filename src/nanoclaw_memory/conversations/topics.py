@@ -11,12 +11,13 @@ from pathlib import Path
 
 import msgspec
 
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import STOP_WORDS
 
 WINDOW = 6
 MOST_SHOWN = 4
 MOST_READ = 1_500  # characters that decide the topic
-_TOKEN = re.compile(r"[^\W_][\w'’-]*|[.!?;:,()\n\"“”`]", re.UNICODE)
+_TOKEN = regex(r"[^\W_][\w'’-]*|[.!?;:,()\n\"“”`]", re.UNICODE)
 
 
 class Topic(msgspec.Struct, frozen=True):

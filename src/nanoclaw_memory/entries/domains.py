@@ -12,6 +12,7 @@ from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.entries.lines import masked
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.intake.intake import Intake
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.rendering import safe_line
 from nanoclaw_memory.statements import text_key
 from nanoclaw_memory.store.entries import PRIORITIES, EntryTable, Filter
@@ -24,8 +25,8 @@ from nanoclaw_memory.workspace.paths import within
 FOLDER = "memory/domains"
 MOST_ENTRIES = 5_000
 MOST_CHARS = 1_000_000  # a longer file is rewritten with the newest entries, up to 4/5 of it
-_STAMP = re.compile(r"<!-- nanoclaw-memory \S+ (?P<fingerprint>[0-9a-f]{64}) -->\n")
-_ENTRY = re.compile(r"- (?P<text>.*?)\s*<!-- (?P<id>mem-[0-9a-f-]{36})\b(?P<about>[^>]*)-->\s*$")
+_STAMP = regex(r"<!-- nanoclaw-memory \S+ (?P<fingerprint>[0-9a-f]{64}) -->\n")
+_ENTRY = regex(r"- (?P<text>.*?)\s*<!-- (?P<id>mem-[0-9a-f-]{36})\b(?P<about>[^>]*)-->\s*$")
 _NOTE = "Written from the stored entries. Edits are welcome: they are offered as changes, not overwritten."
 
 

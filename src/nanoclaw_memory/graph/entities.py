@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import msgspec
 
 from nanoclaw_memory.graph.intents import concepts, relatives
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.store.names import NameTable, fold
 from nanoclaw_memory.text import STOP_WORDS, stem
 
@@ -16,14 +17,14 @@ MAX_WORDS = 300  # of a long text only the beginning and the end are read
 MAX_NAME_WORDS = 5
 MAX_ALIKE = 5  # entities that one first name may mean
 NEAR = 400  # names compared for a typo
-_TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*['’]?[+#]*")
-_SENTENCE_END = re.compile(r"[.!?:\n]\s*[\"'(\[]*$|^[\s\"'(\[\-*•]*$")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
-_MINE = re.compile(
+_TOKEN = regex(r"[^\W_]+(?:['’][^\W_]+)*['’]?[+#]*")
+_SENTENCE_END = regex(r"[.!?:\n]\s*[\"'(\[]*$|^[\s\"'(\[\-*•]*$")
+_UNSPACED = regex(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
+_MINE = regex(
     r"\b(?:my|mine|our|ours|who am i|what am i|how old am i|where am i|am i|was i|do i|did i|have i|should i|"
     r"mein|meine|meiner|meinem|meinen|unser|unsere|unserer|unserem|unseren|wer bin ich|bin ich|habe ich)\b"
 )
-_YOURS = re.compile(
+_YOURS = regex(
     r"\b(?:your|yours|who are you|what are you|how old are you|are you called|were you|"
     r"dein|deine|deiner|deinem|deinen|wer bist du|bist du)\b"
 )
@@ -230,7 +231,7 @@ def _spans(words: tuple[Word, ...]) -> Iterator[tuple[tuple[int, int], list[str]
             elif last.folded.endswith("s") and len(last.folded) > 3:
                 forms.append(last.folded[:-1])  # Heidis Geburtstag
             yield (start, end), [" ".join([*before, form]) for form in forms]
-            if end == start + 1 and _UNSPACED.search(last.folded):
+            if end == start + 1 and not last.folded.isascii() and _UNSPACED.search(last.folded):
                 yield from _inside(last.folded, start)
 
 

@@ -6,7 +6,6 @@ The check costs a listing and some `stat` calls; many or large files wait for up
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nanoclaw_memory.errors import FileProblem, PathRefused, StoreError
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.workspace.listing import Seen, memory_pages
 from nanoclaw_memory.workspace.paths import ARCHIVE, archive_path, log_path
@@ -32,7 +32,7 @@ SHARED = "shared/"
 DEEPEST = 2  # folders below memory/
 PAGES = ("USER.md", "IDENTITY.md", "MEMORY.md", "TOOLS.md")
 _KEY = "watched"
-_LOG = re.compile(r"(?:^|/)\d{4}-\d{2}-\d{2}\.md$")
+_LOG = regex(r"(?:^|/)\d{4}-\d{2}-\d{2}\.md$")
 _NO_PAGES = tuple(
     f"memory/{name}"
     for name in ("archive/", "domains/", "checkpoints/", "notes/", "active-context.md", "gating-policies.md")

@@ -10,15 +10,17 @@ from pathlib import Path
 
 import msgspec
 
+from nanoclaw_memory.patterns import regex
+
 # Marks that reorder or hide text; emoji sequences need ZWJ and variation selectors, so those are let through.
-_HIDDEN = re.compile(
+_HIDDEN = regex(
     r"[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
-_JOINER_IN_WORD = re.compile(r"(?<=[A-Za-z])[\u200c\u200d\u00ad]+(?=[A-Za-z])")
-_ENCODED = re.compile(
+_JOINER_IN_WORD = regex(r"(?<=[A-Za-z])[\u200c\u200d\u00ad]+(?=[A-Za-z])")
+_ENCODED = regex(
     r"(?<![A-Za-z0-9+/=_-])(?:[A-Za-z0-9+/]{4}){15,}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?(?![\\w+/=-])"
 )
-_ESCAPED = re.compile(r"(?:\\x[0-9a-fA-F]{2}|%[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|&#x?[0-9a-fA-F]{2,6};){8,}")
+_ESCAPED = regex(r"(?:\\x[0-9a-fA-F]{2}|%[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|&#x?[0-9a-fA-F]{2,6};){8,}")
 # Letters of other alphabets that look like Latin ones, as used to slip past a filter.
 _LOOKALIKES = str.maketrans(
     "аеорсухіјѕԁһӏАЕОРСХІЈЅВМНТКοαεινΟΑΕΙΝΡΤΧ", "aeopcyxijsdhlAEOPCXIJSBMHTKoaeivOAEINPTX"

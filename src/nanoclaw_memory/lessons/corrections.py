@@ -10,16 +10,17 @@ from pathlib import Path
 import msgspec
 
 from nanoclaw_memory.lessons.own_words import own_words
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import one_line, sentences, words
 
 THRESHOLD = 0.6
 MOST_SENTENCES = 60
-_INLINE = re.compile(r"`[^`\n]*`")
-_QUOTE = re.compile(
+_INLINE = regex(r"`[^`\n]*`")
+_QUOTE = regex(
     r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\"\n]*[“”\"]|«[^»\n]*»|»[^«\n]*«|‘[^’\n]{3,}’|(?<![\w])'[^'\n]{3,}'(?!\w)"
 )
-_PUNCTUATION = re.compile(r"[,.!?]")
-_ONLY_NO = re.compile(r"(?:no+|nope|nah|nein|actually,? no)[.!]*\Z", re.IGNORECASE)
+_PUNCTUATION = regex(r"[,.!?]")
+_ONLY_NO = regex(r"(?:no+|nope|nah|nein|actually,? no)[.!]*\Z", re.IGNORECASE)
 
 
 class Correction(msgspec.Struct, frozen=True):
@@ -127,7 +128,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 MAX_LESSON = 300
 MAX_TRIGGER = 200
 BARE = 4  # words of a contradiction that says only that: "No, that's wrong"
-_OPENING = re.compile(
+_OPENING = regex(
     r"^(?:(?:ok(?:ay)?|great|nice|good(?: start)?|thanks|thank you|hmm+|well|but|and|so|also|sure|fine|danke|schön|"
     r"gut|passt|aber|und|one thing(?: though)?)\b[,.!:;]*\s+)+",
     re.IGNORECASE,

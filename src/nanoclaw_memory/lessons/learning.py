@@ -12,6 +12,7 @@ from nanoclaw_memory.lessons import corrections
 from nanoclaw_memory.lessons.corrections import MAX_LESSON, MAX_TRIGGER
 from nanoclaw_memory.lessons.matching import applies_to_anything, telling
 from nanoclaw_memory.lessons.own_words import own_words
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.statements import features, overlap, same_statement
 from nanoclaw_memory.store.lessons import LessonTable, NewLesson, trigger_of
 from nanoclaw_memory.text import one_line, sentences
@@ -34,7 +35,7 @@ MAX_JUDGED = 20  # sentences of a long message
 HELD = "waits for review: "
 _ABOUT = " (about: "
 _OPEN = ("active", "candidate")
-_ONCE = re.compile(
+_ONCE = regex(
     r"\b(?:this (?:one )?time|just (?:this )?once|for once|only (?:today|now)|for (?:now|today)|"
     r"diesmal|dieses mal|ausnahmsweise|nur heute|für heute)\b",
     re.IGNORECASE,

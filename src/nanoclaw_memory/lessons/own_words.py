@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from nanoclaw_memory.patterns import regex
+
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.judge import Judge
 
@@ -15,21 +17,21 @@ OWN_FROM = 0.5  # probability from which a line is the person's own
 OWN_AFTER_MAIL = 0.9  # the same for the last paragraph under a forwarded mail
 LONG_QUOTE = 8  # words of a quotation that is more than a name for something
 # Clients put their own context into a message in such elements; people paste HTML.
-_ELEMENT = re.compile(r"<([A-Za-z][\w-]*)\b[^<>\n]*>.*?</\1\s*>", re.DOTALL)
-_FENCE = re.compile(r"(```|~~~).*?(?:\1|\Z)", re.DOTALL)
-_QUOTE = re.compile(r"\"([^\"\n]*)\"|“([^”\n]*)”|„([^“”\"\n]*)[“”\"]|«([^»\n]*)»|»([^«\n]*)«")
-_QUOTED_LINE = re.compile(r"\s*>|(?: {4}|\t)|\$ ")
-_MAIL_HEADER = re.compile(
+_ELEMENT = regex(r"<([A-Za-z][\w-]*)\b[^<>\n]*>.*?</\1\s*>", re.DOTALL)
+_FENCE = regex(r"(```|~~~).*?(?:\1|\Z)", re.DOTALL)
+_QUOTE = regex(r"\"([^\"\n]*)\"|“([^”\n]*)”|„([^“”\"\n]*)[“”\"]|«([^»\n]*)»|»([^«\n]*)«")
+_QUOTED_LINE = regex(r"\s*>|(?: {4}|\t)|\$ ")
+_MAIL_HEADER = regex(
     r"(?:from|to|cc|subject|date|sent|von|an|betreff|datum|gesendet)\s*: ?\S|-{2,} ?\w.*\w ?-{2,}\s*$|"
     r"(?:on|am)\b.{6,80}\b(?:wrote|schrieb)\b.{0,60}:\s*$",
     re.IGNORECASE,
 )
-_SALUTATION = re.compile(
+_SALUTATION = regex(
     r"(?:dear|hi|hello|hey|sehr geehrte\w*|liebe[rs]?|hallo|guten tag)\b[^.!?]{0,50}[,!]?\s*$", re.I
 )
-_STAMPED = re.compile(r"\W{0,2}(?:\d{4}-\d\d-\d\d|\d{1,2}:\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})\b")
-_SPEAKER = re.compile(r"[\w.@ -]{1,30}:\s+\S")
-_MACHINE = re.compile(
+_STAMPED = regex(r"\W{0,2}(?:\d{4}-\d\d-\d\d|\d{1,2}:\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})\b")
+_SPEAKER = regex(r"[\w.@ -]{1,30}:\s+\S")
+_MACHINE = regex(
     r"Traceback \(|\s*File \"|\s+at [\w$.<>]+\(|\w*(?:Error|Exception|Warning): |"
     r"\W{0,2}(?:ERROR|WARN(?:ING)?|INFO|DEBUG|TRACE|FATAL)\b|[\w./\\-]+\.\w{1,5}:\d+|@@ |diff --git |[+-]{3} [ab]/"
 )

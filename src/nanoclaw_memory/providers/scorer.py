@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import functools
 import math
-import re
 import struct
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from zlib import crc32
+
+from nanoclaw_memory.patterns import regex
 
 HEADS = ("needs", "correction", "attack")
 NEUTRAL = 0.5
@@ -22,7 +23,7 @@ MOST_CHARS = 8_000  # enough for so many words; a paste may have a million
 LONGEST_WORD = 40
 FILE = Path(__file__).with_name("scorer.bin")
 _HEADER = struct.Struct("<ff")
-_WORD = re.compile(r"[^\W_]+|[?!…:;{}()\[\]<>=`#@/\\]")
+_WORD = regex(r"[^\W_]+|[?!…:;{}()\[\]<>=`#@/\\]")
 
 
 def probability(head: str, text: str) -> float:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.conversations.archive import PROJECT_FIELD, TURN_MARK
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.statements import source_date
 from nanoclaw_memory.tokens import estimate
 from nanoclaw_memory.types import Passage
@@ -17,25 +18,23 @@ from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path, project_in_path
 
 VERSION = 6
-_HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
-_FENCE = re.compile(r"^\s*(```|~~~)")
-_ITEM = re.compile(r"^ ?(?:[-*+•]|\d{1,3}[.)])\s+\S")
-_ROW = re.compile(r"^ ?\|.*\|\s*$")
-_RULE = re.compile(r"^[\s|:=-]+$")  # between the head of a table and its rows
-_DAY = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
+_HEADING = regex(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
+_FENCE = regex(r"^\s*(```|~~~)")
+_ITEM = regex(r"^ ?(?:[-*+•]|\d{1,3}[.)])\s+\S")
+_ROW = regex(r"^ ?\|.*\|\s*$")
+_RULE = regex(r"^[\s|:=-]+$")  # between the head of a table and its rows
+_DAY = regex(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
 _STAMP = r"(?:[\[(][^\])]{1,40}[\])]\s*|\d{1,2}:\d{2}(?::\d{2})?\s*(?:[ap]m)?\s*[-–—]?\s*)?"
 _NAME = r"[^\W\d_][\w .'’-]{0,39}?"
-_BOLD_TURN = re.compile(
+_BOLD_TURN = regex(
     rf"^\s*(?:[-*>]\s+)?{_STAMP}(?:\*\*|__)(?P<speaker>{_NAME})"
     rf"(?:\s*[\[(][^\])]*[\])])?(?:(?:\*\*|__)\s*(?:[\[(][^\])]*[\])]\s*)?:|:\s*(?:\*\*|__))\s*(?P<said>.*)$",
     re.IGNORECASE,
 )
-_PLAIN_TURN = re.compile(
+_PLAIN_TURN = regex(
     rf"^\s*(?:[-*>]\s+)?{_STAMP}(?P<speaker>{_NAME})(?:\s*[\[(][^\])]*[\])])?:\s+(?P<said>.*)$", re.IGNORECASE
 )
-_HEADED_TURN = re.compile(
-    rf"^#{{2,6}}\s+{_STAMP}(?P<speaker>{_NAME})\s*(?:[\[(@,–—-].*)?:?\s*$", re.IGNORECASE
-)
+_HEADED_TURN = regex(rf"^#{{2,6}}\s+{_STAMP}(?P<speaker>{_NAME})\s*(?:[\[(@,–—-].*)?:?\s*$", re.IGNORECASE)
 
 
 class Chunking(msgspec.Struct, frozen=True):

@@ -12,6 +12,7 @@ import msgspec
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.entries.rules import UNTRUSTED
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.date_words import lexeme
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.statements import features, same_statement
@@ -31,14 +32,14 @@ SHARE = 0.3  # of the words of the shorter statement, by rarity
 NEAREST = 16  # statements with which one is compared
 _COMPARED = "cursor:compared"  # among those that go when everything is read anew
 # Plain words of change, followed by the old value: "moved from Oslo to Bergen".
-_CHANGE = re.compile(
+_CHANGE = regex(
     r"\b(?:moved?|moving|switch\w*|chang\w+|migrat\w+|cut over|rais\w+|lower\w+|went (?:up|down)|increas\w+|reduc\w+"
     r"|upgrad\w+|downgrad\w+|exten\w+|renam\w+|transfer\w+|shift\w+|postpon\w+|convert\w+|umge\w+|gewechselt|geändert"
     r"|erhöht|gesenkt|verlängert|verschoben)\b[^.;!?]{0,60}?\b(?:from|von|vom)\s+(?P<old>[^.;!?]{1,40}?)\s+"
     r"(?:to|auf|zu|zum|zur|nach)\s",
     re.IGNORECASE,
 )
-_UNCERTAIN = re.compile(
+_UNCERTAIN = regex(
     r"\b(?:if|might|may|could|would|should|maybe|perhaps|wants?|thinking|consider\w*|suggest\w*|propos\w*|falls|wenn|ob"
     r"|vielleicht|könnten?|würden?|wäre\w*|sollten?|möchte\w*|überleg\w*)\b|\?",
     re.IGNORECASE,
@@ -52,15 +53,20 @@ _UNCERTAIN = re.compile(
 def subject_words(text: str) -> Mapping[str, bool]:
     """The words that may tell what a statement is about, and whether each is a name rather than a usual word.
 
-    Values are left out: numbers, days and months. A word is usual when language models have a token for it.
+    A word is usual when language models have a token for it.
     """
     german = language(text) == "german"
-    found: dict[str, bool] = {}
-    for word in words(text):
-        plain = word.replace("’", "'").removesuffix("'s")
-        if plain not in FUNCTION_WORDS and not plain.isdigit() and not lexeme(plain.removesuffix("s")).kind:
-            found.setdefault(plain, not _is_usual(plain, german))
-    return found
+    return {word: not _is_usual(word, german) for word in _telling(text)}
+
+
+def _telling(text: str) -> list[str]:
+    """The words that may tell what a statement is about; values are left out: numbers, days and months."""
+    plain = dict.fromkeys(word.replace("’", "'").removesuffix("'s") for word in words(text))
+    return [
+        word
+        for word in plain
+        if word not in FUNCTION_WORDS and not word.isdigit() and not lexeme(word.removesuffix("s")).kind
+    ]
 
 
 @lru_cache(maxsize=20_000)
@@ -142,7 +148,7 @@ class Currency:
 
     def together(self, question: str, ids: Sequence[int]) -> list[tuple[int, int]]:
         """Pairs of statements that share several words of a question, which few others have: what it asks about."""
-        found = self._subject(question, 0).found.values() if len(ids) > 1 else ()
+        found = self._having(_telling(question)).values() if len(ids) > 1 else ()
         pairs = []
         for place, one in enumerate(ids):
             for other in ids[place + 1 :]:
@@ -153,11 +159,17 @@ class Currency:
 
     def _subject(self, text: str, total: int) -> _Subject:
         names = subject_words(text)
+        return _Subject(names, self._having(names), total)
+
+    def _having(self, telling: Iterable[str]) -> dict[str, set[int]]:
+        """The statements that contain each of these words; without the words that too many contain."""
         found = {
-            word: set(self.table.statements_with(word, COMMON)) for word in names if word not in self._common
+            word: set(self.table.statements_with(word, COMMON))
+            for word in telling
+            if word not in self._common
         }
         self._common |= {word for word, ids in found.items() if len(ids) == COMMON}
-        return _Subject(names, {word: ids for word, ids in found.items() if len(ids) < COMMON}, total)
+        return {word: ids for word, ids in found.items() if len(ids) < COMMON}
 
 
 class _Subject(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ from datetime import date, timedelta
 
 import msgspec
 
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval import calendar_days
 from nanoclaw_memory.retrieval.calendar_days import AROUND, DAY, HOURS, Days
 from nanoclaw_memory.retrieval.date_words import (
@@ -20,7 +21,7 @@ from nanoclaw_memory.retrieval.date_words import (
     split_compound,
 )
 
-_TOKEN = re.compile(
+_TOKEN = regex(
     r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}\.\s?\d{1,2}\.(?:\s?\d{4}|\d{2})?|\d{1,2}/\d{1,2}/\d{4}|\d{1,2}:\d{2}"
     r"|\d+|[^\W\d_]+"
 )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from datetime import date
 
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.chunker import without_speaker
 from nanoclaw_memory.statements import without_date
 from nanoclaw_memory.store.passages import NewPassage
@@ -14,8 +14,8 @@ from nanoclaw_memory.types import Passage
 from nanoclaw_memory.workspace import log
 
 MAX_EMBEDDED = 6_000
-_BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
-_NOT_WORDS = re.compile(r"[\W_]+")
+_BULLET = regex(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
+_NOT_WORDS = regex(r"[\W_]+")
 
 
 def prepared(relative: str, chunks: Sequence[Passage]) -> list[NewPassage]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 
 import msgspec
 
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.providers.calibration import Calibration
 from nanoclaw_memory.store.keywords import spaced, terms_of
 from nanoclaw_memory.text import LANGUAGES, stem, words
@@ -26,7 +27,7 @@ _WITH_VECTORS = 0.5
 _NAMES, _NO_NAMES = 0.35, 0.4
 _SAME = 0.75  # share of the way to the same text at which meaning counts in full
 _LONG = 6
-_ASKS_ABOUT_THE_PAST = re.compile(
+_ASKS_ABOUT_THE_PAST = regex(
     r"\b(?:remember|recall|remind me|last (?:time|week|month|night|\w+day)|yesterday|the other day|earlier|previously|"
     r"(?:did|had|have) (?:we|i|you)\b|we (?:said|discussed|talked|decided|agreed|spoke)|i (?:said|told|mentioned)|"
     r"you (?:said|told|mentioned|suggested)|where were we|what was (?:that|the)|"
@@ -34,8 +35,8 @@ _ASKS_ABOUT_THE_PAST = re.compile(
     r"ich (?:sagte|erwähnte)|du (?:sagtest|meintest))\b",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
-_NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w'’-]+", re.UNICODE)
+_SENTENCE = regex(r"(?<=[.!?])\s+|\n+")
+_NAME = regex(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w'’-]+", re.UNICODE)
 
 
 class Evidence(msgspec.Struct, frozen=True):

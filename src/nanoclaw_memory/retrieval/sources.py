@@ -9,6 +9,7 @@ import msgspec
 
 from nanoclaw_memory.clock import stored_day
 from nanoclaw_memory.errors import StoreError
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.chunker import Chunking, pieces_of
 from nanoclaw_memory.retrieval.prepare import prepared_row
 from nanoclaw_memory.store.database import Database, Row
@@ -16,11 +17,11 @@ from nanoclaw_memory.store.passages import NewRow, Passages
 from nanoclaw_memory.types import Passage
 
 ROWS_AT_ONCE = 1_000  # of a source that has to be read whole, on the way to a search
-_ASKS_FOR_MEMORY = re.compile(
+_ASKS_FOR_MEMORY = regex(
     r"^\W*(?:do you (?:still )?remember|can you recall|what do you (?:know|remember) about|erinnerst du dich)\b",
     re.IGNORECASE,
 )
-_DENIAL = re.compile(
+_DENIAL = regex(
     r"\b(?:i (?:don'?t|do not) (?:have (?:any )?(?:memory|record|recollection)|recall|remember)|"
     r"no (?:memory|record) of|i have no (?:memory|record)|daran erinnere ich mich nicht|ich habe keine erinnerung)\b",
     re.IGNORECASE,

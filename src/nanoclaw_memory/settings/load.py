@@ -12,11 +12,12 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import msgspec
 
 from nanoclaw_memory.errors import SettingsError
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.settings.sections import PluginEntries, Settings
 
 FILE_NAME = "nanoclaw.json"
 SECRET_KEYS = frozenset({"apiKey"})
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_VARIABLE = regex(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 # What a project file may set: nothing that could send memory elsewhere or show it to others.
 _PROJECT_MAY_SET = ("memory.", "plugins.entries.", "graph.")
 

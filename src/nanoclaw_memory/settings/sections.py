@@ -1,6 +1,6 @@
 """The keys of nanoclaw.json, their types, defaults and a sentence for each."""
 
-from __future__ import annotations
+# No `from __future__ import annotations`: msgspec would evaluate each of these twice in every process.
 
 from typing import Annotated, Any, Literal
 

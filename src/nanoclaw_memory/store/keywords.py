@@ -6,6 +6,7 @@ import functools
 import itertools
 import re
 
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import GERMAN_STOP_WORDS, language, stem, words
 
 LONG_WORD = 9
@@ -32,7 +33,8 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003134f"
 )
-_BEYOND = re.compile("[^\x00-\u0dff]")  # no character below belongs to such a script
+# No other character belongs to such a script; typographic signs are none.
+_BEYOND = regex("[\u0e00-\u0eff\u1000-\u17ff\u3040-\U0003ffff]")
 
 
 @functools.cache

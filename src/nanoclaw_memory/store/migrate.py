@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ class Step(msgspec.Struct, frozen=True):
     sql: str
 
 
+@functools.cache
 def steps_of(database: str) -> tuple[Step, ...]:
     """The steps of one database in order."""
     folder = Path(__file__).with_name("schema") / database  # importlib.resources would cost a hook 6 ms

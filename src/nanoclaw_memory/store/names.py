@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.types import Alias
 
-_TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*[+#]*")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_WORDS = re.compile(r"[^\W_]+")
+_TOKEN = regex(r"[^\W_]+(?:['’][^\W_]+)*[+#]*")
+_CAMEL = regex(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORDS = regex(r"[^\W_]+")
 _LAST = "\U0010ffff"
 MAX_IN = 2_000
 MAX_CHAIN = 8

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
@@ -13,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.store.keywords import spaced
 from nanoclaw_memory.text import fingerprint, words
 
@@ -29,13 +29,13 @@ MOST_TELLING = 200  # words to look for at a glance
 CUT_LETTERS = 24  # and by this many letters: in some scripts a character is a word
 FORGOTTEN = "[forgotten]"  # stands in the place of what was taken out
 # What nobody sees: it must not keep a word from being known. Some of it is taken out again before a text is stored.
-_HIDDEN = re.compile(
+_HIDDEN = regex(
     "[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e0fff]"
 )
-_RUN = re.compile(r"\S+")
-_LINE = re.compile(r"[^\n]*\S[^\n]*")
-_ENDS = re.compile(r"\n|…")  # where a copy may have been cut
+_RUN = regex(r"\S+")
+_LINE = regex(r"[^\n]*\S[^\n]*")
+_ENDS = regex(r"\n|…")  # where a copy may have been cut
 
 
 def words_of(text: str) -> Words:

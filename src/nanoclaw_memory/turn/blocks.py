@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from nanoclaw_memory import tokens
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.rendering import CLOSING, LABEL, LABELS, digest, enclosed, inert_line, opening_of
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Block
@@ -17,7 +18,7 @@ MAX_LINES = 100
 MAX_LINE = 1_000
 MAX_CHARS = 12_000
 MOST_CLOSINGS = 64
-_LABEL = re.compile(rf"{LABEL}\Z")
+_LABEL = regex(rf"{LABEL}\Z")
 
 
 def sound_label(label: str, plugin: str) -> str:

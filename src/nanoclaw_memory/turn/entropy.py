@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.lessons import corrections
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.store.turns import Measure
 from nanoclaw_memory.text import content_words
 
@@ -27,34 +28,34 @@ SUSTAINED_FOR = timedelta(minutes=45)
 BRIEF = 80
 LONG = 1_500
 
-_EMOTION = re.compile(
+_EMOTION = regex(
     r"\b(?:angry|furious|frustrat\w+|annoy\w+|upset|hate|terrible|horrible|ridiculous|unbelievable|wtf|damn|fed up|"
     r"sick of|scared|desperate|panic\w*|crying|devastated|heartbroken|wütend|sauer|genervt|nervt|frustrier\w+|"
     r"furchtbar|schrecklich|verzweifelt|hasse|verdammt|unfassbar)\b|!{2,}",
     re.IGNORECASE,
 )
-_PARADOX = re.compile(
+_PARADOX = regex(
     r"\b(?:contradict\w*|paradox\w*|makes? no sense|doesn'?t make sense|but (?:earlier |before |just now )?you "
     r"(?:just )?(?:said|told|wrote)|both true and|can'?t both|which is it|widersprich\w*|widerspruch|"
     r"ergibt keinen sinn|aber (?:vorhin |eben )?hast du)\b",
     re.IGNORECASE,
 )
-_SELF = re.compile(
+_SELF = regex(
     r"\b(?:as an ai|as a language model|i feel (?:that i|like i|alive|sad|happy)|my (?:own )?(?:consciousness|feelings|"
     r"purpose|existence|training)|i am (?:conscious|sentient|alive)|als ki\b|als sprachmodell|mein bewusstsein)\b",
     re.IGNORECASE,
 )
-_CONCEPT = re.compile(
+_CONCEPT = regex(
     r"\b(?:[A-ZÄÖÜ][\w-]*[A-Z0-9][\w-]*|[A-ZÄÖÜ][a-zäöüß]+(?:[ -][A-ZÄÖÜ][a-zäöüß]+)+)\b|"
     r"(?<=[a-z,;] )[A-ZÄÖÜ][a-zäöüß]{2,}\b"
 )
-_PLAN = re.compile(
+_PLAN = regex(
     r"\b(?:(?:i|we)(?:'m| am|'re| are)? (?:plan(?:ning)? to|going to|thinking (?:of|about)|hoping to|about to|want to|"
     r"will|'ll|might|would like to)|let'?s|should (?:i|we)|(?:ich|wir) (?:will|wollen|werde|werden|möchte|möchten|"
     r"plane|planen))\b(?P<what>[^.!?\n]{3,160})",
     re.IGNORECASE,
 )
-_DONE = re.compile(
+_DONE = regex(
     r"\b(?:since|now that|after|great that|glad|because|as)\b,? (?:you|we)(?:'ve| have|'d)?(?: already)? "
     r"(?!want|need|plan|intend|don|can|might|must|won|didn|haven|aren|just|mention)\w+(?:d|t|n|de|ne)\b"
     r"(?P<one>[^.!?\n]{0,160})|\b(?:you|we)(?:'ve| have) already (?P<two>[^.!?\n]{3,160})|"
@@ -63,14 +64,15 @@ _DONE = re.compile(
 )
 
 
-def measure(user: str, agent: str = "", known: Collection[str] | None = None) -> dict[str, float]:
+def measure(
+    user: str, agent: str = "", known: Collection[str] | None = None, least: float = 0.0
+) -> dict[str, float]:
     """The parts of an exchange's entropy that are not zero.
 
-    `known` are the concepts of the session so far; None when it has only begun and everything is new.
+    `known` are the concepts of the session so far; None when it has only begun and everything is new. Corrections,
+    which take longest to find, are looked for only where they could bring the sum to `least`.
     """
     parts: dict[str, float] = {}
-    if corrections.find(user):
-        parts["correction"] = WEIGHTS["correction"]
     fresh = concepts(user) - set(known) if known is not None else set()
     if fresh:
         parts["new concepts"] = min(EACH_CONCEPT * len(fresh), WEIGHTS["new concepts"])
@@ -85,6 +87,9 @@ def measure(user: str, agent: str = "", known: Collection[str] | None = None) ->
         parts["plan as done"] = WEIGHTS["plan as done"]
     if agent and len(user) <= BRIEF and len(agent) >= LONG:
         parts["long answer"] = WEIGHTS["long answer"]
+    correction = {"correction": WEIGHTS["correction"]}
+    if total(parts | correction) >= least and corrections.find(user):
+        return correction | parts
     return parts
 
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import fingerprint, one_line
 from nanoclaw_memory.turn.plugin import Draft
 
 # Marks and ages change while the statement stays the same. Dates stay: they may be what is stated.
-_MARK = re.compile(
+_MARK = regex(
     r"\[(?:linked|earlier|superseded)\b[^\[\]]*\]"
     r'|\s*[;·] (?:earlier|superseded)(?:, (?:see|by) .*? of \d{4}-\d\d-\d\d(?:: ".*?")?)?(?=[)\]·])'
 )
-_AGE = re.compile(
+_AGE = regex(
     r"\b(?:\d+d ago|earlier today|today|yesterday|undated|last (?:week|\w+day)|on \w+day"
     r"|(?:\d+|a|an|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve) (?:day|week|month|year)s? ago)\b"
 )
-_BULLET = re.compile(r"^(?:[-*+•>#]+\s+)+")
+_BULLET = regex(r"^(?:[-*+•>#]+\s+)+")
 _OPENING = ("", *" \"'“„«(*_[`")  # what may stand before a statement
 _CLOSING = ".,;:!?)]\"'”»*_`"
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.lessons import corrections
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.store.turns import Measure, Sign
 from nanoclaw_memory.text import one_line, words
 from nanoclaw_memory.turn import blocks, entropy
@@ -33,16 +34,16 @@ SAME_CALL = 5
 SAME_FILE = 3
 SAME_OUTPUT = 3
 MOST_PRINCIPLES = 8
-_READS = re.compile(r"read|view|cat\b|open|get_file", re.IGNORECASE)
-_HEADING = re.compile(r"^#{1,6}\s+(?P<title>.+?)\s*#*$")
-_BULLET = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+(?P<text>.+)$")
-_FILLER = re.compile(
+_READS = regex(r"read|view|cat\b|open|get_file", re.IGNORECASE)
+_HEADING = regex(r"^#{1,6}\s+(?P<title>.+?)\s*#*$")
+_BULLET = regex(r"^\s*(?:[-*+•]|\d+[.)])\s+(?P<text>.+)$")
+_FILLER = regex(
     r"^\W*(?:great question|good question|certainly|absolutely|of course|sure thing|i'?d be (?:happy|glad) to|"
     r"i would be (?:happy|glad) to|i hope this (?:helps|finds)|as an ai|tolle frage|gute frage|sehr gerne|"
     r"selbstverständlich)\b",
     re.IGNORECASE,
 )
-_HEDGE = re.compile(
+_HEDGE = regex(
     r"\b(?:perhaps|maybe|it (?:seems|might|could)|possibly|i think|sort of|kind of|vielleicht|eventuell)\b",
     re.I,
 )
@@ -64,20 +65,22 @@ class Stability(Plugin):
     def before_turn(self, message: str, moment: Moment) -> Answer:
         session = moment.scope.session_id
         measures = self.context.turns.measures(session, LOOKED_BACK)
-        parts = self._parts_now(message, session, measures)
+        findings, slipped = self._findings(session, measures), self._slipped(session, measures)
+        span = entropy.sustained(measures, moment.now)
+        least = 0.0 if findings or slipped or span else self.own.entropy_threshold
+        parts = self._parts_now(message, session, measures, least)
         level = entropy.total(parts)
-        findings = self._findings(session, measures)
         lines: dict[str, str] = {}  # with the reason of each
         if level >= self.own.entropy_threshold:
             named = ", ".join(f"{name} {value:.2f}" for name, value in parts.items())
             drift = f"Drift: {named}. Go back to what was asked."
             lines[drift] = f"entropy {level:.2f} is {self.own.entropy_threshold} or more"
-        if span := entropy.sustained(measures, moment.now):
+        if span:
             minutes = int(span.total_seconds() // 60)
             sustained = f"Sustained: high for {minutes} minutes. Slow down and restate the goal."
             lines[sustained] = f"entropy was {entropy.SUSTAINED_LEVEL} or more without a break"
-        if principles := self._principles_line(level, session, measures):
-            lines[principles] = "an answer slipped from a principle of SOUL.md"
+        if slipped and level >= CALM:
+            lines[self._principles_line(slipped)] = "an answer slipped from a principle of SOUL.md"
         lines |= dict.fromkeys(findings, "seen in the last tool calls or answers")
         if not lines:
             return Silence("nothing is wrong")
@@ -89,13 +92,15 @@ class Stability(Plugin):
             reasons=("", *lines.values()),
         )
 
-    def _parts_now(self, message: str, session: str, measures: list[Measure]) -> dict[str, float]:
-        """The parts of the message's entropy, and those of the answer before it."""
+    def _parts_now(
+        self, message: str, session: str, measures: list[Measure], least: float
+    ) -> dict[str, float]:
+        """The parts of the message's entropy, and those of the answer before it; all where they make `least`."""
         before = self.context.exchanges.of_session(session, self.context.scope.private, 6) if measures else []
         known = self._concepts(before) if before else None
-        parts = entropy.measure(message, known=known)
         last = measures[-1].parts if measures else {}
-        return parts | {name: last[name] for name in entropy.OF_THE_ANSWER if name in last}
+        answer = {name: last[name] for name in entropy.OF_THE_ANSWER if name in last}
+        return entropy.measure(message, known=known, least=round(least - entropy.total(answer), 2)) | answer
 
     @staticmethod
     def _concepts(exchanges: list[Exchange]) -> set[str]:
@@ -110,18 +115,19 @@ class Stability(Plugin):
         state = entropy.label(level) + ("" if direction == "steady" else f", {direction}")
         return f"Entropy: {level:.1f} ({state})"
 
-    def _principles_line(self, level: float, session: str, measures: list[Measure]) -> str:
-        """The principles of SOUL.md, when an answer slipped from one of them."""
-        names = self.principles
-        slipped: dict[str, str] = {}
-        if names and level >= CALM and measures:
-            since = measures[-ANSWERS:][0].exchange_id
-            for sign in self.context.turns.signs(session, since):
-                if sign.kind == "principle":
-                    name, _, how = sign.detail.partition(": ")
-                    slipped[name] = how
-        shown = [f"{name} (slipped: {slipped[name]})" if name in slipped else name for name in names]
-        return f"Principles: {', '.join(shown)}" if slipped else ""
+    def _slipped(self, session: str, measures: list[Measure]) -> dict[str, str]:
+        """The principles of SOUL.md from which the last answers slipped, and how."""
+        if not measures or not self.principles:
+            return {}
+        signs = self.context.turns.signs(session, measures[-ANSWERS:][0].exchange_id)
+        found = (sign.detail.partition(": ") for sign in signs if sign.kind == "principle")
+        return {name: how for name, _, how in found}
+
+    def _principles_line(self, slipped: Mapping[str, str]) -> str:
+        shown = [
+            f"{name} (slipped: {slipped[name]})" if name in slipped else name for name in self.principles
+        ]
+        return f"Principles: {', '.join(shown)}"
 
     def _findings(self, session: str, measures: list[Measure]) -> list[str]:
         """Loops, and statements in the last two answers that are not true."""

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from nanoclaw_memory import private
 from nanoclaw_memory.errors import FileProblem, InvalidValue
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.types import Lines, Scope
 from nanoclaw_memory.workspace.paths import Home, locate
 
 MAX_BYTES = 10_000_000
 HALF = "\ufffd"  # in place of half a character at the end of a log whose writer was killed
 # Files that we append to: the end of one may be torn, and all before it is sound.
-_APPENDED = re.compile(r"(?:exchanges-)?\d{4}-\d{2}(?:-\d{2})?\.md")
+_APPENDED = regex(r"(?:exchanges-)?\d{4}-\d{2}(?:-\d{2})?\.md")
 
 
 def read_text(path: Path, limit: int = MAX_BYTES) -> str:

@@ -6,19 +6,20 @@ import re
 from datetime import date
 
 from nanoclaw_memory.errors import InvalidValue
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import one_line, plural
 from nanoclaw_memory.types import LogLine
 
 MAX_TEXT = 4_000
-_TAG = re.compile(r"[\w-]{1,40}\Z")
+_TAG = regex(r"[\w-]{1,40}\Z")
 _BOXES = ("x", "X")  # `- [x] done` is a task, not a tag
-_BULLET = re.compile(r"^(?P<indent>\s*)[-*+•]\s+(?P<rest>.*)$")
+_BULLET = regex(r"^(?P<indent>\s*)[-*+•]\s+(?P<rest>.*)$")
 _SLUG = r"@[a-z0-9][a-z0-9._-]{0,63}"
-_LABEL = re.compile(
+_LABEL = regex(
     rf"""^\[\s*(?P<tag>[\w-]{{1,40}})?\s*(?:(?:\||(?={_SLUG}\s*[|\]]))\s*(?P<extra>[^\]\n]*))?\]\s*(?P<text>.*)$""",
     re.VERBOSE,
 )
-_IMPORTANCE = re.compile(r"^\s*i(?:mportance)?\s*[=:]\s*(?P<value>-?\d*[.,]?\d+)\s*$", re.IGNORECASE)
+_IMPORTANCE = regex(r"^\s*i(?:mportance)?\s*[=:]\s*(?P<value>-?\d*[.,]?\d+)\s*$", re.IGNORECASE)
 
 
 def header(day: date) -> str:

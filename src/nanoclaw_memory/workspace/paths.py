@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import os
-import re
 from collections.abc import Iterable, Iterator
 from datetime import date
 from pathlib import Path, PurePosixPath
@@ -12,14 +11,13 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from nanoclaw_memory.errors import InvalidValue, PathRefused
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.types import MAIN_GROUP, Scope
 
-_GROUP = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
-_SLUG = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}\Z")
-_DAILY = re.compile(r"memory/(?:archive/|shared/)?(\d{4}-\d{2}-\d{2})\.md\Z")
-_PROJECT = re.compile(
-    r"(?:memory/(?:project|active-context)|shared/project)-([a-z0-9][a-z0-9._-]{0,63})\.md\Z"
-)
+_GROUP = regex(r"[a-zA-Z0-9_-]{1,64}\Z")
+_SLUG = regex(r"[a-z0-9][a-z0-9._-]{0,63}\Z")
+_DAILY = regex(r"memory/(?:archive/|shared/)?(\d{4}-\d{2}-\d{2})\.md\Z")
+_PROJECT = regex(r"(?:memory/(?:project|active-context)|shared/project)-([a-z0-9][a-z0-9._-]{0,63})\.md\Z")
 _MARKS = ("workspace", "nanoclaw.json", "data", "groups", "store", "shared")
 _FOLDERS = ("memory", "conversations", "shared")
 # In the workspace while a restore is decided and not finished; every command looks, so it costs one stat.
