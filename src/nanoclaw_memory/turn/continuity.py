@@ -14,7 +14,6 @@ from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.conversations import anchors, topics
 from nanoclaw_memory.conversations.archive import move_oldest
 from nanoclaw_memory.conversations.service import excerpt
-from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.store.keywords import terms_of
@@ -260,7 +259,7 @@ _PROGRESSIVE = {
     "hope": "hoping",
     "think": "thinking",
 }
-_FIRST = regex(rf"^(?:I|We) ({'|'.join(_PROGRESSIVE)}) (?P<what>[^.!?]+)[.!]?\Z", re.IGNORECASE)
+_FIRST = re.compile(rf"^(?:I|We) ({'|'.join(_PROGRESSIVE)}) (?P<what>[^.!?]+)[.!]?\Z", re.IGNORECASE)
 _NUMBERS = ("", "", *"two three four five six seven eight nine ten eleven twelve".split())
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from nanoclaw_memory.entries.lines import masked
 from nanoclaw_memory.intake.secrets import mask_fact
-from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.rendering import label_of, safe_line
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.hits import newer_of
@@ -18,7 +18,7 @@ from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
 from nanoclaw_memory.types import Passage
 
 MAX_LINE = 300  # characters of a passage
-_PAIR = regex(r"(?P<name>[^=:\n]{1,60})(?P<sign>\s*[=:]\s+)(?P<value>\S.*)\Z")
+_PAIR = re.compile(r"(?P<name>[^=:\n]{1,60})(?P<sign>\s*[=:]\s+)(?P<value>\S.*)\Z")
 SAID = "exchanges"  # the source that continuity tells of
 
 
