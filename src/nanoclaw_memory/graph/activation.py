@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 
-from nanoclaw_memory.clock import Clock, stamp
+from nanoclaw_memory.clock import Clock, stamp, stored_day
 from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.store.facts import FactTable
 from nanoclaw_memory.store.relations import RelationTable
@@ -53,14 +53,13 @@ class Activation:
         now = self.clock.now()
         with self.db.transaction():
             last = self.cooled_on()
-            if last >= now.date().isoformat():  # later when the clock was turned back
+            if last > now.date().isoformat():  # the clock was ahead then: cooling goes on from today
+                last = now.date().isoformat()
+                self._note(last)
+            if last == now.date().isoformat():
                 return 0, 0
             changed = self._catch_up(factor, now, last)
-            self.db.execute(
-                "INSERT INTO graph_state (key, value) VALUES (:key, :value)"
-                " ON CONFLICT (key) DO UPDATE SET value = :value",
-                {"key": _COOLED_ON, "value": now.date().isoformat()},
-            )
+            self._note(now.date().isoformat())
         days = (now.date() - date.fromisoformat(last)).days if last else 1
         return changed, days
 
@@ -86,12 +85,19 @@ class Activation:
     def cooled_on(self) -> str:
         """The day of the last cooling; empty when there was none."""
         rows = self.db.query("SELECT value FROM graph_state WHERE key = :key", {"key": _COOLED_ON})
-        return str(rows[0][0]) if rows else ""
+        return stored_day(str(rows[0][0])) if rows else ""
+
+    def _note(self, day: str) -> None:
+        self.db.execute(
+            "INSERT INTO graph_state (key, value) VALUES (:key, :value)"
+            " ON CONFLICT (key) DO UPDATE SET value = :value",
+            {"key": _COOLED_ON, "value": day},
+        )
 
     def _first_day(self, today: date) -> date:
         """The day before which nothing was ever cooled by us."""
         ((first,),) = self.db.query("SELECT min(created_at) FROM facts WHERE created_at >= '1970'")
-        return min(date.fromisoformat(first[:10]), today) if first else today
+        return min(date.fromisoformat(stored_day(first)), today) if first else today
 
 
 def _midnight(day: date, now: datetime) -> datetime:

@@ -114,7 +114,7 @@ class KnowledgeGraph:
     def view(self, as_of: str | None = None) -> View:
         """What this scope may see, now or at a date (until its end)."""
         now = self.clock.now()
-        return View(end_of(as_of, now) if as_of else stamp(now), self.scope.private)
+        return View(end_of(as_of, now) if as_of else stamp(now), self.scope.private, past=bool(as_of))
 
     # ---- changes ----
 

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
-from nanoclaw_memory.clock import stamp, start_of
+from nanoclaw_memory.clock import LONG_AGO, stamp, start_of
 from nanoclaw_memory.errors import Refused
 from nanoclaw_memory.graph.extract import FileRules, extract
 from nanoclaw_memory.graph.refresh import PAGES, is_page
@@ -81,7 +81,9 @@ class Ingest:
         now = self.writer.clock.now()
         # A modification time in the future (a wrong clock) counts as now.
         start = min(moment, stamp(now))
-        if day:  # new lines of today's log are later than what was stored earlier today
+        if day and day > now.date():  # a clock was wrong: it beats nothing that was dated right
+            start = stamp(LONG_AGO)
+        elif day:  # new lines of today's log are later than what was stored earlier today
             start = max(start_of(day.isoformat(), now), start if day == now.date() else "")
         text = self.writer.intake.without_forgotten(text)
         starts = self._archived_starts(path, text)

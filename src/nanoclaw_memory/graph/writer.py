@@ -120,6 +120,7 @@ class GraphWriter:
             names = self._resolve(row, ("entity",), ("entity", "key", "value"), origin)["entity"]
             row["name"] = fold(row["entity"])
             self._refuse_rejected(names, slot, value, f"{row['entity']}.{row['key']} = {value[:80]}")
+            self.facts.redate(names, min(start, self._now()), self._now())
             history = self.facts.line(names, slot)
             seen = [entry.fact for entry in history if origin.sees_all or entry.shared]
             same = self._same_fact(history, digest(value), start, several)
@@ -216,6 +217,7 @@ class GraphWriter:
             names, objects = ends["subject"], ends["object"]
             row |= {"subject_name": fold(row["subject"]), "object_name": fold(row["object"])}
             self._refuse_rejected(names, slot, row["object"], " → ".join(row[part] for part in parts))
+            self.relations.redate(names, min(start, self._now()), self._now())
             history = self.relations.line(names, slot)
             seen = [entry.relation for entry in history if origin.sees_all or entry.shared]
             where = position(seen, start) if single else Position()

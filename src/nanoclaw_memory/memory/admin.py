@@ -192,7 +192,7 @@ def status(group: Group) -> Status:
         groups=tuple(home.groups()),
         files=sum(1 for _ in memory_files(home, group.scope, group.settings.privacy.shared_files)),
         databases=sizes,
-        problems=tuple(_database_problems(group)),
+        problems=tuple(_problems(group)),
         embedder=_embedder_state(group),
         usage=tuple(msgspec.to_builtins(spent) for spent in usage),
         project=group.scope.project,
@@ -200,13 +200,17 @@ def status(group: Group) -> Status:
     )
 
 
-def _database_problems(group: Group) -> Iterator[str]:
+def _problems(group: Group) -> Iterator[str]:
     for database in group.resources.existing_databases():
         try:
             if lost := database.lost_writes():
                 yield f"{database.path.name} has lost its last {plural(lost, 'write')}"
         except StoreError as error:
             yield error.message
+    if group.scope.private:
+        from nanoclaw_memory.upkeep.doctor import check_clock
+
+        yield from (finding.message for finding in check_clock(group))
 
 
 def _embedder_state(group: Group) -> str:

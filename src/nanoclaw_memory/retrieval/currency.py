@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date, timedelta
 from functools import lru_cache
 
 import msgspec
@@ -75,28 +76,37 @@ def _is_usual(word: str, german: bool) -> bool:
     return any(tokens.is_one(f" {form}") for form in forms)
 
 
-def is_later(one: StoredPassage, other: StoredPassage) -> bool:
-    """Whether one statement was surely made after the other; of the same day only their moments tell.
-
-    A question states nothing.
-    """
-    if one.passage.text.rstrip().endswith("?"):
-        return False
-    if one.passage.said != other.passage.said:
-        return bool(other.passage.said) and one.passage.said > other.passage.said
-    return bool(other.passage.moment) and one.passage.moment > other.passage.moment
-
-
 # ---- when passages come in ----
 
 
 class Currency:
     """Compares what is new in one index with what was said before about the same subject."""
 
-    def __init__(self, passages: Passages) -> None:
+    def __init__(self, passages: Passages, today: Callable[[], date] = date.today) -> None:
         self._passages = passages
+        self.today = today
         self._common: set[str] = set()  # words that were found in too many statements; few become rare again
         self.table = CurrencyTable(passages.database)
+
+    def said(self, stored: StoredPassage) -> str:
+        """The day on which it was said; empty for a day to come, which a wrong clock made."""
+        # Where the person is it may be tomorrow.
+        said = stored.passage.said
+        return said if said <= (self.today() + timedelta(days=1)).isoformat() else ""
+
+    def is_later(self, one: StoredPassage, other: StoredPassage) -> bool:
+        """Whether one statement was surely made after the other; of the same day only their moments tell.
+
+        A question states nothing. Against a day to come the order of reading tells.
+        """
+        if one.passage.text.rstrip().endswith("?"):
+            return False
+        ahead = bool(one.passage.said) and not self.said(one)
+        if ahead != (bool(other.passage.said) and not self.said(other)):
+            return not ahead and one.id > other.id
+        if one.passage.said != other.passage.said:
+            return bool(other.passage.said) and one.passage.said > other.passage.said
+        return bool(other.passage.moment) and one.passage.moment > other.passage.moment
 
     def load(self, ids: Iterable[int]) -> dict[int, StoredPassage]:
         """The passages of these ids."""
@@ -107,11 +117,14 @@ class Currency:
         stored = self.load({row.newer for row in rows})
         chosen: dict[int, tuple[Overtaken, StoredPassage]] = {}
         for row in rows:
-            if row.newer in stored and _weight_of(row, stored[row.newer]) > (
-                _weight_of(*chosen[row.older]) if row.older in chosen else ()
+            if row.newer in stored and self._weight_of(row, stored[row.newer]) > (
+                self._weight_of(*chosen[row.older]) if row.older in chosen else ()
             ):
                 chosen[row.older] = row, stored[row.newer]
         return chosen
+
+    def _weight_of(self, row: Overtaken, newer: StoredPassage) -> tuple[float, str, str]:
+        return row.sure, self.said(newer), newer.passage.moment
 
     def refresh(self, most: int = AT_ONCE) -> int:
         """Compare statements that were not compared yet, at most so many; returns how many."""
@@ -137,11 +150,11 @@ class Currency:
         near = sure | set(subject.nearest(own.id, RARE_OF_CHANGE) if _CHANGE.search(text) else ())
         rows: list[Overtaken] = []
         for other in self.load(near).values() if near else ():
-            older, newer = (other, own) if is_later(own, other) else (own, other)
+            older, newer = (other, own) if self.is_later(own, other) else (own, other)
             projects = {own.passage.project, other.passage.project} - {""}
             if len(projects) == 2:  # two projects do not change each other
                 continue
-            if is_later(newer, older) and not _was_read(newer) and subject.is_of(other):
+            if self.is_later(newer, older) and not _was_read(newer) and subject.is_of(other):
                 found = _overtaken(older, newer)
                 rows += [row for row in found if other.id in sure or row.kind == SUPERSEDED]
         return rows
@@ -232,10 +245,6 @@ def _overtaken(older: StoredPassage, newer: StoredPassage) -> Iterator[Overtaken
 def _was_read(stored: StoredPassage) -> bool:
     """Whether it is a fact that was read from a file: there the statement stands itself."""
     return stored.passage.kind == "fact" and ".md:" in stored.passage.reference
-
-
-def _weight_of(row: Overtaken, newer: StoredPassage) -> tuple[float, str, str]:
-    return row.sure, newer.passage.said, newer.passage.moment
 
 
 def _key(fact: StoredPassage) -> str:

@@ -64,7 +64,7 @@ class Index(msgspec.Struct, dict=True):
     @cached_property
     def currency(self) -> Currency:
         """Which statements are overtaken by later ones."""
-        return Currency(self.passages)
+        return Currency(self.passages, self.today)
 
     def scan(self) -> Scan:
         """What changed on disk since the last run; only looks."""

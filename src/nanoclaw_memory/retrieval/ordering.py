@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from nanoclaw_memory.retrieval.candidates import Candidate
-from nanoclaw_memory.retrieval.currency import Currency, is_later
+from nanoclaw_memory.retrieval.currency import Currency
 from nanoclaw_memory.store.currency import EARLIER, Overtaken
 from nanoclaw_memory.store.passage_search import Selection
 from nanoclaw_memory.text import words
@@ -30,7 +30,7 @@ def in_order(
     Of those nearly as good as the best the newest comes first. A newer statement that was not found comes in directly
     before an older one among the best. `of_then`: the question asks about a day, and nothing gives way to the newer.
     """
-    found = list(ranked if of_then else _newest_first(question, ranked))[:limit]
+    found = list(ranked if of_then else _newest_first(currency, question, ranked))[:limit]
     _mark(currency, found, question, visible)
     return found if of_then else _newer_before_older(found, limit)
 
@@ -67,11 +67,11 @@ def after_newer(
     return [each for one in shown for each in placed(one)]
 
 
-def _newest_first(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
+def _newest_first(currency: Currency, question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
     """Candidates nearly as good as the best, newest first, then the others."""
     least = NEARLY * ranked[0].score if ranked else 0.0
     near = [one for one in ranked if one.score >= least]
-    near.sort(key=lambda one: one.stored.passage.said, reverse=True)
+    near.sort(key=lambda one: currency.said(one.stored), reverse=True)
     near.sort(key=lambda one: -len(_numbers(question) & _numbers(one.stored.passage.text)))
     return near + [one for one in ranked if one.score < least]
 
@@ -81,8 +81,8 @@ def _mark(currency: Currency, found: Sequence[Candidate], question: str, visible
     by_id = {one.stored.id: one.stored for one in found}
     rows = currency.table.of(list(by_id), visible)
     for one, other in currency.together(question, list(by_id)):
-        older, newer = (one, other) if is_later(by_id[other], by_id[one]) else (other, one)
-        if is_later(by_id[newer], by_id[older]):
+        older, newer = (one, other) if currency.is_later(by_id[other], by_id[one]) else (other, one)
+        if currency.is_later(by_id[newer], by_id[older]):
             rows.append(Overtaken(older, newer, EARLIER, "what the question asks about", 0.5))
     newest = currency.newest(rows)
     for candidate in found:

@@ -18,7 +18,22 @@ _COLUMNS = (
     "id, entity, key, value, category, source, importance, activation, access_count, last_accessed,"
     " permanent, created_at, valid_from, valid_to, superseded_by, name, slot, shared"
 )
-_VALID = "valid_from <= :at AND (valid_to IS NULL OR valid_to > :at) AND (:all OR shared)"
+VALID = (
+    "(valid_from <= :at OR {ahead}) AND (:all OR shared) AND (valid_to IS NULL OR valid_to > :at AND NOT EXISTS"
+    " (SELECT 1 FROM {table} AS newer WHERE newer.id = {table}.superseded_by AND {newer_ahead}))"
+)
+
+
+def valid(table: str) -> str:
+    """The condition of rows that a view shows.
+
+    What a clock in the future has dated was said all the same: it is valid now, and what it retired is not.
+    """
+    ahead = "({0}.created_at > :now AND {0}.valid_from <= {0}.created_at)"
+    return VALID.format(table=table, ahead=ahead.format(table), newer_ahead=ahead.format("newer"))
+
+
+_VALID = valid("facts")
 POSTINGS = 4_000  # most rows of the keyword index that one question may read
 MAX_OF_ENTITY = 2_000
 
@@ -28,10 +43,12 @@ class View(msgspec.Struct, frozen=True):
 
     at: str
     all: bool = True
+    past: bool = False
 
     @property
     def params(self) -> dict[str, Any]:
-        return {"at": self.at, "all": int(self.all)}
+        # Nothing is ahead of the clock of a view of the past: it shows what was dated until then.
+        return {"at": self.at, "all": int(self.all), "now": "~" if self.past else self.at}
 
 
 class FactRow(msgspec.Struct, frozen=True):
@@ -113,6 +130,21 @@ class StatementTable(Generic[RowT]):
         """Move the start of a row's validity to `start`."""
         sql = f"UPDATE {self.table} SET valid_from = :start WHERE id = :id"  # noqa: S608
         self.db.execute(sql, {"id": number, "start": start})
+
+    def redate(self, names: Sequence[str], moment: str, now: str) -> None:
+        """Date by `moment` what was dated ahead of the clock: it was said before `now`."""
+        marks, params = placeholders("n", names)
+        ahead = f"{self.identity[0]} IN ({marks}) AND created_at > :now AND valid_from <= created_at"
+        given = {**params, "now": now, "moment": moment}
+        self.db.execute(
+            f"UPDATE {self.table} SET valid_to = :moment WHERE valid_to > :moment AND superseded_by IN"  # noqa: S608
+            f" (SELECT id FROM {self.table} WHERE {ahead})",
+            given,
+        )
+        self.db.execute(
+            f"UPDATE {self.table} SET valid_from = :moment WHERE valid_from > :moment AND {ahead}",  # noqa: S608
+            given,
+        )
 
     def resource(self, number: int, before: str, source: str) -> None:
         """Change the source of a row from `before` to `source`: the line moved."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from nanoclaw_memory.store.database import Row
-from nanoclaw_memory.store.facts import MAX_OF_ENTITY, StatementTable, View, keyword_rows
+from nanoclaw_memory.store.facts import MAX_OF_ENTITY, StatementTable, View, keyword_rows, valid
 from nanoclaw_memory.store.names import placeholders
 from nanoclaw_memory.types import Relation
 
@@ -15,7 +15,7 @@ _COLUMNS = (
     "id, subject, predicate, object, source, activation, access_count, last_accessed, created_at, valid_from,"
     " valid_to, superseded_by, subject_name, slot, object_name, shared"
 )
-_VALID = "valid_from <= :at AND (valid_to IS NULL OR valid_to > :at) AND (:all OR shared)"
+_VALID = valid("relations")
 
 
 class RelationRow(msgspec.Struct, frozen=True):

@@ -92,7 +92,7 @@ class Status(msgspec.Struct, frozen=True):
     embedder: str
     usage: tuple[dict[str, float | str], ...] = ()
     project: str = ""  # that the working directory names
-    problems: tuple[str, ...] = ()  # databases that are gone, cannot be opened or have lost writes
+    problems: tuple[str, ...] = ()  # lost or unusable databases, a clock that jumped
     off: tuple[str, ...] = ()  # directories in which agents get and leave nothing
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nanoclaw_memory.clock import zone
+from nanoclaw_memory.clock import stamp, zone
 from nanoclaw_memory.entries.domains import count_lines
 from nanoclaw_memory.entries.rules import TYPES
 from nanoclaw_memory.errors import NanoClawError, SettingsError, StoreError
 from nanoclaw_memory.intake.intake import Intake
+from nanoclaw_memory.store.ahead import DATED, date_anew, dated_ahead
 from nanoclaw_memory.store.integrity import engine, of_all_groups, repair
 from nanoclaw_memory.store.integrity import examine as examine_database
 from nanoclaw_memory.store.sqlite import SqliteDatabase
@@ -41,7 +42,7 @@ def examine(group: Group, fix: bool = False) -> list[Finding]:
     except SettingsError as error:  # nothing else can be examined without settings
         return [Finding("problem", error.message, error.hint)]
     forgotten = list(check_forgotten(group.intake, fix and group.scope.private))
-    removed = [*sweep(group, group.clock.now()), *repair_databases(group)] if fix else []
+    removed = [*sweep(group, group.clock.now()), *repair_databases(group), *date_rows(group)] if fix else []
     if not group.workspace.is_dir():
         where = "" if group.scope.group == "main" else f" --group {group.scope.group}"
         missing = f"there is no memory at {group.workspace}"
@@ -49,7 +50,7 @@ def examine(group: Group, fix: bool = False) -> list[Finding]:
     checks = [check_home, check_settings, check_files, check_sizes, check_boot, check_databases, check_model]
     checks.append(check_judge)
     if group.scope.private:
-        checks += [check_learning, check_lost_entries]
+        checks += [check_learning, check_lost_entries, check_clock]
     order = {"problem": 0, "warning": 1, "note": 2, "ok": 3}
     found = [*forgotten, *(finding for check in checks for finding in check(group))]
     return [*removed, *sorted(found, key=lambda finding: order[finding.level])]
@@ -306,6 +307,47 @@ def check_lost_entries(group: Group) -> Iterator[Finding]:
     if lost:
         message = f"the domain files hold {plural(lost, 'line')} of entries that no database knows"
         yield Finding("problem", message, "nanoclaw-memory entries migrate")
+
+
+def check_clock(group: Group) -> Iterator[Finding]:
+    """What is dated in the future: the clock was wrong when it was stored, or is wrong now."""
+    ahead = stamp(group.clock.now() + timedelta(days=1))
+    count, last = 0, ""
+    for name in _dated(group):
+        try:
+            rows, date = dated_ahead(group.database(name), name, ahead)
+        except StoreError:  # reported with the databases
+            continue
+        count, last = count + rows, max(last, date)
+    if count:
+        told = (
+            f"{plural(count, 'row')} of memory are dated in the future, up to {last[:10]}: the clock was wrong then,"
+            f" or is wrong now ({group.today})"
+        )
+        yield Finding("warning", told, "if the clock is right now: nanoclaw-memory doctor --fix")
+    logs = sorted(path.name for path in (group.workspace / "memory").glob("????-??-??.md"))
+    for name in [name for name in logs if name[:10] > ahead[:10]]:
+        told = (
+            f"memory/{name} is a log of the future: the clock was wrong then, or is wrong now ({group.today})"
+        )
+        yield Finding("warning", told, f"move its lines to the log of their day: ncm log {name[:10]}")
+
+
+def date_rows(group: Group) -> Iterator[Finding]:
+    """Date what a clock in the future has dated by the order in which it was stored."""
+    now = group.clock.now()
+    for name in _dated(group) if group.scope.private else ():
+        try:
+            if dated_ahead(group.database(name), name, stamp(now + timedelta(days=1)))[0]:
+                done = date_anew(group.database(name), name, stamp(now))
+                text = f"{name}.db: {plural(done, 'row')} that a clock in the future had dated are dated anew"
+                yield Finding("warning", text, "nothing to do")
+        except StoreError:  # reported with the databases
+            continue
+
+
+def _dated(group: Group) -> list[str]:
+    return [name for name in DATED if group.has(name)]
 
 
 def _missing_ids(group: Group) -> list[str]:
