@@ -798,6 +798,8 @@ COMMANDS = [
     ("config", "set", "user.entity", TEXT),
     ("tasks", "add", TEXT, "--every", "2h"),
     ("groups", "add", "main", "--chat", "me@chat", "--name", TEXT, "--trigger", "@Andy"),
+    ("groups", "add", "fam2", "--chat", "x@chat", "--name", TEXT),
+    ("groups", "add", "fam2", "--chat", TEXT),
 ]
 
 

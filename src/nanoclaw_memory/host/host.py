@@ -250,7 +250,8 @@ class Host:
             requires_trigger=requires_trigger,
         )
         directories.check_registration(group, self._registered.values())
-        self.intake(folder).refuse(shown, folder, trigger_pattern)
+        for listed in dict.fromkeys((folder, MAIN_GROUP)):  # the main group keeps the names of all
+            self.intake(listed).refuse(jid, shown, folder, trigger_pattern)
         directories.create_group(self.home, group, self.clock.now().date())
         with self.database.transaction():
             directories.check_registration(group, self._groups.all())
