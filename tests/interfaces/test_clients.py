@@ -204,6 +204,12 @@ def test_claude_code_finds_the_server_where_its_environment_says(ncm, tmp_path, 
     assert "Connected" in listed.stdout
 
 
+def test_cline_finds_our_server(ncm, tmp_path):
+    cline = client("cline")
+    ncm("install", "cline")
+    assert "nanoclaw-memory" in run([cline, "config", "mcp", "--json"], tmp_path).stdout
+
+
 def test_opencode_connects_to_our_server(ncm, tmp_path):
     opencode = client("opencode")
     ncm("install", "opencode")

@@ -37,6 +37,13 @@ def test_a_session_starts_with_the_boot_context_and_only_the_two_keys_every_clie
     assert "# Soul" in context(answer)
 
 
+def test_a_person_without_a_memory_is_told_how_to_begin_and_nothing_is_created(ncm, home):
+    ran = ncm("hook", "session-start", stdin=event("SessionStart", source="startup"))
+    assert "ncm init" in json.loads(ran.out)["systemMessage"]
+    assert ncm("hook", "user-prompt-submit", stdin=event("UserPromptSubmit", prompt="hello")).out == ""
+    assert not home.exists()
+
+
 def test_a_resumed_session_is_not_told_again_but_a_compacted_one_is(hook):
     assert hook("SessionStart", event("SessionStart", source="resume")) == {}
     assert "# Soul" in context(hook("SessionStart", event("SessionStart", source="compact")))

@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nanoclaw_memory.interfaces.install import json_edit, toml_edit
+from nanoclaw_memory.interfaces.install import clients, json_edit, toml_edit
+from nanoclaw_memory.interfaces.install.calls import Commands, Target
 from nanoclaw_memory.interfaces.install.clients import CLIENTS
+from nanoclaw_memory.interfaces.install.config_file import ConfigFile
 
 FILES = {
     "claude-code": [".claude/settings.json", ".claude.json"],
@@ -341,6 +343,33 @@ def test_a_server_that_was_added_by_hand_is_adopted_and_not_doubled(ncm, person,
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("client", "name", "text"),
+    [
+        (
+            "claude-code",
+            ".claude/settings.json",
+            '{"enabledPlugins": {"nanoclaw-memory@nanoclaw-memory": true}}',
+        ),
+        ("codex", ".codex/config.toml", '[plugins."nanoclaw-memory@nanoclaw-memory"]\nenabled = true\n'),
+    ],
+)
+def test_the_plugin_and_an_installation_do_not_both_serve_one_client(ncm, person, client, name, text):
+    path = person / name
+    path.parent.mkdir()
+    path.write_text(text)
+    refused = ncm("install", client, "--json")
+    assert refused.code == 2
+    assert "plugin" in refused.json["error"]["message"]
+    assert path.read_text() == text
+    path.write_text(text.replace("true", "false"))
+    assert ncm("install", client).code == 0
+    path.write_text(path.read_text().replace("false", "true", 1))
+    assert f"nanoclaw-memory uninstall {client}" in ncm("doctor").out
+    assert ncm("uninstall", client).code == 0
+    assert path.read_text() == text
+
+
 def test_openclaws_list_of_allowed_plugins_gets_ours_and_loses_it_again(ncm, person):
     path = person / ".openclaw" / "openclaw.json"
     path.parent.mkdir()
@@ -595,7 +624,6 @@ def test_equal_keys_count_as_a_client_counts_them(ncm, person):
 def test_a_file_that_its_client_wrote_meanwhile_is_not_overwritten(person, home):
     from nanoclaw_memory.errors import FileProblem
     from nanoclaw_memory.interfaces.install import install
-    from nanoclaw_memory.interfaces.install.calls import Commands, Target
 
     plan = install.plan("cursor", Commands("/h/bin/nanoclaw-client", Target.of(home)))
     path = person / ".cursor" / "mcp.json"
@@ -686,3 +714,36 @@ def test_json5_keeps_its_comments_when_a_member_comes_and_goes(text_and_tree, va
     assert json_edit.load(removed) == tree
     comments = re.findall(r"// note, \{|/\* \[ \*/|/\* two", text)
     assert re.findall(r"// note, \{|/\* \[ \*/|/\* two", removed) == comments
+
+
+PLACES = ["hooks", "mcpServers", "Stop", "nanoclaw-memory", "command", "matcher", "type"]
+SETTINGS = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 9) | st.sampled_from(["say done", "ncm hook stop", "ncm"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(PLACES), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(st.sampled_from(PLACES), SETTINGS, max_size=4), STYLE)
+def test_whatever_a_file_contains_it_is_refused_or_gets_only_our_part(tree, style):
+    file = ConfigFile(Path("settings.json"), (clients.SERVERS,), clients.CLAUDE_HOOKS)
+    commands = Commands("/h/bin/nanoclaw-client", Target("/h"))
+    text = json.dumps(tree, **style)
+    try:
+        added = file.add(text, commands)
+    except ValueError:
+        return
+    assert file.add(added, commands) == added
+    assert file.remove(text) == text
+    assert {call.form for _, call in file.calls(added)} <= {"launcher", "hand"}
+    assert {path[1] for path, _ in file.calls(added) if path[0] == "hooks"} >= set(
+        clients.CLAUDE_HOOKS.events
+    )
+    assert full(json.loads(file.remove(added))) == full(tree)
+
+
+def full(tree):
+    """A tree without what is empty."""
+    if isinstance(tree, dict):
+        return {key: full(one) for key, one in tree.items() if full(one) not in ({}, [])}
+    return [full(one) for one in tree if full(one) not in ({}, [])] if isinstance(tree, list) else tree

@@ -119,7 +119,7 @@ def answer(
     own = Scope(scope.group, event.session or scope.session_id, scope.private, "agent", project)
     with open_memory(own) as memory:
         if not memory.home.exists():
-            return b""  # a hook never creates a home
+            return _no_memory(event)  # a hook never creates a home
         try:
             if memory.group.is_off(where):
                 return b""
@@ -129,6 +129,13 @@ def answer(
                 "hook failed", hook=event.kind, client=event.client, error=str(error)[:500]
             )
             return b""
+
+
+def _no_memory(event: Event) -> bytes:
+    """At a session's start, a line for the person who has the plugin and no memory yet; else nothing."""
+    told = "nanoclaw-memory has nothing to remember in yet. To begin: ncm init"
+    is_told = event.kind == "start" and event.client == "other" and event.text("source") == "startup"
+    return json.dumps({"systemMessage": told}).encode() if is_told else b""
 
 
 def kind_of(event_name: str) -> str:

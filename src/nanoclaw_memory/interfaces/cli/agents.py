@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.interfaces.http.serve import ServerAddress
     from nanoclaw_memory.interfaces.http.tokens import AgentToken
     from nanoclaw_memory.interfaces.install.install import InstallPlan
+    from nanoclaw_memory.interfaces.install.survey import ClientState
     from nanoclaw_memory.memory import Memory
 
 CLIENT = click.argument("client", type=click.Choice(list(CLIENTS)))
@@ -76,16 +77,16 @@ def _list(caller: Caller) -> None:
     """Show every client: whether it is here, what it gets, and whether it has it."""
     from nanoclaw_memory.interfaces.install.survey import survey
 
-    states = survey()
-    lines = []
-    for state in states:
+    def line(state: ClientState) -> str:
         gets = "hooks and MCP" if state.hooks else "MCP"
         here = "found" if state.here else "not found"
-        installed = {"no": "", "yes": f"installed for {'; '.join(state.memories)}"}.get(
+        by = {"no": "", "yes": f"installed for {'; '.join(state.memories)}"}.get(
             state.installed, state.installed
         )
-        lines.append(f"{state.name:<15} {here:<10} {gets:<14} {state.problem or installed}".rstrip())
-    caller.show(Output({"clients": states}, lines))
+        has = ", ".join(filter(None, [state.problem, "plugin" if state.plugin else "", by]))
+        return f"{state.name:<15} {here:<10} {gets:<14} {has}".rstrip()
+
+    caller.show(listing("clients", survey(), line, ""))
 
 
 def _agree(client: str, plan: InstallPlan, target: Target, replace: bool) -> None:

@@ -106,7 +106,11 @@ def _either(folder: Path, *names: str) -> Path:
 def _claude_code() -> list[ConfigFile]:
     folder = _claude_folder()
     servers = folder / ".claude.json" if os.environ.get("CLAUDE_CONFIG_DIR") else Path.home() / ".claude.json"
-    return [ConfigFile(folder / "settings.json", hooks=CLAUDE_HOOKS), ConfigFile(servers, (SERVERS,))]
+    return [*_claude_settings(folder), *_servers_in(servers)]
+
+
+def _claude_settings(folder: Path) -> list[ConfigFile]:
+    return [ConfigFile(folder / "settings.json", hooks=CLAUDE_HOOKS, plugins=("enabledPlugins",))]
 
 
 def _claude_folder() -> Path:
@@ -116,7 +120,7 @@ def _claude_folder() -> Path:
 def _codex_files(folder: Path) -> list[ConfigFile]:
     servers = Entry(("mcp_servers",), Commands.server)
     return [
-        ConfigFile(folder / "config.toml", (servers,), empty=""),
+        ConfigFile(folder / "config.toml", (servers,), empty="", plugins=("plugins",)),
         ConfigFile(folder / "hooks.json", hooks=CLAUDE_HOOKS),
     ]
 
@@ -194,7 +198,7 @@ CLIENTS: Mapping[str, Client] = {
         _claude_folder,
         "claude",
         lambda project: [
-            ConfigFile(project / ".claude" / "settings.json", hooks=CLAUDE_HOOKS),
+            *_claude_settings(project / ".claude"),
             *_servers_in(project / ".mcp.json"),
         ],
     ),

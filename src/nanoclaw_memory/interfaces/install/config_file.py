@@ -58,6 +58,7 @@ class ConfigFile(msgspec.Struct, frozen=True):
     hooks: HookTable | None = None
     empty: str = "{}\n"  # what a missing file is edited as
     whole: str = ""  # its text, where all of the file is ours
+    plugins: tuple[str, ...] = ()  # where the client lists its plugins
 
     @property
     def kind(self) -> str:
@@ -67,6 +68,12 @@ class ConfigFile(msgspec.Struct, frozen=True):
     def calls(self, text: str) -> list[Located]:
         """Every place in the file that calls this program; ValueError when it cannot be read."""
         return [] if self.whole else self._calls(self._editor.load(text))
+
+    def has_plugin(self, text: str) -> bool:
+        """Whether the client has our plugin, which does the same as install."""
+        listed = _at(self._editor.load(text), self.plugins) if self.plugins else None
+        ours = [one for name, one in (listed or {}).items() if name.startswith(f"{SERVER}@")]
+        return any(one.get("enabled", True) if isinstance(one, dict) else one for one in ours)
 
     def add(self, text: str, commands: Commands) -> str:
         """The text with our part in it, once; a person's own call of this program counts and stays."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from nanoclaw_memory import private
-from nanoclaw_memory.errors import FileProblem
+from nanoclaw_memory.errors import FileProblem, Refused
 from nanoclaw_memory.interfaces.install import launcher
 from nanoclaw_memory.interfaces.install.calls import Commands, Target
 from nanoclaw_memory.interfaces.install.clients import files_of
@@ -62,6 +62,11 @@ def plan(client: str, commands: Commands, project: Path | None = None) -> Instal
         before = _read(file.path)
         try:
             text = _text(file, before)
+            if file.has_plugin(text):
+                raise Refused(
+                    f"{client} has our plugin already: with both, everything would come twice",
+                    "keep the plugin, which does the same, or remove it first",
+                )
             located, after = file.calls(text), file.add(text, commands).encode()
             ours = [call for _, call in located if call.is_ours]
             foreign = file.remove(text).encode() if ours else None if file.whole else before

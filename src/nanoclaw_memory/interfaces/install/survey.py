@@ -23,6 +23,7 @@ class ClientState(msgspec.Struct, frozen=True, kw_only=True):
     here: bool
     hooks: bool  # whether it gets what matters by itself, or only when its model asks
     installed: str  # no, yes, outdated, by hand
+    plugin: bool  # whether it has our plugin, which does the same
     memories: tuple[str, ...]  # that it is installed for
     files: tuple[Path, ...]
     problem: str = ""
@@ -34,9 +35,10 @@ def survey() -> list[ClientState]:
 
 
 def _state(name: str, client: Client) -> ClientState:
-    calls, problem = [], ""
+    calls, problem, plugin = [], "", False
     for file in client.files():
         try:
+            plugin = plugin or file.has_plugin(read_text(file))
             calls += [call for _, call in file.calls(read_text(file))]
         except (ValueError, FileProblem):
             problem = f"{file.path} cannot be read as {file.kind}"
@@ -46,6 +48,7 @@ def _state(name: str, client: Client) -> ClientState:
         here=client.is_here(),
         hooks=client.has_hooks(),
         installed=_installed(calls),
+        plugin=plugin,
         memories=tuple(sorted({str(call.target) for call in calls if call.is_ours})),
         files=tuple(file.path for file in client.files()),
         problem=problem,
@@ -66,6 +69,9 @@ def check_clients(home: Path, group: str) -> Iterator[Finding]:
         again = f"nanoclaw-memory install {state.name}"
         if state.problem and (state.here or state.installed != "no"):
             yield Finding("problem", f"{state.title}: {state.problem}", "correct the file; then: " + again)
+        if state.plugin and state.memories:
+            twice = f"{state.title} has our plugin and our hooks: it gets everything twice"
+            yield Finding("warning", twice, f"nanoclaw-memory uninstall {state.name}")
         if state.installed == "outdated":
             old = f"{state.title} has hooks of an earlier release, which block it once that is gone"
             yield Finding("problem", old, again)
