@@ -21,6 +21,9 @@ NEARLY_ALL = 0.75  # share of a message that names somebody, in one passage, tha
 SOME = 0.35  # the same of a message that asks about the past
 TELLING = 2  # words of a message from which this can be said
 SURE = 0.75
+CONCEIVABLE = (
+    0.1  # probability that a message needs memory, by its words, below which none of this counts: "thank you"
+)
 CONSIDERED = 5  # of the best passages, that say whether anything helps
 
 
@@ -77,7 +80,8 @@ def judge(asked: Incoming, pool: Pool, found: Sequence[Candidate], known_names: 
     # No model knows Keystone, but one passage has all that is asked about it; and who asks for the past wants it.
     least = NEARLY_ALL if about["known names"] else 1.0
     asks = len(rarities) >= TELLING and not about["lines"]  # of a pasted text some sentence is always known
-    if (asks and whole["covered"] >= least) or (about["past"] and whole["covered"] >= SOME):
+    covered = (asks and whole["covered"] >= least) or (about["past"] and whole["covered"] >= SOME)
+    if covered and asked.need >= CONCEIVABLE:
         likely = max(likely, SURE)
     return Verdict(tuple(helpful), likely, about)
 

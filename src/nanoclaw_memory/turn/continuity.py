@@ -20,10 +20,12 @@ from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.turn import blocks
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
-from nanoclaw_memory.types import Exchange, ToolCall
+from nanoclaw_memory.turn.recalled import Recalled
+from nanoclaw_memory.types import Exchange, Newer, ToolCall
 
 MOST_CHARS = 600  # of one side of an exchange
 RECENT, MID = timedelta(days=7), timedelta(days=60)
+LATELY = timedelta(days=2)  # what was talked about then may be gone on with
 SHARES = (0.5, 0.3, 0.2)  # of the budget: recent, mid, old; what one tier leaves goes to the next
 SHOWN_ANCHORS = 3
 
@@ -39,6 +41,8 @@ class Recollection(msgspec.Struct, frozen=True):
     exchange: Exchange
     score: float
     sides: frozenset[str] = BOTH
+    mark: str = ""  # whether something newer is known on its subject
+    newer: Newer | None = None  # to be quoted
 
 
 class Continuity(Plugin):
@@ -58,7 +62,7 @@ class Continuity(Plugin):
         recalled = self.context.recaller.recall(message, moment)
         if self.own.always and not recalled.open:
             recalled = self.context.recaller.recall(message, moment, gated=False)
-        chosen = self._recollections(recalled.chosen)[: self.own.max_recollections]
+        chosen = self._recollections(recalled)[: self.own.max_recollections]
         if not chosen:
             return Silence(recalled.silence, recalled.notes, recalled.nearly)
         wanted = set(terms_of(message))
@@ -68,29 +72,38 @@ class Continuity(Plugin):
         lines += self._closing(self._topics(moment), moment)
         return _draft(lines, used, recalled.notes, recalled.nearly)
 
-    def _recollections(self, found: Sequence[Candidate]) -> list[Recollection]:
+    def _recollections(self, recalled: Recalled) -> list[Recollection]:
         """The exchanges whose sides are among the passages, each with those sides and its best score."""
         sides: dict[int, list[Candidate]] = {}
-        for one in found:
+        for one in recalled.chosen:
             if one.stored.source == "exchanges":
                 sides.setdefault(one.stored.passage.number, []).append(one)
         exchanges = self.context.exchanges.get(list(sides))
-        return [
-            Recollection(
-                exchanges[number],
-                max(one.score for one in own),
-                frozenset(one.stored.passage.speaker for one in own),
-            )
-            for number, own in sides.items()
-            if number in exchanges
-        ]
+        found = []
+        for number, own in sides.items():
+            if number in exchanges:
+                marked = next((one for one in own if one.mark), None)
+                found.append(
+                    Recollection(
+                        exchange=exchanges[number],
+                        score=max(one.score for one in own),
+                        sides=frozenset(one.stored.passage.speaker for one in own),
+                        mark=marked.mark if marked else "",
+                        newer=recalled.later(marked) if marked else None,
+                    )
+                )
+        return found
 
     def session_start(self, moment: Moment) -> Answer:
         """How the last session in this project ended; after a compaction, what this one was about."""
         recent = self._recent(moment, limit=3)
         if not recent:
             return Silence("nothing was said yet")
-        last = [Recollection(one, 1.0) for one in recent[-2:]]
+        later = self.context.retrieval.overtaken("exchanges", [one.id for one in recent[-2:]])
+        last = [
+            Recollection(one, 1.0, BOTH, *later.get(one.id, ("", None)))  # with what is newer, if anything
+            for one in recent[-2:]
+        ]
         lines, used = self._lines(last, set(), moment, "said last")
         return _draft([*lines, *self._closing(self._topics(moment), moment)], used)
 
@@ -107,25 +120,27 @@ class Continuity(Plugin):
         lines: list[tuple[str, str]] = []
         quoted: set[str] = set()  # newer statements whose words were given
         near = self._near(kept)
-        later = self.context.retrieval.overtaken(
-            "exchanges", [one.exchange.id for one in kept], fresh=self.context.recaller.asked
-        )
         talks = itertools.groupby(kept, key=lambda one: (one.exchange.session_id, self._day(one, moment)))
         for (_, day), found in talks:
             talk = list(found)
             elsewhere = _elsewhere(talk[0].exchange, moment)
             told = self._all_told(talk, wanted)
+            place = f"in project {elsewhere}" if elsewhere else ""
             if len(told) > 1:
                 text = _around(talk[0].exchange, near)
                 topic = topics.phrase(text)
-                lines.append((discussing(topic, text, day, moment.now.date(), elsewhere), ""))
-                told = self._all_told(talk, wanted, topic)
+                # Of a talk long ago its topic is worth a line only if the message is about it.
+                if moment.now.date() - day <= LATELY or wanted.intersection(terms_of(topic)):
+                    lines.append((discussing(topic, text, day, moment.now.date(), elsewhere), ""))
+                    told = self._all_told(talk, wanted, topic)
+                    place = ""  # the line above says it
             for one, line in told:
-                marks = [day.isoformat(), f"in project {elsewhere}" if elsewhere and len(told) == 1 else ""]
-                if one.exchange.id in later:
-                    mark, newer = later[one.exchange.id]
-                    marks.append(newer.after(mark) if newer.text in quoted else newer.quoted(mark))
-                    quoted.add(newer.text)
+                marks = [day.isoformat(), place]
+                if one.newer and one.newer.text not in quoted:
+                    quoted.add(one.newer.text)
+                    marks.append(one.newer.told(one.mark))
+                else:
+                    marks.append(one.mark)
                 dated = f"{line} ({'; '.join(filter(None, marks))})"
                 lines.append((dated, f"score {one.score:.2f}; {why}"))
         return lines, len(kept)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 
 from nanoclaw_memory.entries.lines import masked
 from nanoclaw_memory.intake.secrets import mask_fact
 from nanoclaw_memory.rendering import label_of, safe_line
 from nanoclaw_memory.retrieval.candidates import Candidate
-from nanoclaw_memory.retrieval.hits import newer_of
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.ranking import snippet
 from nanoclaw_memory.turn import blocks
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
-from nanoclaw_memory.types import Passage
+from nanoclaw_memory.types import Newer, Passage
 
 MAX_LINE = 300  # characters of a passage
 _PAIR = re.compile(r"(?P<name>[^=:\n]{1,60})(?P<sign>\s*[=:]\s+)(?P<value>\S.*)\Z")
@@ -39,11 +37,11 @@ class RecallPlugin(Plugin):
         if not chosen:
             return Silence(recalled.silence, recalled.notes, recalled.nearly)
         texts = [_text(one, message) for one in chosen]
-        shown = {one.stored.id for one in recalled.chosen}
         return Draft(
             blocks.RECALLED,
             tuple(
-                f"• [{_label(one, moment, shown)}] {text}" for one, text in zip(chosen, texts, strict=True)
+                f"• [{_label(one, moment, recalled.later(one))}] {text}"
+                for one, text in zip(chosen, texts, strict=True)
             ),
             hits=len(chosen),
             notes=recalled.notes,
@@ -71,15 +69,13 @@ def _without_credential(line: str, heading: str) -> str:
     return pair["name"] + pair["sign"] + mask_fact(entity or heading, key.strip(), pair["value"])[0]
 
 
-def _label(one: Candidate, moment: Moment, shown: Collection[int]) -> str:
+def _label(one: Candidate, moment: Moment, newer: Newer | None) -> str:
     """Where a line stands, of which project, when it was said, and what newer is known on its subject."""
     passage = one.stored.passage
     place = {"line": "log", "fact": "fact", "relation": "fact"}.get(passage.kind, one.stored.path)
     about = [passage.type, passage.origin] if passage.kind == "entry" else [place]
     project = passage.project if passage.project != moment.scope.project else ""
-    mark = one.mark
-    if one.newer is not None and one.newer.id not in shown:
-        mark = newer_of(one.newer).quoted(one.mark)
+    mark = newer.told(one.mark) if newer else one.mark
     return label_of((*about, project, _when(passage), mark))
 
 

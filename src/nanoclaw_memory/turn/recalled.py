@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.errors import StoreError
+from nanoclaw_memory.retrieval.hits import newer_of
 from nanoclaw_memory.retrieval.searcher import Question
 
 if TYPE_CHECKING:
@@ -16,16 +17,17 @@ if TYPE_CHECKING:
     from nanoclaw_memory.retrieval.gate import Helpful, Verdict
     from nanoclaw_memory.turn.context import PluginContext
     from nanoclaw_memory.turn.plugin import Moment
+    from nanoclaw_memory.types import Newer
 
 # Chosen by bench/needs.py on lives that the weights were not learnt from.
 OPEN = 0.6  # probability that a message needs memory from which anything is injected
-SHARE = 0.15  # of the best passage's probability below which another is not worth its tokens
+SHARE = 0.2  # of the best passage's probability below which another is not worth its tokens
 MOST_OF_DAYS = 10  # passages of the days asked about
-LEAST = 0.05  # probability below which a passage is never worth its tokens
+LEAST = 0.06  # probability below which a passage is never worth its tokens
 MOST = 6  # passages of one turn
 ENOUGH = 0.9  # probability that one of the chosen helps, from which on no further one is needed
-LOOKED_AT = 60  # passages that are weighed
 NEARLY = 5  # passages reported as nearly chosen
+RELATED = 0.02  # probability from which what is newer on a subject is quoted: it is about the message too
 SUPERSEDED = "superseded"
 FOCUS = "memory/active-context"
 
@@ -37,6 +39,13 @@ class Recalled(msgspec.Struct, frozen=True):
     probability: float  # that the message needs memory
     nearly: tuple[str, ...]
     notes: tuple[str, ...]
+    related: frozenset[int] = frozenset()  # passages that are about the message too
+
+    def later(self, one: Candidate) -> Newer | None:
+        """What is newer on a chosen passage's subject, to be quoted: neither shown itself nor about something else."""
+        newer = one.newer
+        shown = newer is None or any(newer.id == other.stored.id for other in self.chosen)
+        return None if newer is None or shown or newer.id not in self.related else newer_of(newer)
 
     @property
     def open(self) -> bool:
@@ -99,7 +108,11 @@ class Recaller:
         chosen = tuple(one for one in shown if one.mark != SUPERSEDED)
         notes = (*found.degraded, *((context.without_embedder,) if cold else ()))
         return Recalled(
-            chosen, verdict.probability, _nearly(verdict, chosen) if moment.explain else (), notes
+            chosen,
+            verdict.probability,
+            _nearly(verdict, chosen) if moment.explain else (),
+            notes,
+            frozenset(one.candidate.stored.id for one in verdict.helpful if one.probability >= RELATED),
         )
 
     def _untold(self, one: Helpful) -> bool:

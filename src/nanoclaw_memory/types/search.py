@@ -55,6 +55,10 @@ class Newer(msgspec.Struct, frozen=True):
         """The same with the newer one's words."""
         return f'{self.after(mark)}: "{self.text}"'
 
+    def told(self, mark: str) -> str:
+        """The same in few words, for a model that only has to know what was said later."""
+        return f'{mark}; {self.day}: "{self.text}"'
+
 
 class Hit(msgspec.Struct, frozen=True):
     """Something that search found, of whatever kind; `score` is 0 to 1."""
