@@ -411,11 +411,52 @@ def test_no_group_name_leads_out_of_the_home(api, group):
 
 def test_a_shared_scope_does_not_see_what_is_private(api):
     api.post(f"{API}/log", json={"content": "a private thought about quinces"})
-    for path, arguments in (("/log", {}), ("/lines", {"file": "MEMORY.md"}), ("/checkpoints", {})):
+    for path, arguments in (("/lines", {"file": "MEMORY.md"}), ("/checkpoints", {})):
         refused = api.get(API + path, params={"shared": "true", **arguments})
         assert refused.status_code == 403, path
+    assert api.get(f"{API}/log", params={"shared": "true"}).json()["items"] == []  # it has a log of its own
     found = api.get(f"{API}/search", params={"shared": "1", "query": "quinces", "fast": True})
     assert "quinces" not in found.text
+
+
+@pytest.mark.parametrize(
+    ("query", "headers"),
+    [
+        ("shared=true&shared=false", []),
+        ("shared=false&shared=true", []),
+        ("", ["false", "true"]),
+        ("", ["true", "false"]),
+        ("shared=false", ["true"]),
+        ("shared=true", ["false"]),
+        ("shared=TRUE", []),
+    ],
+)
+def test_of_several_words_on_privacy_the_stricter_counts(api, query, headers):
+    sent = [("X-NanoClaw-Shared", value) for value in headers]
+    for path in ("/lines?file=MEMORY.md", "/checkpoints?"):
+        assert api.get(f"{API}{path}&{query}", headers=sent).status_code == 403
+    assert api.get(f"{API}/lines?file=MEMORY.md&shared=false").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "headers"),
+    [
+        ("shared=", {}),
+        ("shared=true&shared=", {}),
+        ("", {"X-NanoClaw-Shared": ""}),
+        ("Shared=true", {}),
+        ("", {"X-NanoClaw-Share": "true"}),
+        ("", {"X-NanoClaw-Private": "false"}),
+        ("group=work&group=family", {}),
+    ],
+)
+def test_an_empty_or_misspelt_word_on_privacy_is_refused(api, query, headers):
+    assert api.get(f"{API}/lines?file=MEMORY.md&{query}", headers=headers).status_code == 400
+    said = {"message": "What do you know?"}
+    assert api.post(f"{API}/turns/before?{query}", json=said, headers=headers).status_code == 400
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    if query != "Shared=true":  # what else a client puts into the address of /mcp is its own business
+        assert api.post(f"/mcp?{query}", json=asked, headers=headers).status_code == 400
 
 
 # ---- many at once ----

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from nanoclaw_memory import Host, Memory
-from nanoclaw_memory.errors import NanoClawError, PathRefused
+from nanoclaw_memory.errors import NanoClawError, NotFound, PathRefused
 
 CANARY = "CANARYALPHA"
 KEYWORD_ONLY = {"embeddings__provider": "none"}
@@ -163,6 +163,69 @@ def test_links_to_anothers_transcripts_are_not_transcripts(beta: Memory, house: 
         with pytest.raises(PathRefused):
             beta.conversations.archive(str(attempt))
     assert beta.conversations.archives() == []
+
+
+FOREIGN = (
+    "groups/alpha/data/facts.db",
+    "groups/alpha/data/nothing.db",
+    "groups/alpha/workspace",
+    "groups/alpha/workspace/MEMORY.md",
+    "groups",
+    "data",
+    "data/facts.db",
+    "workspace/MEMORY.md",
+    "store/messages.db",
+    "groups/beta/../alpha/workspace",
+    "",
+)
+
+
+@pytest.mark.parametrize("path", FOREIGN)
+def test_no_argument_reads_a_file_of_another_group(house: Path, ncm, tmp_path: Path, path: str) -> None:
+    """Neither by its name nor by a link, whether it is there or not."""
+    (tmp_path / "link").symlink_to(house / path)
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "inner.md").symlink_to(house / "groups/alpha/workspace/MEMORY.md")
+    (tmp_path / "below" / "conversations.json").symlink_to(house / "groups/alpha/workspace/MEMORY.md")
+    beta = ("--group", "beta", "--set", "embeddings.provider=none", "--json")
+    for given in (house / path, tmp_path / "link", tmp_path / "below", tmp_path):
+        kinds = ("chatgpt", "claude", "claude-code", "codex", "mem0", "basic-memory")
+        attempts = [("import", kind, str(given)) for kind in kinds]
+        attempts += [("graph", "import", str(given)), ("sessions", "archive", str(given))]
+        for attempt in attempts:
+            ran = ncm(*beta, *attempt)
+            assert ran.code in (1, 2) and CANARY not in ran.out + ran.err, attempt
+        ran = ncm(*beta, "corpus", "add", "books", str(given))
+        found = ncm(*beta, "search", "--corpus", "books", "the word is").out
+        assert CANARY not in ran.out + ran.err + found, given
+        ncm(*beta, "corpus", "remove", "books")
+    held = [one for one in (house / "groups/beta").rglob("*") if one.is_file()]
+    assert [one for one in held if CANARY.encode() in one.read_bytes()] == []
+
+
+def test_whether_a_foreign_file_exists_is_not_told(house: Path, ncm) -> None:
+    for command in (
+        ("graph", "import"),
+        ("import", "chatgpt"),
+        ("sessions", "archive"),
+        ("corpus", "add", "x"),
+    ):
+        told = []
+        for name in ("MEMORY.md", "NOTHING.md"):
+            ran = ncm("--group", "beta", *command, str(house / "groups/alpha/workspace" / name))
+            told.append((ran.code, (ran.out + ran.err).replace(name, "")))
+        assert told[0] == told[1], command
+
+
+def test_a_group_reads_its_own_files_and_those_outside_of_the_home(house: Path, ncm, tmp_path: Path) -> None:
+    own = house / "groups/beta/workspace/books"
+    for folder in (own, tmp_path / "books"):
+        folder.mkdir(parents=True)
+        (folder / "pears.md").write_text("# Pears\n\nThe Conference pear keeps until March.\n")
+        beta = ("--group", "beta", "--set", "embeddings.provider=none")
+        assert ncm(*beta, "corpus", "add", "books", str(folder)).code == 0
+        assert "March" in ncm(*beta, "search", "--corpus", "books", "Conference pear").out
+        ncm(*beta, "corpus", "remove", "books")
 
 
 def test_only_the_main_group_administers(beta: Memory, open_memory: Callable[..., Memory]) -> None:
@@ -349,15 +412,38 @@ def test_no_file_of_beta_ever_held_a_word_of_alpha(beta: Memory, house: Path) ->
         assert [path for path in files if CANARY.encode() in path.read_bytes()] == []
 
 
-def test_a_shared_chat_may_archive_and_still_not_read_it(house: Path, open_memory) -> None:
-    shared = open_memory("beta", private=False, **KEYWORD_ONLY)
+def test_a_shared_chat_archives_its_own_talk_and_reads_it_again(house: Path, open_memory) -> None:
+    shared = open_memory("beta", "talk", private=False, **KEYWORD_ONLY)
     talk = house / "data/sessions/beta/.claude/projects/p/talk.jsonl"
     talk.parent.mkdir(parents=True)
-    talk.write_text(json.dumps({"role": "user", "content": "hello"}) + "\n")
+    talk.write_text(json.dumps({"role": "user", "content": "hello kumquat"}) + "\n")
     written = shared.before_compaction(str(talk))
-    assert written is not None
-    with pytest.raises(PathRefused):
-        shared.get(written.path)
+    assert written is not None and written.path.startswith("conversations/shared/")
+    assert "kumquat" in shared.get(written.path).text
+    assert shared.search("kumquat", fast=True).hits
+    assert [one.path for one in shared.conversations.archives()] == [written.path]
+
+
+@pytest.mark.parametrize("session", ["s1", "", "session-of-alpha"])
+def test_a_shared_chat_archives_no_private_talk(house: Path, open_memory, session: str) -> None:
+    alpha = open_memory("alpha", "session-of-alpha", **KEYWORD_ONLY)
+    alpha.after_turn("Something private", "I see.")
+    shared = open_memory("alpha", session, private=False, **KEYWORD_ONLY)
+    path = house / "data/sessions/alpha/.claude/projects/p/session-of-alpha.jsonl"
+    for attempt in (
+        "session-of-alpha",
+        str(path),
+        str(house / "groups/alpha/workspace/MEMORY.md"),
+        "nothing",
+    ):
+        with pytest.raises(NotFound, match="there is no transcript"):
+            shared.before_compaction(attempt)
+        shared.conversations.note("prompt", f"talk of {CANARY}?")
+        try:
+            assert not shared.conversations.note_answer_from(attempt)
+        except NotFound:
+            continue
+    assert not (house / "groups/alpha/workspace/conversations/shared").exists()
 
 
 @pytest.mark.parametrize(

@@ -182,26 +182,29 @@ def test_without_a_judge_upkeep_says_that_exchanges_wait(memory, by_rules):
 
 def test_what_a_shared_chat_teaches_waits_for_review(memory, scripted_judge, open_memory):
     scripted_judge.yes["correction"] = [RULE]
-    open_memory(session="chat", private=False).after_turn(RULE, "Understood.")
-    (lesson,) = memory.lessons.lessons()
+    chat = open_memory(session="chat", private=False)
+    chat.after_turn(RULE, "Understood.")
+    (lesson,) = chat.lessons.lessons()
     assert lesson.state == "candidate"
     assert lesson.why.startswith("waits for review: said in a shared chat")
     memory.upkeep.run("learn")
     (proposal,) = memory.upkeep.review()
     assert (proposal.kind, proposal.diff) == ("lesson", f"+ {RULE}")
     memory.upkeep.decide(proposal.id, accept=True)
-    assert [one.state for one in memory.lessons.lessons()] == ["active"]
+    assert [one.state for one in chat.lessons.lessons()] == ["active"]
+    assert memory.lessons.lessons() == []  # what a shared chat learnt applies there
 
 
 def test_a_rejected_lesson_is_retired_and_proposed_no_more(memory, scripted_judge, open_memory):
     scripted_judge.yes["correction"] = [RULE]
-    open_memory(session="chat", private=False).after_turn(RULE, "Understood.")
+    chat = open_memory(session="chat", private=False)
+    chat.after_turn(RULE, "Understood.")
     memory.upkeep.run("learn")
     (proposal,) = memory.upkeep.review()
     memory.upkeep.decide(proposal.id, accept=False)
     memory.upkeep.run("learn")
     assert memory.upkeep.review() == []
-    assert [one.state for one in memory.lessons.lessons()] == ["retired"]
+    assert [one.state for one in chat.lessons.lessons()] == ["retired"]
 
 
 def test_a_suspicious_lesson_waits_for_review_even_in_private(memory, scripted_judge):

@@ -62,6 +62,7 @@ def archive(
     intake: Intake,
     known: Mapping[str, Sequence[Archived]] | None = None,
     project: str = "",
+    folder: str = FOLDER,
 ) -> Archived | None:
     """Write the turns that no archive of the session contains yet; None, and no directory made, without any.
 
@@ -69,7 +70,7 @@ def archive(
     """
     key = _key(transcript)
     masked, redacted = _admitted(intake, transcript.said)
-    parts = _parts(home, group, key, known)
+    parts = _parts(home, group, key, known, folder)
     fresh = _after(_archived_turns(home, group, parts), masked)
     if not fresh:
         return None
@@ -81,10 +82,11 @@ def archive(
         day = (moments[0] if moments else clock.now()).date().isoformat()
         header = f"# {title}\n\nDate: {day}\nSession: {key}\nPart: {number}\nTurns: {len(piece)}\n"
         header += f"Project: {project}\n" if project else ""
-        path = _write_new(home, group, f"{day}-{slug(title)}", header + render(piece, day, clock))
+        text = header + render(piece, day, clock)
+        path = _write_new(home.workspace(group), folder, f"{day}-{slug(title)}", text)
         written.append(
             Archived(
-                path=f"{FOLDER}/{path.name}",
+                path=f"{folder}/{path.name}",
                 title=title,
                 date=day,
                 session_id=key,
@@ -113,11 +115,15 @@ def _key(transcript: Transcript) -> str:
 
 
 def _parts(
-    home: Home, group: str, key: str, known: Mapping[str, Sequence[Archived]] | None
+    home: Home,
+    group: str,
+    key: str,
+    known: Mapping[str, Sequence[Archived]] | None,
+    folder: str = FOLDER,
 ) -> Sequence[Archived]:
     if known is not None:
         return known.get(key, ())
-    return [found for found in archives(home, group) if found.session_id == key]
+    return [found for found in archives(home, group, folder) if found.session_id == key]
 
 
 def _archived_turns(home: Home, group: str, parts: Sequence[Archived]) -> list[Utterance]:
@@ -138,16 +144,16 @@ def _pieces(said: Sequence[Utterance]) -> Iterator[list[Utterance]]:
     yield piece
 
 
-def archives(home: Home, group: str) -> list[Archived]:
+def archives(home: Home, group: str, folder: str = FOLDER) -> list[Archived]:
     """The archived conversations of a group, oldest first, the parts of a session in order."""
-    folder = home.workspace(group) / FOLDER
-    if not folder.is_dir() or not _inside(folder, home.workspace(group)):
+    place = home.workspace(group) / folder
+    if not place.is_dir() or not _inside(place, home.workspace(group)):
         return []
-    found = [_described(path) for path in folder.glob("*.md") if not path.is_symlink()]
+    found = [_described(path, folder) for path in place.glob("*.md") if not path.is_symlink()]
     return [archived for _, archived in sorted((part, one) for part, one in found)]
 
 
-def move_oldest(exchanges: Exchanges, workspace: Path, number: int) -> int:
+def move_oldest(exchanges: Exchanges, workspace: Path, number: int, folder: str = FOLDER) -> int:
     """Write the oldest exchanges to their monthly files, then delete their rows; returns how many.
 
     A crash between the two leaves an exchange in both places rather than in none.
@@ -155,7 +161,7 @@ def move_oldest(exchanges: Exchanges, workspace: Path, number: int) -> int:
     oldest = exchanges.oldest(min(number, MOVED_AT_ONCE))
     for one in oldest:
         month = one.timestamp[:7]
-        path = workspace / FOLDER / f"exchanges-{month}.md"
+        path = workspace / folder / f"exchanges-{month}.md"
         append_line(path, _exchange_lines(one), f"# Exchanges of {month}\n\n")
     exchanges.remove(one.id for one in oldest)
     return len(oldest)
@@ -307,12 +313,12 @@ def _after(before: Sequence[Utterance], said: Sequence[Utterance]) -> list[Utter
 # ---- files ----
 
 
-def _write_new(home: Home, group: str, stem: str, text: str) -> Path:
-    folder = home.workspace(group) / FOLDER
-    if folder.is_symlink() and not _inside(folder, home.workspace(group)):
-        raise PathRefused(f"{FOLDER} is a link that leaves the workspace", "replace it by a directory")
+def _write_new(workspace: Path, folder: str, stem: str, text: str) -> Path:
+    place = workspace / folder
+    if not _inside(place, workspace):
+        raise PathRefused(f"{folder} is a link that leaves the workspace", "replace it by a directory")
     for number in range(1, 10_000):
-        path = folder / (f"{stem}.md" if number == 1 else f"{stem}-{number}.md")
+        path = place / (f"{stem}.md" if number == 1 else f"{stem}-{number}.md")
         if create_text(path, text):
             return path
     raise FileProblem(f"there are too many archives called {stem}", "move old ones away")
@@ -322,14 +328,14 @@ def _inside(folder: Path, base: Path) -> bool:
     return folder.resolve().is_relative_to(base.resolve())
 
 
-def _described(path: Path) -> tuple[tuple[str, int, str], Archived]:
+def _described(path: Path, folder: str) -> tuple[tuple[str, int, str], Archived]:
     """An archive by its first lines; a file that a person wrote may have a title only."""
     with path.open("rb") as handle:
         lines = handle.read(4096).decode("utf-8", "replace").split("\n")
     fields = {match[1]: match[2] for line in lines[:12] if (match := _FIELD.match(line))}
     title = lines[0].removeprefix("# ").strip() or path.stem
     day, session = fields.get("Date", ""), fields.get("Session", "")
-    archived = Archived(f"{FOLDER}/{path.name}", title, day, session, _number(fields.get("Turns", "")))
+    archived = Archived(f"{folder}/{path.name}", title, day, session, _number(fields.get("Turns", "")))
     return (day, _number(fields.get("Part", "")), path.name), archived
 
 

@@ -12,6 +12,7 @@ from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.store.exchanges import Exchanges
 from nanoclaw_memory.text import one_line, sentences
 from nanoclaw_memory.types import (
+    SHARED,
     Archived,
     Exchange,
     Scope,
@@ -20,7 +21,7 @@ from nanoclaw_memory.types import (
     TranscriptFile,
     Utterance,
 )
-from nanoclaw_memory.workspace.paths import Home, visible
+from nanoclaw_memory.workspace.paths import SHARED_TALKS, Home, visible
 
 EXCERPT = 300  # characters of one side in a hit
 
@@ -37,6 +38,7 @@ class Conversations:
         exchanges: Exchanges,
         shared_files: Sequence[str],
         intake: Intake,
+        is_private: Callable[[str], bool],
     ) -> None:
         self.home = home
         self.scope = scope
@@ -44,7 +46,8 @@ class Conversations:
         self.exchanges = exchanges
         self._shared_files = shared_files
         self._intake = intake
-        self.spool = Spool(home.data(scope.group) / "spool")
+        self._is_private = is_private  # whether a session was held in private
+        self.spool = Spool(home.data(scope.group) / ("spool" if scope.private else f"{SHARED}spool"))
 
     # ---- exchanges ----
 
@@ -102,13 +105,26 @@ class Conversations:
         """A transcript, given by its path or by the id of a session of this group's agent."""
         from nanoclaw_memory.conversations.transcripts import find_transcript, read_transcript
 
-        return read_transcript(find_transcript(self.home, self.scope.group, transcript))
+        found = read_transcript(find_transcript(self.home, self.scope, transcript))
+        self._require_own(found, transcript)
+        return found
+
+    def _require_own(self, found: Transcript, asked: str) -> None:
+        """A shared chat reads the transcript of its own session and no other; it does not learn which there are."""
+        from nanoclaw_memory.conversations.transcripts import no_transcript
+
+        own = self.scope.session_id
+        if not self.scope.private and (not own or found.session_id != own or self._is_private(own)):
+            raise no_transcript(asked)
 
     def archives(self) -> list[Archived]:
         """The archived conversations that this scope may see, oldest first."""
-        from nanoclaw_memory.conversations.archive import archives
+        from nanoclaw_memory.conversations.archive import FOLDER, archives
 
-        found = archives(self.home, self.scope.group)
+        found = [
+            *archives(self.home, self.scope.group, SHARED_TALKS),
+            *archives(self.home, self.scope.group, FOLDER),
+        ]
         return [one for one in found if visible(self.scope, one.path, self._shared_files)]
 
     def archive(self, transcript: Transcript) -> Archived | None:
@@ -116,7 +132,15 @@ class Conversations:
         from nanoclaw_memory.conversations.archive import archive
 
         scope = self.scope
-        return archive(self.home, scope.group, transcript, self.clock, self._intake, project=scope.project)
+        return archive(
+            self.home,
+            scope.group,
+            transcript,
+            self.clock,
+            self._intake,
+            project=scope.project,
+            folder=archive_folder(scope),
+        )
 
     # ---- the spool ----
 
@@ -135,8 +159,9 @@ class Conversations:
             return False
         from nanoclaw_memory.conversations.transcripts import find_transcript, read_end
 
-        said = read_end(find_transcript(self.home, self.scope.group, transcript)).said
-        answer = answer_in(said, *question, lambda text: self._spooled(text)[0])
+        found = read_end(find_transcript(self.home, self.scope, transcript))
+        self._require_own(found, transcript)
+        answer = answer_in(found.said, *question, lambda text: self._spooled(text)[0])
         if answer:
             self.note("answer", answer)
         return bool(answer)
@@ -154,6 +179,11 @@ class Conversations:
     def _checked(self, text: str) -> str:
         self._intake.forgets(text)  # an error while the list of forgotten texts cannot be read
         return self._intake.talk(text, "spool").text
+
+
+def archive_folder(scope: Scope) -> str:
+    """Where conversations of a scope are archived."""
+    return "conversations" if scope.private else SHARED_TALKS
 
 
 def shortened(exchange: Exchange, wanted: set[str]) -> str:

@@ -18,8 +18,8 @@ from typing import IO, Any
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import FileProblem, NotFound, PathRefused
 from nanoclaw_memory.text import as_typed
-from nanoclaw_memory.types import MAIN_GROUP, Transcript, TranscriptFile, Utterance
-from nanoclaw_memory.workspace.paths import Home, agent_home, files_below
+from nanoclaw_memory.types import Scope, Transcript, TranscriptFile, Utterance
+from nanoclaw_memory.workspace.paths import Home, agent_home, files_below, refuse_other_groups
 
 MAX_LINE = 8_000_000
 MAX_FILE = 512_000_000
@@ -57,25 +57,32 @@ def _described(path: Path, own: Path, source: str) -> TranscriptFile:
     )
 
 
-def find_transcript(home: Home, group: str, transcript: str) -> Path:
+def find_transcript(home: Home, scope: Scope, transcript: str) -> Path:
     """The file of a transcript, given by its path or by the id of a session of this group's agent."""
     path = Path(transcript).expanduser()
+    if "/" in transcript:
+        _refuse(home, scope, path, transcript)  # whether it is there or not
     if not path.is_file():
-        named = [one for one in transcript_files(home, group) if one.session_id == transcript]
+        named = [one for one in transcript_files(home, scope.group) if one.session_id == transcript]
         if not named:
-            raise NotFound(f"there is no transcript {transcript[:80]!r}", "see: ncm sessions transcripts")
-        path = agent_home(home, group) / named[0].path
-    _refuse_other_groups(home, group, path)
+            raise no_transcript(transcript)
+        path = agent_home(home, scope.group) / named[0].path
+    _refuse(home, scope, path, transcript)
     return path
 
 
-def _refuse_other_groups(home: Home, group: str, path: Path) -> None:
-    """A file in this home must belong to the group; access to files elsewhere is the operating system's matter."""
-    real, root = path.resolve(), home.root.resolve()
-    own = (agent_home(home, group), home.group_root(group))
-    mine = any(real.is_relative_to(folder.resolve()) for folder in own)
-    if group != MAIN_GROUP and real.is_relative_to(root) and not mine:
-        raise PathRefused(f"{path.name} belongs to another group", "give a transcript of this group")
+def _refuse(home: Home, scope: Scope, path: Path, asked: str) -> None:
+    try:
+        refuse_other_groups(home, scope, path)
+    except PathRefused:
+        if scope.private:
+            raise
+        raise no_transcript(asked) from None
+
+
+def no_transcript(asked: str) -> NotFound:
+    """The error for a transcript that is not there, or not for this scope."""
+    return NotFound(f"there is no transcript {asked[:80]!r}", "see: ncm sessions transcripts")
 
 
 def read_transcript(path: Path) -> Transcript:

@@ -50,6 +50,7 @@ class AuditLog:
             "group": self._scope.group,
             "session": self._scope.session_id,
             "origin": self._scope.origin,
+            **({} if self._scope.private else {"shared": True}),
             **{name: value for name, value in details.items() if value not in (None, "", ())},
         }
         try:

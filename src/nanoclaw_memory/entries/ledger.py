@@ -151,7 +151,9 @@ class EntryLedger:
         Domain files are derived, so a failure to write one is a note, not an error.
         """
         self.on_change(gone, come)
-        notes = []
+        notes: list[str] = []
+        if not self.scope.private:  # the files are those of private memory
+            return notes
         for kind in dict.fromkeys(entry.type for entry in (*gone, *come)):
             left = [entry.id for entry in gone if entry.type == kind]
             new = [entry for entry in come if entry.type == kind]

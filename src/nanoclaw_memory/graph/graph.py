@@ -52,8 +52,12 @@ class KnowledgeGraph:
         intake: Intake,
         refresh: Callable[[], AbstractContextManager[str | None]] = nullcontext,
         overtaken: Callable[[str, Sequence[int]], Mapping[int, tuple[str, Newer]]] | None = None,
+        beside: Callable[[], KnowledgeGraph | None] | None = None,
+        check_file: Callable[[Path], None] = lambda path: None,
     ) -> None:
         self.db = db
+        self._check_file = check_file  # refuses one that is not for this group
+        self._beside = beside  # the graph of the shared chats, whose answers follow ours
         self._overtaken = overtaken  # of facts or relations by id: what was stated later on the same subject
         self._refresh = refresh  # reads changed files before an answer; with what it left unread
         self.settings = settings
@@ -80,6 +84,7 @@ class KnowledgeGraph:
             begun = time.perf_counter()
             answer = self._lookup.search(query, top_k, self.view(as_of), named_only)
             hits = answer.hits if as_of else self._marked(answer.hits)
+            hits += self._said_beside(query, top_k - len(hits), as_of, named_only)
             took_ms = (time.perf_counter() - begun) * 1000
         return replace(answer, hits=hits, took_ms=took_ms, degraded=(stale,) if stale else ())
 
@@ -94,8 +99,19 @@ class KnowledgeGraph:
             for hit in hits
         )
 
+    def _said_beside(
+        self, query: str, left: int, as_of: str | None, named_only: bool
+    ) -> tuple[GraphHit, ...]:
+        """What shared chats say, after everything of our own and marked."""
+        beside = self._beside() if self._beside is not None and left > 0 else None
+        if beside is None:
+            return ()
+        found = beside.search(query, left, as_of, named_only).hits
+        return tuple(replace(hit, shared=True) for hit in found)
+
     def reinforce(self, hits: Sequence[GraphHit]) -> str:
         """Warm and link the hits of a search; returns why it could not, or an empty text. Never raises."""
+        hits = [hit for hit in hits if not hit.shared]
         bump = self.settings.plugins.entries.graph_memory.activation_bump
         return self.activation.reinforce(hits, bump, self.settings.graph.linked_bump)
 
@@ -162,12 +178,12 @@ class KnowledgeGraph:
 
     def reject(self, entity: str, key: str, value: str, reason: str = "") -> list[int]:
         """Delete a wrong value, restore the one before, and refuse it when files are read again."""
-        self._require_private("reject")
+        self._require_private("reject a value")
         return self.writer.reject(entity, key, value, reason)
 
     def unreject(self, entity: str, key: str, value: str) -> bool:
         """Allow a rejected value again."""
-        self._require_private("lift a rejection of")
+        self._require_private("lift a rejection")
         return self.writer.unreject(entity, key, value)
 
     def remove(self, entity: str, key: str = "", value: str = "", purge: bool = False) -> list[int]:
@@ -252,6 +268,8 @@ class KnowledgeGraph:
         """Import JSONL, CSV, an MCP memory.jsonl or another facts.db."""
         from nanoclaw_memory.graph.transfer import import_rows, read_rows
 
+        self._require_private("import")
+        self._check_file(path)
         return import_rows(self.writer, read_rows(path), self._origin, path.name)
 
     def export(self, form: str = "jsonl") -> Iterator[str]:
@@ -338,9 +356,9 @@ class KnowledgeGraph:
         return Origin(source, shared=not self.scope.private, sees_all=self.scope.private)
 
     def _require_private(self, what: str) -> None:
-        """Refuse a shared scope: a rejection applies to every session."""
+        """Refuse a shared scope what concerns more than its own statements."""
         if not self.scope.private:
-            raise PathRefused(f"a shared scope may not {what} a value", "ask in private: without --shared")
+            raise PathRefused(f"a shared scope may not {what}", "ask in private: without --shared")
 
     def _known(self, names: list[str]) -> set[str]:
         """The known names; for a shared scope only those with a fact or relation that it sees."""

@@ -17,7 +17,7 @@ from nanoclaw_memory.errors import FileProblem, PathRefused, StoreError
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.workspace.listing import Seen, memory_pages
-from nanoclaw_memory.workspace.paths import ARCHIVE, archive_path, log_path
+from nanoclaw_memory.workspace.paths import ARCHIVE, archive_path, log_path, visible
 
 if TYPE_CHECKING:
     from nanoclaw_memory.graph.graph import KnowledgeGraph
@@ -109,6 +109,9 @@ class Refresh:
         shared = [path for path in listed if path.startswith("shared/project-") and path.count("/") == 1]
         return [self._watched(listed[path]) for path in (*own, *shared) if path in listed]
 
+    def _visible(self, relative: str) -> bool:
+        return visible(self.graph.scope, relative, self.graph.settings.privacy.shared_files)
+
     def _watched(self, seen: Seen) -> WatchedFile:
         name = seen.relative.removeprefix(SHARED)
         base = self.workspace if name == seen.relative else self.home.shared
@@ -119,7 +122,11 @@ class Refresh:
         files = self.watched()
         known = self._known()
         here = {file.relative for file in files}
-        gone = [path for path in known if path not in here and not self._real(path).exists()]
+        gone = [
+            path
+            for path in known
+            if path not in here and not (self._visible(path) and self._real(path).exists())
+        ]
         changed = tuple(file for file in files if known.get(file.relative) != file.mark)
         return PendingFiles(files, changed, tuple(gone))
 

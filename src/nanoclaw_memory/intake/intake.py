@@ -53,6 +53,7 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     database: Callable[[], SqliteDatabase] | None = None  # the list, where somebody else opens and closes it
     redact: bool = True
     origin: str = "owner"
+    private: bool = True
     record: Callable[..., None] = lambda event, **fields: None  # as `Telemetry.record`
 
     def close(self) -> None:
@@ -180,8 +181,14 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     # ---- the list of what must not come in ----
 
     def rejects(self, names: Sequence[str], slot: str, digest: str) -> bool:
-        """Whether this value of an entity's key was rejected, under any of the entity's names."""
-        return (kept := self.tombstones()) is not None and kept.has(names, slot, digest)
+        """Whether this value of an entity's key was rejected, under any of the entity's names.
+
+        What a person rejected is what private memory believes: in a shared scope only forgotten values are refused.
+        """
+        from nanoclaw_memory.store.tombstones import veiled
+
+        asked = names if self.private else [veiled(name) for name in names]
+        return (kept := self.tombstones()) is not None and kept.has(asked, slot, digest)
 
     def reject(self, name: str, slot: str, digest: str, reason: str, moment: str) -> None:
         """Keep a value of an entity's key out from now on."""

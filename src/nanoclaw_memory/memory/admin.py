@@ -124,8 +124,8 @@ class AdminPart:
         found: list[DatabaseCheck] = []
         for name in group.home.groups() if all_groups else [group.scope.group]:
             with group.as_scope(Scope(name, private=group.scope.private)) as other:
-                found += check(root, name, other.resources.existing_databases())
-        if group.scope.group == MAIN_GROUP:  # it administers what is of all groups
+                found += check(root, name, other.existing_databases())
+        if group.scope.group == MAIN_GROUP and group.scope.private:  # it administers what is of all groups
             found += check(root, MAIN_GROUP, of_all_groups(root))
         return found
 
@@ -135,7 +135,7 @@ class AdminPart:
 
         group = self._group
         group.require_owner("begin a database anew")
-        found = {database.name: database for database in group.resources.existing_databases()}
+        found = {database.path.stem: database for database in group.existing_databases()}
         if group.scope.group == MAIN_GROUP:
             found |= {one.name: one for one in of_all_groups(group.home.root) if one.name == "messages"}
         if name not in found:
@@ -182,26 +182,28 @@ def status(group: Group) -> Status:
     from nanoclaw_memory.providers.usage import Usage
     from nanoclaw_memory.workspace.paths import memory_files
 
-    home, data = group.home, group.data
-    sizes = {path.stem: path.stat().st_size for path in sorted(data.glob("*.db"))} if data.is_dir() else {}
-    usage = Usage(home.data(MAIN_GROUP) / "usage.json", group.clock).total()
+    home, private = group.home, group.scope.private
+    administers = private and group.scope.group == MAIN_GROUP
+    files = [one.path for one in group.existing_databases() if one.path.exists()]
+    sizes = {path.stem: path.stat().st_size for path in sorted(files)}
+    usage = Usage(home.data(MAIN_GROUP) / "usage.json", group.clock).total() if private else ()
     return Status(
         home=home.root,
         group=group.scope.group,
         exists=group.workspace.is_dir(),
-        groups=tuple(home.groups()),
+        groups=tuple(home.groups()) if administers else (group.scope.group,),
         files=sum(1 for _ in memory_files(home, group.scope, group.settings.privacy.shared_files)),
         databases=sizes,
         problems=tuple(_problems(group)),
         embedder=_embedder_state(group),
         usage=tuple(msgspec.to_builtins(spent) for spent in usage),
         project=group.scope.project,
-        off=group.settings.projects.off,
+        off=group.settings.projects.off if private else (),
     )
 
 
 def _problems(group: Group) -> Iterator[str]:
-    for database in group.resources.existing_databases():
+    for database in group.existing_databases():
         try:
             if lost := database.lost_writes():
                 yield f"{database.path.name} has lost its last {plural(lost, 'write')}"

@@ -243,6 +243,9 @@ class Memory:
                 project=self.scope.project,
             )
             found = self.group.retrieval.search(asked, corpus)
+            if (chats := self.group.shared_chats) is not None and corpus in ("", "all"):
+                wanted = chats.retrieval.filter_for(self.scope)
+                found = _with_said(found, chats.retrieval.search(replace(asked, wanted=wanted)), limit)
         self.group.telemetry.record("search", hits=len(found.hits), took_ms=found.took_ms)
         return found
 
@@ -263,8 +266,13 @@ class Memory:
         known = self.group.entries.search(
             query, types=types, tags=tags, include_superseded=include_superseded, limit=limit, fast=fast
         )
-        took = round((time.monotonic() - began) * 1000, 1)
-        return Found(tuple(entry_hit(hit, {}) for hit in known.hits), known.degraded, took)
+        own = Found(tuple(entry_hit(hit, {}) for hit in known.hits), known.degraded)
+        if (chats := self.group.shared_chats) is not None and chats.has("entries"):
+            said = chats.entries.search(
+                query, types=types, tags=tags, include_superseded=include_superseded, limit=limit, fast=fast
+            )
+            own = _with_said(own, Found(tuple(entry_hit(hit, {}) for hit in said.hits), said.degraded), limit)
+        return replace(own, took_ms=round((time.monotonic() - began) * 1000, 1))
 
     def recall(
         self,
@@ -286,9 +294,13 @@ class Memory:
         budget = self.settings.entries.recall_budget if token_budget is None else token_budget
         kinds = None if types is None else tuple(types)
         wanted = RecallRequest(query, kinds, priority_min, budget, include_context, format, fast)
-        found = recall(self.group.entries, self.group.retrieval, wanted)
+        chats = self.group.shared_chats
+        beside = (chats.entries, chats.retrieval) if chats is not None else None
+        found = recall(self.group.entries, self.group.retrieval, wanted, beside)
         try:
-            self.group.entries.note_use(entry.id for entry in found.entries if entry.type in TYPES)
+            self.group.entries.note_use(
+                entry.id for entry in found.entries if entry.type in TYPES and not entry.shared
+            )
         except StoreError as error:  # a busy or read-only store must not cost the answer
             self.group.telemetry.record("note_use failed", error=error.message)
         self.group.telemetry.record("recall", tokens=found.token_count, entries=len(found.entries))
@@ -313,7 +325,7 @@ class Memory:
         from nanoclaw_memory.workspace import log
 
         wanted = _day(day) if day else self.group.today
-        return wanted, log.parse(self.get(log_path(wanted)).text)
+        return wanted, log.parse(self.get(log_path(wanted, self.scope.private)).text)
 
     def boot(self, project: str = "", max_chars: Count = 0) -> Boot:
         """What an agent reads at session start, within the caps, privacy applied.
@@ -442,7 +454,7 @@ class Memory:
 
     def delete(self, entry_id: str) -> Deleted:
         """Remove an entry for good; what it had replaced becomes current again."""
-        deleted = self.group.entries.delete(entry_id)
+        deleted = self.group.entries_of(entry_id).delete(entry_id)
         self.group.telemetry.record("delete", restored=len(deleted.restored))
         return deleted
 
@@ -526,7 +538,8 @@ class Memory:
         if written:  # findable by words at once; vectors come with the next index
             self.group.retrieval.refresh()
         self.group.lifecycle.before_compaction(given)
-        compacted(self.group.data, self.scope.session_id)
+        if self.scope.private:  # shared scopes are never asked for a flush
+            compacted(self.group.data, self.scope.session_id)
         return written
 
     def session_end(self) -> tuple[PluginNote, ...]:
@@ -539,6 +552,14 @@ class Memory:
         except NanoClawError as error:
             notes = (*notes, PluginNote("active-context", error.message))
         return notes
+
+
+def _with_said(found: Found, said: Found, limit: int) -> Found:
+    """What was found, then what shared chats said, marked and never above it."""
+    lowest = found.hits[-1].score if found.hits else 1.0
+    marked = (replace(hit, shared=True, score=min(hit.score, lowest)) for hit in said.hits)
+    degraded = tuple(dict.fromkeys((*found.degraded, *said.degraded)))
+    return Found((*found.hits, *marked)[:limit], degraded, found.took_ms + said.took_ms)
 
 
 def _day(day: str | date) -> date:

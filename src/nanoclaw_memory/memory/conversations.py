@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from nanoclaw_memory.clock import start_of
 from nanoclaw_memory.errors import InvalidValue
@@ -30,18 +31,27 @@ class ConversationsPart:
         self._group = group
 
     def sessions(self, limit: int = 50) -> list[Session]:
-        """The sessions that this scope may see, newest first."""
-        return self._group.conversations.sessions(limit)
+        """The sessions that this scope may see, newest first; in private those of shared chats too, marked."""
+        found = self._group.conversations.sessions(limit)
+        if (chats := self._group.shared_chats) is not None:
+            found += [replace(one, shared=True) for one in chats.conversations.sessions(limit)]
+        return sorted(found, key=lambda one: one.last, reverse=True)[:limit]
 
     def session(self, session_id: str) -> list[Exchange]:
-        """What was said in a session, oldest first."""
+        """What was said in a session, oldest first; in private of a shared chat too."""
+        chats = self._group.shared_chats
+        if chats is not None and not self._group.exchanges.last_id(session_id):
+            return chats.conversations.session(session_id)
         return self._group.conversations.session(session_id)
 
     def search(self, query: Query, limit: int = 10) -> list[SessionHit]:
         """Where something was said: exchanges, and lines of archived conversations."""
         self._group.require_group()
         self._group.settle_spool()
-        return self._group.exchange_search.said(query, limit)
+        found = self._group.exchange_search.said(query, limit)
+        if (chats := self._group.shared_chats) is not None:
+            found += [replace(hit, shared=True) for hit in chats.exchange_search.said(query, limit)]
+        return found[: limit * 2]
 
     def embed(self, limit: Annotated[int, Meta(ge=1, le=10_000)] = 256) -> int:
         """Give vectors to passages that have none (loads the embedder); returns how many were embedded."""
@@ -109,5 +119,6 @@ class ConversationsPart:
 
     def archive(self, transcript: str) -> Archived | None:
         """Write what is new in a transcript (a file or a session id) to conversations/; None for nothing."""
+        self._group.require_private("transcripts")
         own = self._group.conversations
         return own.archive(own.read(transcript))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -27,31 +28,37 @@ class EntriesPart:
         limit: int = 100,
     ) -> list[Entry]:
         """Entries as stored, newest first; `status` is all, active, held, superseded, archived or expired."""
-        return self._group.entries.listed(types, tags, status, limit)
+        found = self._group.entries.listed(types, tags, status, limit)
+        if (chats := self._group.shared_chats) is not None and chats.has("entries"):
+            found += chats.entries.listed(types, tags, status, limit)
+        return sorted(found, key=lambda one: one.provenance.timestamp, reverse=True)[:limit]
 
     def get(self, entry_id: str) -> Entry:
         """One entry, whatever its status."""
-        return self._group.entries.get(entry_id)
+        return self._group.entries_of(entry_id).get(entry_id)
 
     def history(self, entry_id: str) -> list[Entry]:
         """An entry and those it replaced, newest first."""
-        return self._group.entries.chain(self._group.entries.get(entry_id))
+        own = self._group.entries_of(entry_id)
+        return own.chain(own.get(entry_id))
 
     def reinforce(self, entry_id: str) -> Entry:
         """Mark an entry as still relevant: its importance starts afresh and fades more slowly."""
-        return self._group.entries.reinforce(entry_id)
+        return self._group.entries_of(entry_id).reinforce(entry_id)
 
     def approve(self, entry_id: str) -> Entry:
         """A person lets a held entry in; what it replaces is retired now."""
-        return self._group.entries.approve(entry_id)
+        self._group.entries.ledger.require_owner("approve an entry")
+        return self._group.entries_of(entry_id).approve(entry_id)
 
     def reject(self, entry_id: str) -> Entry:
         """A person keeps a held entry out; it is archived, and the same text is refused from now on."""
-        return self._group.entries.reject(entry_id)
+        self._group.entries.ledger.require_owner("reject an entry")
+        return self._group.entries_of(entry_id).reject(entry_id)
 
     def archive(self, entry_id: str) -> Entry:
         """Take an entry out of brief, search and recall without deleting it."""
-        return self._group.entries.archive(entry_id)
+        return self._group.entries_of(entry_id).archive(entry_id)
 
     def render(self) -> tuple[list[str], list[str]]:
         """Write all domain files anew; returns those written, and notes on those with edits by hand."""
@@ -67,10 +74,12 @@ class EntriesPart:
     def verify(self) -> AuditVerdict:
         """Whether the audit log is whole, against its head and what each group's database remembers."""
         anchors = []
-        for group in self._group.home.groups():
-            if (self._group.home.data(group) / "entries.db").exists():
-                with self._group.as_scope(Scope(group)) as other:
-                    anchors.append((f"group {group}", other.entries.anchor()))
+        self._group.require_private("the audit log")
+        for group, private in itertools.product(self._group.home.groups(), (True, False)):
+            with self._group.as_scope(Scope(group, private=private)) as other:
+                if other.has("entries"):
+                    whose = f"group {group}" if private else f"the shared chats of group {group}"
+                    anchors.append((whose, other.entries.anchor()))
         return self._group.entries.ledger.audit_log.verify(anchors)
 
     # ---- shared with other groups ----

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from datetime import date
 from functools import cached_property
 from pathlib import Path
@@ -14,9 +14,15 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import NoMemory, NotFound, PathRefused, Refused, StoreError
-from nanoclaw_memory.memory.resources import DATABASES, NEVER_RESTORED, Resources
-from nanoclaw_memory.types import MAIN_GROUP, Indexed, Scope
-from nanoclaw_memory.workspace.paths import PENDING_RESTORE, locate
+from nanoclaw_memory.memory.resources import ALL_DATABASES, NEVER_RESTORED, Resources
+from nanoclaw_memory.types import MAIN_GROUP, SHARED, Indexed, Scope
+from nanoclaw_memory.workspace.paths import (
+    PENDING_RESTORE,
+    SHARED_FOLDERS,
+    locate,
+    memory_files,
+    of_shared_chats,
+)
 
 if TYPE_CHECKING:
     from nanoclaw_memory.conversations.service import Conversations
@@ -39,6 +45,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.turn.lifecycle import TurnLifecycle
     from nanoclaw_memory.upkeep.forget_stores import ForgetTargets
     from nanoclaw_memory.workspace.checkpoints import Checkpoints
+    from nanoclaw_memory.workspace.listing import Seen
 
 SPOOLED_AT_ONCE = 20  # exchanges that a question waits for
 
@@ -53,6 +60,8 @@ class Group:
         self.workspace = self.home.workspace(scope.group)
         self.data = self.home.data(scope.group)
         self._retrieval = retrieval
+        self._shared_chats: Group | None = None
+        self._looked_at: set[str] = set()
         self._closing = ExitStack()
 
     def __enter__(self) -> Self:
@@ -105,12 +114,40 @@ class Group:
         return stamp(self.clock.now())
 
     def has(self, name: str) -> bool:
-        """Whether a database of the group exists."""
-        return self.resources.has(name)
+        """Whether a database exists for this scope."""
+        return self.resources.has(self._file_of(name))
 
     def database(self, name: str) -> SqliteDatabase:
-        """One of the group's databases."""
-        return self.resources.database(name)
+        """One of the databases of this scope: what private and shared scopes remember is in different files."""
+        return self.resources.database(self._file_of(name))
+
+    def _file_of(self, name: str) -> str:
+        if self.scope.private or name == "forgotten":  # what a person asked to forget stays away from both
+            return name
+        own = f"{SHARED}{name}"
+        if name not in self._looked_at and not self.resources.has(own) and self.resources.has(name):
+            self._looked_at.add(name)
+            with suppress(StoreError):  # a file of an older release is parted when it is opened
+                self.resources.database(name).query("SELECT 1")
+        return own
+
+    def existing_databases(self) -> tuple[SqliteDatabase, ...]:
+        """The group's databases that this scope may know of."""
+        own = (name for name in ALL_DATABASES if self.scope.private or name.startswith(SHARED))
+        return tuple(self.resources.database(name) for name in own if self.resources.has(name))
+
+    @property
+    def shared_chats(self) -> Group | None:
+        """What the group's shared chats remember, where a private scope reads it beside its own."""
+        if self._shared_chats is None and self.scope.private and self._has_shared_chats():
+            self._shared_chats = Group(self.resources, replace(self.scope, private=False))
+            self._closing.callback(self._shared_chats.close)
+        return self._shared_chats
+
+    def _has_shared_chats(self) -> bool:
+        known = (name for name in ALL_DATABASES if name.startswith(SHARED))
+        folders = (self.data / f"{SHARED}spool", *(self.workspace / name for name in SHARED_FOLDERS))
+        return any(map(self.resources.has, known)) or any(folder.is_dir() for folder in folders)
 
     # ---- services ----
 
@@ -124,6 +161,7 @@ class Group:
             database=lambda: self.database("forgotten"),
             redact=self.settings.privacy.redact_secrets,
             origin=self.scope.origin,
+            private=self.scope.private,
             record=self._record,
         )
 
@@ -134,23 +172,45 @@ class Group:
     def graph(self) -> KnowledgeGraph:
         """Facts, relations and aliases."""
         self.require_group()
-        return self._graph(self.scope)
+        return self._graph()
 
     @cached_property
     def fresh_graph(self) -> KnowledgeGraph:
         """The same, reading files that changed before it answers."""
         self.require_group()
-        return self._graph(self.scope, self.refreshed_graph)
+        return self._graph(self.refreshed_graph, self._shared_graph)
 
     def _graph(
-        self, scope: Scope, refresh: Callable[[], AbstractContextManager[str | None]] = nullcontext
+        self,
+        refresh: Callable[[], AbstractContextManager[str | None]] = nullcontext,
+        beside: Callable[[], KnowledgeGraph | None] | None = None,
     ) -> KnowledgeGraph:
         from nanoclaw_memory.graph.graph import KnowledgeGraph
 
-        overtaken = self.retrieval.overtaken if scope == self.scope else None
         return KnowledgeGraph(
-            self.database("facts"), self.settings, self.clock, scope, self.intake, refresh, overtaken
+            self.database("facts"),
+            self.settings,
+            self.clock,
+            self.scope,
+            self.intake,
+            refresh,
+            self.retrieval.overtaken,
+            beside,
+            self.require_own_file,
         )
+
+    def _shared_graph(self) -> KnowledgeGraph | None:
+        """What shared chats stated, where they stated something."""
+        chats = self.shared_chats
+        return chats.graph if chats is not None and chats.has("facts") else None
+
+    def pages(self) -> list[Seen]:
+        """The Markdown of this scope's own index and graph: of a private one all that is not said in shared chats."""
+        if self.scope.private:
+            return [seen for seen in self.resources.listing.pages() if not of_shared_chats(seen.relative)]
+        from nanoclaw_memory.retrieval.scanner import seen_files
+
+        return list(seen_files(memory_files(self.home, self.scope, self.settings.privacy.shared_files)))
 
     @contextmanager
     def refreshed_graph(self) -> Iterator[str]:
@@ -164,9 +224,7 @@ class Group:
 
         if not self.workspace.is_dir():
             return ""
-        # Files are read as their owner sees them: what each scope may see is decided by the file's path.
-        owner = replace(self.scope, private=True, session_id="")
-        files, stale = Refresh(self._graph(owner), self.home, self.resources.listing.pages).run()
+        files, stale = Refresh(self.graph, self.home, self.pages).run()
         if files or stale:
             self.telemetry.record("graph refresh", files=files, stale=stale)
         return stale
@@ -191,11 +249,17 @@ class Group:
             resident=self._embedder_at_hand,
         )
 
+    def entries_of(self, entry_id: str) -> Entries:
+        """The entries among which one is: a private scope also finds those of shared chats."""
+        chats = self.shared_chats
+        known = chats is not None and chats.has("entries") and chats.entries.ledger.table.get(entry_id)
+        return chats.entries if chats is not None and known else self.entries
+
     def _reopen_entries(self) -> SqliteDatabase:
         """A second connection, for a thread that must not keep this one's."""
         from nanoclaw_memory.store.sqlite import SqliteDatabase
 
-        return SqliteDatabase(self.data / "entries.db", "entries", counted=True)
+        return SqliteDatabase(self.database("entries").path, "entries", counted=True)
 
     def _embedder_at_hand(self) -> bool:
         """Whether this process uses the local model anyway: storing an entry must not wait for it to load."""
@@ -249,11 +313,12 @@ class Group:
                 self.clock,
                 self.configuration,
                 self.database,
+                self.has,
                 self.intake,
                 lambda: self.resources.embedder,
                 lambda: self.resources.reranker,
                 self._other_names,
-                self.resources.listing.pages,
+                self.pages,
             )
             self.resources.closing.callback(self._retrieval.close)
         return self._retrieval
@@ -298,7 +363,15 @@ class Group:
             exchanges=self.exchanges,
             shared_files=self.settings.privacy.shared_files,
             intake=self.intake,
+            is_private=self._is_private_session,
         )
+
+    def _is_private_session(self, session_id: str) -> bool:
+        """Whether something was said in a session in private."""
+        from nanoclaw_memory.store.exchanges import Exchanges
+
+        known = self.resources.has("continuity")
+        return known and Exchanges(self.resources.database("continuity")).last_id(session_id) > 0
 
     @cached_property
     def lifecycle(self) -> TurnLifecycle:
@@ -322,7 +395,9 @@ class Group:
                 except Refused as error:  # it will never be accepted, and others wait behind it
                     self.telemetry.record("exchange refused", error=error.message)
 
-        return self.conversations.drain(record, limit)
+        done = self.conversations.drain(record, limit)
+        chats = self.shared_chats if done < limit else None
+        return done + (chats.drain_spool(limit - done) if chats is not None else 0)
 
     def settle_spool(self) -> None:
         """Archive what hooks have spooled before a question is answered; what cannot be written stays spooled."""
@@ -365,9 +440,9 @@ class Group:
         from nanoclaw_memory.store.snapshots import Snapshots
         from nanoclaw_memory.workspace.checkpoints import Checkpoints
 
-        kept = tuple(name for name in DATABASES if name not in NEVER_RESTORED)
+        kept = tuple(name for name in ALL_DATABASES if name not in NEVER_RESTORED)
         return Checkpoints(
-            self.workspace, Snapshots(kept, self.database), self.clock, restored=self._forget_again
+            self.workspace, Snapshots(kept, self.resources.database), self.clock, restored=self._forget_again
         )
 
     def finish_restore(self) -> None:
@@ -429,6 +504,12 @@ class Group:
     def file(self, relative: str) -> tuple[str, Path]:
         """A memory file's own name and place, if this scope may see it."""
         return locate(self.home, self.scope, relative, self.settings.privacy.shared_files)
+
+    def require_own_file(self, path: Path) -> None:
+        """Refuse a file or folder with what belongs to another group."""
+        from nanoclaw_memory.workspace.paths import refuse_other_groups
+
+        refuse_other_groups(self.home, self.scope, path)
 
     def require_private(self, what: str) -> None:
         """Refuse a shared scope."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, SystemClock
 from nanoclaw_memory.errors import PathRefused, SettingsError
-from nanoclaw_memory.types import MAIN_GROUP, Scope
+from nanoclaw_memory.types import MAIN_GROUP, SHARED, Scope
 from nanoclaw_memory.workspace.listing import PageListing
 from nanoclaw_memory.workspace.paths import Home, check_slug
 
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from nanoclaw_memory.providers.reranker import Reranker
     from nanoclaw_memory.providers.writer import Writer
     from nanoclaw_memory.settings import Configuration, Settings
+    from nanoclaw_memory.store.migrate import Adopt
     from nanoclaw_memory.store.sqlite import SqliteDatabase
     from nanoclaw_memory.telemetry import Telemetry
 
 DATABASES = ("facts", "entries", "continuity", "index", "sdk", "forgotten")
+ALL_DATABASES = (*DATABASES, *(f"{SHARED}{name}" for name in DATABASES if name != "forgotten"))
 # The index is derived; what was forgotten since stays forgotten when a checkpoint is restored.
-NEVER_RESTORED = ("index", "forgotten")
+NEVER_RESTORED = ("index", f"{SHARED}index", "forgotten")
 
 
 class Resources:
@@ -112,12 +114,12 @@ class Resources:
         return has_database(self.home.data(self.group) / f"{name}.db")
 
     def database(self, name: str) -> SqliteDatabase:
-        """One of the group's databases (see DATABASES), opened once."""
+        """One of the group's databases (see ALL_DATABASES), opened once."""
         if name not in self._databases:
             path = self.home.data(self.group) / f"{name}.db"
             if self.group != MAIN_GROUP and path.is_symlink():
                 raise PathRefused(f"{path.name} of {self.group} is a link", "put the file itself there")
-            self._keep(name, _open(path, name))
+            self._keep(name, _open(path, name.removeprefix(SHARED)))
         return self._databases[name]
 
     def published(self, group: str) -> SqliteDatabase:
@@ -128,10 +130,6 @@ class Resources:
 
             self._keep(name, SqliteDatabase(self.home.root / "store" / f"{name}.db", "entries"))
         return self._databases[name]
-
-    def existing_databases(self) -> tuple[SqliteDatabase, ...]:
-        """The group's databases that there are."""
-        return tuple(self.database(name) for name in DATABASES if self.has(name))
 
     def _keep(self, name: str, database: SqliteDatabase) -> None:
         self._databases[name] = database
@@ -189,9 +187,22 @@ def _open(path: Path, name: str) -> SqliteDatabase:
     if name == "facts":
         from nanoclaw_memory.store.legacy_facts import adopter
 
-        return SqliteDatabase(path, name, adopter(path.parent), counted=True)
+        return SqliteDatabase(path, name, _parted(name, adopter(path.parent)), counted=True)
+    if name == "continuity":
+        return SqliteDatabase(path, name, _parted(name), counted=True)
     if name == "forgotten":
         from nanoclaw_memory.store.tombstones import forgotten_database
 
         return forgotten_database(path.parent)
     return SqliteDatabase(path, name, durable=name == "entries", counted=name != "index")
+
+
+def _parted(name: str, before: Adopt | None = None) -> Adopt:
+    """What moves the rows of shared chats out of a file of an older release."""
+
+    def prepare(connection: Any, version: int) -> Callable[[Any], None] | None:
+        from nanoclaw_memory.store.split import splitter  # a hook of today's release never needs it
+
+        return splitter(name, before)(connection, version)
+
+    return prepare

@@ -50,7 +50,10 @@ class UpkeepPart:
 
     def proposal(self, proposal_id: str) -> Proposal:
         """One proposal, whatever became of it."""
-        return self._group.proposals.get(proposal_id)
+        from nanoclaw_memory.upkeep.review import holder
+
+        self._group.require_private("proposals")
+        return holder(self._group, proposal_id).proposals.get(proposal_id)
 
     def decide(self, proposal_id: str, accept: bool, text: str = "") -> Proposal:
         """Accept a proposal, in other words if `text` has them, or reject it for good."""
@@ -89,6 +92,7 @@ class UpkeepPart:
 
         self._group.require_private("imports")
         self._group.require_group()
+        self._group.require_own_file(path)
         with self._importing() as own:
             return import_export(own, kind, path, dry_run)
 

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from nanoclaw_memory.errors import CorruptDatabase, FileProblem, InvalidValue, NotFound, StoreError
+from nanoclaw_memory.errors import (
+    CorruptDatabase,
+    FileProblem,
+    InvalidValue,
+    NotFound,
+    PathRefused,
+    StoreError,
+)
 from nanoclaw_memory.retrieval.chunker import Chunking, section_chunks
 from nanoclaw_memory.retrieval.indexer import Index, read_markdown
 from nanoclaw_memory.retrieval.scanner import seen_files
@@ -42,6 +49,7 @@ class Corpora(msgspec.Struct, frozen=True):
     embedder: Callable[[], Chain | None]
     opened: dict[str, SqliteDatabase]
     forget: Callable[[str], str] = lambda text: text
+    is_of_others: Callable[[Path], bool] = lambda path: False
 
     def names(self) -> list[str]:
         """All corpora, in order."""
@@ -54,6 +62,8 @@ class Corpora(msgspec.Struct, frozen=True):
         check_slug(name)
         roots = [path.expanduser().resolve() for path in paths]
         for root in roots:
+            if self.is_of_others(root):
+                raise PathRefused(f"{root.name} belongs to another group", "give documents of this group")
             if not root.exists():
                 raise NotFound(f"there is no {root}", "give a file or folder of documents")
         chunks = self._chunks(name)
@@ -116,13 +126,18 @@ class Corpora(msgspec.Struct, frozen=True):
         return Index(
             chunks,
             self.folder / f"{name}.db-indexing",
-            lambda: seen_files(documents(Path(source) for source in self._sources(chunks))),
+            lambda: seen_files(self._documents(chunks)),
             self.chunking,
             self.embedder,
             read_document,
             section_chunks,
             self.forget,
         )
+
+    def _documents(self, chunks: Passages) -> Iterator[tuple[str, Path]]:
+        """The documents of a corpus; what a link or a folder above the home would add of others is left out."""
+        found = documents(Path(source) for source in self._sources(chunks))
+        return ((name, path) for name, path in found if not self.is_of_others(path))
 
     def _known(self, name: str) -> str:
         if name not in self.names():

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from msgspec.structs import replace
-
 from nanoclaw_memory.conversations.service import shortened
 from nanoclaw_memory.retrieval.searcher import Question
 from nanoclaw_memory.retrieval.service import Retrieval
@@ -23,9 +21,9 @@ class ExchangeSearch:
         self._retrieval = retrieval
         self._exchanges = exchanges
 
-    def matching(self, text: str, now: datetime, private: bool, limit: int) -> list[Exchange]:
+    def matching(self, text: str, now: datetime, limit: int) -> list[Exchange]:
         """Exchanges that share words with a text."""
-        wanted = replace(self._retrieval.filter(SOURCE, noise=True), private=private)
+        wanted = self._retrieval.filter(SOURCE, noise=True)
         ranking = self._retrieval.rank(Question(text, limit, now.date(), True, wanted=wanted), gated=False)
         numbers = dict.fromkeys(
             one.stored.passage.number for one in ranking.found if one.parts["keyword"] > 0

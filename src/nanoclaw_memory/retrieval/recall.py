@@ -23,6 +23,7 @@ from nanoclaw_memory.retrieval.service import Retrieval
 from nanoclaw_memory.store.entries import PRIORITIES
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.types import EntryHit, Hit, Provenance, Recall, RecalledEntry, Scope
+from nanoclaw_memory.types.search import IN_SHARED_CHAT
 
 CANDIDATES = 50
 BRIEF_CHARS = 200
@@ -55,9 +56,34 @@ class _Packed(msgspec.Struct, frozen=True):
     held: bool = False
 
 
-def recall(entries: Entries, retrieval: Retrieval, wanted: RecallRequest) -> Recall:
-    """What answers, weightiest first, whole lines only, never over the budget."""
+class _Answers(msgspec.Struct, frozen=True):
+    lines: list[_Packed]
+    matched: int
+    fallback: str = ""
+    degraded: tuple[str, ...] = ()
+
+
+def recall(
+    entries: Entries,
+    retrieval: Retrieval,
+    wanted: RecallRequest,
+    chats: tuple[Entries, Retrieval] | None = None,
+) -> Recall:
+    """What answers, weightiest first, whole lines only, never over the budget; what shared `chats` say comes last."""
     scope = entries.ledger.scope
+    own = _answers(entries, retrieval, wanted, scope)
+    said = _answers(*chats, wanted, scope) if chats is not None else _Answers([], 0)
+    return pack(
+        [*own.lines, *said.lines],
+        wanted,
+        own.matched + said.matched,
+        own.fallback,
+        tuple(dict.fromkeys((*own.degraded, *said.degraded))),
+    )
+
+
+def _answers(entries: Entries, retrieval: Retrieval, wanted: RecallRequest, scope: Scope) -> _Answers:
+    """What answers in one memory, weightiest first, as the scope is told it."""
     if wanted.types is not None or not check_query(wanted.query).strip():
         known = entries.search(
             wanted.query,
@@ -67,29 +93,33 @@ def recall(entries: Entries, retrieval: Retrieval, wanted: RecallRequest) -> Rec
             fast=wanted.fast,
         )
         packed = [_from_entry(hit, wanted, scope) for hit in ranked(known.hits)]
-        return pack(packed, wanted, len(packed), degraded=known.degraded)
+        return _Answers(packed, len(packed), degraded=known.degraded)
     choice("priority_min", wanted.priority_min, PRIORITIES)
-    filter_ = replace(retrieval.filter(), lowest_priority=PRIORITIES.index(wanted.priority_min))
+    filter_ = replace(retrieval.filter_for(scope), lowest_priority=PRIORITIES.index(wanted.priority_min))
     today = retrieval.clock.now().date()
     question = Question(wanted.query, CANDIDATES, today, wanted.fast, wanted=filter_, project=scope.project)
     ranking, known_entries = retrieval.find(question)
-    lines = list(_lines(ranking.found, known_entries, wanted, scope))
+    shared = retrieval.scope.private != scope.private
+    lines = list(_lines(ranking.found, known_entries, wanted, scope, shared))
     lines.sort(key=lambda pair: (pair[1].held, -pair[1].entry.score, pair[1].entry.id))
     lines = after_newer(lines, lambda pair: pair[0].stored.id, lambda pair: pair[0].newer_id)
     fallback = "files" if lines and not known_entries else ""
-    packed = [one for _, one in lines]
-    return pack(packed, wanted, len(known_entries), fallback=fallback, degraded=tuple(ranking.degraded))
+    return _Answers([one for _, one in lines], len(known_entries), fallback, tuple(ranking.degraded))
 
 
 def _lines(
-    found: Iterable[Candidate], entries: Mapping[int, EntryHit], wanted: RecallRequest, scope: Scope
+    found: Iterable[Candidate],
+    entries: Mapping[int, EntryHit],
+    wanted: RecallRequest,
+    scope: Scope,
+    shared: bool,
 ) -> Iterator[tuple[Candidate, _Packed]]:
     for one in found:
         for hit in hits_of([one], wanted.query, entries, "", explain=False):
             if hit.kind == "entry":
                 yield one, _from_entry(entries[one.stored.passage.number], wanted, scope, hit)
             else:
-                yield one, _from_hit(hit, wanted, scope.project)
+                yield one, _from_hit(replace(hit, shared=shared), wanted, scope)
 
 
 def hits_text(hits: Iterable[Hit], today: date, project: str = "") -> str:
@@ -169,9 +199,11 @@ def _from_entry(hit: EntryHit, wanted: RecallRequest, scope: Scope, found: Hit |
         project=hit.provenance.project,
         mark=found.mark if found else "",
         newer=found.newer if found else None,
+        shared=scope.private and not hit.provenance.private,
     )
     when = _stored(hit.created_at[:10], hit.age_days)
     about = [hit.type, hit.priority, origin_of(hit.provenance, scope.group), when]
+    about += [IN_SHARED_CHAT] if entry.shared else []
     about += [found.status if found else "", other_project(hit.provenance.project, scope.project)]
     about.append(marks(hit.provenance, hit.suspicions))
     tail = f" (why: {safe_line(context, BRIEF_CHARS)})" if context else ""
@@ -184,7 +216,7 @@ def _stored(day: str, days: int | None) -> str:
     return f"{day}, {age(days)}" if days else age(days)
 
 
-def _from_hit(hit: Hit, wanted: RecallRequest, project: str) -> _Packed:
+def _from_hit(hit: Hit, wanted: RecallRequest, scope: Scope) -> _Packed:
     """Lines of a file, what was said, a fact: each under its place."""
     kind, place = hit.kind, hit.place
     if kind == "chunk":
@@ -204,6 +236,7 @@ def _from_hit(hit: Hit, wanted: RecallRequest, project: str) -> _Packed:
         project=hit.project,
         mark=hit.mark,
         newer=hit.newer,
+        shared=hit.shared,
     )
-    about = (kind, place, hit.when, hit.status, other_project(hit.project, project))
+    about = (kind, place, hit.when, hit.status, other_project(hit.project, scope.project))
     return _Packed(entry, item(about, content))

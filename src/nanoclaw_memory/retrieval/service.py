@@ -22,10 +22,9 @@ from nanoclaw_memory.retrieval.sources import RowReader, missing
 from nanoclaw_memory.retrieval.vectoring import Progress
 from nanoclaw_memory.store.passage_search import CURRENT, PassageFilter
 from nanoclaw_memory.store.passages import FILES, Passages
-from nanoclaw_memory.store.write_count import has_database
 from nanoclaw_memory.types import Found, Hit, Indexed, Newer, Scope
 from nanoclaw_memory.workspace.listing import Seen
-from nanoclaw_memory.workspace.paths import Home, visible
+from nanoclaw_memory.workspace.paths import Home, is_of_others, of_shared_chats, visible
 
 if TYPE_CHECKING:
     from nanoclaw_memory.intake.intake import Intake
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.retrieval.candidates import Pool
     from nanoclaw_memory.retrieval.corpus import Corpora
     from nanoclaw_memory.settings import Configuration, Settings
-    from nanoclaw_memory.store.database import Database
+    from nanoclaw_memory.store.sqlite import SqliteDatabase
     from nanoclaw_memory.types import EntryHit
 
 T = TypeVar("T")
@@ -51,7 +50,8 @@ class Retrieval(msgspec.Struct, dict=True):
     scope: Scope
     clock: Clock
     configuration: Configuration
-    database: Callable[[str], Database]
+    database: Callable[[str], SqliteDatabase]
+    has: Callable[[str], bool]
     intake: Intake
     embedder: Callable[[], Chain | None]
     reranker: Callable[[], Reranker | None]
@@ -145,8 +145,7 @@ class Retrieval(msgspec.Struct, dict=True):
 
     def superseded_entries(self) -> tuple[str, ...]:
         """The ids of entries that a later statement supersedes; does not build the index."""
-        known = (self.home.data(self.scope.group) / "index.db").exists()
-        return self.index.currency.table.superseded_entries() if known else ()
+        return self.index.currency.table.superseded_entries() if self.has("index") else ()
 
     def _overtaken(
         self, rows: Callable[[], dict[int, int]], fresh: bool = False
@@ -164,20 +163,22 @@ class Retrieval(msgspec.Struct, dict=True):
         return {ids[older]: (row.kind, newer_of(newer)) for older, (row, newer) in known.items()}
 
     def filter(self, sources: tuple[str, ...] | None = None, noise: bool = False) -> PassageFilter:
-        """What this scope may see of some sources; `noise` are exchanges that only ask for memory."""
+        """What may be found in some sources; `noise` are exchanges that only ask for memory."""
         statuses = (*CURRENT, "noise") if noise else CURRENT
-        now = stamp(self.clock.now())
-        wanted = PassageFilter(sources, private=self.scope.private, statuses=statuses, now=now)
-        if self.scope.private:
+        return PassageFilter(sources, statuses=statuses, now=stamp(self.clock.now()))
+
+    def filter_for(self, scope: Scope) -> PassageFilter:
+        """What a scope may find here: a private one in a shared scope's index only what was said in shared chats."""
+        wanted = self.filter()
+        if scope.private == self.scope.private:
             return wanted
-        self.refresh(sources)  # what is new may be seen too
+        self.refresh()  # what is new was said there too
         try:
             known = self.index.passages.documents()
         except StoreError:
             known = []  # reported by the search itself
-        seen = tuple(number for number, source, name in known if source != FILES or self._sees(source, name))
-        opened = tuple(number for number, source, name in known if self._sees(source, name))
-        return replace(wanted, documents=seen, opened=opened)
+        said = tuple(number for number, source, name in known if source != FILES or of_shared_chats(name))
+        return replace(wanted, documents=said)
 
     def for_turn(self, session: str, after: int) -> PassageFilter:
         """What may be put before a model call: not lessons, nothing held, nothing that is still in its window."""
@@ -218,13 +219,10 @@ class Retrieval(msgspec.Struct, dict=True):
         return self._index(Passages(self.database("index")))
 
     def _index(self, passages: Passages) -> Index:
-        data = self.home.data(self.scope.group)
-        rows = RowReader(
-            passages, self.database, lambda name: has_database(data / f"{name}.db"), self._chunking()
-        )
+        rows = RowReader(passages, self.database, self.has, self._chunking())
         return Index(
             passages,
-            data / "index.db-indexing",
+            Path(f"{self.database('index').path}-indexing"),
             self.pages,
             self._chunking(),
             self.embedder,
@@ -239,7 +237,14 @@ class Retrieval(msgspec.Struct, dict=True):
         from nanoclaw_memory.retrieval.corpus import Corpora
 
         folder = self.home.data(self.scope.group) / "corpora"
-        return Corpora(folder, self._chunking(), self.embedder, {}, self._without_forgotten)
+        return Corpora(
+            folder,
+            self._chunking(),
+            self.embedder,
+            {},
+            self._without_forgotten,
+            lambda path: is_of_others(self.home, replace(self.scope, private=True), path),
+        )
 
     @cached_property
     def searcher(self) -> Searcher:
@@ -292,17 +297,6 @@ class Retrieval(msgspec.Struct, dict=True):
             self._unasked["graph"] = missing("graph", error)
             return []
 
-    def _sees(self, source: str, name: str) -> bool:
-        """Whether the scope may see a whole document: a file, or the entries of a type."""
-        shared = self.settings.privacy.shared_files
-        if source == FILES:
-            return visible(self.scope, name, shared)
-        if source == "entries":
-            from nanoclaw_memory.entries.domains import domain_path
-
-            return visible(self.scope, domain_path(name), shared)
-        return False
-
     def _chunking(self) -> Chunking:
         own = self.settings.memory
         return Chunking(own.chunk_size, min(own.chunk_overlap, own.chunk_size // 2))
@@ -340,7 +334,7 @@ class Retrieval(msgspec.Struct, dict=True):
     def _start_anew(self) -> None:
         """Delete the index: everything in it is derived."""
         self.database("index").close()
-        path = self.home.data(self.scope.group) / "index.db"
+        path = self.database("index").path
         for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
             try:
                 name.unlink(missing_ok=True)

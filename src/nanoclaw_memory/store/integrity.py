@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.store.undecodable import bad_texts
 from nanoclaw_memory.text import plural
-from nanoclaw_memory.types import DatabaseCheck
+from nanoclaw_memory.types import SHARED, DatabaseCheck
 
 if TYPE_CHECKING:
     from nanoclaw_memory.store.sqlite import SqliteDatabase
@@ -103,15 +103,19 @@ def remedy(path: Path, name: str) -> str:
         return f"move it away: {_away(path)} && nanoclaw-memory share publish ID --group {path.stem}"
     if path.parent.name == "corpora":
         return f"move it away: {_away(path)} && nanoclaw-memory corpus add {path.stem} FOLDER"
-    group = _group(path)
+    group, shared = _group(path), path.name.startswith(SHARED)
     if name == "forgotten":  # no checkpoint has it; a copy of the fingerprints lies beside it
         return f"build the list anew from its copy: nanoclaw-memory doctor --fix{group}"
     if name == "index":  # everything in it comes from files
-        return f"nanoclaw-memory index --rebuild{group}"
+        return f"nanoclaw-memory index --rebuild{group}{' --shared' if shared else ''}"
     if saved := _checkpoint(path):
         return f"restore the last checkpoint that holds it: nanoclaw-memory checkpoint restore {saved}{group}"
-    rebuild, lost = _REBUILT.get(name, ("nanoclaw-memory db check{group}", "it starts empty"))
-    return f"begin anew: nanoclaw-memory db reset {name}{group} && {rebuild.format(group=group)} ({lost})"
+    rebuild, lost = _REBUILT.get(
+        "" if shared else name, ("nanoclaw-memory db check{group}", "it starts empty")
+    )
+    return (
+        f"begin anew: nanoclaw-memory db reset {path.stem}{group} && {rebuild.format(group=group)} ({lost})"
+    )
 
 
 def _away(path: Path) -> str:

@@ -42,8 +42,6 @@ class PassageFilter(msgspec.Struct, frozen=True):
 
     sources: tuple[str, ...] | None = None  # None: every source
     documents: tuple[int, ...] | None = None  # None: every document
-    private: bool = True  # whether passages of private rows may be returned
-    opened: tuple[int, ...] = ()  # documents whose private rows may be returned all the same
     statuses: tuple[str, ...] = CURRENT
     now: str = ""  # what has expired by then is left out
     types: tuple[str, ...] | None = None  # of entries; None: every type
@@ -88,9 +86,6 @@ class PassageFilter(msgspec.Struct, frozen=True):
         )
         if self.now and "expired" not in self.statuses:
             yield "expires <> '' AND expires <= :now", {"now": self.now}
-        if not self.private:
-            opened = "SELECT value FROM json_each(:opened)"
-            yield f"private = 1 AND document_id NOT IN ({opened})", {"opened": json.dumps(self.opened)}
         if self.session:
             own = "SELECT id FROM documents WHERE source = 'exchanges' AND name = :session"
             yield (

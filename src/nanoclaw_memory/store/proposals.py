@@ -69,6 +69,9 @@ class Proposals:
         rows = self.db.query(sql, {"key": _key(kind, key)})
         return _proposal(rows[0]) if rows else None
 
+    def has(self, proposal_id: str) -> bool:
+        return bool(self.db.query("SELECT 1 FROM proposals WHERE id = :id", {"id": proposal_id}))
+
     def get(self, proposal_id: str) -> Proposal:
         rows = self.db.query(f"SELECT {_COLUMNS} FROM proposals WHERE id = :id", {"id": proposal_id})  # noqa: S608
         if not rows:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
 
-from nanoclaw_memory.errors import CorruptDatabase
+from nanoclaw_memory.errors import CorruptDatabase, StoreError
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.text import plural
 
@@ -27,6 +27,9 @@ class Snapshots(msgspec.Struct, frozen=True):
     @contextmanager
     def held(self) -> Iterator[None]:
         """Writers of all processes wait."""
+        for name in self.existing():
+            with suppress(StoreError):  # an older file is migrated before, for that may write another one
+                self.open(name).query("SELECT 1")
         with ExitStack() as stack:
             for name in self.names:
                 stack.enter_context(self.open(name).held())

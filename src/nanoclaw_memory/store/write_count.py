@@ -16,11 +16,13 @@ import msgspec
 from nanoclaw_memory.errors import CorruptDatabase
 from nanoclaw_memory.store.integrity import remedy
 from nanoclaw_memory.text import plural
+from nanoclaw_memory.types import SHARED
 
 FILE = "writes"
-_NAMES = ("facts", "entries", "continuity", "sdk", "forgotten", "messages")
+_SHARED = tuple(f"{SHARED}{name}" for name in ("facts", "entries", "continuity", "sdk"))
+_NAMES = ("facts", "entries", "continuity", "sdk", "forgotten", "messages", *_SHARED)
 _LINES = (*_NAMES, *(f"{name}-lost" for name in _NAMES))
-_WIDTH = 32
+_WIDTH = 40
 
 
 class WriteCount(msgspec.Struct, frozen=True):
@@ -101,7 +103,7 @@ class WriteCount(msgspec.Struct, frozen=True):
     def _write(self, line: str, number: int) -> None:
         if self.path is None or line not in _LINES:
             return
-        text = f"{line:<18} {number:012d}\n".encode("ascii")
+        text = f"{line:<26} {number:012d}\n".encode("ascii")
         with suppress(OSError):  # what was written is safe, and the next write counts it
             handle = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)
             try:

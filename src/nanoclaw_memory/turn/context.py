@@ -59,6 +59,12 @@ class PluginContext:
         return self._group.retrieval
 
     @property
+    def shared_retrieval(self) -> Retrieval | None:
+        """The index of what shared chats say, in a private scope."""
+        chats = self._group.shared_chats
+        return chats.retrieval if chats is not None else None
+
+    @property
     def exchange_search(self) -> ExchangeSearch:
         """The search for exchanges."""
         return self._group.exchange_search

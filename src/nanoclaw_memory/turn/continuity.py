@@ -13,7 +13,7 @@ from nanoclaw_memory import tokens
 from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.conversations import anchors, topics
 from nanoclaw_memory.conversations.archive import move_oldest
-from nanoclaw_memory.conversations.service import excerpt
+from nanoclaw_memory.conversations.service import archive_folder, excerpt
 from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.store.keywords import terms_of
@@ -205,7 +205,8 @@ class Continuity(Plugin):
         self.context.retrieval.refresh(embed=self.context.embedder is not None)
         over = self.context.exchanges.count() - self.own.max_exchanges
         if over > 0:
-            move_oldest(self.context.exchanges, self.context.home.workspace(self.context.scope.group), over)
+            workspace = self.context.home.workspace(self.context.scope.group)
+            move_oldest(self.context.exchanges, workspace, over, archive_folder(self.context.scope))
 
 
 def _draft(

@@ -14,6 +14,7 @@ from nanoclaw_memory.turn import blocks
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
 from nanoclaw_memory.types import Newer, Passage
+from nanoclaw_memory.types.search import IN_SHARED_CHAT
 
 MAX_LINE = 300  # characters of a passage
 _PAIR = re.compile(r"(?P<name>[^=:\n]{1,60})(?P<sign>\s*[=:]\s+)(?P<value>\S.*)\Z")
@@ -33,16 +34,16 @@ class RecallPlugin(Plugin):
 
     def before_turn(self, message: str, moment: Moment) -> Answer:
         recalled = self.context.recaller.recall(message, moment)
-        chosen = [one for one in recalled.chosen if one.stored.source != SAID]
+        own = [one for one in recalled.chosen if one.stored.source != SAID]
+        chosen = [*own, *recalled.said]
         if not chosen:
             return Silence(recalled.silence, recalled.notes, recalled.nearly)
         texts = [_text(one, message) for one in chosen]
+        labels = [_label(one, moment, recalled.later(one)) for one in own]
+        labels += [f"{IN_SHARED_CHAT} · {_label(one, moment, None)}" for one in recalled.said]
         return Draft(
             blocks.RECALLED,
-            tuple(
-                f"• [{_label(one, moment, recalled.later(one))}] {text}"
-                for one, text in zip(chosen, texts, strict=True)
-            ),
+            tuple(f"• [{label}] {text}" for label, text in zip(labels, texts, strict=True)),
             hits=len(chosen),
             notes=recalled.notes,
             reasons=tuple(f"helps {one.score:.2f}; {_why(one)}" for one in chosen),
@@ -72,7 +73,8 @@ def _without_credential(line: str, heading: str) -> str:
 def _label(one: Candidate, moment: Moment, newer: Newer | None) -> str:
     """Where a line stands, of which project, when it was said, and what newer is known on its subject."""
     passage = one.stored.passage
-    place = {"line": "log", "fact": "fact", "relation": "fact"}.get(passage.kind, one.stored.path)
+    named = {"line": "log", "fact": "fact", "relation": "fact", "turn": passage.speaker}
+    place = named.get(passage.kind, one.stored.path)
     about = [passage.type, passage.origin] if passage.kind == "entry" else [place]
     project = passage.project if passage.project != moment.scope.project else ""
     mark = newer.told(one.mark) if newer else one.mark

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.retrieval.hits import newer_of
 from nanoclaw_memory.retrieval.searcher import Question
+from nanoclaw_memory.retrieval.service import TURN_SOURCES
 
 if TYPE_CHECKING:
     from nanoclaw_memory.retrieval.candidates import Candidate
@@ -40,6 +41,7 @@ class Recalled(msgspec.Struct, frozen=True):
     nearly: tuple[str, ...]
     notes: tuple[str, ...]
     related: frozenset[int] = frozenset()  # passages that are about the message too
+    said: tuple[Candidate, ...] = ()  # what shared chats say to it; shown after what is chosen, and marked
 
     def later(self, one: Candidate) -> Newer | None:
         """What is newer on a chosen passage's subject, to be quoted: neither shown itself nor about something else."""
@@ -113,7 +115,23 @@ class Recaller:
             _nearly(verdict, chosen) if moment.explain else (),
             notes,
             frozenset(one.candidate.stored.id for one in verdict.helpful if one.probability >= RELATED),
+            self._said(question, need, MOST - len(chosen)),
         )
+
+    def _said(self, question: Question, need: float, left: int) -> tuple[Candidate, ...]:
+        """What shared chats say to a message in private, as far as there is room."""
+        chats = self._context.shared_retrieval
+        if chats is None or left <= 0:
+            return ()
+        wanted = replace(chats.filter_for(self._context.scope), sources=TURN_SOURCES, statuses=("",))
+        question = replace(question, wanted=wanted)
+        try:
+            verdict = chats.consider(question, need).verdict
+        except StoreError:  # private memory answers without it
+            return ()
+        picked = _picked(verdict)[:left] if verdict.probability >= OPEN else []
+        shown = chats.searcher.in_order(question, [one.candidate for one in picked])
+        return tuple(one for one in shown if one.mark != SUPERSEDED)
 
     def _untold(self, one: Helpful) -> bool:
         """Whether a passage is neither a fact of this turn's facts nor of the focus that every session starts with."""

@@ -185,7 +185,7 @@ class Stability(Plugin):
 
     def _candidates(self, claim: Claim, exchange: Exchange) -> list[Exchange]:
         now = self.context.clock.now()
-        found = self.context.exchange_search.matching(claim.text, now, exchange.private, 20)
+        found = self.context.exchange_search.matching(claim.text, now, 20)
         return [one for one in found if one.id != exchange.id]
 
     def _said(self, claim: Claim, exchange: Exchange) -> list[str]:

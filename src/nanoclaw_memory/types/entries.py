@@ -110,6 +110,7 @@ class RecalledEntry(msgspec.Struct, frozen=True):
     project: str = ""
     mark: str = ""  # superseded, earlier: a newer statement on the same subject stands before it
     newer: Newer | None = None
+    shared: bool = False  # said in a shared chat, and shown in private
 
 
 class Recall(msgspec.Struct, frozen=True):

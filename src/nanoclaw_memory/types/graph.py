@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from nanoclaw_memory.types.search import Newer
+from nanoclaw_memory.types.search import IN_SHARED_CHAT, Newer
 
 
 class Fact(msgspec.Struct, frozen=True):
@@ -73,6 +73,7 @@ class GraphHit(msgspec.Struct, frozen=True):
     context: bool = False  # another fact of an entity that was already answered above
     mark: str = ""  # superseded, earlier: a newer statement on the same subject stands elsewhere
     newer: Newer | None = None
+    shared: bool = False  # said in a shared chat, and shown in private
 
     @property
     def kind(self) -> str:
@@ -90,6 +91,7 @@ class GraphHit(msgspec.Struct, frozen=True):
     def when(self) -> str:
         """Since when it holds, and what was stated later on the same subject."""
         since = f"since {(self.item.valid_from or self.item.created_at)[:10]}"
+        since = f"{since}; {IN_SHARED_CHAT}" if self.shared else since
         return f"{since}; {self.newer.quoted(self.mark)}" if self.newer else since
 
     @property

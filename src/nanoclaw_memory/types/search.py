@@ -60,6 +60,9 @@ class Newer(msgspec.Struct, frozen=True):
         return f'{mark}; {self.day}: "{self.text}"'
 
 
+IN_SHARED_CHAT = "said in the shared chat"  # the mark of what private memory shows and did not say itself
+
+
 class Hit(msgspec.Struct, frozen=True):
     """Something that search found, of whatever kind; `score` is 0 to 1."""
 
@@ -94,6 +97,7 @@ class Hit(msgspec.Struct, frozen=True):
     mark: str = ""
     newer: Newer | None = None
     seen: str = ""  # the day by which it was written, where `day` is not known
+    shared: bool = False  # said in a shared chat, and shown in private
 
     @property
     def when(self) -> str:
@@ -103,7 +107,8 @@ class Hit(msgspec.Struct, frozen=True):
     @property
     def status(self) -> str:
         """Its mark, with where and when the newer statement was made."""
-        return self.newer.after(self.mark) if self.newer else self.mark
+        mark = self.newer.after(self.mark) if self.newer else self.mark
+        return "; ".join(filter(None, (IN_SHARED_CHAT if self.shared else "", mark)))
 
 
 class Found(msgspec.Struct, frozen=True):

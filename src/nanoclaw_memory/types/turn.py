@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 MAIN_GROUP = "main"
+SHARED = "shared-"  # begins the names of databases of what shared chats remember
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -60,6 +61,7 @@ class Session(msgspec.Struct, frozen=True):
     last: str
     topics: tuple[str, ...] = ()
     project: str = ""
+    shared: bool = False  # of a shared chat, and shown in private
 
 
 class SessionHit(msgspec.Struct, frozen=True):
@@ -72,6 +74,7 @@ class SessionHit(msgspec.Struct, frozen=True):
     exchange_id: int = 0
     path: str = ""
     line: int = 0
+    shared: bool = False  # said in a shared chat, and shown in private
 
 
 class Block(msgspec.Struct, frozen=True):

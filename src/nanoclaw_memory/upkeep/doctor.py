@@ -286,7 +286,7 @@ def _links(folder: Path) -> Iterable[Path]:
 
 
 def _databases(group: Group) -> tuple[SqliteDatabase, ...]:
-    own = group.resources.existing_databases()
+    own = group.existing_databases()
     administers = group.scope.private and group.scope.group == MAIN_GROUP
     return (*own, *of_all_groups(group.home.root)) if administers else own
 

@@ -20,7 +20,7 @@ from nanoclaw_memory.store.names import NameTable, fold
 from nanoclaw_memory.store.phrases import Phrases, holds, is_cut
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.text import fingerprint
-from nanoclaw_memory.types import Entry, Forgotten, ForgottenPage
+from nanoclaw_memory.types import SHARED, Forgotten, ForgottenPage
 from nanoclaw_memory.upkeep.doctor import PENDING_FORGET
 from nanoclaw_memory.upkeep.forget_files import PageChange
 from nanoclaw_memory.upkeep.forget_stores import ForgetTargets
@@ -126,25 +126,30 @@ class Forgetting:
         return kept.texts() if kept is not None else Phrases()
 
     def _by_id(self) -> tuple[Wanted, Phrases]:
-        chain = self._chain() if self.group.has("entries") else []
+        own = self.group.entries_of(self.asked.id)
+        entry = own.ledger.table.get(self.asked.id)
+        chain = own.chain(entry, depth=1_000) if entry else []  # every wording that it replaced
         if not chain and not self.pending.exists():
             raise NotFound(f"there is no entry {self.asked.id[:80]!r}", "see: ncm entries list --status all")
-        table = self.group.entries.ledger.table
+        table = own.ledger.table
         merged = [str(one["content"]) for entry in chain for one in table.merges_of(entry.id)]
         phrases = Phrases.met([*(entry.content for entry in chain), *merged], longest=10_000)
         numbers = table.db.query(
             "SELECT number FROM entries WHERE id IN (SELECT value FROM json_each(:ids))",
             {"ids": json.dumps([entry.id for entry in chain])},
         )
-        return Wanted(phrases, keys={"entries": frozenset(int(number) for (number,) in numbers)}), phrases
+        where = "entries" if own is self.group.entries else f"{SHARED}entries"
+        return Wanted(phrases, keys={where: frozenset(int(number) for (number,) in numbers)}), phrases
 
     def _by_entity(self) -> tuple[Wanted, Phrases]:
         name = fold(self.asked.entity)
         if not name or not Phrases.asked(self.asked.entity):
             raise InvalidValue("the entity is empty", 'name it: ncm forget --entity "Anna Kowalski"')
         names, labels = {name}, {self.asked.entity}
-        if self.group.has("facts"):
-            table = NameTable(self.at.database("facts"))
+        for own in (self.group, self.group.shared_chats):
+            if own is None or not own.has("facts"):
+                continue
+            table = NameTable(own.database("facts"))
             meaning = table.meanings([name])[name]
             if not meaning.ambiguous:
                 names |= set(meaning.names)
@@ -159,11 +164,6 @@ class Forgetting:
         said = [text for row in exchanges for text in row.texts]
         phrases = Phrases.met(entries, longest=10_000)
         return Wanted(phrases, session=self.asked.session), phrases | Phrases.spoken(said)
-
-    def _chain(self) -> list[Entry]:
-        """The entry and every wording that it replaced."""
-        entry = self.group.entries.ledger.table.get(self.asked.id)
-        return self.group.entries.chain(entry, depth=1_000) if entry else []
 
     # ---- what is found ----
 
@@ -203,7 +203,9 @@ class Forgetting:
             *(line for line in lines if is_cut(self.at.wanted.matcher, line)),
         ]
         kept = self.kept | Phrases.whole_only(cut)
-        self.group.intake.forget(kept, self.at.graph_values(), f"forgotten by {self.by}", self.group.moment())
+        self.group.intake.forget(
+            kept, list(self.at.graph_values()), f"forgotten by {self.by}", self.group.moment()
+        )
 
     def _erase(self, changes: Sequence[PageChange]) -> None:
         """Every store in its turn; the one that the request is found by goes last."""
@@ -213,7 +215,7 @@ class Forgetting:
             self.at.step(f"page {change.relative}")
         self.at.erase_machine_files()
         self.at.step("machine files")
-        for name in sorted(erasure.PLACES, key=lambda name: name == LAST[self.by]):
+        for name in sorted(self.at.steps, key=lambda name: name.endswith(LAST[self.by])):
             self.at.erase(name)
             self.at.step(name)
         self._domains()
@@ -248,10 +250,8 @@ class Forgetting:
     def _scrub(self) -> list[str]:
         """Write every database anew; gives those that another process keeps from it."""
         found: dict[Path, SqliteDatabase] = {}
-        for name in ("forgotten", "facts", "entries", "continuity", "sdk"):
-            if self.group.has(name):
-                found[self.at.database(name).path] = self.at.database(name)
-        for db in (self.at.messages, self.at.published, *(db for _, db in self.at.indexes())):
+        own = (*self.group.existing_databases(), *(db for _, db in self.at.indexes()))
+        for db in (*own, self.at.messages, self.at.published):
             if db is not None:
                 found[db.path] = db
         unfinished = []

@@ -22,7 +22,7 @@ from nanoclaw_memory.store.erasure import Wanted
 from nanoclaw_memory.store.phrases import holds, texts_in, words_of
 from nanoclaw_memory.store.read_only import texts_of
 from nanoclaw_memory.text import fingerprint
-from nanoclaw_memory.types import MAIN_GROUP
+from nanoclaw_memory.types import MAIN_GROUP, SHARED
 from nanoclaw_memory.upkeep.forgotten_lines import removed_lines, tells_in_its_name, without
 from nanoclaw_memory.workspace.checkpoints import FOLDER as CHECKPOINTS
 from nanoclaw_memory.workspace.files import locked, read_text, replace_text, split_lines, sync_folder
@@ -178,7 +178,7 @@ class Files(msgspec.Struct, frozen=True):
             top = relative.partition("/")[0]
             if top in ("sessions", "ipc", "models") or path.name.endswith(_DATABASE):
                 continue
-            kinds = {"spool": "spooled", "versions": "versions"}
+            kinds = {"spool": "spooled", f"{SHARED}spool": "spooled", "versions": "versions"}
             yield ("leftovers" if path.suffix == ".tmp" else kinds.get(top, "notes")), path
         for _, path in _below(ipc_directory(self.home, self.group)):
             yield "queued", path
@@ -208,7 +208,7 @@ class Files(msgspec.Struct, frozen=True):
             path.unlink(missing_ok=True)
             return
         with ExitStack() as stack:
-            if path.parent.name == "spool":
+            if path.parent.name.endswith("spool"):
                 drain = stack.enter_context(open(path.parent / "drain.lock", "a", opener=private.opener))
                 fcntl.flock(drain, fcntl.LOCK_EX)
             if not path.exists():

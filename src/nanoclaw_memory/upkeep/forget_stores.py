@@ -16,7 +16,7 @@ from nanoclaw_memory.store.erasure import Row, TextPlace, Wanted
 from nanoclaw_memory.store.passages import Passages
 from nanoclaw_memory.store.phrases import holds, is_cut
 from nanoclaw_memory.store.sqlite import SqliteDatabase
-from nanoclaw_memory.types import MAIN_GROUP
+from nanoclaw_memory.types import MAIN_GROUP, SHARED
 from nanoclaw_memory.upkeep.forget_files import Files
 
 if TYPE_CHECKING:
@@ -33,9 +33,12 @@ class ForgetTargets:
         self.step = step  # receives the name of every step, so that tests can stop at any
         self.wait_ms = wait_ms
         self.wanted = Wanted()  # may grow while pages are looked at
-        self._exchanges: list[Row] | None = None  # those that go, as long as they may be known
+        self._exchanges: dict[str, list[Row]] = {}  # those that go, as long as they may be known
         self.database = group.database
-        group.retrieval.heal()  # of a damaged index nothing could be removed
+        self.chats = group.shared_chats
+        for own in (group, self.chats):
+            if own is not None:
+                own.retrieval.heal()  # of a damaged index nothing could be removed
         self.files = Files(group.home, group.scope.group, group.entries.ledger.domains)
 
     @cached_property
@@ -62,6 +65,13 @@ class ForgetTargets:
     def _store(self) -> Path:
         return self.group.home.root / "store"
 
+    @property
+    def steps(self) -> list[str]:
+        """The stores in turn; those of the group's shared chats follow its own."""
+        own = list(erasure.PLACES)
+        said = [f"{SHARED}{step}" for step in own if step not in ("published", "messages")]
+        return own + said if self.chats is not None else own
+
     # ---- what is found ----
 
     def found(self, step: str) -> list[tuple[TextPlace, list[Row]]]:
@@ -69,50 +79,58 @@ class ForgetTargets:
         db = self._database(step)
         if db is None:
             return []
-        wanted = self._of_published() if step == "published" else self.wanted
-        if step == "graph" and (kept := self.group.intake.tombstones()) is not None:
+        wanted, name = self._wanted(step), step.removeprefix(SHARED)
+        if name == "graph" and (kept := self.group.intake.tombstones()) is not None:
             keys = erasure.kept_away_keys(db, kept.forgotten_values())
             own = {table: wanted.keys.get(table, frozenset()) | found for table, found in keys.items()}
             wanted = replace(wanted, keys={**wanted.keys, **own})
         given = self._parameters(step)
-        return [(place, erasure.rows_of(db, place, wanted, given)) for place in erasure.PLACES[step]]
+        return [(place, erasure.rows_of(db, place, wanted, given)) for place in erasure.PLACES[name]]
 
     def rows(self, step: str, place: TextPlace, wanted: Wanted) -> list[Row]:
-        """The rows of one place that another request would take along."""
-        db = self._database(step)
-        return erasure.rows_of(db, place, wanted, erasure.parameters(wanted)) if db is not None else []
+        """The rows of one place, in private and of shared chats, that another request would take along."""
+        both = (self._database(name) for name in (step, f"{SHARED}{step}") if name in self.steps)
+        given = erasure.parameters(wanted)
+        return [row for db in both if db is not None for row in erasure.rows_of(db, place, wanted, given)]
 
     def cut_texts(self) -> Iterator[str]:
         """What is left of longer texts where they were cut off; a fingerprint of the whole does not know them."""
         if self.wanted.matcher.may_be_cut:
-            every = (row for step in erasure.PLACES for _, rows in self.found(step) for row in rows)
+            every = (row for step in self.steps for _, rows in self.found(step) for row in rows)
             yield from (text for row in every for text in row.texts if is_cut(self.wanted.matcher, text))
 
     def look_again(self) -> None:
         """Others may have written since; from the tombstones on nothing wanted comes in."""
-        self._exchanges = None
+        self._exchanges.clear()
 
-    def exchanges(self) -> list[Row]:
-        """The exchanges that are to go."""
-        if self._exchanges is None:
-            self._exchanges = self.rows("continuity", erasure.EXCHANGE, self.wanted)
-        return self._exchanges
+    def exchanges(self, step: str = "continuity") -> list[Row]:
+        """The exchanges that are to go, said in private or in shared chats."""
+        if step not in self._exchanges:
+            db = self._database(step)
+            given = erasure.parameters(self.wanted)
+            found = erasure.rows_of(db, erasure.EXCHANGE, self.wanted, given) if db is not None else []
+            self._exchanges[step] = found
+        return self._exchanges[step]
 
-    def graph_values(self) -> list[tuple[str, str, str]]:
+    def graph_values(self) -> Iterator[tuple[str, str, str]]:
         """Name, key and digest of the facts and relations that go."""
-        found = {place.table: rows for place, rows in self.found("graph") if not place.instead}
-        return list(erasure.graph_values(self.database("facts"), found)) if found else []
+        for step in ("graph", f"{SHARED}graph"):
+            db = self._database(step) if step in self.steps else None
+            if db is not None:
+                found = {place.table: rows for place, rows in self.found(step) if not place.instead}
+                yield from erasure.graph_values(db, found)
 
     def indexes(self) -> Iterator[tuple[str, SqliteDatabase]]:
-        if self.group.has("index"):
-            yield "index", self.database("index")
+        for name in ("index", f"{SHARED}index"):
+            if self.group.resources.has(name):
+                yield name, self.group.resources.database(name)
         yield from self.corpora.items()
 
     def counted(self) -> dict[str, int]:
         """How much is found in each store."""
         names = [place.counted for places in erasure.PLACES.values() for place in places if place.counted]
         counts = dict.fromkeys([*names, "chunks"], 0)
-        for step in erasure.PLACES:
+        for step in self.steps:
             for place, rows in self.found(step):
                 if place.counted:
                     counts[place.counted] += len(rows)
@@ -122,20 +140,24 @@ class ForgetTargets:
             counts[kind] = counts.get(kind, 0) + number
         return counts
 
-    def _of_published(self) -> Wanted:
-        """Published copies go by their text and session: their row numbers are not the group's own."""
-        return replace(self.wanted, keys={})
+    def _wanted(self, step: str) -> Wanted:
+        """What is to go in one step: row numbers belong to one database, and published copies have their own."""
+        shared, keys = step.startswith(SHARED), self.wanted.keys.items()
+        own = {name.removeprefix(SHARED): found for name, found in keys if name.startswith(SHARED) == shared}
+        return replace(self.wanted, keys={} if step == "published" else own)
 
     def _database(self, step: str) -> SqliteDatabase | None:
         if step == "published":
             return self.published
         if step == "messages":
             return self.messages
-        name = erasure.DATABASES.get(step, step)
-        return self.database(name) if self.group.has(name) else None
+        owner = self.chats if step.startswith(SHARED) else self.group
+        name = step.removeprefix(SHARED)
+        name = erasure.DATABASES.get(name, name)
+        return owner.database(name) if owner is not None and owner.has(name) else None
 
     def _parameters(self, step: str) -> dict[str, str]:
-        exchanges = self.exchanges() if step == "lessons" else []
+        exchanges = self.exchanges(step.replace("lessons", "continuity")) if "lessons" in step else []
         name, chats = self.group.scope.group, []
         if step == "messages" and self.messages is not None:
             chats = erasure.chats_of(self.messages, name, name == MAIN_GROUP)
@@ -150,7 +172,7 @@ class ForgetTargets:
             with _erasing(db).transaction():
                 for place, rows in self.found(step):
                     erasure.remove_rows(db, place, rows)
-                    if step == "graph" and not place.instead:
+                    if step.endswith("graph") and not place.instead:
                         erasure.remove_names(db, rows)
         if step == "graph":
             self.group.intake.veil(self._tells)
@@ -168,8 +190,9 @@ class ForgetTargets:
         """Files that held it leave the search indexes whole: what is left of them is indexed anew."""
         for name, db in self.indexes():
             passages = Passages(_erasing(db))
-            if name == "index":  # rows have left their databases by now, and leave the index with them
-                RowReader(passages, self.group.database, self.group.has, Chunking()).read(whole=True)
+            owner = {"index": self.group, f"{SHARED}index": self.chats}.get(name)
+            if owner is not None:  # rows have left their databases by now, and leave the index with them
+                RowReader(passages, owner.database, owner.has, Chunking()).read(whole=True)
             stale = {*erasure.files_with_passages(passages, self.wanted), *paths}
             erasure.remove_from_index(passages, self.wanted, sorted(stale), texts)
 

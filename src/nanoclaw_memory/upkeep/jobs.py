@@ -68,6 +68,19 @@ def _reindex_corpora(group: Group, dry_run: bool) -> JobResult:
     return JobResult() if dry_run else _indexed(group.retrieval.corpora.reindex())
 
 
+def _with_shared_chats(run: Callable[[Group, bool], JobResult]) -> Callable[[Group, bool], JobResult]:
+    """A job that does the same for what the group's shared chats remember."""
+
+    def both(group: Group, dry_run: bool) -> JobResult:
+        own = run(group, dry_run)
+        if (chats := group.shared_chats) is None:
+            return own
+        said = run(chats, dry_run)
+        return JobResult(own.changed + said.changed, tuple(dict.fromkeys((*own.notes, *said.notes))))
+
+    return both
+
+
 def _indexed(done: Indexed) -> JobResult:
     return JobResult(done.added + done.removed + done.embedded, done.degraded)
 
@@ -79,7 +92,7 @@ def _ingest(group: Group, dry_run: bool) -> JobResult:
     """Read files that changed since the last time; retire what only deleted files stated."""
     graph = group.graph
     mentions = MentionTable(graph.db)
-    refresh = Refresh(graph, group.home)
+    refresh = Refresh(graph, group.home, group.pages)
     files_now = refresh.watched()  # before reading: what changes meanwhile is read again
     known = mentions.read_files()
     seen: set[str] = set()
@@ -263,15 +276,20 @@ def _propose_principle(group: Group, lesson: Lesson, principle: str, page_bytes:
 JOBS = (
     Job("drain", "archive what hooks have spooled", "intake", _drain),
     Job("ingest", "read facts from logs and memory files", "intake", _ingest),
-    Job("cool", "cool the activation of facts", "decay", _cool),
-    Job("expire", "mark entries past their date", "nightly", _expire),
-    Job("purge", "delete entries that were replaced long ago", "nightly", _purge),
-    Job("archive", "propose entries that nobody uses for archiving", "nightly", _archive),
+    Job("cool", "cool the activation of facts", "decay", _with_shared_chats(_cool)),
+    Job("expire", "mark entries past their date", "nightly", _with_shared_chats(_expire)),
+    Job("purge", "delete entries that were replaced long ago", "nightly", _with_shared_chats(_purge)),
+    Job("archive", "propose entries that nobody uses for archiving", "nightly", _with_shared_chats(_archive)),
     Job("promote", "propose lines for MEMORY.md, and what to demote", "nightly", promote),
-    Job("learn", "judge corrections that were archived without the judge", "intake", _learn),
+    Job(
+        "learn",
+        "judge corrections that were archived without the judge",
+        "intake",
+        _with_shared_chats(_learn),
+    ),
     Job("metabolize", "propose proven lessons for SOUL.md", "nightly", _metabolize),
     Job("retain", "move expired log lines to memory/archive/", "nightly", retain),
-    Job("index", "bring the search index up to date", "intake", _index),
+    Job("index", "bring the search index up to date", "intake", _with_shared_chats(_index)),
     Job("corpus-reindex", "index domain documents again", "rag_reindex", _reindex_corpora),
 )
 

@@ -69,7 +69,7 @@ def _facts(group: Group) -> Iterator[Finding]:
     if not group.has("facts"):
         yield Finding("note", "the graph holds nothing yet", "nanoclaw-memory graph seed")
         return
-    if pending := Refresh(group.graph, group.home).pending():
+    if pending := Refresh(group.graph, group.home, group.pages).pending():
         yield Finding("note", pending.message.partition(":")[0], f"{_RUN} ingest")
     total, used, last = FactTable(group.graph.db).use()
     cooled = group.graph.activation.cooled_on()

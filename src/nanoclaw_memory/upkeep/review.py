@@ -30,10 +30,19 @@ PROPOSALS_PAGE = "proposals.md"
 
 def open_proposals(group: Group) -> list[Proposal]:
     """Every proposal that waits for a person; demotions first, because they make room."""
-    if not group.has("entries"):
-        return []
+    found = [one for own in _both(group) for one in own.proposals.listed("open")]
     order = {"demotion": 0, "promotion": 1, "lesson": 2}
-    return sorted(group.proposals.listed("open"), key=lambda one: order.get(one.kind, 3))
+    return sorted(found, key=lambda one: order.get(one.kind, 3))
+
+
+def _both(group: Group) -> list[Group]:
+    """The group, and its shared chats: what was said there waits for the same person."""
+    return [own for own in (group, group.shared_chats) if own is not None and own.has("entries")]
+
+
+def holder(group: Group, proposal_id: str) -> Group:
+    """The group itself or its shared chats, whichever has a proposal."""
+    return next((own for own in _both(group) if own.proposals.has(proposal_id)), group)
 
 
 def decide(group: Group, proposal_id: str, accept: bool, text: str = "") -> Proposal:
@@ -43,6 +52,7 @@ def decide(group: Group, proposal_id: str, accept: bool, text: str = "") -> Prop
     written twice.
     """
     group.entries.ledger.require_owner("decide on a proposal")
+    group = holder(group, proposal_id)
     proposal = group.proposals.get(proposal_id)
     if text and proposal.kind not in REWORDABLE:
         raise InvalidValue(f"a {proposal.kind} cannot be reworded", "accept or reject it")

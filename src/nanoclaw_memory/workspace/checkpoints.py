@@ -346,7 +346,7 @@ def _decoded(path: Path) -> Manifest:
         if (
             not (inside and whole)
             or name.startswith(f"{FOLDER}/")
-            or (name in databases and not name.isalpha())
+            or (name in databases and not name.replace("-", "").isalpha())
         ):
             raise FileProblem(
                 f"checkpoint {path.parent.name!r} is damaged: it names {name!r}", "nothing was restored"

@@ -25,6 +25,8 @@ PENDING_RESTORE = "memory/checkpoints/.restore"
 FORGOTTEN_MARK = "forgotten"  # in the data folder: the fingerprints of forgotten.db again, to repair it from
 ARCHIVE = "memory/archive"  # log lines whose time is over, and what left MEMORY.md
 SHARED_LOGS = "memory/shared"  # daily logs that shared scopes write; private ones and upkeep write none there
+SHARED_TALKS = "conversations/shared"  # archives of shared chats
+SHARED_FOLDERS = (SHARED_LOGS, SHARED_TALKS)
 MAX_NAME = 255
 MAX_PATH = 1024
 
@@ -128,13 +130,20 @@ def project_in_path(relative: str) -> str:
     return match[1] if match else ""
 
 
+def of_shared_chats(relative: str) -> bool:
+    """Whether a file contains what was written or said in shared scopes."""
+    return relative.startswith(f"{SHARED_TALKS}/") or bool(
+        relative.startswith(f"{SHARED_LOGS}/") and day_in_path(relative)
+    )
+
+
 def visible(scope: Scope, relative: str, shared_files: Iterable[str]) -> bool:
     """Whether a scope may see a file: everything in private, otherwise what is named as shared and shared logs.
 
     Boot, search, get, recall, resources and hooks all call this. `relative` is the path in the workspace, or
     `shared/…` for what all groups may read.
     """
-    if scope.private or (relative.startswith(f"{SHARED_LOGS}/") and day_in_path(relative)):
+    if scope.private or of_shared_chats(relative):
         return True
     return any(fnmatch.fnmatchcase(relative, pattern) for pattern in shared_files)
 
@@ -165,20 +174,23 @@ def locate(home: Home, scope: Scope, name: str, shared_files: Iterable[str]) -> 
     relative = relative_to_memory(name)
     workspace = home.workspace(scope.group)
     parts = PurePosixPath(relative).parts
-    inside = workspace / "memory" / relative
+    patterns = tuple(shared_files)
+    inside = f"memory/{relative}"
+    # What a scope may not see is not looked for: the answer must not tell whether it is there.
     if (
         parts[0] not in _FOLDERS
-        and inside.exists()
-        and not (len(parts) == 1 and (workspace / relative).exists())
+        and visible(scope, inside, patterns)
+        and (workspace / inside).exists()
+        and not (len(parts) == 1 and visible(scope, relative, patterns) and (workspace / relative).exists())
     ):
-        relative = f"memory/{relative}"
+        relative = inside
     parts = PurePosixPath(relative).parts
     if (parts[0] not in _FOLDERS and len(parts) > 1) or not relative.endswith(".md"):
         raise PathRefused(
             f"{name!r} is not a memory file",
             "memory files are *.md in the workspace, memory/, conversations/ and shared/",
         )
-    if not visible(scope, relative, shared_files):
+    if not visible(scope, relative, patterns):
         raise PathRefused(f"{relative} is private", "it is not shown in a shared scope (--shared)")
     base = home.shared if parts[0] == "shared" else workspace
     real = home.shared.joinpath(*parts[1:]) if parts[0] == "shared" else workspace / relative
@@ -195,6 +207,28 @@ def within(path: Path, base: Path) -> Path:
     if not resolved.is_relative_to(base.resolve()):
         raise PathRefused(f"{path.name} is a link that leaves the workspace", "replace it by the file itself")
     return resolved
+
+
+def is_of_others(home: Home, scope: Scope, path: Path) -> bool:
+    """Whether a path leads to a file of this home that is not the scope's own; elsewhere the operating system decides.
+
+    The main group in private may read the whole home, another group what is its own, a shared scope only what its
+    agent writes.
+    """
+    if scope.group == MAIN_GROUP and scope.private:
+        return False
+    own = [agent_home(home, scope.group)]
+    own += [home.group_root(scope.group), home.shared] if scope.private else []
+    real = path.resolve()
+    mine = any(real.is_relative_to(folder.resolve()) for folder in own)
+    return real.is_relative_to(home.root.resolve()) and not mine
+
+
+def refuse_other_groups(home: Home, scope: Scope, path: Path) -> None:
+    """Refuse a file of this home that belongs to others, whether it is there or not, and a folder with such files."""
+    below = path.rglob("*") if path.is_dir() and not is_of_others(home, scope, path) else ()
+    if any(is_of_others(home, scope, one) for one in (path, *below)):
+        raise PathRefused(f"{path.name} belongs to another group", "give a file of this group")
 
 
 def memory_files(home: Home, scope: Scope, shared_files: Iterable[str]) -> Iterator[tuple[str, Path]]:

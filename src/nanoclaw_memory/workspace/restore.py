@@ -151,6 +151,8 @@ def _stage(checkpoints: Checkpoints, manifest: Manifest, before: str) -> Plan:
             source = saved / "data" / f"{name}.db"
             checkpoints.databases.prepare(name, source if source.exists() else None, draft / f"{name}.db")
         checkpoints.step("staged")
+        # A database of an older release may have been parted in two.
+        plan = replace(plan, databases=tuple(sorted(path.stem for path in draft.glob("*.db"))))
         replace_text(draft / _PLAN, json.dumps(msgspec.to_builtins(plan)))
         draft.rename(checkpoints.folder / _PENDING)
         sync_folder(checkpoints.folder)

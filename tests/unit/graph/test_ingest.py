@@ -115,8 +115,9 @@ def test_a_fact_told_after_the_file_was_written_is_not_overruled_by_it(memory: M
 
 
 def test_facts_of_private_files_stay_private(memory: Memory, open_memory: Callable[..., Memory]) -> None:
-    memory.graph.ingest("MEMORY.md", "## About me\n- salary: 100\n")
-    memory.graph.ingest(PROJECT, TEXT)
+    workspace = memory.home.workspace("main")
+    (workspace / "MEMORY.md").write_text("## About me\n- salary: 100\n", "utf-8")
+    (workspace / PROJECT).write_text(TEXT, "utf-8")
     shared = open_memory(private=False)
     assert current(shared, "salary") == set()
     assert "Keystone.port = 3000" in current(shared)
@@ -131,10 +132,9 @@ def test_credentials_in_files_do_not_reach_the_graph(memory: Memory, tmp_path: P
 def test_a_file_that_is_no_longer_shared_takes_its_facts_back(
     memory: Memory, open_memory: Callable[..., Memory]
 ) -> None:
-    memory.graph.ingest(PROJECT, TEXT)
+    (memory.home.workspace("main") / PROJECT).write_text(TEXT, "utf-8")
     assert current(open_memory(private=False)) != set()
-    open_memory(privacy__sharedFiles='["SOUL.md"]').graph.ingest(PROJECT, TEXT)
-    assert current(open_memory(private=False)) == set()
+    assert current(open_memory(private=False, privacy__sharedFiles='["SOUL.md"]')) == set()
 
 
 def test_what_an_older_version_read_stays_until_all_is_read_again(memory: Memory) -> None:

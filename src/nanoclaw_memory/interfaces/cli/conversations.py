@@ -132,6 +132,7 @@ def list_sessions(memory: Memory, limit: int) -> Output:
     found = memory.conversations.sessions(limit)
     lines = [
         f"{one.last[:16]}  {plural(one.exchanges, 'exchange'):>13}  {one.session_id or '-':<20} {', '.join(one.topics)}"
+        + (" (shared chat)" if one.shared else "")
         for one in found
     ]
     return Output({"sessions": found}, lines, "Nothing was said yet.")

@@ -209,6 +209,7 @@ def _import_lines(done: BroughtIn) -> list[str]:
 
 def _entry_line(entry: Entry) -> str:
     state = "" if entry.status == "active" else f" ({entry.status})"
+    state += "" if entry.provenance.private else " (shared chat)"
     return f"{entry.id}  {entry.type:<11} {entry.priority:<8} {visible_line(entry.content)}{state}"
 
 

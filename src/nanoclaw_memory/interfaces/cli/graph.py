@@ -55,7 +55,7 @@ def _hit(hit: GraphHit) -> dict[str, Any]:
         "combined": round(hit.combined, 4),
         "phase": hit.phase,
         "activation": round(hit.item.activation, 4),
-        **fields(hit, "tier", "linked", "context", "why", "mark", "newer"),
+        **fields(hit, "tier", "linked", "context", "why", "mark", "newer", "shared"),
         **fields(hit.item, "source", "valid_from"),
         "valid_to": hit.item.valid_to or None,
     }

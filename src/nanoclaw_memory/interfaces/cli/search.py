@@ -178,7 +178,7 @@ def _hit_lines(hit: Hit, project: str) -> str:
     where = f"{hit.path}:{lines}" if hit.start_line else f"{hit.type} {hit.id}" if hit.type else hit.place
     trust = f", untrusted: {hit.origin}" if hit.untrusted else ""
     other = f"  [project {hit.project}]" if hit.project not in ("", project) else ""
-    mark = f", {hit.status}" if hit.mark else ""
+    mark = f", {hit.status}" if hit.status else ""
     head = f"{where}{other}  {hit.score:.2f}  ({hit.why}{trust})  {hit.when}{mark}"
     parts = "".join(f"\n    {name} {value:g}" for name, value in hit.parts.items())
     return f"{head}{parts}\n" + "\n".join(f"  {line}" for line in hit.text.split("\n"))

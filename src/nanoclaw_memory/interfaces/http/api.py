@@ -54,6 +54,9 @@ def routes(pool: MemoryPool, operations: Sequence[Operation]) -> list[Route]:
 
 def scope_of(query: QueryParams, headers: Headers, token: AgentToken, session: str = "") -> Scope:
     """Who asks: what the query or the X-NanoClaw-* headers name, within what the token is bound to."""
+    known = {f"x-nanoclaw-{name}" for name in (*SCOPE_ARGUMENTS, "tools")}
+    if odd := [name for name in headers if name.startswith("x-nanoclaw") and name not in known]:
+        raise InvalidValue(f"{odd[0][:40]} is no header of ours", f"one of: {', '.join(sorted(known))}")
     given = {name: {*query.getlist(name), *headers.getlist(f"x-nanoclaw-{name}")} for name in SCOPE_ARGUMENTS}
     shared = {value.lower() for value in given.pop("shared")}
     if wrong := shared - {"0", "1", "false", "true"}:

@@ -15,7 +15,7 @@ from mcp.types import CallToolResult, JSONRPCNotification, JSONRPCRequest, TextC
 from pydantic import Field, ValidationError
 
 from nanoclaw_memory import __version__
-from nanoclaw_memory.errors import NanoClawError
+from nanoclaw_memory.errors import NanoClawError, PathRefused
 from nanoclaw_memory.interfaces.mcp.texts import INSTRUCTIONS, OFF, RECALL, REMEMBER, SWEEP, for_model
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.rendering import (
@@ -357,6 +357,7 @@ def _graph_hit(hit: Any) -> dict[str, Any]:
         "combined": hit.combined,
         "tier": hit.tier,
         "linked": hit.linked,
+        "shared": hit.shared,
     }
     if hit.newer:
         more |= {"mark": hit.mark, "newer": msgspec.to_builtins(hit.newer)}
@@ -405,6 +406,10 @@ def _resources(server: MCPServer, memory: Memory) -> None:
 
     @server.resource("memory://log/{date}", name="log", mime_type="text/markdown")
     def log(date: str) -> str:
+        try:
+            memory.get(f"memory/{date}.md")
+        except PathRefused:  # a shared chat has a log of its own
+            return read(f"memory/shared/{date}.md")
         return read(f"memory/{date}.md")
 
 
