@@ -95,7 +95,7 @@ def doctor(memory: Memory, fix: bool) -> Output:
     """Check home, settings, files, databases and clients; every finding ends with the command that helps.
 
     Exit 1 when a problem was found. With --fix: temporary files of killed writers that are over an hour old go, texts
-    that cannot be decoded get � in those places, rows that a clock in the future dated are dated anew, a damaged list of
+    that cannot be decoded get � in their place, rows that a clock in the future dated are dated anew, a damaged list of
     forgotten texts is built from its copy, and the loss of writes counts as known.
 
     \b
