@@ -287,3 +287,20 @@ def test_lost_tombstones_are_reported_and_let_nothing_in(lived, ncm, home, left)
     assert "forgotten.db is gone" in ncm("status").out
     assert "forgotten.db is gone" in ncm("doctor").out
     assert ncm("write", "zorblax is back").code == 1
+
+
+def test_a_drain_that_was_killed_stores_no_exchange_twice(memory, clock, monkeypatch):
+    from datetime import timedelta
+
+    from nanoclaw_memory.conversations.spool import Spool
+
+    for number in range(3):
+        memory.conversations.note("prompt", f"question {number}")
+        memory.conversations.note("answer", f"answer {number}")
+        clock.moment += timedelta(seconds=1)
+    with monkeypatch.context() as killed, pytest.raises(KeyboardInterrupt):
+        killed.setattr(Spool, "_keep", lambda *given: (_ for _ in ()).throw(KeyboardInterrupt))
+        memory.conversations.drain()
+    memory.conversations.drain()
+    told = [one.user_message for one in memory.conversations.session("s1")]
+    assert told == ["question 0", "question 1", "question 2"]

@@ -34,8 +34,9 @@ class Exchanges:
         with self.database.transaction():
             known = self.database.query(
                 "SELECT id FROM exchanges WHERE session_id = :session AND fingerprint = :mark"
-                " AND id = (SELECT max(id) FROM exchanges WHERE session_id = :session)",
-                {"session": session_id, "mark": mark},
+                # The same moment: a drain that was killed hands several over again.
+                " AND (timestamp = :at OR id = (SELECT max(id) FROM exchanges WHERE session_id = :session))",
+                {"session": session_id, "mark": mark, "at": timestamp},
             )
             if known:
                 return int(known[0][0]), False
