@@ -26,6 +26,7 @@ _INJECTED = regex(
 _SPACES = regex(r"\s+")
 _SENTENCE_END = regex(r"(?<=[.!?…])\s+|(?<=[.!?…][\"'”)])\s+|(?<=[。！？])\s*|\n+")
 _WORD = regex(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
+_PLAIN_WORDS = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
 
 STOP_WORDS = frozenset(
     (
@@ -72,6 +73,8 @@ def fingerprint(text: str) -> str:
 
 def words(text: str) -> list[str]:
     """The words of `text`, lower-cased, without punctuation."""
+    if text.isascii() and "'" not in text:  # many times faster
+        return text.translate(_PLAIN_WORDS).split()
     return [word.casefold() for word in _WORD.findall(text)]
 
 

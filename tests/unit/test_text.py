@@ -56,6 +56,11 @@ def test_words_keep_letters_of_every_script():
     assert words("Ümit's café, 李雷 & snake_case 42!") == ["ümit's", "café", "李雷", "snake", "case", "42"]
 
 
+@given(st.text(st.characters(max_codepoint=127)))
+def test_plain_text_has_the_same_words_beside_an_accent(text: str):
+    assert words(text) == words(f"{text} é")[:-1]
+
+
 def test_content_words_drop_the_small_ones():
     assert content_words("What did we decide about the database migration?") == [
         "decide",

@@ -85,6 +85,11 @@ def telling(text: str, spoken: Language | None = None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(stem(word, spoken) for word in kept))
 
 
+@functools.lru_cache(maxsize=2_048)  # asked of every lesson at every message
+def _stems(text: str, spoken: Language) -> frozenset[str]:
+    return frozenset(telling(text, spoken))
+
+
 def match(
     message: str,
     lessons: Sequence[Lesson],
@@ -174,7 +179,7 @@ def _in_context(lesson: Lesson) -> str:
 def _nearness(lesson: Lesson, message: str, cosine: float | None) -> float:
     """A rank for choosing what the judge reads: by meaning, and by shared words."""
     spoken = language(message, lesson.lesson)
-    shared = set(telling(message, spoken)).intersection(telling(f"{lesson.lesson}\n{lesson.trigger}", spoken))
+    shared = _stems(message, spoken) & _stems(f"{lesson.lesson}\n{lesson.trigger}", spoken)
     return (cosine or 0.0) + 0.1 * len(shared)
 
 

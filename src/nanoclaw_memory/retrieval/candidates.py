@@ -136,7 +136,12 @@ class Candidates:
         pool.held = max(pool.keyword.values(), default=0.0) / full if full > 0 else 1.0
         self._add_places(pool, pool.keyword.keys(), chosen)
         if not fast:
-            self._add_vectors(question, chosen, pool, deadline)
+            self._add_vectors(
+                question,
+                pool,
+                deadline,
+                lambda matrix, vector: dict(matrix.nearest(vector, POOL, chosen)),
+            )
             self._add_places(pool, pool.vector.keys() - pool.keyword.keys(), chosen)
         if when is not None:
             self._add_days(pool, when, terms, chosen or Selection())
@@ -149,11 +154,9 @@ class Candidates:
 
     def cosines(self, question: str, source: str, deadline: float | None) -> tuple[dict[int, float], Pool]:
         """How near the question is to each row of a source that has a vector."""
-        pool = Pool()
-        chosen = self._index.passages.search.selection(PassageFilter((source,)))
-        self._add_vectors(question, chosen, pool, deadline, limit=1_000_000)
-        stored = self._index.passages.search.load(pool.vector)
-        return {stored[key].passage.number: pool.vector[key] for key in stored}, pool
+        pool, rows = Pool(), self._index.passages.search.rows_of(source)
+        self._add_vectors(question, pool, deadline, lambda matrix, vector: matrix.cosines(vector, list(rows)))
+        return {rows[key]: cosine for key, cosine in pool.vector.items()}, pool
 
     def nearest_to(self, reference: str, wanted: PassageFilter) -> Alike:
         """The passages nearest to the one with a reference."""
@@ -254,10 +257,9 @@ class Candidates:
     def _add_vectors(
         self,
         question: str,
-        chosen: Selection | None,
         pool: Pool,
         deadline: float | None,
-        limit: int = POOL,
+        find: Callable[[Matrix, Floats], dict[int, float]],
     ) -> None:
         chain = self._index.embedder()
         if chain is None:
@@ -285,7 +287,7 @@ class Candidates:
             pool.weights = _by_language(pool.weights, question, pool.calibration)
         matrix = self._matrix(embedded.identity.key, embedded.identity.dimensions)
         vector = _meaning(question, embedded, chain, pool)
-        pool.vector = dict(matrix.nearest(vector, limit, chosen))
+        pool.vector = find(matrix, vector)
         pool.unrelated = pool.calibration.unrelated
         if pool.unrelated is None and len(matrix.ids) >= TELLING:
             pool.unrelated = matrix.background(vector)

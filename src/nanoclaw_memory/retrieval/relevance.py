@@ -179,7 +179,7 @@ class _Bag(msgspec.Struct, frozen=True):
         return any(part in self.line for part in form.parts) or not form.stems.isdisjoint(self.stems)
 
 
-@functools.lru_cache(maxsize=512)
+@functools.lru_cache(maxsize=2_048)
 def _bag(text: str) -> _Bag:
     """The same texts are found for many messages of a conversation."""
     found = words(spaced(text))

@@ -40,7 +40,6 @@ T = TypeVar("T")
 MAX_QUESTION = 4_000
 MAX_HITS = 100
 ALL = "all"
-TURN_SOURCES = (FILES, "exchanges", "entries", "facts", "relations")
 
 
 class Retrieval(msgspec.Struct, dict=True):
@@ -182,8 +181,7 @@ class Retrieval(msgspec.Struct, dict=True):
 
     def for_turn(self, session: str, after: int) -> PassageFilter:
         """What may be put before a model call: not lessons, nothing held, nothing that is still in its window."""
-        wanted = self.filter(TURN_SOURCES)
-        return replace(wanted, statuses=("",), session=session, after=after)
+        return replace(self.filter(), left_out=("lessons",), statuses=("",), session=session, after=after)
 
     def refresh(self, sources: tuple[str, ...] | None = None, embed: bool = False) -> None:
         """Take in what changed; by words unless `embed`. What cannot be read is reported by the next search."""

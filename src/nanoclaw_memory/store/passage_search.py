@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.types import Passage
 
 CURRENT = ("", "held")  # statuses that are shown unless somebody asks for more
 REMEMBERED = 16  # filters of an unchanged index: a turn asks with the same one again and again
-MOST_SOURCES = 4  # from so many on, fewer passages are of other sources than of these
+FEW = 1_000  # passages that a filter keeps out, up to which these are found once and not by every query
 
 
 class StoredPassage(msgspec.Struct, frozen=True):
@@ -41,6 +42,7 @@ class PassageFilter(msgspec.Struct, frozen=True):
     """Which passages a query may return; tested before any limit."""
 
     sources: tuple[str, ...] | None = None  # None: every source
+    left_out: tuple[str, ...] = ()  # sources; cheaper than to name most of them
     documents: tuple[int, ...] | None = None  # None: every document
     statuses: tuple[str, ...] = CURRENT
     now: str = ""  # what has expired by then is left out
@@ -54,7 +56,7 @@ class PassageFilter(msgspec.Struct, frozen=True):
         """The condition that a passage has to meet, in SQL; empty for all."""
         params: dict[str, Any] = {}
         parts = []
-        if self.sources is not None and len(self.sources) < MOST_SOURCES:
+        if self.sources is not None:
             params["sources"] = json.dumps(self.sources)
             of_source = "SELECT id FROM documents WHERE source IN (SELECT value FROM json_each(:sources))"
             parts.append(f"document_id IN ({of_source})")
@@ -76,9 +78,9 @@ class PassageFilter(msgspec.Struct, frozen=True):
 
     def excluding(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Conditions that keep a passage out; each is answered by an index."""
-        if self.sources is not None and len(self.sources) >= MOST_SOURCES:
-            others = "SELECT id FROM documents WHERE source NOT IN (SELECT value FROM json_each(:sources))"
-            yield f"document_id IN ({others})", {"sources": json.dumps(self.sources)}
+        if self.left_out:
+            of_source = "SELECT id FROM documents WHERE source IN (SELECT value FROM json_each(:left_out))"
+            yield f"document_id IN ({of_source})", {"left_out": json.dumps(self.left_out)}
         statuses = json.dumps(self.statuses)
         yield (
             "status <> '' AND status NOT IN (SELECT value FROM json_each(:statuses))",
@@ -126,12 +128,13 @@ class Selection(msgspec.Struct, frozen=True):
     within: str = ""
     without: str = ""
     params: Mapping[str, Any] = {}
+    excluded: tuple[int, ...] = ()  # what `without` finds, where that is known
 
     def during(self, window: Window) -> Selection:
         """The same, of a time only."""
         condition, params = window.condition()
         within = f"{self.within} AND {condition}" if self.within else condition
-        return Selection(within, self.without, {**self.params, **params})
+        return replace(self, within=within, params={**self.params, **params})
 
     def beside(self, column: str) -> str:
         """The same as a further condition on few rows: each is looked up by itself."""
@@ -161,7 +164,7 @@ class PassageSearch:
         self._selected: tuple[str, dict[PassageFilter, Selection]] = "", {}
 
     def selection(self, wanted: PassageFilter) -> Selection:
-        """A filter as SQL; conditions that keep nothing out are left away, for each costs every query."""
+        """A filter as SQL; what it keeps out is a list of ids where these are few, for conditions cost every query."""
         ((now,),) = self.database.query("SELECT max(value) FROM meta WHERE key = 'generation'")
         if self._selected[0] != now or len(self._selected[1]) >= REMEMBERED:
             self._selected = now, {}
@@ -172,13 +175,16 @@ class PassageSearch:
 
     def _selection(self, wanted: PassageFilter) -> Selection:
         within, params = wanted.including()
-        without = []
-        for condition, values in wanted.excluding():
-            sql = f"SELECT id FROM passages WHERE {condition}"  # noqa: S608 (conditions of our own)
-            if self.database.query(f"{sql} LIMIT 1", values):
-                without.append(sql)
-                params |= values
-        return Selection(within, " UNION ALL ".join(without), params)
+        conditions, values = zip(*wanted.excluding(), strict=True)
+        without = " UNION ALL ".join(f"SELECT id FROM passages WHERE {one}" for one in conditions)  # noqa: S608
+        others = {name: value for some in values for name, value in some.items()}
+        few = self.ids(f"{without} LIMIT {FEW + 1}", others)
+        if not few:
+            return Selection(within, "", params)
+        if len(few) <= FEW:
+            known = params | {"excluded": json.dumps(few)}
+            return Selection(within, "SELECT value FROM json_each(:excluded)", known, tuple(few))
+        return Selection(within, without, params | others)
 
     def ids(self, condition: str, params: Mapping[str, Any]) -> list[int]:
         """The passages that meet a condition of a `Selection`."""
@@ -201,6 +207,11 @@ class PassageSearch:
         return {
             row[0]: StoredPassage(row[0], row[1], row[2], row[3], row[4], Passage(*row[5:])) for row in rows
         }
+
+    def rows_of(self, source: str) -> dict[int, int]:
+        """Every passage of a source with its row there."""
+        sql = "SELECT id, number FROM passages WHERE document_id IN (SELECT id FROM documents WHERE source = :source)"
+        return dict(self.database.query(sql, {"source": source}))
 
     def match(self, terms: Sequence[str], limit: int, chosen: Selection | None) -> list[tuple[int, float]]:
         """Passages that contain any of the terms, best first."""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 EXACT_ROWS = 20_000
 ROOM = 1_024  # rows that can be added before all are copied
-FEW = 4  # times as many rows as are looked for, from which on these are copied and not all computed
 RESCORED = 2_000  # rows that are computed exactly after the sketch, at least
 RESCORED_SHARE = 0.02  # and of all rows: the sketch errs by a share of them
 
@@ -205,10 +204,16 @@ class Matrix:
             rows, scores = np.arange(len(self.ids)), _cosines(self._whole(), vector)
         else:
             rows = np.flatnonzero(allowed)
-            few = len(rows) * FEW < len(self.ids)
-            scores = _cosines(self._whole()[rows], vector) if few else _cosines(self._whole(), vector)[rows]
+            scores = _cosines(self._whole(), vector)[rows]
         order = _best(scores, limit)
         return list(zip(self.ids[rows[order]].tolist(), scores[order].tolist(), strict=True))
+
+    def cosines(self, vector: Floats, passages: Sequence[int]) -> dict[int, float]:
+        """The cosine of each of these passages that has a vector."""
+        rows = self._rows(passages)
+        exact = len(self.ids) <= EXACT_ROWS
+        scores = _cosines(self._whole()[rows], vector) if exact else self.similarities(vector, rows)
+        return dict(zip(self.ids[rows].tolist(), scores.tolist(), strict=True))
 
     def background(self, vector: Floats) -> float:
         """The mean cosine of all rows."""
@@ -223,17 +228,17 @@ class Matrix:
         allowed = np.full(len(self.ids), not chosen.within, dtype=np.bool_)
         if chosen.within:
             sql = f"SELECT id FROM passages WHERE {chosen.within}"  # noqa: S608 (conditions of our own)
-            allowed[self._rows(sql, chosen)] = True
+            allowed[self._rows(self._passages.search.ids(sql, chosen.params))] = True
         if chosen.without:
-            allowed[self._rows(chosen.without, chosen)] = False
+            found = chosen.excluded or self._passages.search.ids(chosen.without, chosen.params)
+            allowed[self._rows(found)] = False
         return allowed
 
-    def _rows(self, sql: str, chosen: Selection) -> npt.NDArray[np.int64]:
-        """The rows of the passages that a condition finds."""
+    def _rows(self, passages: Sequence[int]) -> npt.NDArray[np.int64]:
+        """The rows of those passages that have one."""
         import numpy as np
 
-        ids = np.array(self._passages.search.ids(sql, chosen.params), dtype=np.int64)
-        rows, known = self._known(ids)
+        rows, known = self._known(np.array(passages, dtype=np.int64))
         return rows[known]
 
     def _whole(self) -> Floats:
