@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.retrieval.hits import newer_of
 from nanoclaw_memory.retrieval.searcher import Question
-from nanoclaw_memory.retrieval.service import TURN_SOURCES
 
 if TYPE_CHECKING:
     from nanoclaw_memory.retrieval.candidates import Candidate
@@ -123,7 +122,7 @@ class Recaller:
         chats = self._context.shared_retrieval
         if chats is None or left <= 0:
             return ()
-        wanted = replace(chats.filter_for(self._context.scope), sources=TURN_SOURCES, statuses=("",))
+        wanted = replace(chats.filter_for(self._context.scope), left_out=("lessons",), statuses=("",))
         question = replace(question, wanted=wanted)
         try:
             verdict = chats.consider(question, need).verdict
