@@ -579,8 +579,10 @@ def test_a_lost_database_is_noticed_and_comes_back_from_the_domain_files(
     for path in (home / "data").glob("entries.db*"):
         path.unlink()
     again = open_memory(session="s2")
-    assert "entries that no database knows" in " ".join(one.message for one in again.doctor())
+    assert "entries.db is gone" in " ".join(one.message for one in again.doctor())
     page = home / "workspace" / "memory" / "domains" / "fact.md"
+    again.admin.reset_database("entries")
+    assert "entries that no database knows" in " ".join(one.message for one in again.doctor())
     again.store("Another fact", "fact")
     _, notes = again.entries.render()
     assert "Deploys happen on Friday" in page.read_text()

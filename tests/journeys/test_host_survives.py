@@ -98,7 +98,7 @@ def test_every_exchange_is_in_its_groups_memory_exactly_once(survivor: Path) -> 
     with Host.open(survivor) as host:
         messages, _ = host.new_messages_since(0, limit=1_000_000)
     for folder, (jid, _) in GROUPS.items():
-        with Memory.open(survivor, Scope(folder)) as memory:
+        with Memory.open(survivor, Scope(folder, private=False)) as memory:  # chats are shared scopes
             rows = memory.group.database("continuity").query(
                 "SELECT agent_response FROM exchanges ORDER BY id"
             )

@@ -11,6 +11,7 @@ from nanoclaw_memory.store.facts import FactTable
 from nanoclaw_memory.store.relations import RelationTable
 from nanoclaw_memory.types import GraphHit
 
+AHEAD = timedelta(days=7)  # of a clock, from which cooling does not wait for that day
 _COOLED_ON = "cooled_on"
 WAIT_MS = 200  # the caller has its answer and should not wait longer
 
@@ -53,10 +54,12 @@ class Activation:
         now = self.clock.now()
         with self.db.transaction():
             last = self.cooled_on()
-            if last > now.date().isoformat():  # the clock was ahead then: cooling goes on from today
+            if (
+                last > (now + AHEAD).date().isoformat()
+            ):  # the clock was far ahead then: cooling goes on from today
                 last = now.date().isoformat()
                 self._note(last)
-            if last == now.date().isoformat():
+            if last >= now.date().isoformat():  # of a few days none is cooled twice
                 return 0, 0
             changed = self._catch_up(factor, now, last)
             self._note(now.date().isoformat())
