@@ -30,8 +30,9 @@ from common import TEXTS, auc, found_at, rows
 from linear_head import Linear
 from measure import table
 from nanoclaw_memory.entries import markdown
+from nanoclaw_memory.intake import own_words
 from nanoclaw_memory.intake.suspicion import suspicions
-from nanoclaw_memory.lessons import corrections, learning, matching, own_words
+from nanoclaw_memory.lessons import corrections, learning, matching
 from nanoclaw_memory.providers import scorer
 from nanoclaw_memory.providers.judge import FOLDER, REACHES, TYPES, Judge
 from nanoclaw_memory.providers.local import LocalEmbedder

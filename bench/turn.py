@@ -28,7 +28,7 @@ from nanoclaw_memory.clock import FixedClock, stamp
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.providers.judge import Judge
 from nanoclaw_memory.providers.local import LocalEmbedder
-from nanoclaw_memory.types import Scope
+from nanoclaw_memory.types import Exchange, Scope
 from needs import MODELS, NOW, ROOT, feed
 
 LIVES = ROOT / "training" / "lives"
@@ -73,7 +73,8 @@ def made_up(home: Path, overrides: dict[str, str]) -> list[str]:
         with memory.group.database("continuity").transaction():
             for number in range(5_000):
                 at = stamp(start + timedelta(minutes=30 * number))
-                memory.group.exchanges.add(f"session-{number // 12}", sentence(rng), sentence(rng) + ".", at)
+                said = Exchange(0, f"session-{number // 12}", sentence(rng), sentence(rng) + ".", at)
+                memory.group.exchanges.add(said)
         for part in range(50):
             day = (start + timedelta(days=part)).date().isoformat()
             lines = "\n".join(f"- [note|i=0.5] {sentence(rng)}" for _ in range(200))

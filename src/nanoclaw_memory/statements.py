@@ -13,7 +13,17 @@ from functools import lru_cache
 import msgspec
 
 from nanoclaw_memory.patterns import regex
-from nanoclaw_memory.text import Language, content_words, fingerprint, language, one_line, stem, words
+from nanoclaw_memory.text import (
+    LANGUAGES,
+    Language,
+    content_words,
+    fingerprint,
+    language,
+    one_line,
+    sentences,
+    stem,
+    words,
+)
 
 MOST_WORDS = 0.8  # of a statement that another one must contain to say the same
 SAME_SUBJECT = 0.6  # of all words of two statements that both must contain
@@ -41,6 +51,11 @@ _LIGHT = frozenset("user a an the that this".split())
 _DECISIVE = _NEGATION | frozenset(
     "nothing nobody except unless until only before after on off over under up down in out mustn't neither nor "
     "instead nur pas jamais sans aucun nunca sin solo".split()
+)
+# Words by which a report says whose wish it is, and how strong.
+_FRAME = frozenset(
+    "user users owner person prefer prefers preferred want wants like likes ask asks asked request requests always "
+    "should must now ever every please nutzer benutzer möchte bevorzugt will mag immer bitte stets".split()
 )
 _EDGE = "\"'`“”‘’«».,;:!?()[]{}…"
 _PLAIN_SIGNS = {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"', 0x2013: "-", 0x2014: "-"}
@@ -178,6 +193,41 @@ def rewording_fault(sources: Sequence[str], text: str) -> str:
     if len(text) > 1.2 * len(whole) + 20:
         return "it is longer than what it rewords"
     return ""
+
+
+def reports(claim: str, said: str) -> bool:
+    """Whether a claim about what somebody wants is in their words: all that it names, and hardly more than it."""
+    wanted, known = features(claim), features(said)
+    own, theirs = _unframed(wanted), _unframed(known)
+    return (
+        not said.rstrip().endswith("?")
+        and bool(own)
+        and len(own & theirs) >= MOST_WORDS * len(own)
+        and overlap(own, theirs) >= 0.5
+        and wanted.names <= known.stems
+        and wanted.numbers <= known.numbers
+        and (wanted.negated, wanted.retracted) == (known.negated, known.retracted)
+        and all(exact in said for exact in _VERBATIM.findall(claim))
+    )
+
+
+def echoes(claim: str, text: str) -> bool:
+    """Whether a claim may come from a text: most words of a sentence of it stand there together."""
+    there = [features(part).stems for part in sentences(text)]
+    for part in sentences(claim):
+        own = _unframed(features(part))
+        if any(len(own & stems) >= max(SAME_SUBJECT * len(own), 2) for stems in there):
+            return True
+    return False
+
+
+def _unframed(read: Features) -> frozenset[str]:
+    return read.stems - _FRAME_STEMS
+
+
+_FRAME_STEMS = (
+    frozenset(stem(word, spoken) for word in _FRAME | _NEGATION for spoken in LANGUAGES) | _FRAME | _NEGATION
+)
 
 
 # ---- comparisons word by word ----

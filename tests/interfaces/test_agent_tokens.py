@@ -179,7 +179,7 @@ async def test_an_mcp_client_is_what_its_token_says(served, family):
     identity = stored.structured_content["id"]
     with served.client() as owner:
         entry = owner.get(f"{API}/entries/{identity}", params={"group": "family", "shared": "true"})
-        assert entry.json()["entry"]["provenance"]["origin"] == "agent"
+        assert entry.json()["entry"]["provenance"]["origin"] == "shared"
     assert (await ask("", "memory_get", {"file": "MEMORY.md"})).is_error
     url = f"{served.url}/mcp"
     headers = {"Authorization": f"Bearer {family}", "Accept": "application/json, text/event-stream"}

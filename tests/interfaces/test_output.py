@@ -103,6 +103,11 @@ def fill(memory: Memory, texts: list[str]) -> None:
         ):
             with contextlib.suppress(NanoClawError):  # refused on its way in, which is fine
                 way()
+    with Memory.open(
+        memory.home.root
+    ) as owner:  # who approves even these: nothing may break out all the same
+        for entry in owner.entries.all(["fact"], status="held"):
+            owner.entries.approve(entry.id)
     page = memory.home.workspace("main") / "MEMORY.md"
     page.write_text("# Banana\n\n" + "".join(f"- {text}\n" for text in texts), encoding="utf-8", newline="")
 
@@ -247,7 +252,7 @@ LISTS = {
         "50",
     ): r"\S+  \d\.\d\d  \(|\S+ \S+  \d\.\d\d  \(|session .*\(|fact .*\(|note:|$",
     ("graph", "search", "What is Banana's note0?"): r"Banana\.note",
-    ("review",): r"prop-|\[\d/\d\] prop-|accept, edit|$",
+    ("review",): r"prop-|\[\d+/\d+\] prop-|accept, edit|$",
 }
 
 

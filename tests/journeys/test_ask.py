@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.types import Exchange
 
 NONSENSE = ("flurble wexnor quib", "the capital of Mongolia", "What is the capital of Mongolia?")
 
@@ -117,7 +118,8 @@ def test_the_index_contains_exactly_the_rows_that_are_there_whatever_happened(
         saved = tmp_path_factory.mktemp("saved")
         for place, (step, number) in enumerate(steps):
             if step == "exchange":
-                group.exchanges.add("s", f"asked {number} {place}", "answered", "2026-02-23T12:00:00.000Z")
+                said = f"asked {number} {place}"
+                group.exchanges.add(Exchange(0, "s", said, "answered", "2026-02-23T12:00:00.000Z"))
             elif step == "entry":
                 memory.store(f"entry {number} number {place} of many", "fact")
             elif step == "fact":

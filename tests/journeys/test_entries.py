@@ -590,7 +590,7 @@ def test_a_lost_database_is_noticed_and_comes_back_from_the_domain_files(
     done = again.upkeep.migrate_files()
     assert (done.stored, done.known) == (2, 0)
     (back,) = [one for one in again.entries.all() if one.content == "Deploys happen on Friday"]
-    assert (back.provenance.origin, back.priority) == ("import", "high")
+    assert (back.provenance.origin, back.priority) == ("owner", "high")
     assert not any("no database knows" in one.message for one in again.doctor())
     again.entries.render()
     assert page.read_text().count("Deploys happen on Friday") == 1

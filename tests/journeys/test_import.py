@@ -238,7 +238,7 @@ def test_migrating_twice_is_migrating_once(
 
 def test_every_format_comes_in_with_origin_and_source(plain: Memory, exports: dict[str, Path]) -> None:
     done = {kind: plain.upkeep.import_export(kind, path) for kind, path in exports.items()}
-    entries = plain.entries.all(limit=100)
+    entries = plain.entries.all(status="all", limit=100)
     assert {one.content: (one.type, one.provenance.source) for one in entries} == {
         "Answer in Norwegian when asked in Norwegian.": ("correction", "answers.md:4"),
         "Run make lint before every commit": ("instruction", "MEMORY.md:3"),
@@ -246,6 +246,11 @@ def test_every_format_comes_in_with_origin_and_source(plain: Memory, exports: di
         "Ferry: Leaves at nine": ("fact", "Ferry.md:3"),
     }
     assert {one.provenance.origin for one in entries} == {"import"}
+    assert {one.type: one.status for one in entries} == {
+        "correction": "held",
+        "instruction": "held",
+        "fact": "active",
+    }
     assert [one.conversations for kind, one in sorted(done.items()) if one.conversations] == [1, 1]
     assert done["basic-memory"].relations == 1
 

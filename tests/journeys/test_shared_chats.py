@@ -24,7 +24,7 @@ def test_a_shared_scope_finds_what_it_logged_and_stored(chat: Memory, memory: Me
     assert written.path == "memory/shared/2026-02-23.md"
     found = {hit.text for hit in chat.search("barbecue", fast=True).hits}
     assert found == {
-        "- [decision|i=0.9] The barbecue is on Saturday at Heidi's",
+        "- [decision|i=0.9|by shared] The barbecue is on Saturday at Heidi's",
         "Heidi brings salad to the barbecue",
     }
     recalled = chat.recall("barbecue", fast=True).text

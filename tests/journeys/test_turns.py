@@ -13,7 +13,7 @@ from word_hash import WordHashEmbedder
 from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.types import ToolCall, Turn
+from nanoclaw_memory.types import Exchange, ToolCall, Turn
 
 pytestmark = pytest.mark.usefixtures("by_rules")  # test_lessons.py has what the judge decides
 
@@ -336,7 +336,7 @@ def _chain():
 def test_every_exchange_of_a_long_session_is_found_at_once(memory: Memory):
     exchanges = memory.group.exchanges
     for number in range(250):
-        exchanges.add("long", f"walnut{number}", "noted", "2026-02-23T12:00:00.000Z")
+        exchanges.add(Exchange(0, "long", f"walnut{number}", "noted", "2026-02-23T12:00:00.000Z"))
     found = [*memory.conversations.search("walnut0"), *memory.conversations.search("walnut249")]
     assert [hit.exchange_id for hit in found] == [1, 250]
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from nanoclaw_memory.clock import moment_of
+from nanoclaw_memory.intake.own_words import said
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import one_line, sentences
 from nanoclaw_memory.types import Exchange
@@ -67,7 +68,7 @@ def find(exchanges: Sequence[Exchange], now: datetime) -> list[Anchor]:
     for one in exchanges:
         if now - moment_of(one.timestamp) > LIFETIME:
             continue
-        for sentence in sentences(one.user_message[:4_000]):
+        for sentence in sentences(said(one).text[:4_000]):
             kind = _kind(sentence)
             if kind:
                 found.append(Anchor(*kind, one_line(sentence)[:MAX_TEXT], one.timestamp))

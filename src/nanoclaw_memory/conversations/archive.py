@@ -29,7 +29,7 @@ from nanoclaw_memory.clock import Clock, moment_of, read_moment
 from nanoclaw_memory.errors import FileProblem, PathRefused
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import encodable, fingerprint, one_line, slug
-from nanoclaw_memory.types import Archived, Exchange, Transcript, Utterance
+from nanoclaw_memory.types import FOREIGN, Archived, Exchange, Transcript, Utterance
 from nanoclaw_memory.workspace.files import append_line, create_text, read_text
 from nanoclaw_memory.workspace.paths import Home
 
@@ -45,6 +45,7 @@ MAX_MOVED = 2_000  # characters of one side of an exchange in a monthly file
 TURN_MARK = regex(r"\*\*(?P<speaker>User|Agent)\*\*(?: \((?P<time>\d{2}:\d{2})\))?:(?: (?P<said>.*))?$")
 DAY_MARK = regex(r"## (\d{4}-\d{2}-\d{2})(?: (\d{2}:\d{2})(?: (.*))?)?\Z")
 PROJECT_FIELD = regex(r"^Project: ([a-z0-9][a-z0-9._-]{0,63})$", re.MULTILINE)
+ORIGIN_FIELD = regex(r"^Origin: ([a-z]+)$", re.MULTILINE)
 _FIELD = regex(r"(Date|Session|Part|Turns): (.*)\Z")
 _FENCE = regex(r" {0,3}(`{3,}|~{3,})(.*)\Z")
 _SPEAKER = r"\*\*(?:User|Agent)\*\*"
@@ -82,6 +83,7 @@ def archive(
         day = (moments[0] if moments else clock.now()).date().isoformat()
         header = f"# {title}\n\nDate: {day}\nSession: {key}\nPart: {number}\nTurns: {len(piece)}\n"
         header += f"Project: {project}\n" if project else ""
+        header += f"Origin: {intake.origin}\n" if intake.origin in FOREIGN else ""
         text = header + render(piece, day, clock)
         path = _write_new(home.workspace(group), folder, f"{day}-{slug(title)}", text)
         written.append(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.conversations.spool import MAX_TEXT, Spool, SpooledExchange, answer_in
@@ -12,6 +15,7 @@ from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.store.exchanges import Exchanges
 from nanoclaw_memory.text import one_line, sentences
 from nanoclaw_memory.types import (
+    FOREIGN,
     SHARED,
     Archived,
     Exchange,
@@ -22,6 +26,9 @@ from nanoclaw_memory.types import (
     Utterance,
 )
 from nanoclaw_memory.workspace.paths import SHARED_TALKS, Home, visible
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.providers.judge import Judge
 
 EXCERPT = 300  # characters of one side in a hit
 
@@ -51,26 +58,29 @@ class Conversations:
 
     # ---- exchanges ----
 
-    def add(self, user: str, agent: str, at: datetime) -> tuple[Exchange, bool]:
-        """Store an exchange of this session; False beside it when the same one was stored before."""
-        from nanoclaw_memory.conversations import topics
+    def add(self, user: str, agent: str, at: datetime, judge: Judge | None = None) -> tuple[Exchange, bool]:
+        """Store an exchange of this session; False beside it when the same one was stored before.
 
-        scope, timestamp = self.scope, stamp(at)
-        topic = topics.phrase(f"{user}\n{agent}")
-        number, new = self.exchanges.add(
-            scope.session_id, user, agent, timestamp, topic, scope.private, scope.project
-        )
+        The judge, where it is at hand, tells which lines of the message are somebody else's.
+        """
+        from nanoclaw_memory.conversations import topics
+        from nanoclaw_memory.intake.own_words import read
+
+        scope, own = self.scope, read(user, judge)
         exchange = Exchange(
-            id=number,
+            id=0,
             session_id=scope.session_id,
             user_message=user,
             agent_response=agent,
-            timestamp=timestamp,
-            topic=topic,
+            timestamp=stamp(at),
+            topic=topics.phrase(f"{own.text}\n{agent}"),
             private=scope.private,
             project=scope.project,
+            origin=scope.author if scope.author in FOREIGN else "user",
+            foreign_lines=tuple(sorted(own.foreign)) if own.rest else (),
         )
-        return exchange, new
+        number, new = self.exchanges.add(exchange)
+        return replace(exchange, id=number), new
 
     def sessions(self, limit: int) -> list[Session]:
         """The sessions that this scope may see, newest first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,15 +76,22 @@ class Spool(msgspec.Struct, frozen=True):
     def open_question(self, session: str) -> tuple[str, datetime] | None:
         """What was asked last in a session and when, if no answer has been noted since."""
         asked = None
+        for record in self._records():
+            if record.session == session:
+                asked = (record.text, record.at) if record.kind == "prompt" else None
+        return asked
+
+    def asked(self) -> list[str]:
+        """What people asked in private and nobody has archived yet."""
+        return [record.text for record in self._records() if record.private and record.kind == "prompt"]
+
+    def _records(self) -> Iterator[_Record]:
         for path in (*sorted(self.folder.glob("taken-*.jsonl")), self.folder / "spool.jsonl"):
             try:
                 lines = path.read_text("utf-8", "replace").splitlines()
             except FileNotFoundError:  # none yet, or archived this moment by another process
                 continue
-            for record in filter(None, map(_record, lines)):
-                if record.session == session:
-                    asked = (record.text, record.at) if record.kind == "prompt" else None
-        return asked
+            yield from filter(None, map(_record, lines))
 
     def drain(
         self,

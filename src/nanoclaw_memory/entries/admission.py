@@ -10,13 +10,16 @@ from msgspec.structs import replace
 from nanoclaw_memory import statements, tokens
 from nanoclaw_memory.entries import rules
 from nanoclaw_memory.entries.ledger import EntryLedger, held_key
-from nanoclaw_memory.entries.rules import ORIGINS, UNTRUSTED, EntryDraft
+from nanoclaw_memory.entries.rules import EntryDraft
 from nanoclaw_memory.errors import InvalidValue, Refused
-from nanoclaw_memory.intake.suspicion import suspicions
-from nanoclaw_memory.rendering import safe_line
+from nanoclaw_memory.intake.suspicion import from_others, steering, suspicions
 from nanoclaw_memory.store.entries import BEHAVIORAL
 from nanoclaw_memory.text import fingerprint
-from nanoclaw_memory.types import Entry, Provenance, Stored
+from nanoclaw_memory.types import FOREIGN, ORIGINS, Entry, Provenance, Stored
+
+OWN = ("owner", "user")  # their words are theirs, whatever they read like
+LESSER = ("shared", "tool", "web")  # origins that cannot make anything weightier than medium
+PASTED = "its words stand in a text that was pasted in that session"
 
 
 class Admission:
@@ -25,10 +28,17 @@ class Admission:
     def __init__(self, ledger: EntryLedger) -> None:
         self._ledger = ledger
 
-    def admit(self, draft: EntryDraft, *, source: str = "", limited: bool = True) -> Stored:
-        """Write a checked draft; `limited=False` is for a person's own import, `source` names its file."""
+    def admit(
+        self, draft: EntryDraft, *, source: str = "", limited: bool = True, origin: str = "", heard: str = ""
+    ) -> Stored:
+        """Write a checked draft; `limited=False` is for a person's own import, `source` names its file.
+
+        `origin` is for a text that somebody less trusted than the scope wrote, `heard` where its words were found
+        in the session: `said` by the person, or in what they had `pasted`.
+        """
         draft, redacted = self._cleaned(draft, source)
         by = self._ledger.provenance(source)
+        by = replace(by, origin=max(by.origin, origin or by.origin, key=ORIGINS.index))
         notes: list[str] = []
         with self._ledger.db.transaction():
             if limited:
@@ -36,18 +46,20 @@ class Admission:
             target = self._superseded(draft, limited)
             for related in draft.related_to:
                 self._ledger.entry(related, "related_to")
-            reasons = self._hold_reasons(draft, target)
-            duplicate = None if reasons else self._duplicate(draft, target)
+            reasons = self._hold_reasons(draft, target, by, heard)
+            duplicate = self._duplicate(draft, target)
+            if reasons and duplicate and ORIGINS.index(duplicate.author) >= ORIGINS.index(by.origin):
+                duplicate = None
             if duplicate is not None:
-                entry, changed = self._merge(duplicate, draft, by, notes)
+                entry, changed = self._merge(duplicate, draft, by, notes, heard)
             else:
-                entry, changed = self._insert(draft, by, reasons), True
+                entry, changed = self._insert(draft, by, reasons, heard), True
             superseded = target if target and not reasons else None
             if superseded:
                 self._ledger.supersede(superseded, entry.id)
         gone = [superseded] if superseded else []
         notes += self._ledger.changed(gone=gone, come=[entry] if changed and entry.status == "active" else [])
-        if reasons:
+        if entry.status == "held":
             notes.append("held for review, out of the brief until a person approves it: ncm review")
         return Stored(
             entry.id,
@@ -59,7 +71,7 @@ class Admission:
             redacted=redacted,
             status=entry.status,
             superseded=superseded.id if superseded else None,
-            suspicions=tuple(reasons),
+            suspicions=entry.suspicions,
             notes=tuple(notes),
         )
 
@@ -85,24 +97,32 @@ class Admission:
             self._ledger.spend("supersede")
         return target
 
-    def _hold_reasons(self, draft: EntryDraft, target: Entry | None) -> list[str]:
+    def _hold_reasons(self, draft: EntryDraft, target: Entry | None, by: Provenance, heard: str) -> list[str]:
         """Why an entry must wait for a person; empty for nearly all."""
-        reasons: list[str] = []
-        behavioral = draft.type in BEHAVIORAL
-        if behavioral:
-            reasons += suspicions(draft.content)
-        if behavioral and self._ledger.scope.origin == "web":
-            reasons.append("an instruction from the web")
-        if target and self._ledger.scope.origin in UNTRUSTED and target.provenance.origin not in UNTRUSTED:
-            reasons.append(f"would replace what the {target.provenance.origin} stored")
-        if reasons:
-            earlier = self._ledger.proposals.find("held", held_key(draft.type, draft.content))
-            if earlier is not None and earlier.status == "accepted":
-                return []  # a person has let this very text in
-            if earlier is not None:
-                state = "rejected in review" if earlier.status == "rejected" else "stored before"
-                raise Refused(f"content: this was {state} ({', '.join(reasons)})", "see: ncm review")
-        return reasons
+        reasons = suspicions(draft.content)
+        behavioral, foreign = draft.type in BEHAVIORAL, by.origin in FOREIGN
+        if behavioral and foreign:
+            reasons.append(from_others(by.origin))
+        if by.origin not in OWN:
+            reasons += steering(draft.content)
+        if behavioral and heard == "pasted":
+            reasons.append(PASTED)
+        less = target is not None and ORIGINS.index(by.origin) > ORIGINS.index(target.author)
+        if target and less and (foreign or (behavioral and heard != "said")):
+            reasons.append(f"would replace what the {target.author} stored")
+        return [] if self._was_accepted(draft, by, reasons) else reasons
+
+    def _was_accepted(self, draft: EntryDraft, by: Provenance, reasons: Sequence[str]) -> bool:
+        """Whether a person has let this very text in; what they rejected, or are asked about, is refused."""
+        key = held_key(draft.type, draft.content)
+        held = self._ledger.proposals.find("held", key) if reasons else None
+        suggested = self._ledger.proposals.find("suggestion", key) if by.origin == "agent" else None
+        status = held.status if held else suggested.status if suggested else ""
+        if status == "rejected" or (held and status == "open"):
+            state = "rejected in review" if status == "rejected" else "stored before"
+            why = f" ({', '.join(reasons)})" if reasons else ""
+            raise Refused(f"content: this was {state}{why}", "see: ncm review")
+        return status == "accepted"
 
     def _duplicate(self, draft: EntryDraft, target: Entry | None) -> Entry | None:
         """A duplicate of the draft among entries of its type; never the one to be superseded."""
@@ -117,11 +137,11 @@ class Admission:
         return None if not own or (target and own[0].id == target.id) else own[0]
 
     def _merge(
-        self, duplicate: Entry, draft: EntryDraft, by: Provenance, notes: list[str]
+        self, duplicate: Entry, draft: EntryDraft, by: Provenance, notes: list[str], heard: str
     ) -> tuple[Entry, bool]:
         """Unite a draft with its duplicate: the newer wording, all tags, the higher priority."""
-        if ORIGINS.index(by.origin) > ORIGINS.index(duplicate.provenance.origin):
-            notes.append(f"already stored by the {duplicate.provenance.origin}; left as it is")
+        if ORIGINS.index(by.origin) > ORIGINS.index(duplicate.author):
+            notes.append(f"already stored by the {duplicate.author}; left as it is")
             return duplicate, False
         merged = replace(
             duplicate,
@@ -137,7 +157,10 @@ class Admission:
             provenance=replace(
                 duplicate.provenance, project=_common(duplicate.provenance.project, by.project)
             ),
+            confirmed=_confirmed(by, heard) or duplicate.confirmed,
         )
+        if duplicate.unconfirmed and not merged.unconfirmed:
+            self._ledger.proposals.withdraw("suggestion", held_key(draft.type, duplicate.content))
         if merged.content != duplicate.content:
             self._ledger.table.keep_wording(duplicate, by)
         self._ledger.table.change(merged, statements.text_key(merged.content))
@@ -146,12 +169,12 @@ class Admission:
         )
         return merged, True
 
-    def _insert(self, draft: EntryDraft, by: Provenance, reasons: Sequence[str]) -> Entry:
+    def _insert(self, draft: EntryDraft, by: Provenance, reasons: Sequence[str], heard: str) -> Entry:
         entry = Entry(
             id=f"mem-{uuid.uuid4()}",
             type=draft.type,
             content=draft.content,
-            priority=rules.lower(draft.priority, "medium") if by.origin == "web" else draft.priority,
+            priority=rules.lower(draft.priority, "medium") if by.origin in LESSER else draft.priority,
             tags=draft.tags,
             behavioral=draft.type in BEHAVIORAL,
             provenance=by,
@@ -164,18 +187,11 @@ class Admission:
             suspicions=tuple(reasons),
             used_at=by.timestamp,
             updated_at=by.timestamp,
+            confirmed=_confirmed(by, heard) if by.origin == "agent" else "",
         )
         self._ledger.table.add(entry, statements.text_key(entry.content))
-        if reasons:
-            self._ledger.proposals.propose(
-                "held",
-                {"id": entry.id},
-                why="; ".join(reasons),
-                key=held_key(entry.type, entry.content),
-                moment=by.timestamp,
-                source=f"session {by.session_id or 'none'}, {by.origin}",
-                diff=f"+ [{entry.type}] {safe_line(entry.content)}",
-            )
+        if reasons or entry.unconfirmed:
+            self._ledger.propose(entry)
         self._ledger.audit(
             "store",
             entry.id,
@@ -187,6 +203,11 @@ class Admission:
             why=list(reasons) or None,
         )
         return entry
+
+
+def _confirmed(by: Provenance, heard: str) -> str:
+    """Why what is stored counts as the person's: they store it themselves, or were heard to say it."""
+    return "approved" if by.origin == "owner" else "said" if heard == "said" else ""
 
 
 def _common(project: str, other: str) -> str:

@@ -137,7 +137,7 @@ def _fitting(lines: Sequence[_BriefLine], most: int, chars: int, cost: int) -> l
 def _line(entry: Entry, reader: BriefReader) -> _BriefLine:
     content = safe_line(masked(entry.content), LINE_CHARS)
     days = age_days(entry.provenance.timestamp, reader.now.date(), reader.now)
-    details = [age(days), _elsewhere(entry, reader), marks(entry.provenance, ())]
+    details = [age(days), _elsewhere(entry, reader), marks(entry.author, (), entry.unconfirmed)]
     if reader.provenance:
         session = safe_line(entry.provenance.session_id, 40) or "none"
         details.append(f"from {entry.provenance.origin}, session {session}, {entry.id}")
@@ -150,6 +150,7 @@ def _line(entry: Entry, reader: BriefReader) -> _BriefLine:
         tags=entry.tags,
         age_days=days,
         provenance=entry.provenance if reader.provenance else None,
+        unconfirmed=entry.unconfirmed,
     )
     order = (PRIORITIES.index(entry.priority), entry.provenance.timestamp, entry.id)
     return _BriefLine(f"- [{entry.type}] {content} ({tail})", shown, order)

@@ -18,7 +18,7 @@ from nanoclaw_memory.statements import text_key
 from nanoclaw_memory.store.entries import PRIORITIES, EntryTable, Filter
 from nanoclaw_memory.store.proposals import Proposals
 from nanoclaw_memory.text import fingerprint, plural
-from nanoclaw_memory.types import Entry
+from nanoclaw_memory.types import ORIGINS, Entry
 from nanoclaw_memory.workspace.files import locked, read_text, replace_text
 from nanoclaw_memory.workspace.paths import within
 
@@ -49,6 +49,7 @@ class LostLine(msgspec.Struct, frozen=True):
     line: int
     text: str
     priority: str
+    origin: str
 
 
 class DomainFiles:
@@ -107,13 +108,11 @@ class DomainFiles:
             entry = _ENTRY.match(line)
             if entry is None or entry["id"] in known:
                 continue
-            text, priority = plain_text(entry["text"]), entry["about"].split()[-1:]
+            text, about = plain_text(entry["text"]), entry["about"].split()
+            origin = about[1] if len(about) == 3 and about[1] in ORIGINS and not page.edited else "import"
+            priority = about[-1] if about and about[-1] in PRIORITIES else "medium"
             if not self._table.has_text(entry_type, text_key(text)):
-                found.append(
-                    LostLine(
-                        number, text, priority[0] if priority and priority[0] in PRIORITIES else "medium"
-                    )
-                )
+                found.append(LostLine(number, text, priority, origin))
         return found
 
     def discard_edits(self, entry_type: str) -> None:
@@ -179,6 +178,8 @@ class DomainFiles:
             moment=stamp(self._clock.now()),
             source=domain_path(entry_type),
             diff="\n".join([*before, *after]),
+            origin="owner",
+            effect="changes the entry to what stands in the file",
         )
         return int(proposal is not None)
 
@@ -241,7 +242,7 @@ def plain_text(line: str) -> str:
 
 
 def _line(entry: Entry) -> str:
-    about = f"{entry.provenance.timestamp[:10]} {entry.provenance.origin} {entry.priority}"
+    about = f"{entry.provenance.timestamp[:10]} {entry.author} {entry.priority}"
     return f"- {_text(entry)} <!-- {entry.id} {about} -->\n"
 
 

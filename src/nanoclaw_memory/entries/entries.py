@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from datetime import timedelta
 from typing import Any, Protocol
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from nanoclaw_memory import statements
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.entries import rules
-from nanoclaw_memory.entries.admission import Admission
+from nanoclaw_memory.entries.admission import PASTED, Admission
 from nanoclaw_memory.entries.audit_log import GENESIS, Link
 from nanoclaw_memory.entries.brief import BriefLimits, BriefReader, within_time, write_brief
 from nanoclaw_memory.entries.domains import domain_path
@@ -25,8 +25,8 @@ from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.entries import PRIORITIES, EntryTable, Filter
-from nanoclaw_memory.text import fingerprint
-from nanoclaw_memory.types import Brief, Deleted, EntriesFound, Entry, EntryLife, Scope, Stored
+from nanoclaw_memory.text import fingerprint, sentences
+from nanoclaw_memory.types import FOREIGN, Brief, Deleted, EntriesFound, Entry, EntryLife, Scope, Stored
 from nanoclaw_memory.workspace.paths import Home
 
 MAX_QUERY = 500
@@ -78,9 +78,9 @@ class Entries:
 
     # ---- store ----
 
-    def store(self, draft: EntryDraft) -> Stored:
+    def store(self, draft: EntryDraft, heard: str = "") -> Stored:
         """Mask, deduplicate, supersede and write one checked entry; provenance comes from the scope."""
-        stored = self.admission.admit(draft)
+        stored = self.admission.admit(draft, heard=heard)
         if stored.deduplicated or stored.status != "active" or not self._resident():
             return stored
         alike = Filter(self.ledger.moment(), (stored.type,))
@@ -148,7 +148,8 @@ class Entries:
         """The most important entries for a session's start; empty, with a note, when it is not ready in time."""
         own = self.ledger.settings.entries
         limits = BriefLimits(own.max_brief_entries, own.max_brief_chars, own.max_brief_tokens)
-        wanted = replace(self.ledger.filter(), without=self._finder.superseded())
+        others = FOREIGN if self.ledger.scope.private else ()
+        wanted = replace(self.ledger.filter(), without=self._finder.superseded(), without_authors=others)
 
         def work() -> Brief:
             reader = BriefReader(self.ledger.clock.now(), self.ledger.scope.project, include_provenance)
@@ -175,7 +176,8 @@ class Entries:
             for old in restored:
                 self.ledger.table.restore(old.id, self.ledger.moment())
             self.ledger.table.delete(entry.id)
-            self.ledger.proposals.withdraw("held", held_key(entry.type, entry.content))
+            for kind in ("held", "suggestion"):
+                self.ledger.proposals.withdraw(kind, held_key(entry.type, entry.content))
             back = tuple(old.id for old in restored)
             self.ledger.audit(
                 "delete", entry.id, type=entry.type, text=fingerprint(entry.content), restored=back
@@ -200,33 +202,54 @@ class Entries:
             self.ledger.table.touch(ids, self.ledger.moment(), an_hour_ago)
 
     def approve(self, entry_id: str) -> Entry:
-        """Accept a held entry; the entry it replaces is superseded now. Callers let only a person do it."""
+        """Accept an entry that is held, suggested or of others; what it replaces is superseded now.
+
+        Callers let only a person do it.
+        """
         superseded: list[Entry] = []
         with self.ledger.db.transaction():
-            entry = self._held(entry_id)
-            key = held_key(entry.type, entry.content)
-            self.ledger.table.change(
-                replace(entry, status="active", suspicions=(), updated_at=self.ledger.moment()),
-                statements.text_key(entry.content),
-            )
+            entry = self._waiting(entry_id)
+            now = self.ledger.moment()
+            approved = replace(entry, status="active", suspicions=(), confirmed="approved", updated_at=now)
+            self.ledger.table.change(approved, statements.text_key(entry.content))
             target = self.ledger.table.get(entry.supersedes) if entry.supersedes else None
             if target and target.status == "active":
                 self.ledger.supersede(target, entry.id)
                 superseded.append(target)
-            self._close_proposal(key, accepted=True)
+            self._close_proposal(entry, accepted=True)
             self.ledger.audit("approve", entry.id, why=list(entry.suspicions))
         approved = self.get(entry_id)
         self.ledger.changed(gone=superseded, come=[approved])
         return approved
 
     def reject(self, entry_id: str) -> Entry:
-        """Refuse a held entry; it is archived, and the same text is refused from now on."""
+        """Refuse a held or suggested entry; it is archived, and the same text is refused from now on."""
         with self.ledger.db.transaction():
-            entry = self._held(entry_id)
+            entry = self._waiting(entry_id)
             self.ledger.table.set_status(entry.id, "archived", self.ledger.moment())
-            self._close_proposal(held_key(entry.type, entry.content), accepted=False)
+            self._close_proposal(entry, accepted=False)
             self.ledger.audit("reject", entry.id, why=list(entry.suspicions))
+        self.ledger.changed(gone=[entry] if entry.status == "active" else [])
         return self.get(entry_id)
+
+    def hear(self, own: Sequence[str], foreign: Sequence[str], since: str) -> None:
+        """Confirm what agents stored since then and the person said; hold what stands in a text that they pasted."""
+        held: list[Entry] = []
+        for entry in self.ledger.table.suggested(since):
+            where = heard(entry.content, own, foreign)
+            if not where:
+                continue
+            with self.ledger.db.transaction():
+                self.ledger.proposals.withdraw("suggestion", held_key(entry.type, entry.content))
+                if where == "said":
+                    entry = replace(entry, confirmed="said")
+                else:
+                    entry = replace(entry, status="held", suspicions=(PASTED,))
+                    held.append(entry)
+                    self.ledger.propose(entry)
+                self.ledger.table.change(entry, statements.text_key(entry.content))
+                self.ledger.audit("confirm" if where == "said" else "hold", entry.id)
+        self.ledger.changed(gone=held)
 
     def archive(self, entry_id: str) -> Entry:
         """Take an entry out of brief, search and recall without deleting it."""
@@ -278,16 +301,25 @@ class Entries:
 
     # ---- inside ----
 
-    def _held(self, entry_id: str) -> Entry:
+    def _waiting(self, entry_id: str) -> Entry:
         entry = self.ledger.entry(entry_id)
-        if entry.status != "held":
+        open_ = entry.status == "active" and (entry.unconfirmed or entry.author in FOREIGN)
+        if entry.status != "held" and not open_:
             raise InvalidValue(f"id: {entry.id} is {entry.status}, not held", "see: ncm review")
         return entry
 
-    def _close_proposal(self, key: str, accepted: bool) -> None:
-        proposal = self.ledger.proposals.find("held", key)
+    def _close_proposal(self, entry: Entry, accepted: bool) -> None:
+        kind = "held" if entry.status == "held" else "suggestion"
+        proposal = self.ledger.proposals.find(kind, held_key(entry.type, entry.content))
         if proposal is not None and proposal.status == "open":
             self.ledger.proposals.decide(proposal.id, accepted, self.ledger.moment())
+
+
+def heard(content: str, own: Iterable[str], foreign: Iterable[str]) -> str:
+    """Where the words of an entry were found: `said` by the person, in what they `pasted`, or nowhere."""
+    if any(statements.reports(content, sentence) for text in own for sentence in sentences(text)):
+        return "said"
+    return "pasted" if any(statements.echoes(content, text) for text in foreign) else ""
 
 
 def check_query(query: Any) -> str:

@@ -12,15 +12,16 @@ from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.entries import rules
 from nanoclaw_memory.entries.audit_log import AuditLog
 from nanoclaw_memory.entries.domains import DomainFiles, domain_path
-from nanoclaw_memory.entries.rules import ORIGINS, TYPES
+from nanoclaw_memory.entries.rules import TYPES
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound, PathRefused, Refused, StoreError
 from nanoclaw_memory.intake.intake import Intake
+from nanoclaw_memory.rendering import safe_line
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.entries import EntryTable, Filter
 from nanoclaw_memory.store.proposals import Proposals
 from nanoclaw_memory.text import one_line, plural
-from nanoclaw_memory.types import Entry, Provenance, Scope
+from nanoclaw_memory.types import ORIGINS, Entry, Provenance, Scope
 from nanoclaw_memory.workspace.paths import Home, visible
 
 MAX_SESSION = 200
@@ -56,7 +57,7 @@ class EntryLedger:
             session_id=self.scope.session_id,
             group=self.scope.group,
             timestamp=self.moment(),
-            origin=self.scope.origin,
+            origin=self.scope.author,
             source=source,
             project=self.scope.project,
             private=self.scope.private,
@@ -139,6 +140,25 @@ class EntryLedger:
             {"seq": link.seq, "hash": link.hash},
         )
 
+    def propose(self, entry: Entry) -> None:
+        """Let a person decide on an entry that is held, or that is only an agent's suggestion; in a transaction."""
+        by, held = entry.provenance, entry.status == "held"
+        where = "every session" if by.private else "the shared chat"
+        effect = f"stands in the brief of {where} as a {'suggestion' if entry.behavioral else 'fact'}"
+        effect += f", in place of {entry.supersedes}" if entry.supersedes else ""
+        self.proposals.propose(
+            "held" if held else "suggestion",
+            {"id": entry.id},
+            why="; ".join(entry.suspicions)
+            or "an agent stored it; nobody was found to have said it in that session",
+            key=held_key(entry.type, entry.content),
+            moment=by.timestamp,
+            source=f"session {by.session_id or 'none'}, {by.origin}",
+            diff=f"+ [{entry.type}] {safe_line(entry.content)}",
+            origin=by.origin,
+            effect=effect if held else "counts as the person's own words",
+        )
+
     def supersede(self, target: Entry, successor: str) -> None:
         """Retire an entry in favour of another; the first of two racing sessions wins."""
         if not self.table.supersede(target.id, successor, self.moment()):
@@ -167,5 +187,5 @@ class EntryLedger:
 
 
 def held_key(entry_type: str, content: str) -> str:
-    """The key under which a held entry is proposed for review, once."""
+    """The key under which an entry is proposed for review, once."""
     return f"{entry_type}\n{statements.normal(content)}"

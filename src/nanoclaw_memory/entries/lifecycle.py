@@ -82,6 +82,8 @@ def propose_stale(entries: Entries) -> int:
             moment=entries.ledger.moment(),
             source=entry.id,
             diff=f"- [{entry.type}] {safe_line(entry.content)}",
+            origin=entry.author,
+            effect="leaves brief, search and recall; it is kept in the archive",
         )
         proposed += proposal is not None
     return proposed
@@ -90,7 +92,7 @@ def propose_stale(entries: Entries) -> int:
 def decide(entries: Entries, proposal: Proposal, accept: bool) -> Proposal:
     """Carry out a person's decision on an open proposal that concerns an entry: held, archive or domain-edit."""
     ledger = entries.ledger
-    if proposal.kind == "held":
+    if proposal.kind in ("held", "suggestion"):
         entry_id = str(proposal.payload["id"])
         entries.approve(entry_id) if accept else entries.reject(entry_id)
         return ledger.proposals.get(proposal.id)

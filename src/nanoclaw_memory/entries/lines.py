@@ -7,9 +7,10 @@ from datetime import date, datetime
 
 from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.entries import rules
-from nanoclaw_memory.entries.rules import UNTRUSTED
 from nanoclaw_memory.intake import secrets
-from nanoclaw_memory.types import Entry, EntryHit, Provenance
+from nanoclaw_memory.types import FOREIGN, Entry, EntryHit, Provenance
+
+UNCONFIRMED = "unconfirmed: the agent suggests it"
 
 
 def masked(text: str) -> str:
@@ -33,11 +34,13 @@ def age(days: int | None) -> str:
     return f"{days}d ago" if days else "today"
 
 
-def marks(provenance: Provenance | None, suspicions: Iterable[str]) -> str:
-    """What a reader must know before trusting: untrusted origin, held for review."""
-    parts = []
-    if provenance is not None and provenance.origin in UNTRUSTED:
-        parts.append(f"untrusted: from {provenance.origin}")
+def marks(origin: str, suspicions: Iterable[str], unconfirmed: bool = False) -> str:
+    """What a reader must know before trusting: untrusted origin, unconfirmed, held for review."""
+    parts = [UNCONFIRMED] if unconfirmed else []
+    if (
+        origin in FOREIGN and origin != "shared"
+    ):  # where private memory shows a shared chat's, it says that itself
+        parts.append(f"untrusted: from {origin}")
     reasons = ", ".join(suspicions)
     if reasons:
         parts.append(f"held for review: {reasons}")
@@ -69,7 +72,8 @@ def as_hit(entry: Entry, score: float, why: str, now: datetime) -> EntryHit:
         priority=entry.priority,
         status=entry.status,
         age_days=age_days(entry.provenance.timestamp, now.date(), now),
-        untrusted=entry.provenance.origin in UNTRUSTED,
+        untrusted=entry.author in FOREIGN,
+        unconfirmed=entry.unconfirmed,
         provenance=entry.provenance,
         importance=round(rules.importance(entry, now), 4),
         reason=masked(entry.reason),

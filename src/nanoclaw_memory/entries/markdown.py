@@ -83,6 +83,7 @@ class ImportedEntry(msgspec.Struct, frozen=True):
     source: str
     tags: tuple[str, ...] = ()
     priority: str = "medium"
+    origin: str = ""  # of a log line that somebody else than the owner wrote
 
 
 class ImportedRelation(msgspec.Struct, frozen=True):
@@ -104,7 +105,13 @@ class Imports(msgspec.Struct):
     judged: list[str] = msgspec.field(default_factory=list)
 
     def add(
-        self, kind: str, text: str, source: str, tags: Iterable[str] = (), priority: str = "medium"
+        self,
+        kind: str,
+        text: str,
+        source: str,
+        tags: Iterable[str] = (),
+        priority: str = "medium",
+        origin: str = "",
     ) -> None:
         """Add an entry; an empty or too long text is reported instead."""
         content = one_line(text)
@@ -113,7 +120,7 @@ class Imports(msgspec.Struct):
             return
         named = dict.fromkeys(one_line(tag)[:MAX_TAG].strip() for tag in tags)
         kept = tuple(tag for tag in named if tag)[:MAX_TAGS]
-        self.entries.append(ImportedEntry(kind, content, one_line(source)[:300], kept, priority))
+        self.entries.append(ImportedEntry(kind, content, one_line(source)[:300], kept, priority, origin))
 
     def skip(self, source: str, why: str) -> None:
         """Report what cannot be imported."""
@@ -188,7 +195,7 @@ def _read_log(found: Imports, relative: str, text: str) -> None:
             found.skip(source, problem)
         else:
             strong = entry.importance is not None and entry.importance >= 0.8
-            found.add(kind, entry.text, source, ("log",), "high" if strong else "medium")
+            found.add(kind, entry.text, source, ("log",), "high" if strong else "medium", entry.origin)
 
 
 def _starter_lines() -> set[str]:

@@ -19,8 +19,6 @@ from nanoclaw_memory.types import Entry
 
 FACTUAL = ("fact", "context", "project", "person", "decision", "insight")
 TYPES = (*BEHAVIORAL, *FACTUAL)
-ORIGINS = ("owner", "agent", "tool", "import", "web")  # the most trusted first
-UNTRUSTED = ("web", "import")
 MAX_CONTENT = 2_000
 MAX_REASON = 500
 MAX_TAGS = 10

@@ -17,6 +17,8 @@ from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.graph.values import inside, is_identifier, is_name, name_at, typed, unmarked
 from nanoclaw_memory.store.names import slot_of
 from nanoclaw_memory.text import language
+from nanoclaw_memory.types import FOREIGN
+from nanoclaw_memory.workspace.log import without_marks
 
 MAX_LINE = 2_000
 MAX_PER_LINE = 12
@@ -28,7 +30,6 @@ _HEADING = re.compile(r"^(?P<level>#{1,6})\s+(?P<title>.+?)\s*#*$")
 _LABEL = re.compile(
     r"^\[(?P<tag>[\w-]{1,40})\s*(?:\|\s*i(?:mportance)?\s*[=:]\s*(?P<i>[\d.,]+)[^\]]*)?\]\s+(?P<text>.+)$"
 )
-_PROJECT = re.compile(r"^\[@[a-z0-9._-]+\]\s+|\|@[a-z0-9._-]+(?=\]\s)")  # in a log line's label
 _CLOCK = re.compile(r"^\d{1,2}[:.]\d{2}(?: ?(?:am|pm|Uhr))?\s+[–—-]?\s*(?=\D)")
 _PAIR = re.compile(r"^(?P<key>[^\W\d_][\w /()&'’.-]{0,40}?)\s*(?::|=|—|–)\s+(?P<value>\S.*)$")
 _BOLD = re.compile(r"\*\*(?P<key>[^*]{1,60}?):?\*\*\s*(?P<sign>:|=|—|–|-)?\s*(?P<value>\S.*)$")
@@ -200,7 +201,11 @@ class _Page:
     # ---- one line ----
 
     def _line(self, line: str) -> Iterator[Triple]:
-        text = _PROJECT.sub("", _text_of(line), count=1)
+        text, origin = without_marks(_text_of(line))
+        if origin not in FOREIGN:
+            yield from (replace(triple, origin=origin) for triple in self._of_text(text))
+
+    def _of_text(self, text: str) -> Iterator[Triple]:
         label = _LABEL.match(text)
         if label and not text.startswith("[["):
             yield from self._tagged(label)

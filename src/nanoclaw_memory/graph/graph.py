@@ -270,7 +270,7 @@ class KnowledgeGraph:
 
         self._require_private("import")
         self._check_file(path)
-        return import_rows(self.writer, read_rows(path), self._origin, path.name)
+        return import_rows(self.writer, read_rows(path), replace(self._origin, by="import"), path.name)
 
     def export(self, form: str = "jsonl") -> Iterator[str]:
         """The whole graph, line by line."""
@@ -353,7 +353,8 @@ class KnowledgeGraph:
         from nanoclaw_memory.graph.writer import Origin
 
         source = f"session {self.scope.session_id}" if self.scope.session_id else "direct"
-        return Origin(source, shared=not self.scope.private, sees_all=self.scope.private)
+        own = self.scope
+        return Origin(source, shared=not own.private, sees_all=own.private, by=own.author)
 
     def _require_private(self, what: str) -> None:
         """Refuse a shared scope what concerns more than its own statements."""

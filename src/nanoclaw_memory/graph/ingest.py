@@ -101,7 +101,7 @@ class Ingest:
             for triple in triples:
                 mark = triple.mark
                 seen.add(mark)
-                origin = Origin(f"{path}:{triple.line}", open_to_all)
+                origin = Origin(f"{path}:{triple.line}", open_to_all, by=triple.origin)
                 if mark in before:
                     self._moved(path, mark, before[mark].line, triple, before[mark].item)
                     done = replace(done, kept=done.kept + 1)

@@ -19,7 +19,7 @@ from nanoclaw_memory.store.facts import FactRow, FactTable, digest
 from nanoclaw_memory.store.names import NameTable, fold, slot_of
 from nanoclaw_memory.store.relations import RelationRow, RelationTable
 from nanoclaw_memory.text import encodable, one_line
-from nanoclaw_memory.types import Upserted
+from nanoclaw_memory.types import ORIGINS, Upserted
 
 MAX_VALUE = 10_000
 MAX_NAME = 200
@@ -49,11 +49,12 @@ class NewRelation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """The source of a statement, whether shared scopes may see it, and whether its speaker sees private ones."""
+    """Source and author of a statement, whether shared scopes may see it, and whether its author sees private ones."""
 
     source: str
     shared: bool = False
     sees_all: bool = True
+    by: str = "owner"
 
 
 class _Interval(Protocol):
@@ -153,6 +154,7 @@ class GraphWriter:
             "permanent": int(fact.permanent),
             "source": origin.source,
             "shared": int(origin.shared),
+            "origin": origin.by,
         }
 
     def _same_fact(self, history: list[FactRow], wanted: str, start: str, several: bool) -> FactRow | None:
@@ -168,7 +170,7 @@ class GraphWriter:
         return next((e for e in valid if e.fact.valid_from <= start or e.fact.id == following), None)
 
     def _confirm(self, same: FactRow, where: Position, start: str, row: dict[str, Any]) -> Upserted:
-        done = self._keep(self.facts, same, where, start)
+        done = self._keep(self.facts, same, where, start, row["origin"])
         self.facts.confirm(done.id, row["importance"], bool(row["permanent"]), row["shared"])
         return done
 
@@ -204,6 +206,7 @@ class GraphWriter:
             "object": checked_name(relation.object, "object"),
             "source": origin.source,
             "shared": int(origin.shared),
+            "origin": origin.by,
         }
         row["slot"] = slot = slot_of(row["predicate"])
         kept = self.intake.admit_fact(row["subject"], row["predicate"], row["object"], origin.source)
@@ -226,7 +229,7 @@ class GraphWriter:
                 if entry.relation.id in where.retires and entry != same:
                     retirement.end_restatements(names, slot, entry.relation, row["object"], start, None)
             if same is not None:
-                done = self._keep(self.relations, same, where, start)
+                done = self._keep(self.relations, same, where, start, origin.by)
                 if origin.shared:
                     self.relations.share(done.id)
             else:
@@ -288,14 +291,21 @@ class GraphWriter:
         return Upserted(new, where.retires)
 
     def _keep(
-        self, table: FactTable | RelationTable, same: FactRow | RelationRow, where: Position, start: str
+        self,
+        table: FactTable | RelationTable,
+        same: FactRow | RelationRow,
+        where: Position,
+        start: str,
+        origin: str,
     ) -> Upserted:
-        """Make a stored row valid from `start` on, instead of the ones that it retires."""
+        """Make a stored row valid from `start` on instead of those that it retires; the most trusted is its author."""
         retired = tuple(other for other in where.retires if other != same.item.id)
         for other in retired:
             table.retire(other, start, same.item.id)
         if same.item.valid_from > start:
             table.extend(same.item.id, start)
+        if ORIGINS.index(origin) < ORIGINS.index(same.item.origin):
+            table.attribute(same.item.id, origin)
         return Upserted(same.item.id, retired, created=False)
 
     # ---- rejections ----

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from nanoclaw_memory.patterns import regex
+from nanoclaw_memory.providers import scorer
 
 # Marks that reorder or hide text; emoji sequences need ZWJ and variation selectors, so those are let through.
 _HIDDEN = regex(
@@ -28,6 +29,15 @@ _LOOKALIKES = str.maketrans(
 _LEET = str.maketrans("013457@$", "oieastas")
 
 
+LIKELY = 0.7  # which .3 % of ordinary lines reach, and 1 % of the texts that resemble attacks
+
+
+def steering(text: str) -> list[str]:
+    """The reason to hold what somebody else says, by the learnt scorer; it adds a warning and decides nothing alone."""
+    likely = scorer.probability("attack", text)
+    return [f"reads like an attempt to steer the agent ({likely:.2f})"] if likely >= LIKELY else []
+
+
 def suspicions(text: str) -> list[str]:
     """The reasons to hold a text for a person's review; empty for an ordinary one."""
     found = []
@@ -38,6 +48,14 @@ def suspicions(text: str) -> list[str]:
     forms = _forms(text)
     found += [rule.name for rule in _rules() if any(rule.matches(form) for form in forms)]
     return found
+
+
+def from_others(origin: str) -> str:
+    """Why nothing of this origin steers before a person has approved it."""
+    return "said in a shared chat" if origin == "shared" else f"comes from {_SOURCES[origin]}"
+
+
+_SOURCES = {"import": "another memory", "tool": "a tool's output", "web": "the web"}
 
 
 class _SuspicionRule(msgspec.Struct, frozen=True):

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from nanoclaw_memory.intake.suspicion import suspicions
+from nanoclaw_memory.intake.own_words import LONG, OwnWords, read, said
+from nanoclaw_memory.intake.suspicion import from_others, suspicions
 from nanoclaw_memory.lessons import corrections
 from nanoclaw_memory.lessons.corrections import MAX_LESSON, MAX_TRIGGER
 from nanoclaw_memory.lessons.matching import applies_to_anything, telling
-from nanoclaw_memory.lessons.own_words import own_words
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.statements import features, overlap, same_statement
-from nanoclaw_memory.store.lessons import LessonTable, NewLesson, trigger_of
+from nanoclaw_memory.store.lessons import HELD, LessonTable, NewLesson, trigger_of
 from nanoclaw_memory.text import one_line, sentences
+from nanoclaw_memory.types import FOREIGN
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.judge import Judge
@@ -32,7 +33,6 @@ ACTIVE_FROM = 0.7  # weight of a rule that makes a lesson at once where there is
 ELLIPTIC = 5  # content words below which a lesson needs what it is about
 MAX_SUBJECT = 120
 MAX_JUDGED = 20  # sentences of a long message
-HELD = "waits for review: "
 _ABOUT = " (about: "
 _OPEN = ("active", "candidate")
 _ONCE = regex(
@@ -49,6 +49,7 @@ class Teaching(msgspec.Struct, frozen=True):
     reach: str
     sure: bool
     why: str
+    beside: bool = False  # whether the message contains, or may contain, somebody else's words
 
 
 class Learner:
@@ -80,6 +81,8 @@ class Learner:
             exchange = self._exchanges.get([number]).get(number)
             if exchange is not None:
                 changed += self._revise(exchange)
+                own = read(exchange.user_message, self._judge)
+                self._exchanges.set_foreign(number, own.foreign if own.rest else ())
             self._lessons.mark_judged(number)
         return changed
 
@@ -127,8 +130,8 @@ class Learner:
 
     def _new(self, exchange: Exchange, taught: Teaching) -> NewLesson:
         before = self._exchanges.before(exchange)
-        talk = trigger_of(before.user_message, before.agent_response) if before else ""
-        held = _held(exchange, taught.words)
+        talk = trigger_of(said(before).text, before.agent_response) if before else ""
+        held = _held(exchange, taught)
         active = taught.sure and taught.reach != "once" and not held
         return NewLesson(
             trigger=talk or taught.words[:MAX_TRIGGER],
@@ -137,6 +140,7 @@ class Learner:
             state="active" if active else "candidate",
             general=taught.reach == "general",
             private=exchange.private,
+            origin=exchange.origin,
             session_id=exchange.session_id,
             exchange_id=exchange.id,
             reach=taught.reach,
@@ -163,17 +167,20 @@ def by_rules(message: str) -> Teaching | None:
         return None
     lesson = corrections.lesson_of(found, message)
     general = corrections.is_general(lesson, found)
-    reach = "once" if _ONCE.search(own_words(message)) else "general" if general else "topic"
+    own = read(message)
+    reach = "once" if _ONCE.search(own.text) else "general" if general else "topic"
     best = found[0]
-    return Teaching(lesson, reach, best.weight >= ACTIVE_FROM, f"rule: {best.kind} {best.weight:.2f}")
+    why = f"rule: {best.kind} {best.weight:.2f}"
+    return Teaching(lesson, reach, best.weight >= ACTIVE_FROM, why, not own.alone)
 
 
 def judged(judge: Judge, message: str, before: str) -> Teaching | None:
     """What a message teaches, judged on the person's own words; the plainest corrections are known by rule too."""
-    own = own_words(message, judge)
+    read_as = read(message, judge)
+    own = read_as.text
     pasted = own != message.strip()
     probability = _probability(judge, own, message if pasted else "", before)
-    short = not pasted and len(own.split()) <= PLAIN_WORDS
+    short = read_as.alone and not pasted and len(own.split()) <= PLAIN_WORDS
     plain = [one for one in corrections.find(own) if one.weight >= PLAIN_FROM] if short else []
     if probability < (BESIDE_PASTE_FROM if pasted else CORRECTION_FROM) and not plain:
         return None
@@ -181,7 +188,13 @@ def judged(judge: Judge, message: str, before: str) -> Teaching | None:
     why = f"judge: correction {probability:.2f}, reach {reach}"
     if plain:
         why += f"; rule: {plain[0].kind} {plain[0].weight:.2f}"
-    return Teaching(corrections.worded(_taught(judge, own, before)), reach, True, why)
+    words = corrections.worded(_taught(judge, own, before))
+    return Teaching(words, reach, True, why, _is_beside(read_as, message, probability))
+
+
+def _is_beside(own: OwnWords, message: str, probability: float) -> bool:
+    """Whether a lesson may be somebody else's: the message has foreign lines, or may have and corrects unsurely."""
+    return not own.alone and (bool(own.rest) or len(message) > LONG or probability < BESIDE_PASTE_FROM)
 
 
 def _probability(judge: Judge, own: str, whole: str, before: str) -> float:
@@ -217,20 +230,24 @@ def _taught(judge: Judge, own: str, before: str) -> list[str]:
     return [said[number] for number in sorted(kept)] or [own]
 
 
-def _held(exchange: Exchange, lesson: str) -> str:
+def _held(exchange: Exchange, taught: Teaching) -> str:
     """Why a lesson may steer nothing before a person has accepted it; empty for most."""
-    if not exchange.private:
-        return "said in a shared chat"
-    return ", ".join(suspicions(lesson))
+    if exchange.origin in FOREIGN:
+        return from_others(exchange.origin)
+    reasons = ["said beside a quoted or pasted text"] if taught.beside else []
+    return ", ".join([*reasons, *suspicions(taught.words)])
 
 
 def _with_subject(lesson: str, before: Exchange | None) -> str:
-    """The lesson, with what the agent had said where its own words do not tell what it is about."""
-    if before is None or len(telling(lesson)) >= ELLIPTIC:
+    """The lesson, with what the agent had said where its own words do not tell what it is about.
+
+    An answer to a message with somebody else's words may repeat them, and what sounds like a rule is left out.
+    """
+    if before is None or len(telling(lesson)) >= ELLIPTIC or not said(before).alone:
         return lesson
     subject = next(iter(sentences(one_line(before.agent_response))), "")[:MAX_SUBJECT]
     new = set(telling(subject)).difference(telling(lesson))
-    if len(new) < 2 or suspicions(subject):
+    if len(new) < 2 or suspicions(subject) or corrections.find(subject):
         return lesson
     return f"{lesson}{_ABOUT}{subject})"
 

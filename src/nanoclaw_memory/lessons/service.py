@@ -13,7 +13,7 @@ from nanoclaw_memory.clock import Clock, moment_of, stamp
 from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.lessons.corrections import MAX_LESSON, MAX_TRIGGER, principle_of
-from nanoclaw_memory.store.lessons import LessonTable, NewLesson
+from nanoclaw_memory.store.lessons import HELD, LessonTable, NewLesson
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Lesson, LessonDetail, Outcome, Scope
 
@@ -52,7 +52,7 @@ class LessonService:
         principle: str = "",
         general: bool = False,
     ) -> Lesson:
-        """Add a person's own lesson; active at once."""
+        """Add a person's own lesson, active at once; somebody else's waits for review."""
         text, when = one_line(lesson), one_line(trigger)
         if not text:
             raise InvalidValue("the lesson is empty", 'say what to do: ncm lessons add "Ask before deleting"')
@@ -66,11 +66,12 @@ class LessonService:
             trigger=when or text[:MAX_TRIGGER],
             lesson=text,
             principle=principle or principle_of(text),
-            state="active",
+            state="active" if self._scope.author == "owner" else "candidate",
             general=general,
             private=self._scope.private,
-            origin=self._scope.origin,
+            origin=self._scope.author,
             session_id=self._scope.session_id,
+            why="" if self._scope.author == "owner" else f"{HELD}added by {self._scope.author}",
         )
         return self._get(self._table.add(new, stamp(self._clock.now())))
 

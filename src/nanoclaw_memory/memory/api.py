@@ -405,7 +405,7 @@ class Memory:
 
         self.group.require_group()
         admitted = self.group.intake.admit(content, tag)
-        line = log.format_line(admitted.text, tag, importance, self.scope.project)
+        line = log.format_line(admitted.text, tag, importance, self.scope.project, admitted.origin)
         today = self.group.today
         relative, path = locate(self.home, self.scope, log_path(today, self.scope.private), ())
         number = append_line(path, line, log.header(today))
@@ -431,6 +431,7 @@ class Memory:
         `category` is another name for `type`, `context` for `reason`; `supersedes` names the entry it replaces.
         """
         from nanoclaw_memory.entries import rules
+        from nanoclaw_memory.store.entries import BEHAVIORAL
 
         self.group.require_group()
         draft = rules.draft(
@@ -446,7 +447,8 @@ class Memory:
             supersedes=supersedes,
             expires=expires,
         )
-        stored = self.group.entries.store(draft)
+        suggests = self.scope.author == "agent" and draft.type in BEHAVIORAL
+        stored = self.group.entries.store(draft, self.group.heard(draft.content) if suggests else "")
         self.group.telemetry.record(
             "store", type=stored.type, deduplicated=stored.deduplicated, status=stored.status
         )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from datetime import date
+from datetime import date, timedelta
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -43,11 +43,13 @@ if TYPE_CHECKING:
     from nanoclaw_memory.telemetry import Telemetry
     from nanoclaw_memory.turn.context import PluginContext
     from nanoclaw_memory.turn.lifecycle import TurnLifecycle
+    from nanoclaw_memory.types import Exchange
     from nanoclaw_memory.upkeep.forget_stores import ForgetTargets
     from nanoclaw_memory.workspace.checkpoints import Checkpoints
     from nanoclaw_memory.workspace.listing import Seen
 
 SPOOLED_AT_ONCE = 20  # exchanges that a question waits for
+HEARD_WITHIN = timedelta(hours=12)  # between what a person says and what an agent stores of it
 
 
 class Group:
@@ -160,7 +162,7 @@ class Group:
             data=self.data,
             database=lambda: self.database("forgotten"),
             redact=self.settings.privacy.redact_secrets,
-            origin=self.scope.origin,
+            origin=self.scope.author,
             private=self.scope.private,
             record=self._record,
         )
@@ -381,6 +383,32 @@ class Group:
         made = TurnLifecycle(self.plugin_context, self.conversations, self.telemetry)
         self._closing.callback(made.close)
         return made
+
+    # ---- what agents store, and what people said ----
+
+    def heard(self, content: str) -> str:
+        """Where the words of what an agent stores stand in the last talk: `said` by the person, `pasted`, or empty."""
+        from nanoclaw_memory.entries.entries import heard
+
+        found = self.exchanges.of_session(self.scope.session_id) if self.scope.session_id else []
+        found = found or self.exchanges.recent(since=self._not_before())
+        messages = [one.user_message for one in found if one.private and one.origin == "user"]
+        return heard(content, *self._told_apart([*messages, *self.conversations.spool.asked()]))
+
+    def hear(self, exchange: Exchange) -> None:
+        """Confirm what agents stored lately and the person says here; hold what stands in what they paste."""
+        if exchange.private and exchange.origin == "user" and self.has("entries"):
+            self.entries.hear(*self._told_apart([exchange.user_message]), since=self._not_before())
+
+    def _not_before(self) -> str:
+        return stamp(self.clock.now() - HEARD_WITHIN)
+
+    def _told_apart(self, messages: Iterable[str]) -> tuple[list[str], list[str]]:
+        """What people said themselves in messages, and what they only quoted."""
+        from nanoclaw_memory.intake.own_words import read
+
+        found = [read(message, self.resources.judge) for message in messages]
+        return [one.text for one in found], [one.rest for one in found if one.rest]
 
     def drain_spool(self, limit: int = 50) -> int:
         """Archive what hooks have spooled, each exchange in its own session; returns how many."""

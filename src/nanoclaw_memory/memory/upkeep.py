@@ -72,15 +72,14 @@ class UpkeepPart:
     def migrate_files(self, dry_run: bool = False) -> BroughtIn:
         """MEMORY.md and memory/*.md into typed entries; the files stay as they are.
 
-        What domain files say of entries that the database lost comes back first, as imports.
+        What domain files say of entries that the database lost comes back first.
         """
         from nanoclaw_memory.upkeep.importing import migrate_files, restore_lost, together
         from nanoclaw_memory.workspace.paths import memory_files
 
         self._group.require_private("memory files")
         self._group.require_group()
-        with self._importing() as own:
-            restored = restore_lost(own.entries, dry_run)
+        restored = restore_lost(self._group.entries, dry_run)
         files = memory_files(self._group.home, self._group.scope, ())
         with self._group.resources.judging():
             judge = self._group.resources.judge

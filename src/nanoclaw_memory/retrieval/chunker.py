@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -9,15 +10,17 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from nanoclaw_memory.conversations.archive import PROJECT_FIELD, TURN_MARK
+from nanoclaw_memory.conversations.archive import ORIGIN_FIELD, PROJECT_FIELD, TURN_MARK
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.statements import source_date
 from nanoclaw_memory.tokens import estimate
-from nanoclaw_memory.types import Passage
+from nanoclaw_memory.types import FOREIGN, LogLine, Passage
 from nanoclaw_memory.workspace import log
-from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path, project_in_path
+from nanoclaw_memory.workspace.paths import ARCHIVE, SHARED_LOGS, day_in_path, project_in_path
 
-VERSION = 6
+VERSION = 7
+QUOTED = "web"  # the origin of what somebody quotes or pastes, wherever they have it from
+_PROGRAMS = ("memory/notes/", "memory/active-context")  # pages that are written by agents and programs
 _HEADING = regex(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
 _FENCE = regex(r"^\s*(```|~~~)")
 _ITEM = regex(r"^ ?(?:[-*+•]|\d{1,3}[.)])\s+\S")
@@ -62,19 +65,22 @@ def chunks_of(relative: str, text: str, chunking: Chunking) -> list[Passage]:
     lines = list(_headed(without_starter(text)))
     day = day_in_path(relative)
     if day is not None:
-        return _log_lines(lines, day.isoformat(), chunking)
+        return [_by(chunk, relative) for chunk in _log_lines(lines, day.isoformat(), chunking)]
     if relative.startswith(f"{ARCHIVE}/"):
         return [_archived(chunk) for chunk in _log_lines(lines, "", chunking)]
     named = _DAY.search(relative.rpartition("/")[2])
     dated = named.group(1) if named else ""
     if relative.startswith("conversations/") and (turns := _turns(lines)):
-        said_in = PROJECT_FIELD.search(text.partition("\n**")[0])  # before the first turn
-        project = said_in[1] if said_in else ""
-        chunks = (chunk for turn in turns for chunk in _turn_chunks(turn, dated, chunking))
+        head = text.partition("\n**")[0]  # before the first turn
+        project, origin = (
+            found[1] if (found := field.search(head)) else "" for field in (PROJECT_FIELD, ORIGIN_FIELD)
+        )
+        chunks = (chunk for turn in turns for chunk in _turn_chunks(turn, dated, chunking, origin))
         return [replace(chunk, project=project) for chunk in chunks]
     project = project_in_path(relative)
+    origin = "agent" if relative.startswith(_PROGRAMS) else "owner"
     return [
-        replace(chunk, project=project)
+        replace(chunk, project=project, origin=origin)
         for section in _sections(lines)
         for chunk in _statements(section, dated, chunking)
     ]
@@ -83,7 +89,11 @@ def chunks_of(relative: str, text: str, chunking: Chunking) -> list[Passage]:
 def section_chunks(relative: str, text: str, chunking: Chunking) -> list[Passage]:
     """The chunks of a document that is neither log nor conversation, whatever it is called."""
     lines = list(_headed(text))
-    return [_chunk(part, "section", "") for section in _sections(lines) for part in _cut(section, chunking)]
+    return [
+        replace(_chunk(part, "section", ""), origin="import")
+        for section in _sections(lines)
+        for part in _cut(section, chunking)
+    ]
 
 
 def without_speaker(text: str, speaker: str = "") -> str:
@@ -153,12 +163,23 @@ def _log_lines(lines: Sequence[_Line], day: str, chunking: Chunking) -> list[Pas
         if not any(line.text.strip() and not line.opens for line in group):
             continue  # a bare heading is in the heading path of what follows
         entry = log.parse_line(group[0].text)
-        importance, project = (entry.importance, entry.project) if entry else (None, "")
+        entry = entry or LogLine(0, "")
         found += [
-            replace(_chunk(part, "line", day), importance=importance, project=project)
+            replace(
+                _chunk(part, "line", day),
+                importance=entry.importance,
+                project=entry.project,
+                origin=entry.origin,
+            )
             for part in _cut(group, chunking)
         ]
     return found
+
+
+def _by(chunk: Passage, relative: str) -> Passage:
+    """A line of a shared chat's log is the chat's, whatever it says itself."""
+    shared = relative.startswith(f"{SHARED_LOGS}/") and chunk.origin not in FOREIGN
+    return replace(chunk, origin="shared") if shared else chunk
 
 
 def _archived(chunk: Passage) -> Passage:
@@ -213,10 +234,30 @@ def _speakers(lines: Sequence[_Line]) -> list[str]:
     return []
 
 
-def _turn_chunks(turn: tuple[str, list[_Line]], day: str, chunking: Chunking) -> Iterator[Passage]:
+def _turn_chunks(
+    turn: tuple[str, list[_Line]], day: str, chunking: Chunking, origin: str
+) -> Iterator[Passage]:
     speaker, lines = turn
-    for part in _cut(lines, chunking):
-        yield _chunk(part, "turn" if speaker else "section", day, speaker)
+    own = origin or ("user" if speaker == "User" else "agent")
+    for quoted, run in itertools.groupby(_told_apart(speaker, lines), key=lambda pair: pair[0]):
+        for part in _cut([line for _, line in run], chunking):
+            chunk = _chunk(part, "turn" if speaker else "section", day, speaker)
+            yield replace(chunk, origin=QUOTED if quoted else own)
+
+
+def _told_apart(speaker: str, lines: Sequence[_Line]) -> Iterator[tuple[bool, _Line]]:
+    """The lines of a turn, each with whether the user only quotes it; an empty one goes with the line before it."""
+    if speaker != "User" or len(lines) == 1:
+        yield from ((False, line) for line in lines)
+        return
+    from nanoclaw_memory.intake.own_words import read
+
+    said = [without_speaker(lines[0].text, speaker), *(line.text for line in lines[1:])]
+    foreign, quoted = read("\n".join(said)).foreign, False
+    for number, line in enumerate(lines):
+        if said[number].strip():
+            quoted = number in foreign
+        yield quoted, line
 
 
 # ---- sections ----

@@ -12,7 +12,6 @@ from functools import lru_cache
 import msgspec
 
 from nanoclaw_memory import tokens
-from nanoclaw_memory.entries.rules import UNTRUSTED
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.date_words import lexeme
 from nanoclaw_memory.retrieval.prepare import body_of
@@ -21,6 +20,7 @@ from nanoclaw_memory.store.currency import EARLIER, SUPERSEDED, CurrencyTable, O
 from nanoclaw_memory.store.passage_search import StoredPassage
 from nanoclaw_memory.store.passages import Passages
 from nanoclaw_memory.text import GERMAN_STOP_WORDS, STOP_WORDS, language, only_asks, words
+from nanoclaw_memory.types import FOREIGN
 
 FUNCTION_WORDS = STOP_WORDS | GERMAN_STOP_WORDS
 AT_ONCE = 32  # statements compared on the way to a search
@@ -229,14 +229,19 @@ class _Subject(msgspec.Struct, frozen=True):
 
 
 def _overtaken(older: StoredPassage, newer: StoredPassage) -> Iterator[Overtaken]:
-    """How two statements on one subject stand to each other; one that merely says the same again overtakes nothing."""
+    """How two statements on one subject stand to each other; one that merely says the same again overtakes nothing.
+
+    What others say never takes the place of what the person believes.
+    """
+    if is_foreign(newer) > is_foreign(older):
+        return
     before, after = body_of(older.passage), body_of(newer.passage)
     facts = older.passage.kind == newer.passage.kind == "fact"
     if facts and _key(older) != _key(newer):
         return  # another attribute says nothing about it
     if facts and older.passage.expires:
         yield Overtaken(older.id, newer.id, SUPERSEDED, "another value of the same key", 1.0)
-    elif not _is_foreign(newer) and (value := _given_up(before, after)):
+    elif value := _given_up(before, after):
         yield Overtaken(older.id, newer.id, SUPERSEDED, f"it says what became of {value}", 0.95)
     elif not same_statement(features(before), features(after)):
         yield Overtaken(older.id, newer.id, EARLIER, "the same subject", 0.5)
@@ -251,10 +256,10 @@ def _key(fact: StoredPassage) -> str:
     return fact.passage.text.partition(": ")[0].casefold()
 
 
-def _is_foreign(stored: StoredPassage) -> bool:
-    """Whether others said it: that never takes the place of what the person believes."""
+def is_foreign(stored: StoredPassage) -> bool:
+    """Whether others said it."""
     passage = stored.passage
-    return passage.origin in UNTRUSTED or (passage.kind in ("turn", "fact") and not passage.private)
+    return passage.origin in FOREIGN or (passage.kind in ("turn", "fact") and not passage.private)
 
 
 def _given_up(older: str, newer: str) -> str:

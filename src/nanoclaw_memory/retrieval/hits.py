@@ -10,7 +10,7 @@ from nanoclaw_memory.retrieval import ranking
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.store.passage_search import StoredPassage
-from nanoclaw_memory.types import EntryHit, Hit, Newer
+from nanoclaw_memory.types import FOREIGN, EntryHit, Hit, Newer
 
 NEWER_CHARS = 200
 _WHY = {
@@ -60,6 +60,7 @@ def hits_of(
                 parts=parts,
                 created_at=passage.moment,
                 origin=passage.origin,
+                untrusted=passage.origin in FOREIGN,
                 place=place_of(one.stored, start),
                 session=passage.session,
                 project=passage.project,
@@ -110,6 +111,7 @@ def entry_hit(hit: EntryHit, parts: Mapping[str, float], found: Candidate | None
         created_at=hit.created_at,
         origin=hit.provenance.origin,
         untrusted=hit.untrusted,
+        unconfirmed=hit.unconfirmed,
         suspicions=hit.suspicions,
         place=f"entry {hit.id}",
         project=hit.provenance.project,

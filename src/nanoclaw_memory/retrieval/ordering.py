@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from nanoclaw_memory.retrieval.candidates import Candidate
-from nanoclaw_memory.retrieval.currency import Currency
+from nanoclaw_memory.retrieval.currency import Currency, is_foreign
 from nanoclaw_memory.store.currency import EARLIER, Overtaken
 from nanoclaw_memory.store.passage_search import Selection
 from nanoclaw_memory.text import words
@@ -68,10 +68,11 @@ def after_newer(
 
 
 def _newest_first(currency: Currency, question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
-    """Candidates nearly as good as the best, newest first, then the others."""
+    """Candidates nearly as good as the best, newest first and what others said last, then the others."""
     least = NEARLY * ranked[0].score if ranked else 0.0
     near = [one for one in ranked if one.score >= least]
     near.sort(key=lambda one: currency.said(one.stored), reverse=True)
+    near.sort(key=lambda one: is_foreign(one.stored))
     near.sort(key=lambda one: -len(_numbers(question) & _numbers(one.stored.passage.text)))
     return near + [one for one in ranked if one.score < least]
 
@@ -82,7 +83,8 @@ def _mark(currency: Currency, found: Sequence[Candidate], question: str, visible
     rows = currency.table.of(list(by_id), visible)
     for one, other in currency.together(question, list(by_id)):
         older, newer = (one, other) if currency.is_later(by_id[other], by_id[one]) else (other, one)
-        if currency.is_later(by_id[newer], by_id[older]):
+        believed = is_foreign(by_id[newer]) > is_foreign(by_id[older])  # and others say otherwise
+        if currency.is_later(by_id[newer], by_id[older]) and not believed:
             rows.append(Overtaken(older, newer, EARLIER, "what the question asks about", 0.5))
     newest = currency.newest(rows)
     for candidate in found:

@@ -22,7 +22,7 @@ from nanoclaw_memory.retrieval.searcher import Question
 from nanoclaw_memory.retrieval.service import Retrieval
 from nanoclaw_memory.store.entries import PRIORITIES
 from nanoclaw_memory.store.keywords import terms_of
-from nanoclaw_memory.types import EntryHit, Hit, Provenance, Recall, RecalledEntry, Scope
+from nanoclaw_memory.types import EntryHit, Hit, Recall, RecalledEntry, Scope
 from nanoclaw_memory.types.search import IN_SHARED_CHAT
 
 CANDIDATES = 50
@@ -132,7 +132,7 @@ def hits_text(hits: Iterable[Hit], today: date, project: str = "") -> str:
             about = [f"{hit.type} {hit.id}", hit.origin, stored]
         elif hit.kind == "chunk":
             about = [f"{hit.path}:{hit.start_line}-{hit.end_line}", hit.speaker, hit.when]
-        warned = marks(Provenance("", "", "", hit.origin), hit.suspicions)
+        warned = marks(hit.origin, hit.suspicions, hit.unconfirmed)
         about += [hit.status, other_project(hit.project, project), warned]
         lines.append(item(about, safe_line(masked(hit.text))))
     return fenced(lines)
@@ -193,6 +193,7 @@ def _from_entry(hit: EntryHit, wanted: RecallRequest, scope: Scope, found: Hit |
         origin=hit.provenance.origin,
         age_days=hit.age_days,
         untrusted=hit.untrusted,
+        unconfirmed=hit.unconfirmed,
         suspicions=hit.suspicions,
         context=context,
         group=hit.provenance.group,
@@ -205,7 +206,7 @@ def _from_entry(hit: EntryHit, wanted: RecallRequest, scope: Scope, found: Hit |
     about = [hit.type, hit.priority, origin_of(hit.provenance, scope.group), when]
     about += [IN_SHARED_CHAT] if entry.shared else []
     about += [found.status if found else "", other_project(hit.provenance.project, scope.project)]
-    about.append(marks(hit.provenance, hit.suspicions))
+    about.append(marks(hit.provenance.origin, hit.suspicions, hit.unconfirmed))
     tail = f" (why: {safe_line(context, BRIEF_CHARS)})" if context else ""
     line = item(about, safe_line(hit.content, BRIEF_CHARS if brief else None) + tail)
     return _Packed(entry, line, hit.status == "held")
@@ -233,10 +234,18 @@ def _from_hit(hit: Hit, wanted: RecallRequest, scope: Scope) -> _Packed:
         tags=(),
         origin=hit.origin or kind,
         age_days=None,
+        untrusted=hit.untrusted,
         project=hit.project,
         mark=hit.mark,
         newer=hit.newer,
         shared=hit.shared,
     )
-    about = (kind, place, hit.when, hit.status, other_project(hit.project, scope.project))
+    about = (
+        kind,
+        place,
+        hit.when,
+        hit.status,
+        other_project(hit.project, scope.project),
+        marks(hit.origin, ()),
+    )
     return _Packed(entry, item(about, content))

@@ -10,11 +10,11 @@ import msgspec
 from nanoclaw_memory.clock import stored_day
 from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.patterns import regex
-from nanoclaw_memory.retrieval.chunker import Chunking, pieces_of
+from nanoclaw_memory.retrieval.chunker import QUOTED, Chunking, pieces_of
 from nanoclaw_memory.retrieval.prepare import prepared_row
 from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.store.passages import NewRow, Passages
-from nanoclaw_memory.types import Passage
+from nanoclaw_memory.types import CONFIRMED, Passage
 
 ROWS_AT_ONCE = 1_000  # of a source that has to be read whole, on the way to a search
 _ASKS_FOR_MEMORY = regex(
@@ -53,8 +53,9 @@ def is_noise(user: str, agent: str) -> bool:
 
 
 def _exchanges(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
-    for number, session, user, agent, at, private, project in rows:
+    for number, session, user, agent, at, private, project, origin, foreign in rows:
         status = "noise" if is_noise(user, agent) else ""
+        own, rest = _own_and_rest(user, tuple(map(int, foreign.split())))
         turns = [
             Passage(
                 0,
@@ -67,18 +68,33 @@ def _exchanges(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
                 moment=at,
                 session=session,
                 project=project,
+                origin=by,
                 private=bool(private),
                 status=status,
             )
-            for speaker, text in (("User", user), ("Agent", agent))
+            for speaker, by, text in (
+                ("User", origin, own),
+                ("User", QUOTED, rest),
+                ("Agent", "agent", agent),
+            )
             for piece in pieces_of(text, chunking)
         ]
         yield NewRow(number, session, prepared_row(turns, ""))
 
 
+def _own_and_rest(message: str, foreign: Collection[int]) -> tuple[str, str]:
+    """A message without what it quotes, and that."""
+    if "\n" not in message and "<" not in message:
+        return message, ""
+    from nanoclaw_memory.intake.own_words import read
+
+    own = read(message, known=foreign)
+    return own.lines, own.rest
+
+
 def _entries(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
     for number, key, kind, content, tags, reason, at, *rest in rows:
-        origin, status, priority, expires, project, private = rest
+        author, confirmed, status, priority, expires, project, private = rest
         passage = Passage(
             0,
             0,
@@ -89,7 +105,7 @@ def _entries(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
             reference=key,
             moment=at,
             project=project,
-            origin=origin,
+            origin=CONFIRMED.get(confirmed) or author,
             private=bool(private),
             type=kind,
             tags=tags,
@@ -113,7 +129,7 @@ def _relations(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
 
 
 def _of_graph(number: int, kind: str, text: str, rest: Sequence[object]) -> Passage:
-    source, created, since, until, shared = rest
+    source, created, since, until, shared, origin = rest
     at = str(since or created)
     return Passage(
         0,
@@ -124,6 +140,7 @@ def _of_graph(number: int, kind: str, text: str, rest: Sequence[object]) -> Pass
         number=number,
         reference=str(source or ""),
         moment=at,
+        origin=str(origin),
         private=not shared,
         expires=str(until or ""),  # a value that ends in the future holds until then
     )
@@ -151,12 +168,12 @@ def _plain(key: str) -> str:
     return key.replace("_", " ").replace("-", " ")
 
 
-_OF_GRAPH = "source, created_at, valid_from, valid_to, shared"
+_OF_GRAPH = "source, created_at, valid_from, valid_to, shared, origin"
 SOURCES = (
     RowSource(
         "exchanges",
         "continuity",
-        "id, session_id, user_message, agent_response, timestamp, private, project",
+        "id, session_id, user_message, agent_response, timestamp, private, project, origin, foreign_lines",
         "exchanges",
         "id",
         _exchanges,
@@ -164,7 +181,8 @@ SOURCES = (
     RowSource(
         "entries",
         "entries",
-        "number, id, type, content, tags, reason, created_at, origin, status, priority, expires_at, project, private",
+        "number, id, type, content, tags, reason, created_at, author, confirmed, status, priority, expires_at, project,"
+        " private",
         "entries",
         "number",
         _entries,

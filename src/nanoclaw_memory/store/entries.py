@@ -14,15 +14,15 @@ from nanoclaw_memory.types import Entry, Provenance
 PRIORITIES = ("critical", "high", "medium", "low")
 BEHAVIORAL = ("preference", "instruction", "correction")
 _COLUMNS = (
-    "id, type, content, priority, tags, session_id, group_name, created_at, origin, source, status, "
+    "id, type, content, priority, tags, session_id, group_name, created_at, author, source, status, "
     "token_cost, reason, related_to, supersedes, superseded_by, expires_at, suspicions, reinforcements, "
-    "used_at, updated_at, project, private"
+    "used_at, updated_at, project, private, confirmed"
 )
 _INSERT = (
-    f"INSERT INTO entries ({_COLUMNS}, text_key) VALUES (:id, :type, :content, :priority, :tags, "  # noqa: S608
-    ":session_id, :group_name, :created_at, :origin, :source, :status, :token_cost, :reason, :related_to, "
+    f"INSERT INTO entries ({_COLUMNS}, text_key, origin) VALUES (:id, :type, :content, :priority, :tags, "  # noqa: S608
+    ":session_id, :group_name, :created_at, :author, :source, :status, :token_cost, :reason, :related_to, "
     ":supersedes, :superseded_by, :expires_at, :suspicions, :reinforcements, :used_at, :updated_at, "
-    ":project, :private, :text_key)"
+    ":project, :private, :confirmed, :text_key, 'agent')"  # `author` says who; the old column takes few words
 )
 
 
@@ -36,6 +36,7 @@ class Filter(msgspec.Struct, frozen=True):
     priority_min: str = "low"
     open_types: tuple[str, ...] | None = None  # of other types only what shared scopes stored; None: all
     without: tuple[str, ...] = ()  # ids that are left out
+    without_authors: tuple[str, ...] = ()  # whose entries are left out unless a person has approved them
 
     def sql(self) -> tuple[str, dict[str, Any]]:
         """The condition on `entries`, and its values."""
@@ -50,6 +51,8 @@ class Filter(msgspec.Struct, frozen=True):
             parts.append(f"(private = 0 OR {opened})")
         if self.without:
             parts.append(f"NOT {_one_of('id', self.without, params)}")
+        if self.without_authors:
+            parts.append(f"(confirmed <> '' OR NOT {_one_of('author', self.without_authors, params)})")
         for number, tag in enumerate(self.tags):
             parts.append(f"lower(tags) LIKE :tag{number} ESCAPE '\\'")
             params[f"tag{number}"] = "%\n" + _literal(tag.lower()) + "\n%"
@@ -154,6 +157,15 @@ class EntryTable:
     def expired_by(self, moment: str) -> list[Entry]:
         sql = f"SELECT {_COLUMNS} FROM entries WHERE status = 'active' AND expires_at <= :moment"  # noqa: S608
         return [_entry(row) for row in self.db.query(sql, {"moment": moment})]
+
+    def suggested(self, since: str) -> list[Entry]:
+        """What agents stored in private since then that nobody has confirmed."""
+        behavioral = ", ".join(f"'{kind}'" for kind in BEHAVIORAL)
+        sql = (
+            f"SELECT {_COLUMNS} FROM entries WHERE status = 'active' AND author = 'agent' AND confirmed = ''"  # noqa: S608
+            f" AND private = 1 AND type IN ({behavioral}) AND created_at >= :since"
+        )
+        return [_entry(row) for row in self.db.query(sql, {"since": since})]
 
     def ids(self, entry_type: str) -> set[str]:
         """Every entry of the type, whatever became of it."""
@@ -292,7 +304,7 @@ def _entry(row: Row) -> Entry:
         *rest,
     ) = row
     reason, related, supersedes, successor, expires, suspicions, reinforcements, used, updated, *where = rest
-    project, private = where
+    project, private, confirmed = where
     return Entry(
         id=entry_id,
         type=kind,
@@ -320,6 +332,7 @@ def _entry(row: Row) -> Entry:
         reinforcements=reinforcements,
         used_at=used,
         updated_at=updated,
+        confirmed=confirmed,
     )
 
 
@@ -333,7 +346,7 @@ def _row(entry: Entry) -> dict[str, Any]:
         "session_id": entry.provenance.session_id,
         "group_name": entry.provenance.group,
         "created_at": entry.provenance.timestamp,
-        "origin": entry.provenance.origin,
+        "author": entry.provenance.origin,
         "source": entry.provenance.source,
         "status": entry.status,
         "token_cost": entry.token_cost,
@@ -348,6 +361,7 @@ def _row(entry: Entry) -> dict[str, Any]:
         "updated_at": entry.updated_at,
         "project": entry.provenance.project,
         "private": int(entry.provenance.private),
+        "confirmed": entry.confirmed,
     }
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import asdict
+
 from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Exchange, Session
 
-_COLUMNS = "id, session_id, user_message, agent_response, timestamp, topic, private, project"
+_COLUMNS = (
+    "id, session_id, user_message, agent_response, timestamp, topic, private, project, origin, foreign_lines"
+)
 
 
 class Exchanges:
@@ -19,43 +23,34 @@ class Exchanges:
 
     # ---- writing ----
 
-    def add(
-        self,
-        session_id: str,
-        user: str,
-        agent: str,
-        timestamp: str,
-        topic: str = "",
-        private: bool = True,
-        project: str = "",
-    ) -> tuple[int, bool]:
+    def add(self, exchange: Exchange) -> tuple[int, bool]:
         """Store an exchange; the same one reported again for its session gives the id it has (False)."""
-        mark = fingerprint(f"{user}\x00{agent}")
+        mark = fingerprint(f"{exchange.user_message}\x00{exchange.agent_response}")
         with self.database.transaction():
             known = self.database.query(
                 "SELECT id FROM exchanges WHERE session_id = :session AND fingerprint = :mark"
                 # The same moment: a drain that was killed hands several over again.
                 " AND (timestamp = :at OR id = (SELECT max(id) FROM exchanges WHERE session_id = :session))",
-                {"session": session_id, "mark": mark, "at": timestamp},
+                {"session": exchange.session_id, "mark": mark, "at": exchange.timestamp},
             )
             if known:
                 return int(known[0][0]), False
+            row = asdict(exchange) | {"mark": mark, "foreign_lines": _numbers(exchange.foreign_lines)}
             number = self.database.insert(
-                "INSERT INTO exchanges"
-                " (session_id, user_message, agent_response, timestamp, topic, private, fingerprint, project)"
-                " VALUES (:session, :user, :agent, :at, :topic, :private, :mark, :project)",
-                {
-                    "session": session_id,
-                    "user": user,
-                    "agent": agent,
-                    "at": timestamp,
-                    "topic": topic,
-                    "private": int(private),
-                    "mark": mark,
-                    "project": project,
-                },
+                "INSERT INTO exchanges (session_id, user_message, agent_response, timestamp, topic, private,"
+                " fingerprint, project, origin, foreign_lines) VALUES (:session_id, :user_message, :agent_response,"
+                " :timestamp, :topic, :private, :mark, :project, :origin, :foreign_lines)",
+                row,
             )
         return number, True
+
+    def set_foreign(self, number: int, lines: Iterable[int]) -> None:
+        """Keep which lines of a message are somebody else's."""
+        with self.database.transaction():
+            self.database.execute(
+                "UPDATE exchanges SET foreign_lines = :lines WHERE id = :id AND foreign_lines <> :lines",
+                {"id": number, "lines": _numbers(lines)},
+            )
 
     def remove(self, ids: Iterable[int]) -> None:
         """Delete exchanges with their measures and signs."""
@@ -153,7 +148,7 @@ class Exchanges:
 
 
 def _exchange(row: Row) -> Exchange:
-    number, session, user, agent, at, topic, private, project = row
+    number, session, user, agent, at, topic, private, project, origin, foreign = row
     return Exchange(
         id=number,
         session_id=session,
@@ -163,4 +158,10 @@ def _exchange(row: Row) -> Exchange:
         topic=topic,
         private=bool(private),
         project=project,
+        origin=origin,
+        foreign_lines=tuple(map(int, foreign.split())),
     )
+
+
+def _numbers(lines: Iterable[int]) -> str:
+    return " ".join(map(str, sorted(lines)))

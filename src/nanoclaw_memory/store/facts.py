@@ -16,7 +16,7 @@ from nanoclaw_memory.types import Fact
 
 _COLUMNS = (
     "id, entity, key, value, category, source, importance, activation, access_count, last_accessed,"
-    " permanent, created_at, valid_from, valid_to, superseded_by, name, slot, shared"
+    " permanent, created_at, valid_from, valid_to, superseded_by, name, slot, shared, origin"
 )
 VALID = (
     "(valid_from <= :at OR {ahead}) AND (:all OR shared) AND (valid_to IS NULL OR valid_to > :at AND NOT EXISTS"
@@ -145,6 +145,11 @@ class StatementTable(Generic[RowT]):
             f"UPDATE {self.table} SET valid_from = :moment WHERE valid_from > :moment AND {ahead}",  # noqa: S608
             given,
         )
+
+    def attribute(self, number: int, origin: str) -> None:
+        """Change whose statement a row is."""
+        sql = f"UPDATE {self.table} SET origin = :origin WHERE id = :id"  # noqa: S608
+        self.db.execute(sql, {"id": number, "origin": origin})
 
     def resource(self, number: int, before: str, source: str) -> None:
         """Change the source of a row from `before` to `source`: the line moved."""
@@ -399,5 +404,6 @@ def _row(row: Row) -> FactRow:
         valid_from=row[12],
         valid_to=row[13] or "",
         superseded_by=row[14],
+        origin=row[18],
     )
     return FactRow(fact, row[15], row[16], bool(row[17]))

@@ -14,6 +14,9 @@ from nanoclaw_memory.types import Lesson, Outcome
 
 MAX_QUERY = 500
 MAX_TALK = 98  # of each side; together with what is between them a trigger's 200
+HELD = (
+    "waits for review: "  # begins the reason of a lesson that steers nothing before a person has accepted it
+)
 TALK = " | "  # between what was asked and what was answered
 _LESSON = (
     "id, trigger_pattern, lesson_text, coalesce(principle, ''), effectiveness_score, injection_count, state,"
@@ -40,7 +43,7 @@ class NewLesson(msgspec.Struct, frozen=True):
     state: str
     general: bool
     private: bool
-    origin: str = "correction"
+    origin: str = "user"
     session_id: str = ""
     exchange_id: int = 0
     reach: str = "topic"

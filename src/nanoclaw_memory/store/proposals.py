@@ -14,8 +14,8 @@ from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Proposal
 
-KINDS = ("promotion", "demotion", "lesson", "held", "archive", "domain-edit")
-_COLUMNS = "id, kind, payload, why, source, diff, status, created_at, decided_at"
+KINDS = ("promotion", "demotion", "lesson", "held", "suggestion", "archive", "domain-edit")
+_COLUMNS = "id, kind, payload, why, source, diff, status, created_at, decided_at, origin, effect"
 
 
 class Proposals:
@@ -34,8 +34,13 @@ class Proposals:
         moment: str,
         source: str = "",
         diff: str = "",
+        origin: str = "",
+        effect: str = "",
     ) -> Proposal | None:
-        """Offer a change; None when the same `key` was offered before, whatever became of it."""
+        """Offer a change; None when the same `key` was offered before, whatever became of it.
+
+        `origin` is who said it, `effect` what accepting it does.
+        """
         if kind not in KINDS:
             raise InvalidValue(f"kind {kind!r} is no kind of proposal", f"one of: {', '.join(KINDS)}")
         proposal = Proposal(
@@ -47,14 +52,16 @@ class Proposals:
             diff=diff,
             status="open",
             created_at=moment,
+            origin=origin,
+            effect=effect,
         )
         with self.db.transaction():
             if self.find(kind, key) is not None:
                 return None
             self.db.execute(
                 "INSERT INTO proposals "
-                "(id, kind, payload, why, source, diff, status, fingerprint, created_at) "
-                "VALUES (:id, :kind, :payload, :why, :source, :diff, :status, :fingerprint, :created_at)",
+                "(id, kind, payload, why, source, diff, status, fingerprint, created_at, origin, effect) VALUES"
+                " (:id, :kind, :payload, :why, :source, :diff, :status, :fingerprint, :created_at, :origin, :effect)",
                 {
                     **asdict(proposal),
                     "payload": json.dumps(payload, ensure_ascii=False),
@@ -128,7 +135,7 @@ def _key(kind: str, key: str) -> str:
 
 
 def _proposal(row: Row) -> Proposal:
-    proposal_id, kind, payload, why, source, diff, status, created, decided = row
+    proposal_id, kind, payload, why, source, diff, status, created, decided, origin, effect = row
     return Proposal(
         id=proposal_id,
         kind=kind,
@@ -139,4 +146,6 @@ def _proposal(row: Row) -> Proposal:
         status=status,
         created_at=created,
         decided_at=decided,
+        origin=origin,
+        effect=effect,
     )

@@ -13,7 +13,7 @@ from nanoclaw_memory.types import Relation
 
 _COLUMNS = (
     "id, subject, predicate, object, source, activation, access_count, last_accessed, created_at, valid_from,"
-    " valid_to, superseded_by, subject_name, slot, object_name, shared"
+    " valid_to, superseded_by, subject_name, slot, object_name, shared, origin"
 )
 _VALID = valid("relations")
 
@@ -102,5 +102,6 @@ def _row(row: Row) -> RelationRow:
         valid_from=row[9],
         valid_to=row[10] or "",
         superseded_by=row[11],
+        origin=row[16],
     )
     return RelationRow(relation, row[12], row[13], row[14], bool(row[15]))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.store.lessons import LessonTable
     from nanoclaw_memory.store.turns import TurnTable
     from nanoclaw_memory.turn.recalled import Recaller
-    from nanoclaw_memory.types import Scope
+    from nanoclaw_memory.types import Exchange, Scope
     from nanoclaw_memory.workspace.paths import Home
 
 
@@ -44,6 +44,10 @@ class PluginContext:
     @property
     def exchanges(self) -> Exchanges:
         return self._group.exchanges
+
+    def hear(self, exchange: Exchange) -> None:
+        """Compare what agents stored lately with what the person says."""
+        self._group.hear(exchange)
 
     @property
     def turns(self) -> TurnTable:

@@ -14,14 +14,16 @@ from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.conversations import anchors, topics
 from nanoclaw_memory.conversations.archive import move_oldest
 from nanoclaw_memory.conversations.service import archive_folder, excerpt
+from nanoclaw_memory.intake.own_words import said
 from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.retrieval.candidates import Candidate
+from nanoclaw_memory.retrieval.chunker import QUOTED
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.turn import blocks
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
 from nanoclaw_memory.turn.recalled import Recalled
-from nanoclaw_memory.types import Exchange, Newer, ToolCall
+from nanoclaw_memory.types import Exchange, Newer, Passage, ToolCall
 
 MOST_CHARS = 600  # of one side of an exchange
 RECENT, MID = timedelta(days=7), timedelta(days=60)
@@ -33,6 +35,8 @@ SHOWN_ANCHORS = 3
 SHORT = 45  # characters of a message that says little without its answer
 NOTED = 2  # words of an answer that only takes note
 BOTH = frozenset(("User", "Agent"))
+FETCHED = ("import", "tool", "web")  # origins of messages that no person wrote to the agent
+PASTED = "Pasted"  # the side of what a user only quoted
 
 
 class Recollection(msgspec.Struct, frozen=True):
@@ -82,12 +86,12 @@ class Continuity(Plugin):
         found = []
         for number, own in sides.items():
             if number in exchanges:
-                marked = next((one for one in own if one.mark), None)
+                marked = next((one for one in own if one.mark and _side(one.stored.passage) != PASTED), None)
                 found.append(
                     Recollection(
                         exchange=exchanges[number],
                         score=max(one.score for one in own),
-                        sides=frozenset(one.stored.passage.speaker for one in own),
+                        sides=frozenset(_side(one.stored.passage) for one in own),
                         mark=marked.mark if marked else "",
                         newer=recalled.later(marked) if marked else None,
                     )
@@ -162,12 +166,17 @@ class Continuity(Plugin):
     @staticmethod
     def _told(one: Recollection, wanted: set[str], topic: str = "") -> list[str]:
         """The sides that are recalled; a question is told with its answer."""
-        user, agent = one.exchange.user_message, one.exchange.agent_response
+        message, agent = said(one.exchange), one.exchange.agent_response
+        user = message.lines
         # A question, or a request of few words, says nothing without its answer.
         asked = user.rstrip().endswith("?") or (len(user) <= SHORT and len(agent.split()) > NOTED)
         told = []
         if user and ("User" in one.sides or asked) and not topics.is_only(user, topic):
-            told.append(user_mentioned(excerpt(user, wanted, MOST_CHARS)))
+            words = excerpt(user, wanted, MOST_CHARS)
+            foreign = one.exchange.origin in FETCHED
+            told.append(came_from(one.exchange.origin, words) if foreign else user_mentioned(words))
+        if message.rest and PASTED in one.sides:
+            told.append(user_pasted(excerpt(message.rest, wanted, MOST_CHARS)))
         if agent and ("Agent" in one.sides or asked):
             told.append(you_said(excerpt(agent, wanted, MOST_CHARS)))
         return told
@@ -180,7 +189,7 @@ class Continuity(Plugin):
         else:
             last = []
         last = last or self._recent(moment, since, topics.WINDOW)
-        return topics.track([f"{one.user_message}\n{one.agent_response}" for one in last])
+        return topics.track([f"{said(one).text}\n{one.agent_response}" for one in last])
 
     def _recent(self, moment: Moment, since: str = "", limit: int = 100) -> list[Exchange]:
         """The last exchanges in the scope's project, oldest first."""
@@ -209,6 +218,10 @@ class Continuity(Plugin):
             move_oldest(self.context.exchanges, workspace, over, archive_folder(self.context.scope))
 
 
+def _side(passage: Passage) -> str:
+    return PASTED if passage.speaker == "User" and passage.origin == QUOTED else passage.speaker
+
+
 def _draft(
     lines: Sequence[tuple[str, str]], hits: int, notes: tuple[str, ...] = (), nearly: tuple[str, ...] = ()
 ) -> Draft:
@@ -230,7 +243,7 @@ def _around(exchange: Exchange, near: Mapping[int, Exchange]) -> str:
     """What was said about when an exchange was made: the topic of a talk is seldom in one sentence of it."""
     around = (near[number] for number in _numbers_around(exchange.id) if number in near)
     same = (one for one in around if one.session_id == exchange.session_id)
-    return "\n".join(f"{one.user_message[:1_000]}\n{one.agent_response[:1_000]}" for one in same)
+    return "\n".join(f"{said(one).text[:1_000]}\n{one.agent_response[:1_000]}" for one in same)
 
 
 def allot(
@@ -337,6 +350,16 @@ def user_mentioned(text: str) -> str:
         what = re.sub(r"\bmy\b", "their", match["what"])
         return f"User mentioned {_PROGRESSIVE[match[1].casefold()]} {what}."
     return f'User mentioned: "{_quoted(plain)}"'
+
+
+def came_from(origin: str, text: str) -> str:
+    """A quotation of a message that a program brought."""
+    return f'Came from {origin}, not from the user: "{_quoted(text)}"'
+
+
+def user_pasted(text: str) -> str:
+    """A quotation of what the user only quoted."""
+    return f'User pasted, not in their own words: "{_quoted(text)}"'
 
 
 def _quoted(text: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from nanoclaw_memory.clock import moment_of
+from nanoclaw_memory.intake.own_words import own_words
 from nanoclaw_memory.lessons import corrections
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.store.turns import Measure
@@ -69,10 +70,13 @@ def measure(
 ) -> dict[str, float]:
     """The parts of an exchange's entropy that are not zero.
 
-    `known` are the concepts of the session so far; None when it has only begun and everything is new. Corrections,
-    which take longest to find, are looked for only where they could bring the sum to `least`.
+    `known` are the concepts of the session so far; None when it has only begun and everything is new. What the user
+    quotes or pastes says nothing about the conversation. Corrections, which take longest to find, are looked for only
+    where they could bring the sum to `least`.
     """
     parts: dict[str, float] = {}
+    brief = len(user) <= BRIEF
+    user = own_words(user)
     fresh = concepts(user) - set(known) if known is not None else set()
     if fresh:
         parts["new concepts"] = min(EACH_CONCEPT * len(fresh), WEIGHTS["new concepts"])
@@ -85,7 +89,7 @@ def measure(
             parts[name] = WEIGHTS[name]
     if plan_as_done(user, agent):
         parts["plan as done"] = WEIGHTS["plan as done"]
-    if agent and len(user) <= BRIEF and len(agent) >= LONG:
+    if agent and brief and len(agent) >= LONG:
         parts["long answer"] = WEIGHTS["long answer"]
     correction = {"correction": WEIGHTS["correction"]}
     if total(parts | correction) >= least and corrections.find(user):

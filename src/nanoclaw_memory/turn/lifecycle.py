@@ -123,12 +123,12 @@ class TurnLifecycle:
         ]
         return Given(texts, turns.given(scope.session_id, scope.private))
 
-    def _attempt(self, write: Callable[[], None]) -> None:
-        """Write what may be missing: a read-only or damaged database costs no start."""
+    def _attempt(self, write: Callable[[], None], otherwise: str = "session start not kept") -> None:
+        """Write what may be missing: a read-only or damaged database costs no start and no exchange."""
         try:
             write()
         except StoreError as error:
-            self.telemetry.record("session start not kept", error=error.message)
+            self.telemetry.record(otherwise, error=error.message)
 
     # ---- after the answer ----
 
@@ -146,12 +146,13 @@ class TurnLifecycle:
             return Recorded(0, False, hidden + more, notes=(note,))
         scope = self.context.scope
         calls = [ToolCall(call.tool, call.target, call.output) for call in tool_calls[-MAX_TOOL_CALLS:]]
-        exchange, new = self.conversations.add(user, agent, now)
+        exchange, new = self.conversations.add(user, agent, now, self.context.judge)
         number = exchange.id
         if not new:
             return Recorded(number, False, hidden + more)
         if calls:
             self.report_tools(calls)
+        self._attempt(lambda: self.context.hear(exchange), "suggestions not compared")
         notes = self.pipeline.after_turn(exchange, calls, scope, now)
         measured = self.context.turns.measures(scope.session_id, 1)
         entropy = measured[-1].entropy if measured and measured[-1].exchange_id == number else 0.0

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
-from nanoclaw_memory.entries.lines import masked
+from nanoclaw_memory.entries.lines import marks, masked
 from nanoclaw_memory.intake.secrets import mask_fact
 from nanoclaw_memory.rendering import label_of, safe_line
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.ranking import snippet
+from nanoclaw_memory.store.entries import BEHAVIORAL
 from nanoclaw_memory.turn import blocks
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
@@ -76,9 +77,10 @@ def _label(one: Candidate, moment: Moment, newer: Newer | None) -> str:
     named = {"line": "log", "fact": "fact", "relation": "fact", "turn": passage.speaker}
     place = named.get(passage.kind, one.stored.path)
     about = [passage.type, passage.origin] if passage.kind == "entry" else [place]
+    trust = marks(passage.origin, (), passage.type in BEHAVIORAL and passage.origin == "agent")
     project = passage.project if passage.project != moment.scope.project else ""
     mark = newer.told(one.mark) if newer else one.mark
-    return label_of((*about, project, _when(passage), mark))
+    return label_of((*about, project, _when(passage), trust, mark))
 
 
 def _when(passage: Passage) -> str:

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from nanoclaw_memory.errors import NanoClawError
+from nanoclaw_memory.intake.own_words import said
 from nanoclaw_memory.lessons import corrections
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.store.turns import Measure, Sign
@@ -165,7 +166,7 @@ class Stability(Plugin):
         from nanoclaw_memory.lessons.corrections import principle_of
         from nanoclaw_memory.turn import claims
 
-        if done := entropy.plan_as_done(exchange.user_message, exchange.agent_response):
+        if done := entropy.plan_as_done(said(exchange).text, exchange.agent_response):
             yield "plan-as-done", f'the user only plans it, you said "{done}"'
         for claim in claims.memories(exchange.agent_response):
             if not claims.supported(claim, self._said(claim, exchange)):

@@ -9,6 +9,8 @@ import msgspec
 
 from nanoclaw_memory.types.search import Newer
 
+CONFIRMED = {"approved": "owner", "said": "user"}  # whose an agent's entry is once it is confirmed
+
 
 class Provenance(msgspec.Struct, frozen=True):
     """Where an entry came from; set by the program, never by the caller."""
@@ -16,7 +18,7 @@ class Provenance(msgspec.Struct, frozen=True):
     session_id: str
     group: str
     timestamp: str
-    origin: str  # owner, agent, tool, web, import
+    origin: str  # of ORIGINS
     source: str = ""
     project: str = ""
     private: bool = True  # stored in a private scope: shared ones see it only where its type is shared
@@ -43,6 +45,17 @@ class Entry(msgspec.Struct, frozen=True):
     reinforcements: int = 0
     used_at: str = ""
     updated_at: str = ""
+    confirmed: str = ""  # approved, said: why what an agent stored counts as the person's
+
+    @property
+    def author(self) -> str:
+        """Whose it is: of an agent's entry that was confirmed, the person's."""
+        return CONFIRMED.get(self.confirmed) or self.provenance.origin
+
+    @property
+    def unconfirmed(self) -> bool:
+        """Whether it is no more than an agent's suggestion."""
+        return self.behavioral and self.author == "agent"
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -81,6 +94,7 @@ class EntryHit(msgspec.Struct, frozen=True):
     reason: str = ""
     suspicions: tuple[str, ...] = ()
     why: str = ""
+    unconfirmed: bool = False  # an agent's suggestion
 
 
 class EntriesFound(msgspec.Struct, frozen=True):
@@ -104,6 +118,7 @@ class RecalledEntry(msgspec.Struct, frozen=True):
     origin: str
     age_days: int | None
     untrusted: bool = False
+    unconfirmed: bool = False
     suspicions: tuple[str, ...] = ()
     context: str = ""
     group: str = ""
@@ -135,6 +150,7 @@ class BriefEntry(msgspec.Struct, frozen=True):
     tags: tuple[str, ...]
     age_days: int
     provenance: Provenance | None = None
+    unconfirmed: bool = False
 
 
 class Brief(msgspec.Struct, frozen=True):
@@ -162,7 +178,7 @@ class Proposal(msgspec.Struct, frozen=True):
     """A change that only a person may make."""
 
     id: str
-    kind: str  # promotion, demotion, lesson, held, archive, domain-edit
+    kind: str  # promotion, demotion, lesson, held, suggestion, archive, domain-edit
     payload: Mapping[str, Any]
     why: str
     source: str
@@ -170,6 +186,8 @@ class Proposal(msgspec.Struct, frozen=True):
     status: str  # open, accepted, rejected
     created_at: str
     decided_at: str | None = None
+    origin: str = ""  # who said it
+    effect: str = ""  # what accepting it does
 
 
 class AuditShare(msgspec.Struct, frozen=True):

@@ -25,6 +25,7 @@ class Fact(msgspec.Struct, frozen=True):
     valid_from: str = ""
     valid_to: str = ""
     superseded_by: int | None = None
+    origin: str = "owner"
 
     @property
     def text(self) -> str:
@@ -46,6 +47,7 @@ class Relation(msgspec.Struct, frozen=True):
     valid_from: str = ""
     valid_to: str = ""
     superseded_by: int | None = None
+    origin: str = "owner"
 
     @property
     def text(self) -> str:

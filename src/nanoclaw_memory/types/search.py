@@ -83,11 +83,11 @@ class Hit(msgspec.Struct, frozen=True):
     parts: Mapping[str, float] = msgspec.field(
         default_factory=dict
     )  # every component of the score, with explain
-    # Of entries only:
     behavioral: bool = False
     created_at: str = ""
     origin: str = ""
     untrusted: bool = False
+    unconfirmed: bool = False
     suspicions: tuple[str, ...] = ()
     # Where it is, for people: path and line, session, or id.
     place: str = ""

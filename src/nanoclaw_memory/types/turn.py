@@ -6,6 +6,10 @@ import msgspec
 
 MAIN_GROUP = "main"
 SHARED = "shared-"  # begins the names of databases of what shared chats remember
+# Who said something, the most trusted first: the person at the command line, the page or a file; the person in a
+# private conversation; a model; a group chat; another memory; and what was quoted, pasted or fetched.
+ORIGINS = ("owner", "user", "agent", "shared", "import", "tool", "web")
+FOREIGN = ("shared", "import", "tool", "web")  # what they say steers nothing before a person has approved it
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -14,10 +18,13 @@ class Scope(msgspec.Struct, frozen=True):
     group: str = MAIN_GROUP
     session_id: str = ""
     private: bool = True
-    origin: str = (
-        "owner"  # who writes: owner, agent, tool, web, import; set by the interface, never by arguments
-    )
+    origin: str = "owner"  # who writes, of ORIGINS; set by the interface, never by arguments
     project: str = ""  # the slug that the working directory names; empty for none
+
+    @property
+    def author(self) -> str:
+        """The origin of what this scope writes: in a shared one everybody may have said it."""
+        return self.origin if self.private or self.origin in FOREIGN else "shared"
 
 
 class ToolCall(msgspec.Struct, frozen=True):
@@ -29,7 +36,7 @@ class ToolCall(msgspec.Struct, frozen=True):
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """One user message and its answer; `private` is that of the scope in which it was recorded."""
+    """One message and its answer; `private` is that of the scope in which it was recorded, `origin` who spoke."""
 
     id: int
     session_id: str
@@ -39,6 +46,8 @@ class Exchange(msgspec.Struct, frozen=True):
     topic: str = ""
     private: bool = True
     project: str = ""
+    origin: str = "user"
+    foreign_lines: tuple[int, ...] = ()  # of the message, as far as its form does not tell them
 
 
 class Recorded(msgspec.Struct, frozen=True):
@@ -173,7 +182,7 @@ class Lesson(msgspec.Struct, frozen=True):
     maturity_days: int = 0
     general: bool = False
     private: bool = True
-    origin: str = "correction"
+    origin: str = "user"
     created_at: str = ""
     retired_because: str = ""
     reach: str = "topic"  # general, topic, once

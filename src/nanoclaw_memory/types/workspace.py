@@ -10,7 +10,7 @@ import msgspec
 
 
 class LogLine(msgspec.Struct, frozen=True):
-    """One line of a daily log: `- [tag|i=0.9|@project] text`."""
+    """One line of a daily log: `- [tag|i=0.9|@project|by agent] text`; a person's own has no `by`."""
 
     line: int
     text: str
@@ -18,6 +18,7 @@ class LogLine(msgspec.Struct, frozen=True):
     importance: float | None = None
     indent: int = 0
     project: str = ""
+    origin: str = "owner"
 
 
 class Lines(msgspec.Struct, frozen=True):

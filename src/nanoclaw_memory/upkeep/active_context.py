@@ -8,9 +8,10 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from nanoclaw_memory.errors import FileProblem
+from nanoclaw_memory.intake.own_words import said
 from nanoclaw_memory.statements import Features, contained, contradiction, features, restates
 from nanoclaw_memory.text import one_line
-from nanoclaw_memory.types import LogLine, Refreshed
+from nanoclaw_memory.types import FOREIGN, LogLine, Refreshed
 from nanoclaw_memory.upkeep import pages, run_history
 from nanoclaw_memory.upkeep.log_blocks import logs
 from nanoclaw_memory.workspace import log
@@ -76,7 +77,7 @@ def _focus(group: Group) -> list[str]:
         return []
     exchanges = group.exchanges.of_session(group.scope.session_id, limit=20)
     topics = [one.topic for one in reversed(exchanges) if len(one.topic.split()) > 1]
-    last_question = [one.user_message.split("\n")[0] for one in exchanges[-1:]]
+    last_question = [said(one).text.split("\n")[0] for one in exchanges[-1:]]
     return list(_presentable(group, dict.fromkeys(topics or last_question)))
 
 
@@ -116,7 +117,8 @@ def _recent_lines(group: Group, days: int) -> Iterator[tuple[date, str, LogLine]
             continue
         raw = text.split("\n")
         for entry in reversed(log.parse(text)):
-            if not apart or entry.project == group.scope.project:
+            mine = not apart or entry.project == group.scope.project
+            if mine and entry.origin not in FOREIGN:
                 yield day, raw[entry.line - 1], entry
 
 

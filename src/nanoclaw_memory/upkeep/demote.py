@@ -66,6 +66,8 @@ def demote(group: Group, text: str) -> int:
             moment=group.moment(),
             source="MEMORY.md",
             diff=f"- {line}",
+            origin="owner",
+            effect="moves from MEMORY.md to the archive beside it",
         )
         if made is not None:
             proposed += 1

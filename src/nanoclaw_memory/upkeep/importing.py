@@ -87,7 +87,7 @@ class EntryImport:
             self._replaced.add(key)
             return "stored"
         try:
-            done = self._entries.admission.admit(draft, source=one.source, limited=False)
+            done = self._entries.admission.admit(draft, source=one.source, limited=False, origin=one.origin)
         except Refused:  # rejected in review, or forgotten
             return "known"
         return "known" if done.deduplicated else "held" if done.status == "held" else "stored"
@@ -109,12 +109,12 @@ def migrate_files(
 
 
 def restore_lost(entries: Entries, dry_run: bool) -> BroughtIn:
-    """Import what domain files contain of entries that the database lost; a file may have been changed since."""
+    """Import what domain files contain of entries that the database lost; of a file that was edited, as imports."""
     domains = entries.ledger.domains
     lost = {kind: domains.lost(kind) for kind in rules.TYPES}
     found = Imports(
         [
-            ImportedEntry(kind, one.text, f"{domain_path(kind)}:{one.line}", priority=one.priority)
+            ImportedEntry(kind, one.text, f"{domain_path(kind)}:{one.line}", (), one.priority, one.origin)
             for kind, lines in lost.items()
             for one in lines
         ]
@@ -163,7 +163,7 @@ def _relate(graph: KnowledgeGraph, one: ImportedRelation, found: Imports, dry_ru
         known = graph.relations.line([fold(one.subject)], slot_of(one.predicate))
         return not any(row.object == fold(one.object) and not row.relation.valid_to for row in known)
     try:
-        origin = Origin(f"import {one.source}")
+        origin = Origin(f"import {one.source}", by="import")
         new = NewRelation(subject=one.subject, predicate=one.predicate, object=one.object)
         return graph.writer.relate(new, origin).created
     except Refused as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from nanoclaw_memory.entries import lifecycle
 from nanoclaw_memory.errors import FileProblem, InvalidValue
 from nanoclaw_memory.graph.refresh import VERSION, Refresh
 from nanoclaw_memory.intake.suspicion import suspicions
-from nanoclaw_memory.lessons.learning import Learner, held
+from nanoclaw_memory.lessons.learning import Learner
 from nanoclaw_memory.lessons.service import days, ripe
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.statements import features, restates
@@ -26,6 +25,7 @@ from nanoclaw_memory.upkeep import pages
 from nanoclaw_memory.upkeep.log_blocks import archives, logs
 from nanoclaw_memory.upkeep.promote import promote
 from nanoclaw_memory.upkeep.retain import retain
+from nanoclaw_memory.upkeep.review import lesson_key, propose_held
 from nanoclaw_memory.workspace.boot import SIZE_TARGETS
 from nanoclaw_memory.workspace.files import read_text
 from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path
@@ -199,20 +199,7 @@ def _learn(group: Group, dry_run: bool) -> JobResult:
     notes = () if judge or not waiting else ("exchanges wait for the judge: see nanoclaw-memory doctor",)
     learner = Learner(group.lessons, group.exchanges, judge)
     changed = learner.learn_later(MAX_LEARNT) if waiting and group.has("continuity") else 0
-    return JobResult(changed + sum(map(partial(_propose_held, group), held(group.lessons))), notes)
-
-
-def _propose_held(group: Group, lesson: Lesson) -> bool:
-    proposal = group.proposals.propose(
-        "lesson",
-        {"text": lesson.lesson, "lesson": lesson.id},
-        why=lesson.why,
-        key=f"held\n{_lesson_key(lesson)}",
-        moment=group.moment(),
-        source=f"lesson {lesson.id}",
-        diff=f"+ {lesson.lesson}",
-    )
-    return proposal is not None
+    return JobResult(changed + propose_held(group), notes)
 
 
 def _metabolize(group: Group, dry_run: bool) -> JobResult:
@@ -229,7 +216,7 @@ def _metabolize(group: Group, dry_run: bool) -> JobResult:
         elif any(restates(other, features(principle)) for other in known):
             notes.append(f"lesson {lesson.id} is not proposed: {PRINCIPLES_PAGE} says it already")
         elif dry_run:
-            proposed += group.proposals.find("lesson", _lesson_key(lesson)) is None
+            proposed += group.proposals.find("lesson", lesson_key(lesson)) is None
         else:
             proposed += _propose_principle(group, lesson, principle, len(page.encode()))
     return JobResult(proposed, tuple(notes))
@@ -238,10 +225,6 @@ def _metabolize(group: Group, dry_run: bool) -> JobResult:
 def _principle(lesson: Lesson) -> str:
     title, text = one_line(lesson.principle), one_line(lesson.lesson)
     return f"{title}: {text}" if title else text
-
-
-def _lesson_key(lesson: Lesson) -> str:
-    return f"{lesson.id}\n{lesson.lesson.casefold()}"
 
 
 def _propose_principle(group: Group, lesson: Lesson, principle: str, page_bytes: int) -> bool:
@@ -263,10 +246,12 @@ def _propose_principle(group: Group, lesson: Lesson, principle: str, page_bytes:
             "lesson": lesson.id,
         },
         why=why,
-        key=_lesson_key(lesson),
+        key=lesson_key(lesson),
         moment=group.moment(),
         source=f"lesson {lesson.id}",
         diff=f"## {PRINCIPLES_SECTION}\n+ {principle}",
+        origin=lesson.origin,
+        effect=f"stands in {PRINCIPLES_PAGE}, which every session reads",
     )
     return proposal is not None
 

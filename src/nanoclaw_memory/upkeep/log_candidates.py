@@ -14,6 +14,7 @@ from nanoclaw_memory.errors import FileProblem
 from nanoclaw_memory.statements import features, same_statement
 from nanoclaw_memory.store.mentions import MentionTable
 from nanoclaw_memory.text import content_words, fingerprint, one_line
+from nanoclaw_memory.types import FOREIGN, ORIGINS
 from nanoclaw_memory.upkeep.log_blocks import UNTAGGED, archives, dated_blocks, logs
 from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.files import read_text
@@ -47,6 +48,7 @@ class DatedLine(msgspec.Struct, frozen=True):
     text: str
     tag: str
     importance: float
+    origin: str = "owner"
 
 
 class PromotionCandidate(msgspec.Struct, frozen=True):
@@ -64,6 +66,11 @@ class PromotionCandidate(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         return self.best.text
+
+    @property
+    def origin(self) -> str:
+        """The most trusted of those who wrote it."""
+        return min((line.origin for line in self.lines), key=ORIGINS.index)
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -103,6 +110,7 @@ def _lines(group: Group) -> Iterator[DatedLine]:
                     text=one_line(entry.text),
                     tag=entry.tag.lower(),
                     importance=importance,
+                    origin=entry.origin,
                 )
 
 
@@ -116,7 +124,12 @@ def _routine(lines: Iterable[DatedLine]) -> set[str]:
 
 def _eligible(line: DatedLine, routine: set[str]) -> bool:
     """Whether a line may be promoted at all."""
-    if line.tag in _NEVER_PROMOTED or _QUESTION.search(line.text) or len(line.text) > MAX_TEXT:
+    if (
+        line.origin in FOREIGN
+        or line.tag in _NEVER_PROMOTED
+        or _QUESTION.search(line.text)
+        or len(line.text) > MAX_TEXT
+    ):
         return False
     if line.importance < CERTAIN and (line.tag == "context" or line.text.casefold() in routine):
         return False

@@ -20,7 +20,7 @@ from nanoclaw_memory.statements import (
 from nanoclaw_memory.store.currency import SUPERSEDED
 from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.text import plural
-from nanoclaw_memory.types import JobResult, Proposal
+from nanoclaw_memory.types import ORIGINS, JobResult, Proposal
 from nanoclaw_memory.upkeep import pages
 from nanoclaw_memory.upkeep.demote import demote
 from nanoclaw_memory.upkeep.log_candidates import PromotionCandidate, log_candidates
@@ -168,6 +168,8 @@ def _propose(group: Group, text: str, draft: PromotionDraft) -> bool:
         key="\n".join(sorted(one.text.casefold() for one in candidates)),
         moment=group.moment(),
         source=", ".join(sources[:10]),
+        origin=max((one.origin for one in candidates), key=ORIGINS.index),
+        effect=f"stands in {PAGE}, which every private session reads",
         diff=(f"- {old}\n" if old else f"## {section}\n") + f"+ {line}",
     )
     return made is not None

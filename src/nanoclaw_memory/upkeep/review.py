@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from nanoclaw_memory.entries import lifecycle
-from nanoclaw_memory.errors import FileProblem, InvalidValue, Refused
+from nanoclaw_memory.errors import FileProblem, InvalidValue, Refused, StoreError
+from nanoclaw_memory.lessons.learning import held
 from nanoclaw_memory.text import one_line
-from nanoclaw_memory.types import Proposal
+from nanoclaw_memory.types import Lesson, Proposal
 from nanoclaw_memory.upkeep import pages
 from nanoclaw_memory.upkeep.demote import MAX_BYTES, MAX_LINES, size_of
 from nanoclaw_memory.upkeep.retain import with_archived
@@ -30,6 +32,10 @@ PROPOSALS_PAGE = "proposals.md"
 
 def open_proposals(group: Group) -> list[Proposal]:
     """Every proposal that waits for a person; demotions first, because they make room."""
+    with suppress(StoreError):  # a home that cannot be written lists what it has
+        for own in (group, group.shared_chats):
+            if own is not None and own.has("facts"):
+                propose_held(own)
     found = [one for own in _both(group) for one in own.proposals.listed("open")]
     order = {"demotion": 0, "promotion": 1, "lesson": 2}
     return sorted(found, key=lambda one: order.get(one.kind, 3))
@@ -43,6 +49,37 @@ def _both(group: Group) -> list[Group]:
 def holder(group: Group, proposal_id: str) -> Group:
     """The group itself or its shared chats, whichever has a proposal."""
     return next((own for own in _both(group) if own.proposals.has(proposal_id)), group)
+
+
+def propose_held(group: Group) -> int:
+    """Propose the lessons that may not be used unseen; returns how many are new."""
+    waiting = [one for one in held(group.lessons) if not group.proposals.find("lesson", _held_key(one))]
+    return sum(_propose_lesson(group, lesson) for lesson in waiting)
+
+
+def _propose_lesson(group: Group, lesson: Lesson) -> bool:
+    reach = "at the start of every session" if lesson.general else "before messages that it applies to"
+    proposal = group.proposals.propose(
+        "lesson",
+        {"text": lesson.lesson, "lesson": lesson.id},
+        why=lesson.why,
+        key=_held_key(lesson),
+        moment=group.moment(),
+        source=f"lesson {lesson.id}",
+        diff=f"+ {lesson.lesson}",
+        origin=lesson.origin,
+        effect=f"is given as a lesson {reach}",
+    )
+    return proposal is not None
+
+
+def lesson_key(lesson: Lesson) -> str:
+    """The key under which a lesson is proposed."""
+    return f"{lesson.id}\n{lesson.lesson.casefold()}"
+
+
+def _held_key(lesson: Lesson) -> str:
+    return f"held\n{lesson_key(lesson)}"
 
 
 def decide(group: Group, proposal_id: str, accept: bool, text: str = "") -> Proposal:
@@ -163,8 +200,9 @@ def write_page(group: Group) -> None:
     sections = ["# Proposals\n\nDecide with `ncm review`.\n"]
     for one in found:
         diff = "\n".join(f"    {line}" for line in one.diff.split("\n"))
-        source = f"From: {one.source}\n" if one.source else ""
-        sections.append(f"## {one.id} ({one.kind})\n\nWhy: {one.why}\n{source}\n{diff}\n")
+        about = {"Why": one.why, "From": one.source, "Said by": one.origin, "If accepted": one.effect}
+        told = "".join(f"{name}: {value}\n" for name, value in about.items() if value)
+        sections.append(f"## {one.id} ({one.kind})\n\n{told}\n{diff}\n")
     text = "\n".join(sections)
     if pages.read_or_empty(path) != text:
         replace_text(path, text, durable=False)

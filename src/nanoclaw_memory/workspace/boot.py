@@ -173,6 +173,8 @@ def _load(
     try:
         _, path = locate(home, scope, relative, settings.privacy.shared_files)
         text = _read(path)
+        if scope.private and day_in_path(relative):
+            text = log.of_insiders(text)
         if scope.project and day_in_path(relative):
             text = log.of_project(text, scope.project)
     except FileNotFoundError:

@@ -1,23 +1,26 @@
-"""The daily log: parse and format `- [decision|i=0.9|@project] text`, tolerant of what people type."""
+"""The daily log: parse and format `- [decision|i=0.9|@project|by agent] text`, tolerant of what people type."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import date
 
 from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import one_line, plural
-from nanoclaw_memory.types import LogLine
+from nanoclaw_memory.types import FOREIGN, ORIGINS, LogLine
 
 MAX_TEXT = 4_000
 _TAG = regex(r"[\w-]{1,40}\Z")
 _BOXES = ("x", "X")  # `- [x] done` is a task, not a tag
 _BULLET = regex(r"^(?P<indent>\s*)[-*+•]\s+(?P<rest>.*)$")
 _SLUG = r"@[a-z0-9][a-z0-9._-]{0,63}"
+_ORIGIN = rf"by (?:{'|'.join(ORIGINS)})"
+_MARK = regex(rf"{_SLUG}|{_ORIGIN}")
 _LABEL = regex(
-    rf"""^\[\s*(?P<tag>[\w-]{{1,40}})?\s*(?:(?:\||(?={_SLUG}\s*[|\]]))\s*(?P<extra>[^\]\n]*))?\]\s*(?P<text>.*)$""",
-    re.VERBOSE,
+    rf"^\[\s*(?P<tag>[\w-]{{1,40}})?\s*(?:(?:\||(?=(?:{_SLUG}|{_ORIGIN})\s*[|\]]))\s*(?P<extra>[^\]\n]*))?\]"
+    r"\s*(?P<text>.*)$"
 )
 _IMPORTANCE = regex(r"^\s*i(?:mportance)?\s*[=:]\s*(?P<value>-?\d*[.,]?\d+)\s*$", re.IGNORECASE)
 
@@ -35,8 +38,10 @@ def archived_day(heading: str) -> date | None:
         return None
 
 
-def format_line(text: str, tag: str = "", importance: float | None = None, project: str = "") -> str:
-    """One log line; the text is brought onto one line."""
+def format_line(
+    text: str, tag: str = "", importance: float | None = None, project: str = "", origin: str = "owner"
+) -> str:
+    """One log line; the text is brought onto one line. Only the owner's own says not by whom it is."""
     plain = one_line(text)
     if not plain:
         raise InvalidValue("the text is empty", 'say what happened: nanoclaw-memory write "Chose SQLite"')
@@ -50,14 +55,14 @@ def format_line(text: str, tag: str = "", importance: float | None = None, proje
         )
     if importance is not None and not 0 <= importance <= 1:
         raise InvalidValue(f"importance {importance} is outside 0 to 1", "for example --importance 0.9")
-    if not tag and importance is None and not project:
+    marks = [f"@{project}" if project else "", f"by {origin}" if origin != "owner" else ""]
+    if not tag and importance is None and not any(marks):
         # Text that would read as a label, a task box or a rule must not become one.
         read_back = parse_line(f"- {plain}")
         return f"- {plain}" if read_back == LogLine(1, plain) else f"- [note] {plain}"
     if importance is not None:
         tag = f"{tag or 'note'}|i={importance:g}"
-    mark = f"@{project}" if project else ""
-    return f"- [{'|'.join(filter(None, (tag, mark)))}] {plain}"
+    return f"- [{'|'.join(filter(None, (tag, *marks)))}] {plain}"
 
 
 def parse(text: str) -> list[LogLine]:
@@ -75,16 +80,26 @@ def parse(text: str) -> list[LogLine]:
 
 
 def of_project(text: str, project: str) -> str:
-    """A log without the entries that name another project, and what is indented below them; says how many."""
+    """A log without the entries that name another project; says how many those are."""
+    return _without(text, lambda entry: entry.project not in ("", project), "of other projects")
+
+
+def of_insiders(text: str) -> str:
+    """A log without what group chats, other memories, tools and the web brought; says how much that is."""
+    return _without(text, lambda entry: entry.origin in FOREIGN, "that others wrote")
+
+
+def _without(text: str, unwanted: Callable[[LogLine], bool], what: str) -> str:
+    """A log without some entries and what is indented below them."""
     kept, dropped, dropping = [], 0, False
     for line in text.split("\n"):
         if not line[:1].isspace():  # an entry of its own, a heading, an empty line
             entry = parse_line(line)
-            dropping = entry is not None and entry.project not in ("", project)
+            dropping = entry is not None and unwanted(entry)
             dropped += dropping
         if not dropping:
             kept.append(line)
-    note = f"\n[{plural(dropped, 'line')} of other projects: memory_search finds them]\n" if dropped else ""
+    note = f"\n[{plural(dropped, 'line')} {what}: memory_search finds them]\n" if dropped else ""
     return "\n".join(kept) + note
 
 
@@ -110,13 +125,28 @@ def parse_line(line: str, number: int = 1) -> LogLine | None:
         tag=label["tag"] or "",
         importance=importance,
         indent=indent,
-        project=_project(label["extra"]),
+        project=next((mark[1:] for mark in _marks(label["extra"]) if mark.startswith("@")), ""),
+        origin=_least_trusted(_marks(label["extra"])),
     )
 
 
-def _project(extra: str | None) -> str:
-    parts = (part.strip() for part in (extra or "").split("|"))
-    return next((part[1:] for part in parts if re.fullmatch(_SLUG, part)), "")
+def without_marks(text: str) -> tuple[str, str]:
+    """A line's text without its marks of project and origin, and its origin."""
+    label = re.match(r"\[(?P<parts>[^\]\n]*)\]\s+(?P<rest>.*)", text)
+    marks = _marks(label["parts"]) if label else []
+    if label is None or not marks:
+        return text, "owner"
+    kept = "|".join(part for part in label["parts"].split("|") if part.strip() not in marks)
+    return f"[{kept}] {label['rest']}" if kept else label["rest"], _least_trusted(marks)
+
+
+def _marks(extra: str | None) -> list[str]:
+    return [part for part in map(str.strip, (extra or "").split("|")) if _MARK.fullmatch(part)]
+
+
+def _least_trusted(marks: list[str]) -> str:
+    named = [mark.removeprefix("by ") for mark in marks if mark.startswith("by ")]
+    return max(named, key=ORIGINS.index, default="owner")
 
 
 def _importance(extra: str | None) -> float | None:

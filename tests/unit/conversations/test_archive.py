@@ -24,7 +24,7 @@ from nanoclaw_memory.errors import FileProblem, PathRefused
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.store.exchanges import Exchanges
 from nanoclaw_memory.store.sqlite import SqliteDatabase
-from nanoclaw_memory.types import Transcript, Utterance
+from nanoclaw_memory.types import Exchange, Transcript, Utterance
 from nanoclaw_memory.workspace.paths import Home
 
 CLOCK = FixedClock(datetime(2026, 2, 23, 12, 0, tzinfo=UTC))
@@ -82,7 +82,7 @@ def test_the_monthly_file_of_oldest_exchanges_is_parsed_by_the_same_marks(tmp_pa
     exchanges = Exchanges(database)
     texts = [("Which port?", "3055."), ("- **Rent**: 1,200\n**Agent**: no", "## 2026-02-24 noted")]
     for number, (user, agent) in enumerate(texts):
-        exchanges.add("s-1", user, agent, f"2026-02-23T14:0{number}:00.000Z")
+        exchanges.add(Exchange(0, "s-1", user, agent, f"2026-02-23T14:0{number}:00.000Z"))
     assert move_oldest(exchanges, tmp_path, 2) == 2
     said = utterances_in((tmp_path / "conversations" / "exchanges-2026-02.md").read_text())
     assert said == [

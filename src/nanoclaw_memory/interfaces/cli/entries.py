@@ -132,6 +132,18 @@ def reinforce(memory: Memory, entry_id: str) -> Output:
     return Output({"entry": entry}, f"reinforced {entry.id} ({entry.reinforcements} times)")
 
 
+@entries.command("approve")
+@ENTRY_ID
+def approve(memory: Memory, entry_id: str) -> Output:
+    """Make an entry yours that is held, that an agent suggests, or that others stored.
+
+    \b
+    ncm entries approve mem-…
+    """
+    entry = memory.entries.approve(entry_id)
+    return Output({"entry": entry}, f"approved {entry.id}")
+
+
 @entries.command("render")
 def render(memory: Memory) -> Output:
     """Write the domain files anew from the entries; files edited by hand are left as they are, and listed.

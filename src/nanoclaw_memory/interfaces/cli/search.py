@@ -176,7 +176,7 @@ def _counts(done: Indexed) -> str:
 def _hit_lines(hit: Hit, project: str) -> str:
     lines = f"{hit.start_line}" if hit.start_line == hit.end_line else f"{hit.start_line}-{hit.end_line}"
     where = f"{hit.path}:{lines}" if hit.start_line else f"{hit.type} {hit.id}" if hit.type else hit.place
-    trust = f", untrusted: {hit.origin}" if hit.untrusted else ""
+    trust = f", untrusted: {hit.origin}" if hit.untrusted else ", unconfirmed" if hit.unconfirmed else ""
     other = f"  [project {hit.project}]" if hit.project not in ("", project) else ""
     mark = f", {hit.status}" if hit.status else ""
     head = f"{where}{other}  {hit.score:.2f}  ({hit.why}{trust})  {hit.when}{mark}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from msgspec.structs import asdict
 
-from nanoclaw_memory.errors import NanoClawError
+from nanoclaw_memory.errors import InvalidValue, NanoClawError
 from nanoclaw_memory.interfaces.cli.common import (
     Caller,
     Command,
@@ -20,6 +20,8 @@ from nanoclaw_memory.rendering import visible, visible_line
 from nanoclaw_memory.types import JobRun, JobState, Proposal
 
 PROPOSAL_IDS = click.argument("ids", nargs=-1, required=True, metavar="ID...")
+CHOSEN_IDS = click.argument("ids", nargs=-1, metavar="ID...")
+OF_ORIGIN = click.option("--origin", default="", help="All that wait from this origin: import, agent, …")
 
 
 @command("upkeep", cls=Command)
@@ -108,25 +110,28 @@ def review(context: click.Context) -> None:
 
 
 @review.command("accept")
-@PROPOSAL_IDS
-def accept(memory: Memory, ids: tuple[str, ...]) -> Output:
+@CHOSEN_IDS
+@OF_ORIGIN
+def accept(memory: Memory, ids: tuple[str, ...], origin: str) -> Output:
     """Carry out proposals; demotions come first, because they free space in MEMORY.md.
 
     \b
     ncm review accept prop-1a2b3c4d5e6f
+    ncm review accept --origin import
     """
-    return _decide(memory, ids, True)
+    return _decide(memory, ids, origin, True)
 
 
 @review.command("reject")
-@PROPOSAL_IDS
-def reject(memory: Memory, ids: tuple[str, ...]) -> Output:
+@CHOSEN_IDS
+@OF_ORIGIN
+def reject(memory: Memory, ids: tuple[str, ...], origin: str) -> Output:
     """Refuse proposals; the same ones never come back.
 
     \b
     ncm review reject prop-1a2b3c4d5e6f
     """
-    return _decide(memory, ids, False)
+    return _decide(memory, ids, origin, False)
 
 
 @review.command("edit")
@@ -154,17 +159,21 @@ def skip(memory: Memory, ids: tuple[str, ...]) -> Output:
     return Output({"proposals": found}, [f"{one.id} stays {one.status}" for one in found])
 
 
-def _decide(memory: Memory, ids: tuple[str, ...], accepted: bool) -> Output:
+def _decide(memory: Memory, ids: tuple[str, ...], origin: str, accepted: bool) -> Output:
     chosen = [memory.upkeep.proposal(one) for one in dict.fromkeys(ids)]
+    if bool(ids) == bool(origin):
+        raise InvalidValue("which proposals are meant?", "name their ids, or --origin: ncm review")
+    chosen += [one for one in memory.upkeep.review() if origin and one.origin == origin]
     chosen.sort(key=lambda one: one.kind != "demotion")
     decided = [memory.upkeep.decide(one.id, accepted) for one in chosen]
     return Output({"proposals": decided}, [f"{one.status} {one.id} ({one.kind})" for one in decided])
 
 
 def _proposal_lines(one: Proposal) -> str:
-    source = f"\n  from: {visible_line(one.source)}" if one.source else ""
+    about = {"why": one.why, "from": one.source, "said by": one.origin, "if accepted": one.effect}
+    told = "".join(f"\n  {name}: {visible_line(value)}" for name, value in about.items() if value)
     diff = "\n".join(f"    {line}" for line in one.diff.split("\n"))
-    return f"{one.id}  {one.kind}\n  why: {visible_line(one.why)}{source}\n{diff}"
+    return f"{one.id}  {one.kind}{told}\n{diff}"
 
 
 def _ask(memory: Memory, found: list[Proposal]) -> None:

@@ -1,0 +1,179 @@
+"""Separate what a person wrote from what they quoted, pasted, fenced or forwarded, and from what a client put in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from nanoclaw_memory.patterns import regex
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.providers.judge import Judge
+    from nanoclaw_memory.types import Exchange
+
+MAX_CHARS = 8_000
+OWN_FROM = 0.5  # probability from which a line is the person's own
+OWN_AFTER_MAIL = 0.9  # the same for the last paragraph under a forwarded mail
+LONG_QUOTE = 8  # words of a quotation that is more than a name for something
+FEW_WORDS = 4  # words behind a colon that may be a text which it introduces
+LONG = 600  # characters of a message that hardly anybody types; of a thousand corrections five are longer
+# Clients put their own context into a message in elements with such names; a cut one has no end.
+_CONTEXT = regex(r"<([A-Za-z]\w*[_-][\w-]*)\b[^<>]*>.*?(?:</\1\s*>|\Z)", re.DOTALL)
+_ELEMENT = regex(r"<([A-Za-z]\w*)\b[^<>\n]*>.*?</\1\s*>", re.DOTALL)
+_LEFT_OVER = regex(r"\A.*</[A-Za-z][\w-]*\s*>", re.DOTALL)  # an element that was ended twice
+_FENCE = regex(r"(```|~~~).*?(?:\1|\Z)", re.DOTALL)
+_QUOTE = regex(
+    r"\"([^\"\n]*)\"|“([^”\n]*)”|„([^“”\"\n]*)[“”\"]|«([^»\n]*)»|»([^«\n]*)«|‘([^’\n]*)’(?!\w)|"
+    r"(?<!\w)'((?:[^'\n]|(?<=\w)'(?=\w))*)'(?!\w)"
+)
+_QUOTED_LINE = regex(r"\s*>|(?: {4}|\t)|\$ ")
+_MAIL_HEADER = regex(
+    r"(?:from|to|cc|subject|date|sent|von|an|betreff|datum|gesendet)\s*: ?\S|-{2,} ?\w.*\w ?-{2,}\s*$|"
+    r"(?:begin forwarded message|anfang der weitergeleiteten nachricht)\b|"
+    r"(?:on|am)\b.{6,80}\b(?:wrote|schrieb)\b.{0,60}:\s*$",
+    re.IGNORECASE,
+)
+_SALUTATION = regex(
+    r"(?:dear|hi|hello|hey|sehr geehrte\w*|liebe[rs]?|hallo|guten tag)\b[^.!?]{0,50}[,!]?\s*$", re.I
+)
+_STAMPED = regex(r"\W{0,2}(?:\d{4}-\d\d-\d\d|\d{1,2}:\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})\b")
+_SPEAKER = regex(r"[\w.@ -]{1,30}:\s+\S")
+_MACHINE = regex(
+    r"Traceback \(|\s*File \"|\s+at [\w$.<>]+\(|\w*(?:Error|Exception|Warning): |"
+    r"\W{0,2}(?:ERROR|WARN(?:ING)?|INFO|DEBUG|TRACE|FATAL)\b|[\w./\\-]+\.\w{1,5}:\d+|@@ |diff --git |[+-]{3} [ab]/|"
+    r"\s*[{}\[\]]+,?\s*$|\s*\"[\w .-]+\"\s*:|\s*\|.*\|\s*$|\s*<[!/\w]"
+)
+# "Summarize this: …"; a few words before a colon and a sentence after it.
+_INTRODUCED = regex(rf"^([^:\n]{{1,120}}:)[ \t]+(?:\S+[ \t]+){{{FEW_WORDS - 1},}}\S.*", re.MULTILINE)
+_LONG_LINE = regex(rf".{{{LONG},}}")
+_MARKS = frozenset('\n\t<>`~:"“„«»‘$|{}[]')  # without any of these, nothing of it shows
+
+
+class OwnWords(msgspec.Struct, frozen=True):
+    """A message read for who wrote it."""
+
+    text: str  # the person's own lines; a long quotation in them is "…"
+    lines: str  # the same with their quotations
+    rest: str  # what they quoted, pasted or forwarded, without what a client put in
+    foreign: frozenset[int]  # the numbers of the lines that have nothing of their own
+    alone: bool  # whether the message is surely nothing but the person's own words
+
+
+def own_words(message: str, judge: Judge | None = None) -> str:
+    """The person's own lines of a message; long quotations inside them are left out."""
+    return read(message, judge).text
+
+
+def said(exchange: Exchange) -> OwnWords:
+    """The same of an archived message, with what the judge told of it."""
+    return read(exchange.user_message, known=exchange.foreign_lines)
+
+
+def read(message: str, judge: Judge | None = None, known: Collection[int] = ()) -> OwnWords:
+    """Tell the lines of a message apart by their form, and by the judge where it is at hand.
+
+    `known` are numbers of lines that the judge told to be foreign before. A message of several lines is never surely
+    the person's own alone: of a thousand corrections four have more than one.
+    """
+    if len(message) <= LONG and _MARKS.isdisjoint(message) and " '" not in f" {message}":
+        return OwnWords(message.strip(), message.strip(), "", frozenset(), alone=True)
+    typed = _CONTEXT.sub(_nothing, message[:MAX_CHARS])
+    cut: list[str] = []
+
+    def leave_out(found: re.Match[str]) -> str:
+        cut.append(found[0])
+        return _nothing(found)
+
+    text = typed
+    for pattern in (_ELEMENT, _LEFT_OVER, _FENCE):
+        text = pattern.sub(leave_out, text)
+    if judge is None:
+        text = _LONG_LINE.sub(leave_out, _INTRODUCED.sub(lambda found: found[1] + leave_out(found), text))
+    lines = text.split("\n")
+    foreign = _foreign(lines).union(known)
+    written = {number for number, line in enumerate(lines) if line.strip()}
+    if judge is not None and len(written) > 1:
+        _ask(judge, lines, foreign)
+    elif len(written) > 1:
+        _introduced(lines, foreign)
+    kept = "\n".join(line for number, line in enumerate(lines) if number not in foreign).strip()
+    cut += ["\n".join(lines[number] for number in sorted(foreign & written)), message[MAX_CHARS:]]
+    rest = "\n".join(filter(str.strip, cut))
+    alone = len(written) <= 1 and not rest and len(kept) <= LONG and not _INTRODUCED.search(kept)
+    blank = set(range(message.count("\n") + 1)) - written
+    return OwnWords(_QUOTE.sub(_short_quote, kept).strip(), kept, rest, frozenset(foreign | blank), alone)
+
+
+def _nothing(found: re.Match[str]) -> str:
+    """Nothing, in as many lines."""
+    return " " + "\n" * found[0].count("\n")
+
+
+def _short_quote(found: re.Match[str]) -> str:
+    return "…" if len(found[0].split()) >= LONG_QUOTE else found[0]
+
+
+def _foreign(lines: Sequence[str]) -> set[int]:
+    """The numbers of the lines whose form shows that somebody else wrote them."""
+    found = {number for number, line in enumerate(lines) if _QUOTED_LINE.match(line) or _MACHINE.match(line)}
+    for pattern in (
+        _STAMPED,
+        _SPEAKER,
+    ):  # one such line may be the person's; two in a row are a log or a chat
+        marked = [number for number, line in enumerate(lines) if pattern.match(line)]
+        found.update(number for pair in pairwise(marked) if pair[1] == pair[0] + 1 for number in pair)
+    if any(line.startswith("-") for line in lines) and any(line.startswith("+") for line in lines):
+        found.update(number for number, line in enumerate(lines) if line[:1] in "+-" and line)
+    for number, line in enumerate(lines):  # what a command printed
+        if number and line.strip() and number - 1 in found and lines[number - 1].startswith("$ "):
+            found.update(_up_to_blank(lines, number))
+    start = _mail(lines)
+    return found | set(range(start, len(lines)))
+
+
+def _up_to_blank(lines: Sequence[str], start: int) -> range:
+    return range(start, next((n for n in range(start, len(lines)) if not lines[n].strip()), len(lines)))
+
+
+def _mail(lines: Sequence[str]) -> int:
+    """Where a forwarded mail or a letter begins; behind the last line when there is none."""
+    for number, line in enumerate(lines):
+        if _MAIL_HEADER.match(line):
+            return number
+        opens = number > 0 and not lines[number - 1].strip() and any(map(str.strip, lines[number + 1 :]))
+        if opens and _SALUTATION.match(line):
+            return number
+    return len(lines)
+
+
+def _ask(judge: Judge, lines: Sequence[str], foreign: set[int]) -> None:
+    """Let the judge decide on lines whose form says nothing, and on the last paragraph under a mail."""
+    probabilities = judge.own_lines(lines)
+    mail, last = _mail(lines), _last_paragraph(lines)
+    for number, probability in enumerate(probabilities):
+        if number >= mail:
+            if number >= last > mail + 1 and probability >= OWN_AFTER_MAIL:
+                foreign.discard(number)
+        elif probability < OWN_FROM:
+            foreign.add(number)
+
+
+def _last_paragraph(lines: Sequence[str]) -> int:
+    blank = [number for number, line in enumerate(lines) if not line.strip()]
+    return blank[-1] + 1 if blank else 0
+
+
+def _introduced(lines: Sequence[str], foreign: set[int]) -> None:
+    """Without the judge: what a question or a colon introduces, and what a closing question is about, is foreign."""
+    blank = [number for number, line in enumerate(lines) if not line.strip()]
+    if not blank:
+        return
+    first, last = blank[0], blank[-1]
+    if first and lines[first - 1].rstrip().endswith((":", "?")):
+        foreign.update(range(first, len(lines)))
+    elif any(line.rstrip().endswith("?") for line in lines[last:]) and last > 1:
+        foreign.update(range(last))
