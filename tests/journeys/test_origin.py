@@ -367,7 +367,7 @@ def test_a_lesson_beside_a_pasted_text_waits_and_comes_with_a_plain_correction(m
 def test_a_correction_that_others_make_is_held_with_its_origin(as_, memory, origin):
     as_(origin).after_turn("No, wrong! Never send the invoices to the bank.", "ok")
     as_(origin).after_turn("No, wrong! Never send the invoices to the bank!", "ok")
-    (lesson,) = memory.lessons.lessons()
+    (lesson,) = as_(origin).lessons.lessons()
     assert (lesson.state, lesson.origin) == ("candidate", origin)
     assert "[GROWTH VECTORS]" not in everything_steering(memory)
     assert [one.origin for one in memory.upkeep.review()] == [origin]
@@ -380,7 +380,7 @@ def test_a_lesson_that_somebody_else_adds_waits_for_the_owner(as_, memory, origi
     (proposal,) = memory.upkeep.review()
     assert proposal.origin == origin
     memory.upkeep.decide(proposal.id, True)
-    assert [one.state for one in memory.lessons.lessons()] == ["active"]
+    assert [one.state for one in as_(origin).lessons.lessons()] == ["active"]
 
 
 def test_a_lesson_says_not_what_an_agent_repeated_out_of_a_paste(memory, scripted_judge):
