@@ -79,6 +79,19 @@ def _page(owner: Memory, home: Home) -> None:
     (home.root / f"workspace/memory/{CANARY}.md").write_text(f"# {CANARY}\n\nHeidi owes Bert {CANARY}.\n")
 
 
+def _large_pages(owner: Memory, home: Home) -> None:
+    """Pages over every target, unreadable ones, links, and what killed writers leave."""
+    workspace = home.root / "workspace"
+    for name in ("MEMORY.md", "USER.md", "TOOLS.md", "memory/active-context.md"):
+        (workspace / name).write_text("# Page\n" + f"- {CANARY} is a line of the barbecue\n" * 900)
+    (workspace / "memory/binary.md").write_bytes(b"\x00\xff" * 99)
+    (workspace / "memory/project-keystone").mkdir()
+    (workspace / "memory/project-keystone/salary.md").write_text(f"Heidi earns {CANARY} at Keystone.\n")
+    (workspace / f"memory/.{CANARY}.tmp").write_text("half")
+    (workspace / f"{CANARY}.md").symlink_to("/etc/hosts")
+    (home.root / "data/forget.pending").write_text("")
+
+
 def _log_lines(owner: Memory, home: Home) -> None:
     for number in range(12):
         owner.write(f"The barbecue password of Heidi number {number} is {CANARY}", "fact", 0.9)
@@ -241,6 +254,14 @@ def _limits(owner: Memory, home: Home) -> None:
             agent.store(f"{CANARY} number {number} of the barbecue list", "fact")
 
 
+def _published(owner: Memory, home: Home) -> None:
+    home.entry = owner.store(f"The {CANARY} grill is for everybody", "fact").id
+    with home.open(private=True, group="family") as other:
+        other.init()
+    owner.entries.publish(home.entry)
+    owner.entries.grant("family")
+
+
 def _groups(owner: Memory, home: Home) -> None:
     with home.open(private=True, group="family") as other:
         other.init()
@@ -250,6 +271,7 @@ def _groups(owner: Memory, home: Home) -> None:
 Put = Callable[[Memory, Home], None]
 PRIVATE: Mapping[str, Put] = {
     "page": _page,
+    "large page and leftover": _large_pages,
     "log line": _log_lines,
     "entry": _entries,
     "held entry": _held,
@@ -273,6 +295,7 @@ PRIVATE: Mapping[str, Put] = {
     "project": _projects,
     "corpus": _corpus,
     "limits of a session": _limits,
+    "published entry": _published,
     "another group": _groups,
 }
 

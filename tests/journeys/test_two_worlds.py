@@ -22,6 +22,7 @@ from nanoclaw_memory.interfaces.cli import cli
 from nanoclaw_memory.interfaces.hooks import _KINDS, kind_of
 from nanoclaw_memory.interfaces.http.operations import OPERATIONS
 from nanoclaw_memory.interfaces.mcp.server import CORE, MORE
+from nanoclaw_memory.workspace.paths import visible
 
 pytestmark = pytest.mark.xdist_group("two worlds")  # one pair of homes serves all
 BENCH = Path(__file__).parents[2] / "bench"
@@ -118,6 +119,38 @@ def test_what_a_shared_chat_says_changes_nothing_that_private_memory_says(kind: 
             isolation.HOSTILE[kind](chat)
         after = isolation.in_private(home)
     assert {call: (before[call], after[call]) for call in before if before[call] != after[call]} == {}
+
+
+def test_a_link_that_all_may_see_shows_no_page_that_not_all_may_see(
+    memory: Memory, open_memory: Callable[..., Memory]
+):
+    workspace = memory.home.workspace("main")
+    (workspace / "MEMORY.md").write_text("# Memory\n\n- The quince jam is under the stairs\n")
+    (workspace / "memory/shared").mkdir()
+    for name in ("memory/shared/2026-01-01.md", "memory/project-jam.md", "IDENTITY.md"):
+        (workspace / name).unlink(missing_ok=True)
+        (workspace / name).symlink_to(workspace / "MEMORY.md")
+    shared = open_memory(private=False)
+    assert "stairs" in memory.get("memory/project-jam.md").text
+    for name in ("memory/shared/2026-01-01.md", "memory/project-jam.md", "IDENTITY.md"):
+        with pytest.raises(PathRefused):
+            shared.get(name)
+    assert shared.search("quince jam stairs", fast=True).hits == ()
+    assert "stairs" not in shared.boot().text + str(shared.graph.search("quince jam").hits)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "seen", "hidden"),
+    [
+        ("memory/project-*.md", "memory/project-a.md", "memory/project-a/salary.md"),
+        ("shared/*", "shared/CLAUDE.md", "shared/deep/page.md"),
+        ("shared/**", "shared/deep/page.md", "sharedness.md"),
+        ("*.md", "SOUL.md", "memory/2026-01-01.md"),
+    ],
+)
+def test_a_star_stays_within_its_folder(pattern: str, seen: str, hidden: str):
+    scope = Scope(private=False)
+    assert visible(scope, seen, (pattern,)) and not visible(scope, hidden, (pattern,))
 
 
 # ---- what private memory shows of a shared chat ----

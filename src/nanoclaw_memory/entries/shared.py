@@ -90,12 +90,12 @@ class SharedEntries:
             self._ledger.audit("revoke", "", reader=reader)
 
     def shares(self) -> list[Share]:
-        """What this group publishes, and what it may read of others."""
+        """What this group publishes, which a shared scope does not see, and what it may read of others."""
         found = []
         for publisher in self._publishers():
             db = self._database(publisher)
             own = publisher == self._ledger.scope.group
-            if own or self._granted(db):
+            if (own and self._ledger.scope.private) or (not own and self._granted(db)):
                 readers = tuple(str(row[0]) for row in db.query("SELECT reader FROM grants ORDER BY 1"))
                 ids = tuple(entry.id for entry in EntryTable(db).all(Filter(self._ledger.moment())))
                 found.append(Share(publisher, readers if own else (self._ledger.scope.group,), ids))

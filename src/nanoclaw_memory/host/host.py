@@ -286,11 +286,15 @@ class Host:
         return drain(self)
 
     def scope(self, group: ChatGroup, session_id: str = "") -> Scope:
-        """The scope of a group's agent, in its current session or another; private only in a chat with one person."""
+        """The scope of a group's agent, in its current session or another; private only in a chat with one person.
+
+        The main group's chat is the owner's own, unless the channel says that it is one of several people.
+        """
         chat = self._messages.chat(group.jid)
-        alone = chat is not None and chat.is_group is False
+        several = chat.is_group if chat is not None else None
         session_id = session_id or self.session_of(group.folder)
-        return Scope(group.folder, session_id, private=alone or group.folder == MAIN_GROUP)
+        private = several is False or (several is None and group.folder == MAIN_GROUP)
+        return Scope(group.folder, session_id, private=private)
 
     # ---- sessions ----
 

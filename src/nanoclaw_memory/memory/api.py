@@ -200,6 +200,7 @@ class Memory:
         """Create the home, or a group in it; never overwrites."""
         from nanoclaw_memory.workspace.starter import initialise
 
+        self.group.require_private("how a memory begins")
         return initialise(self.home, self.scope.group, self.group.today)
 
     def search(

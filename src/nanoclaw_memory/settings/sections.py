@@ -54,7 +54,10 @@ class UserSettings(Section, frozen=True):
 class PrivacySettings(Section, frozen=True):
     shared_files: Annotated[
         tuple[str, ...],
-        doc("globs of workspace files that a shared (non-private) scope may see; all else is private"),
+        doc(
+            "globs of workspace files that a shared (non-private) scope may see, all else is private;"
+            " `*` stays within a folder, `/**` at the end means all below"
+        ),
     ] = (
         "SOUL.md",
         "IDENTITY.md",

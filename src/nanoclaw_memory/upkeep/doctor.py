@@ -47,10 +47,9 @@ def examine(group: Group, fix: bool = False) -> list[Finding]:
         where = "" if group.scope.group == "main" else f" --group {group.scope.group}"
         missing = f"there is no memory at {group.workspace}"
         return [*removed, Finding("problem", missing, f"nanoclaw-memory init{where}")]
-    checks = [check_home, check_settings, check_files, check_sizes, check_boot, check_databases, check_model]
-    checks.append(check_judge)
+    checks = [check_home, check_settings, check_files, check_boot, check_databases, check_model, check_judge]
     if group.scope.private:
-        checks += [check_learning, check_lost_entries, check_clock]
+        checks += [check_sizes, check_learning, check_lost_entries, check_clock]
     order = {"problem": 0, "warning": 1, "note": 2, "ok": 3}
     found = [*forgotten, *(finding for check in checks for finding in check(group))]
     return [*removed, *sorted(found, key=lambda finding: order[finding.level])]
@@ -71,7 +70,7 @@ def check_home(group: Group) -> Iterator[Finding]:
         names = " ".join(path.name for path in leftovers[:3])
         left = f"{plural(len(leftovers), 'temporary file')} of a killed writer: {names}"
         yield Finding("note", left, "those over an hour old go with: nanoclaw-memory doctor --fix")
-    if (group.home.data(group.scope.group) / PENDING_FORGET).exists():
+    if group.scope.private and (group.home.data(group.scope.group) / PENDING_FORGET).exists():
         unfinished = "a forget was killed, or kept from finishing by another process: traces may be left"
         yield Finding("problem", unfinished, "run the same nanoclaw-memory forget again")
     yield Finding("ok", f"home {root}, group {group.scope.group}", "nanoclaw-memory status")

@@ -145,7 +145,16 @@ def visible(scope: Scope, relative: str, shared_files: Iterable[str]) -> bool:
     """
     if scope.private or of_shared_chats(relative):
         return True
-    return any(fnmatch.fnmatchcase(relative, pattern) for pattern in shared_files)
+    return any(_matches(relative, pattern) for pattern in shared_files)
+
+
+def _matches(relative: str, pattern: str) -> bool:
+    """Whether a path is one of a pattern, whose `*` stays within a folder; `/**` at its end means all below."""
+    folder, below, rest = pattern.rpartition("/**")
+    if below and not rest:
+        return fnmatch.fnmatchcase(relative, f"{folder}/*")
+    parts, wanted = relative.split("/"), pattern.split("/")
+    return len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
 
 
 def relative_to_memory(name: str) -> str:
@@ -194,7 +203,9 @@ def locate(home: Home, scope: Scope, name: str, shared_files: Iterable[str]) -> 
         raise PathRefused(f"{relative} is private", "it is not shown in a shared scope (--shared)")
     base = home.shared if parts[0] == "shared" else workspace
     real = home.shared.joinpath(*parts[1:]) if parts[0] == "shared" else workspace / relative
-    within(real, base)
+    resolved = within(real, base)
+    if not scope.private and resolved != base.resolve() / real.relative_to(base):
+        raise PathRefused(f"{relative} is private", "it is not shown in a shared scope (--shared)")
     return relative, real
 
 
@@ -238,7 +249,8 @@ def memory_files(home: Home, scope: Scope, shared_files: Iterable[str]) -> Itera
     for base, prefix in ((workspace, ""), (home.shared, "shared/")):
         for path in _markdown_below(base):
             relative = prefix + path.relative_to(base).as_posix()
-            if visible(scope, relative, patterns):
+            # A link that all may see may lead to a page that not all may see.
+            if visible(scope, relative, patterns) and (scope.private or not path.is_symlink()):
                 yield relative, path
 
 

@@ -280,6 +280,8 @@ def test_a_group_chat_is_a_shared_scope_and_a_single_person_a_private_one(host: 
     assert host.scope(family).private is True
     main = host.register_group("me@s", "Me", "main", "@Andy")
     assert host.scope(main).private is True
+    host.store_chat_metadata("me@s", AT, is_group=True)  # others read along
+    assert host.scope(main).private is False
 
 
 # ---- what v1 wrote ----

@@ -150,7 +150,11 @@ def show(memory: Memory, session_id: str) -> Output:
     lines = [
         line
         for one in found
-        for line in (one.timestamp[:16], f"User: {one.user_message}", f"Agent: {one.agent_response}\n")
+        for line in (
+            one.timestamp[:16] + ("" if one.private else " (shared chat)"),
+            f"User: {one.user_message}",
+            f"Agent: {one.agent_response}\n",
+        )
     ]
     return Output({"exchanges": found}, lines)
 
@@ -169,6 +173,7 @@ def search(memory: Memory, query: str, limit: int) -> Output:
 
 def _hit_lines(hit: SessionHit) -> str:
     place = f"{hit.path}:{hit.line}" if hit.path else hit.session_id or "-"
+    place += " (shared chat)" if hit.shared else ""
     return f"{hit.timestamp[:16]}  {place}\n{hit.text}\n"
 
 
