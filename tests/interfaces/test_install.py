@@ -241,6 +241,19 @@ def test_a_file_that_cannot_be_edited_safely_is_left_alone(ncm, person, text):
     assert path.read_text() == text
 
 
+@pytest.mark.parametrize(
+    "spoil", [lambda text: text.replace('"dark"', '"light"'), lambda text: text[:-1] + ",}"]
+)
+def test_a_change_that_would_touch_more_than_our_part_is_not_written(ncm, person, monkeypatch, spoil):
+    before = write_foreign(person, "cursor")
+    put = json_edit.put
+    monkeypatch.setattr(json_edit, "put", lambda *arguments: spoil(put(*arguments)))
+    ran = ncm("install", "cursor", "--json")
+    assert ran.code == 1
+    assert "nothing was changed" in ran.json["error"]["message"]
+    assert {path: path.read_bytes() for path in before} == before
+
+
 def test_an_unknown_client_is_refused(ncm):
     assert ncm("install", "emacs").code == 2
     assert ncm("install").code == 2
@@ -319,7 +332,7 @@ BY_HAND = [
     {"nanoclaw-memory": {"command": "ncm", "args": ["mcp", "--tools", "all"], "env": {"A": "b"}}},
     {"nanoclaw-memory": {"url": "http://127.0.0.1:7717/mcp"}},
     {"nanoclaw-memory": {"command": "docker", "args": ["run", "-i", "memory", "mcp"]}},
-    {"memory": {"command": "/home/me/bin/nanoclaw-memory", "args": ["--group", "work", "mcp"]}},
+    {"memory": {"command": "/home/me/bin/nanoclaw-memory", "args": ["mcp", "--tools", "all"]}},
 ]
 
 
@@ -395,6 +408,20 @@ def test_the_launcher_of_a_plugin_is_renewed_with_its_settings_kept(ncm, person)
     entry = parsed(path)["plugins"]["entries"]["nanoclaw-memory"]
     assert "/moved/" not in str(entry)
     assert entry["env"] == {"A": "b"}
+
+
+def test_a_persons_server_and_hooks_for_another_group_stay_beside_ours(ncm, person):
+    servers = {"work": {"command": "ncm", "args": ["--group", "work", "mcp"]}}
+    (person / ".claude.json").write_text(json.dumps({"mcpServers": servers}))
+    path = settings_with(person, "ncm --group work hook stop")
+    for _ in range(2):
+        ncm("install", "claude-code")
+        assert list(parsed(person / ".claude.json")["mcpServers"]) == ["work", "nanoclaw-memory"]
+        assert stop_commands(path)[0] == "ncm --group work hook stop"
+        assert len(stop_commands(path)) == 2
+    assert ncm("uninstall", "claude-code").code == 0
+    assert parsed(person / ".claude.json") == {"mcpServers": servers}
+    assert stop_commands(path) == ["ncm --group work hook stop"]
 
 
 # ---- Codex's TOML ----
@@ -492,6 +519,7 @@ def test_an_installation_of_an_earlier_release_is_named_by_doctor_and_repaired(n
     ncm("init")
     old_installation(person, home)
     told = ncm("doctor").out
+    assert told.count("earlier release") == 2
     for client in ("claude-code", "codex"):
         assert f"nanoclaw-memory install {client}" in told
         assert ncm("install", client).code == 0
@@ -578,17 +606,40 @@ def test_a_second_home_or_group_says_that_it_replaces_the_first_and_asks(ncm, pe
     assert (person / ".claude.json").read_bytes() == first
 
 
-def test_replacing_leaves_one_installation_and_uninstall_still_restores_the_bytes(ncm, person, home):
-    before = write_foreign(person, "claude-code")
-    second = str(home.parent / "second")
+@pytest.mark.parametrize(("answer", "code"), [("n", 2), ("y", 0)])
+def test_a_person_at_a_terminal_decides_whether_another_home_is_replaced(
+    ncm, person, home, monkeypatch, answer, code
+):
+    from nanoclaw_memory.interfaces.cli import agents
+
     ncm("install", "claude-code")
-    assert ncm("--home", second, "install", "claude-code", "--replace").code == 0
+    monkeypatch.setattr(agents, "at_terminal", lambda: True)
+    second = home.parent / "second"
+    assert ncm("--home", str(second), "install", "claude-code", stdin=f"{answer}\n").code == code
+    assert (str(second) in (person / ".claude.json").read_text()) == (answer == "y")
+
+
+@pytest.mark.parametrize("other", ["home", "group"])
+def test_replacing_leaves_one_installation_and_uninstall_still_restores_the_bytes(ncm, person, home, other):
+    before = write_foreign(person, "claude-code")
+    second = ["--home", str(home.parent / "second")] if other == "home" else ["--group", "work"]
+    ncm("install", "claude-code")
+    assert ncm(*second, "install", "claude-code", "--replace").code == 0
     text = (person / ".claude/settings.json").read_text()
-    assert text.count("nanoclaw-client") == 5
-    assert str(home) not in text
-    assert ncm("uninstall", "claude-code").code == 2  # from the first home: it is not its own any more
-    assert ncm("--home", second, "uninstall", "claude-code").code == 0
+    assert text.count("nanoclaw-client") == text.count(" ".join(second)) == 5
+    assert ncm(*second, "uninstall", "claude-code").code == 0
     assert {path: path.read_bytes() for path in before} == before
+
+
+@pytest.mark.parametrize("other", ["home", "group"])
+def test_what_another_memory_took_over_is_not_removed_from_the_first(ncm, person, home, other):
+    second = ["--home", str(home.parent / "second")] if other == "home" else ["--group", "work"]
+    ncm("install", "openclaw")
+    ncm(*second, "install", "openclaw", "--replace")
+    assert ncm("uninstall", "openclaw").code == 2, "it is not its own any more"
+    assert (person / ".openclaw/extensions/nanoclaw-memory/index.js").exists()
+    ncm(*second, "uninstall", "openclaw")
+    assert not (person / ".openclaw").exists()
 
 
 def test_the_list_says_which_clients_are_here_and_what_each_gets(ncm, person):

@@ -144,6 +144,16 @@ def test_a_hook_never_blocks_its_client(venv, damage):
         assert run_hook(hook_command(event)) == SILENT
 
 
+def test_a_client_that_uses_no_shell_is_not_blocked_either(venv):
+    uninstall_package(venv)
+    launcher = Path.home() / ".nanoclaw" / "bin" / "nanoclaw-client"
+    done = subprocess.run(
+        [launcher, "hook", "stop"], input="{}", capture_output=True, text=True,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(Path.home())},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == SILENT
+
+
 def test_another_installation_takes_over_when_the_first_is_gone(venv, wheel, tmp_path):
     other = environment(tmp_path / "other", wheel)
     uninstall_package(venv)
@@ -192,6 +202,10 @@ def test_a_hook_goes_on_answering_after_uv_upgraded_python(uv, wheel, tmp_path):
     call([str(tmp_path / "bin" / "ncm"), "graph", "add", "Keystone", "port", "3000", "--category", "project"])
     assert "Keystone.port = 3000" in run_hook(hook_command())[1]
     uv("tool", "upgrade", "--python", other, "nanoclaw-memory")
+    assert "Keystone.port = 3000" in run_hook(hook_command())[1]
+    (
+        tmp_path / "tools" / "nanoclaw-memory" / "bin" / "nanoclaw-memory"
+    ).unlink()  # the faster way is found too
     assert "Keystone.port = 3000" in run_hook(hook_command())[1]
     uv("tool", "uninstall", "nanoclaw-memory")
     assert run_hook(hook_command()) == SILENT

@@ -12,10 +12,8 @@ import msgspec
 SERVER = "nanoclaw-memory"
 LAUNCHER = "nanoclaw-client"
 _GUARD = ["2>/dev/null", "||", "true"]
-_SHIMS = (
-    "/nanoclaw_memory/interfaces/shim.py",
-    "/nanoclaw_memory/faces/shim.py",
-)  # written by earlier releases
+# What earlier releases wrote.
+_SHIMS = ("/nanoclaw_memory/interfaces/shim.py", "/nanoclaw_memory/faces/shim.py")
 _BY_HAND = ("ncm", "nanoclaw-memory")
 
 
@@ -54,6 +52,10 @@ class Call(msgspec.Struct, frozen=True):
     def is_ours(self) -> bool:
         """Whether install wrote it: only then may it be changed."""
         return self.form != "hand"
+
+    def serves(self, target: Target) -> bool:
+        """Whether it is for this memory; what a person's own call does not name comes from the environment."""
+        return self.target.home in ("", target.home) and self.target.group in ("main", target.group)
 
 
 class Commands(msgspec.Struct, frozen=True):

@@ -49,6 +49,7 @@ class Client(msgspec.Struct, frozen=True):
     folder: Callable[[], Path]
     program: str = ""
     project: Callable[[Path], list[ConfigFile]] | None = None
+    note: str = ""  # what is left for the person to do
 
     def is_here(self) -> bool:
         """Whether it is used on this machine: its folder is there, or its program."""
@@ -213,6 +214,7 @@ CLIENTS: Mapping[str, Client] = {
         lambda: _folder("CODEX_HOME", ".codex"),
         "codex",
         lambda project: _codex_files(project / ".codex"),
+        "Codex runs the hooks once you have reviewed them: start it, and it asks",
     ),
     "cursor": Client(
         "Cursor",

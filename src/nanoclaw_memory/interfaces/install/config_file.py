@@ -72,14 +72,15 @@ class ConfigFile(msgspec.Struct, frozen=True):
     def has_plugin(self, text: str) -> bool:
         """Whether the client has our plugin, which does the same as install."""
         listed = _at(self._editor.load(text), self.plugins) if self.plugins else None
-        ours = [one for name, one in (listed or {}).items() if name.startswith(f"{SERVER}@")]
+        members = listed.items() if isinstance(listed, dict) else ()
+        ours = [one for name, one in members if name.startswith(f"{SERVER}@")]
         return any(one.get("enabled", True) if isinstance(one, dict) else one for one in ours)
 
     def add(self, text: str, commands: Commands) -> str:
         """The text with our part in it, once; a person's own call of this program counts and stays."""
         if self.whole:
             return self.whole
-        added = self._without(self._unmarked(text), self._surplus(self.calls(text)))
+        added = self._without(self._unmarked(text), self._surplus(self.calls(text), commands.target))
         for entry in self.entries:
             added = self._with_entry(added, entry, commands)
         if self.hooks:
@@ -99,10 +100,12 @@ class ConfigFile(msgspec.Struct, frozen=True):
 
     def _with_entry(self, text: str, entry: Entry, commands: Commands) -> str:
         found = {path[-1]: call for path, call in self.calls(text) if path[:-1] == entry.parent}
-        if not all(call.is_ours for call in found.values()):
+        own = found.pop(SERVER, None)
+        by_hand = [call for call in found.values() if not call.is_ours and call.serves(commands.target)]
+        if (own and not own.is_ours) or (by_hand and not own):
             return text
         made = entry.make(commands)
-        if SERVER in found:
+        if own:
             for key, value in made.items():  # what a person added to our entry stays
                 text = self._editor.put(text, (*entry.parent, SERVER, key), value)
         else:
@@ -120,18 +123,20 @@ class ConfigFile(msgspec.Struct, frozen=True):
         located = self.calls(text)
         for event, (name, _) in table.events.items():
             found = [(path, call) for path, call in located if path[:2] == ("hooks", event)]
-            if not found:
+            ours = [path for path, call in found if call.is_ours]
+            if ours:
+                text = json_edit.put(text, (*ours[0], "command"), commands.hook(name))
+            elif not any(call.serves(commands.target) for _, call in found):
                 text = json_edit.append(text, ("hooks", event), table.group(commands, event))
-            elif found[0][1].is_ours:
-                text = json_edit.put(text, (*found[0][0], "command"), commands.hook(name))
         return text
 
-    def _surplus(self, located: list[Located]) -> list[KeyPath]:
+    def _surplus(self, located: list[Located], target: Target) -> list[KeyPath]:
         """Handlers of ours for an event that we do not answer, or that has one already."""
-        taken = {path[1] for path, call in located if path[0] == "hooks" and not call.is_ours}
+        hooks = [(path, call) for path, call in located if path[0] == "hooks"]
+        taken = {path[1] for path, call in hooks if not call.is_ours and call.serves(target)}
         surplus = []
-        for path, call in located:
-            if path[0] == "hooks" and call.is_ours and self.hooks:
+        for path, call in hooks:
+            if call.is_ours and self.hooks:
                 if path[1] in taken or path[1] not in self.hooks.events:
                     surplus.append(path)
                 taken.add(path[1])
@@ -148,10 +153,9 @@ class ConfigFile(msgspec.Struct, frozen=True):
                 if call := entry.call(member) or by_hand:
                     found.append(((*entry.parent, name), call))
         events = _at(tree, ("hooks",)) if self.hooks else None
+        nested = self.hooks is not None and self.hooks.nested
         for event, groups in events.items() if isinstance(events, dict) else ():
-            for path, handler in _handlers(
-                groups, ("hooks", event), self.hooks is not None and self.hooks.nested
-            ):
+            for path, handler in _handlers(groups, ("hooks", event), nested):
                 if isinstance(handler, dict) and (call := call_of_hook(handler.get("command"))):
                     found.append((path, call))
         return found

@@ -14,8 +14,8 @@ import msgspec
 from nanoclaw_memory import private
 from nanoclaw_memory.errors import FileProblem, Refused
 from nanoclaw_memory.interfaces.install import launcher
-from nanoclaw_memory.interfaces.install.calls import Commands, Target
-from nanoclaw_memory.interfaces.install.clients import files_of
+from nanoclaw_memory.interfaces.install.calls import Call, Commands, Target
+from nanoclaw_memory.interfaces.install.clients import CLIENTS, files_of
 from nanoclaw_memory.interfaces.install.config_file import ConfigFile
 from nanoclaw_memory.text import fingerprint
 
@@ -77,6 +77,8 @@ def plan(client: str, commands: Commands, project: Path | None = None) -> Instal
         notes += [f"{name} in {file.path} was added by hand: it stays as it is" for name in by_hand]
         if after != before:
             changes.append(FileChange(file.path, before, after, foreign))
+    if changes and CLIENTS[client].note:
+        notes.append(CLIENTS[client].note)
     return InstallPlan(changes, tuple(sorted(others, key=str)), tuple(notes))
 
 
@@ -102,37 +104,46 @@ def install(changes: list[FileChange], record: Path, taken_over: list[Path]) -> 
     for change in changes:
         assert change.after is not None
         _replace(change.path, change.after)
-    for other in taken_over:
+    for other in set(taken_over) - {record}:
         other.unlink(missing_ok=True)
 
 
 def plan_removal(client: str, target: Target, record: Path, project: Path | None = None) -> InstallPlan:
     """What uninstalling would change: the old bytes where nothing else changed since, else our part taken out."""
+    files = files_of(client, project)
+    others = {call.target for file in files for call in _our_calls(file)}
+    if others and target not in others:
+        return InstallPlan([], tuple(sorted(others, key=str)))
     known = _recorded(record)
     changes: list[FileChange] = []
-    others: set[Target] = set()
-    for file in files_of(client, project):
+    for file in files:
         before = _read(file.path)
-        if before is None:
-            continue
         kept = known.get(str(file.path))
+        if before is None or (file.whole and not kept):
+            continue
         if kept and (file.whole or _mark(before) == kept.after):
             after = _decoded(kept.before)
-        elif file.whole:
-            continue
         else:
-            try:
-                text = _text(file, before)
-                calls = [call for _, call in file.calls(text) if call.is_ours]
-                after = file.remove(text, target).encode() if calls else before
-            except ValueError:
-                raise _unsafe(file) from None
-            others |= {call.target for call in calls if call.target != target}
+            after = _without_us(file, before, target)
             if kept and kept.before is None and after.decode().strip() == file.empty.strip():
                 after = None
         if after != before:
             changes.append(FileChange(file.path, before, after))
-    return InstallPlan(changes, tuple(sorted(others, key=str)))
+    return InstallPlan(changes)
+
+
+def _our_calls(file: ConfigFile) -> list[Call]:
+    try:
+        return [call for _, call in file.calls(read_text(file)) if call.is_ours]
+    except ValueError:
+        return []  # what cannot be read says nothing
+
+
+def _without_us(file: ConfigFile, raw: bytes, target: Target) -> bytes:
+    try:
+        return file.remove(_text(file, raw), target).encode() if _our_calls(file) else raw
+    except ValueError:
+        raise _unsafe(file) from None
 
 
 def uninstall(changes: list[FileChange], record: Path) -> None:

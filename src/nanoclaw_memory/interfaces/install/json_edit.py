@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Sequence
@@ -39,7 +40,7 @@ class JsonValue(msgspec.Struct, frozen=True):
 
 
 def load(text: str) -> Any:
-    """What the text means; ValueError when it is no JSON, JSONC or JSON5 object. Of two equal keys the last counts."""
+    """What the text means, not to be changed; ValueError when it is no object. Of two equal keys the last counts."""
     return _root(text).meaning
 
 
@@ -82,6 +83,7 @@ def remove(text: str, path: Path) -> str:
 # ---- reading ----
 
 
+@functools.lru_cache(maxsize=2)  # clients write megabytes, and an edit looks at the same text several times
 def _root(text: str) -> JsonValue:
     try:
         found = _value(text, _skip(text, 0))
