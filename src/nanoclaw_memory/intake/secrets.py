@@ -12,6 +12,15 @@ from pathlib import Path
 
 import msgspec
 
+from nanoclaw_memory.intake.assignments import (
+    MARKER,
+    entropy,
+    find_named,
+    is_chosen,
+    is_placeholder,
+    is_reference,
+    pattern,
+)
 from nanoclaw_memory.store.names import slot_of
 
 # A masked neighbour can lay bare the border of the next secret; this many looks settle every real text.
@@ -19,41 +28,6 @@ _LOOKS = 8
 
 # No vendor's token is shorter: text without such a run needs no look at their rules.
 _SHORTEST_TOKEN = 16
-
-# Kept as text and compiled on first use: a hook that masks clean text pays for none of them.
-_MARKER = r"\[redacted:[a-z0-9-]{1,40}\]"
-_MASKED = r"(?s)^(?:(.)\1*|[xX*•.…_-]+)$"
-_REFERENCE = r"""(?xs)
-        ^(?:<.*|.*>|\$.*|%.*%|\{.*|@\w+@|\[.*          # <your key>, ${VAR}, $(pass show x), %VAR%, {{ x }}
-        |(?:\.{0,2}|~)/(?!.*[=+]).*|[A-Za-z]:\\.*          # a path
-        |(?:https?|file|op|vault|env|secretref|arn|projects):.*   # a link, or a reference to a vault
-        |!\w+)$"""
-_CODE = r"""(?x)
-        [(\[{]|::|->|=>                                    # a call, an index, a path, an arrow
-        |^[A-Za-z_]\w*(?:\??\.[A-Za-z_]\w*)+$               # config.password
-        |^[a-z]+(?:[A-Z][a-z]+)+$|^[A-Z][a-z]+(?:[A-Z][a-z]+)+$   # camelCase, AuthToken
-        |^[A-Za-z]+(?:[_-][A-Za-z]+)+$"""
-_DUMMY = r"""(?xi)
-        (?:your|my|the|some|an?|new|old|test|dummy|fake|sample|example|user|db|api|auth|access|client)?[ _.-]*
-        (?:pass(?:word|wd|phrase|code)?|passwort|pwd|secret|token|key|credentials?|value|here|string|text)
-        [ _.-]*(?:here|goes|value|string|text|key|id|name|\d{1,3})?[ _.!-]*"""
-_EXAMPLE = (
-    r"(?i)example|placeholder|change[-_ ]?(?:me|it|this)|redacted|replace[-_ ]?(?:me|with)|your[-_ ]|insert[-_ ]|"
-    r"dummy|not[-_ ]?a[-_ ]?real|xxxx|\*\*\*|\.\.\.|…"
-)
-_TECHNICAL = r"""(?xi)
-        (?:sha|md|aes|rsa|utf|iso|base|hs|rs|es|oauth|argon|ed|bcrypt|pbkdf|ipv|http|http/|v|x|rfc|web|s|k8|i18)
-        [-_ ]?\d[\w.-]{0,6}(?:-?(?:encoded|hashed|based|safe|bit))?            # SHA-256, base64-encoded
-        |\d+password|\d+[-–]?(?:bit|char|byte|digit|day|hour|minute|second|week|month)\w*  # 1Password, 16-bit
-        |\d+(?:[.,:/–-]\d+)*(?:k|m|g|kb|mb|s|ms|h|d|px|%|st|nd|rd|th|x)?       # 15m, 1.4.2, 12th"""
-_HASHED = r"(?i)^(?:sha(?:1|256|384|512)[:-]|\$2[aby]\$|\$argon2|\$6\$)"
-_PLAIN_WORDS = frozenset(
-    """required optional string strings none null nil undefined true false yes missing empty unknown invalid
-    valid expired disabled enabled encrypted hashed hidden unset unchanged protected incorrect correct wrong
-    reset rotated stored provided default plaintext boolean integer number varchar text bytes object any never
-    always admin root guest user test demo login foobar""".split()
-)
-
 
 # Keys under which a single word is the credential itself; several words say where it is kept.
 _PASSWORD_KEY = (
@@ -74,8 +48,8 @@ class Secret(msgspec.Struct, frozen=True):
 class _SecretRule(msgspec.Struct, frozen=True):
     """One rule; `value` says what speaks for a match.
 
-    token: its own form and entropy. block: its form alone. placed: where it stands, unless a placeholder.
-    assigned, env, stated: the name before it; the value must look chosen.
+    token: its own form and entropy. block: its form alone. placed: where it stands, unless it is a
+    reference. chosen: where it stands, and that it has digits or signs.
     """
 
     name: str
@@ -84,11 +58,6 @@ class _SecretRule(msgspec.Struct, frozen=True):
     group: int
     entropy: float
     value: str
-
-    @property
-    def by_line(self) -> bool:
-        """Whether the rule looks for a name and its value, which share a line."""
-        return self.value in ("assigned", "env", "stated")
 
 
 def find(text: str) -> list[Secret]:
@@ -137,92 +106,29 @@ def _scan(text: str) -> list[Secret]:
     for order, rule in enumerate(_rules()):
         if rule.value != "token" or has_token:
             hits += [(start, end, order, rule.name) for start, end in _spans(rule, text, lowered)]
+    hits += [(start, end, len(_rules()), "credential") for start, end in find_named(text, lowered)]
     if not hits:
         return []
-    markers = [marker.span() for marker in _compiled(_MARKER).finditer(text)]
+    markers = [marker.span() for marker in pattern(MARKER).finditer(text)]
     return [piece for secret in _joined(hits) for piece in _outside(secret, markers)]
 
 
-def _matches(rule: _SecretRule, text: str, lowered: str) -> Iterator[re.Match[str]]:
-    """Matches of a rule: in the whole text if a keyword is there, for names and values only in such lines."""
-    if not rule.by_line:
-        if not rule.keywords or any(keyword in lowered for keyword in rule.keywords):
-            yield from _compiled(rule.pattern).finditer(text)
-        return
-    lines: dict[int, int] = {}
-    for keyword in rule.keywords:
-        at = lowered.find(keyword)
-        while at >= 0:
-            end = text.find("\n", at)
-            end = len(text) if end < 0 else end
-            lines[text.rfind("\n", 0, at) + 1] = end
-            at = lowered.find(keyword, end)
-    for start in sorted(lines):
-        yield from _compiled(rule.pattern).finditer(text, start, lines[start])
-
-
 def _spans(rule: _SecretRule, text: str, lowered: str) -> Iterator[tuple[int, int]]:
-    for match in _matches(rule, text, lowered):
-        group = rule.group if rule.group >= 0 else (match.lastindex or 0)
-        start, end = match.span(group)
-        quoted = start > 0 and text[start - 1] in "\"'`"
-        if not quoted and rule.by_line:
-            end = start + len(text[start:end].rstrip(".,;:!?)*_&\\" if rule.value == "stated" else ",;*`\\"))
-        value = _compiled(_MARKER).sub("", text[start:end])
-        if value and _is_real(value, rule, quoted, match.group()):
+    """What a rule finds, if one of its keywords is there."""
+    if rule.keywords and not any(keyword in lowered for keyword in rule.keywords):
+        return
+    for match in _compiled(rule.pattern).finditer(text):
+        start, end = match.span(rule.group)
+        value = pattern(MARKER).sub("", text[start:end])
+        if value and (rule.value == "block" or _is_real(value, rule)):
             yield start, end
 
 
-def _is_real(value: str, rule: _SecretRule, quoted: bool, context: str) -> bool:
-    """Whether a matched value is a credential rather than a placeholder, a reference or a word."""
-    if rule.value == "block":
-        return True
-    if rule.entropy and _entropy(value) < rule.entropy:
+def _is_real(value: str, rule: _SecretRule) -> bool:
+    """Whether a matched value is a credential rather than a placeholder or a word."""
+    if is_placeholder(value) or (rule.entropy and entropy(value) < rule.entropy):
         return False
-    if _compiled(_EXAMPLE).search(value) or _compiled(_MASKED).match(value):
-        return False
-    if rule.value == "token":
-        return True
-    if (
-        _compiled(_DUMMY).fullmatch(value)
-        or _compiled(_REFERENCE).match(value)
-        or value.lower() in _PLAIN_WORDS
-    ):
-        return False
-    if rule.value == "placed":
-        return True
-    return _is_chosen(value, rule, quoted, context)
-
-
-def _is_chosen(value: str, rule: _SecretRule, quoted: bool, context: str) -> bool:
-    """Whether a value given to a name such as `password` was chosen by a person or a generator."""
-    if _compiled(_HASHED).match(value):
-        return False
-    about_password = re.search(r"pass|pwd|pin|kennwort|mdp|contrase", context, re.IGNORECASE) is not None
-    digits = any(char.isdigit() for char in value)
-    letters = any(char.isalpha() for char in value)
-    if " " in value or "\t" in value:
-        return quoted and "phrase" in context.lower() and len(value.split()) >= 3
-    if not letters:
-        return about_password and sum(char.isdigit() for char in value) >= 4 and len(value) <= 32
-    if _compiled(_TECHNICAL).fullmatch(value):
-        return False
-    if rule.value == "env":
-        return about_password or digits or len(value) >= 16
-    if not quoted and _compiled(_CODE).search(value):
-        return False
-    if digits:
-        return len(value) >= 5
-    if rule.value == "assigned" and quoted:
-        return (len(value) >= 6 and not _compiled(_CODE).search(value)) or _entropy(value) >= 3.8
-    symbols = sum(not char.isalnum() for char in value.strip("-_.,'’"))
-    return symbols >= 1 and re.search(r"[!@#$%^&*+=~]", value) is not None and len(value) >= 6
-
-
-def _entropy(value: str) -> float:
-    """Shannon entropy in bits a character."""
-    counts = (value.count(char) for char in set(value))
-    return -sum(number / len(value) * math.log2(number / len(value)) for number in counts)
+    return rule.value == "token" or (is_chosen(value) if rule.value == "chosen" else not is_reference(value))
 
 
 def _joined(hits: list[tuple[int, int, int, str]]) -> list[Secret]:
