@@ -91,6 +91,80 @@ def test_a_password_given_in_the_usual_ways_is_masked(text, masked):
     assert mask(text)[0].replace("[redacted:credential]", "[]").replace("[redacted:password]", "[]") == masked
 
 
+FORMS = [
+    '{n}="{s}"', "{n} = {s}", '{n} ?= "{s}"', '{n} ::= "{s}"', '{n} :::= "{s}"', '${n} .= "{s}"', '{n} ||= "{s}"',
+    'var {n} string = "{s}"', "const {n}: string = '{s}';", 'System.setProperty("{n}", "{s}")', "{n}('{s}')",
+    "<{n}>\n    {s}\n</{n}>", '<{n} kind="x">{s}</{n}>', '<property name="{n}">{s}</property>',
+    "<key>{n}</key>\n<string>{s}</string>", '<add key="{n}" value="{s}"/>', '{"name": "{n}", "value": "{s}"}',
+    "- name: {n}\n  value: {s}", "{n}: |\n  {s}\nuser: bob", "{n}: >-\n  {s}", "{n} = <<EOF\n{s}\nEOF",
+    'variable "{n}" {\n  type    = string\n  default = "{s}"\n}', "docker run -e {n}={s} image", "--{n} {s}", "-D{n}={s}",
+    "setenv {n} {s}", "process.env.{n} || '{s}'", 'os.getenv("{n}", "{s}")', 'let {n} = Some("{s}");', "{n} <- '{s}'",
+    "X-{n}: {s}", "https://example.org/cb?{n}={s}&state=1", '\\"{n}\\": \\"{s}\\"', '"{n}": ["{s}"]', "| {n} | {s} |",
+    "kubectl create secret generic x --from-literal={n}={s}", "gh secret set {n} --body '{s}'", "{n}\t{s}", "{n}%3D{s}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("name", "value"), [("ACME_API_TOKEN", run(32)), ("dbPassword", "tiger9420"), ("client_secret", run(40, HEX))]
+)
+def test_an_assignment_is_seen_in_whatever_language_or_format(form, name, value):
+    masked, _ = mask(form.replace("{n}", name).replace("{s}", value))
+    assert value not in masked
+    assert name in masked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Passwort für den Router: {}",
+        "the password of the old staging server has been changed to {}",
+        "{} is the new admin password",
+        "ID/PW master {}",
+        "login: admin / {}",
+        "psexec -u Administrator -p {} cmd",
+        "CREATE USER bob IDENTIFIED BY '{}';",
+        "machine example.org login bob password {}",
+        "Server=db;User Id=bob;Password={};Database=x",
+        'new NetworkCredential("bob", "{}")',
+        "пароль: {}",
+        "密码：{}",
+        "비밀번호는 {}",
+        "la contraseña es {}",
+        "passwords = ['Lake!4471', '{}']",
+        "| user | password |\n|---|---|\n| bob | {} |",
+        "name,username,password\nMail,bob,{}\n",
+    ],
+)
+def test_a_password_is_seen_as_people_note_it(text):
+    assert "Winter!2931" not in mask(text.format("Winter!2931"))[0]
+
+
+def test_keys_in_groups_are_seen():
+    assert "abcd" not in mask('GMAIL_PASSWORD = "abcd efgh ijkl mnop"')[0]
+    assert "ZAQWS" not in mask("Activation key : ZAQWS-XCDER-VBGTR-FRTGU-KLMNX")[0]
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "sgp_" + run(40, HEX),
+        "A3-" + "7ASWWY-" + "798JRYLJVD4-" + "23DC2-86TVM-H43EB",
+        "FlyV1 " + "fm2_" + run(90),
+        run(3) + "8" + "Q~" + run(34),
+        "ABSK" + run(110),
+        "rk_prod_" + run(24),
+        "s-s4t2ud-" + run(64, HEX),
+        "EAACEdEose0cBA" + run(90),
+        "123456789012345|" + run(27),
+        "ncm_" + run(8, HEX) + "_" + run(43),
+        "acme_live_sk_" + run(32),
+    ],
+)
+def test_tokens_of_more_vendors_and_of_unknown_ones_with_a_telling_prefix_are_masked(token):
+    assert mask(f"we use {token} here")[0] == "we use [redacted:vendor-token] here"
+
+
 @pytest.mark.parametrize("scheme", ["postgres", "mongodb+srv", "redis", "amqp", "https"])
 def test_of_a_connection_string_only_the_password_is_masked(scheme):
     assert mask(f"{scheme}://bob:s3cr3t@db.example.org/x") == (
@@ -162,6 +236,20 @@ def test_azure_and_aws_keys_are_known_by_their_names():
         f"![x](data:image/png;base64,{BODY})",
         "We use JWT tokens, OAuth2 and API keys.",
         "Her secret: patience.",
+        "pass: !!userLine",
+        "xoxo-indieweb-1",
+        "hf_transformers_model_for_sequence_classification",
+        "implementation 'io.jsonwebtoken:jjwt-impl:0.11.5'",
+        "msg_01XFDUDYJgAACzvnptvVoYEL",
+        "toolu_01A09q90qw90lq917835lq9",
+        'this.addPassword = "#add-password";',
+        "credentials: 'include',",
+        "primary_key = 3f786850e387550fdab836ed7e6dc881",
+        "PASSWORD=\nPASSWORD_FILE=/run/secrets/db",
+        "const apiKey = req.headers['x-api-key'] as string;",
+        "networkPassphrase: process.env.NETWORK_PASSPHRASE!,",
+        "| use in a day | tokens | 3-large | 3-small |",
+        "token, user, role\nnext, page2, row3",
     ],
 )
 def test_ordinary_text_and_placeholders_are_left_alone(text):

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import msgspec
 
-from nanoclaw_memory.intake.assignments import (
+from nanoclaw_memory.intake.assignments import find_named
+from nanoclaw_memory.intake.secret_values import (
     MARKER,
     entropy,
-    find_named,
     is_chosen,
     is_placeholder,
     is_reference,

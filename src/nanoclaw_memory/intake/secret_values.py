@@ -1,0 +1,122 @@
+"""How much a value looks like a credential by itself, whatever stands around it."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from itertools import pairwise
+
+MARKER = r"\[redacted:[a-z0-9-]{1,40}\]"
+# How much a value looks like a credential by itself.
+NOTHING, WORD, CHOSEN, STRONG, RANDOM = range(5)
+
+_DUMMY = r"""^(?:your|my|the|some|an?|new|old|test|dummy|fake|sample|example|user|db|api|auth|access|client)?[ _.-]*
+    (?:pass(?:word|wd|phrase|code)?|passwort|pwd|secret|token|key|credentials?|value|here|string|text)
+    [ _.-]*(?:here|goes|value|string|text|key|id|name|\d{1,3})?[ _.!-]*$"""
+_EXAMPLE = r"""example|placeholder|change[-_ ]?(?:me|it|this)|redacted|replace[-_ ]?(?:me|with)|your[-_ ]|insert[-_ ]
+    |dummy|not[-_ ]?a[-_ ]?real|xxxx|\*\*\*|\.\.\.|…"""
+_MASKED = r"(?s:^(?:(.)\1*|[x*•.…_-]+)$)"
+_REFERENCE = r"""(?s:^(?:<.*|.*>|&lt;.*|\.?\\?\$.*|.*\$\{.*|%.*%|\#?\{.*|\[.*|@[a-z_]+@?   # <your key>, ${VAR}, %VAR%
+    |(?:\.{0,2}|~)/(?!.*[=+]).*|[a-z]:\\.*|[\#.][a-z][a-z_-]*   # a path, a selector
+    |(?:https?|file|op|vault|env|secretref|arn|projects|ssm|keyring):.*   # a link, or a reference to a vault
+    |!{1,2}[a-z]{2,14})$)"""
+_HASHED = r"^(?:sha(?:1|256|384|512)[:-]|\$2[aby]\$|\$argon2|\$6\$)"
+_TECHNICAL = r"""^(?:
+    (?:sha|md|aes|rsa|utf|iso|base|hs|rs|es|oauth|argon|ed|bcrypt|pbkdf|ipv|https?/?|v|x|rfc|web|s|k8|i18)
+    [-_ ]?\d[\w.-]{0,6}(?:-?(?:encoded|hashed|based|safe|bit))?   # SHA-256, base64-encoded
+    |\d+password|\d+[-–]?(?:bit|char|byte|digit|day|hour|minute|second|week|month)\w*   # 1Password, 16-bit
+    |\d+(?:[.,:/–-]\d+)*(?:k|m|g|kb|mb|s|ms|h|d|px|%|st|nd|rd|th|x)?   # 15m, 1.4.2, 12th
+    |0x[0-9a-f]{1,8}|\d+/\w{2,4}|scram-sha-\d+|\d-\w+|[a-z][\w.-]*[:@]\d+(?:\.\d+)+[\w.-]*):?$"""
+_CODE = r"""(?-i:[(\[{]|::|->|=>   # a call, an index, a path, an arrow
+    |^!?[A-Za-z_]\w*(?:\??\.[A-Za-z_]\w*)+!?$   # config.password
+    |^[a-z]+(?:[A-Z][a-z]+)+$|^[A-Z][a-z]+(?:[A-Z][a-z]+)+$   # camelCase, AuthToken
+    |^[A-Za-z]+(?:[_-][A-Za-z]+)+$)"""
+_PLAIN_WORDS = frozenset(
+    """required optional string strings none null nil undefined true false yes missing empty unknown invalid
+    valid expired disabled enabled encrypted hashed hidden unset unchanged protected incorrect correct wrong
+    reset rotated stored provided default plaintext boolean integer number varchar text bytes object any never
+    always admin root guest user test demo login foobar""".split()
+)
+
+
+@functools.cache
+def pattern(text: str) -> re.Pattern[str]:
+    """A verbose pattern that ignores case, compiled when it is first needed: clean text pays for none."""
+    return re.compile(text, re.VERBOSE | re.IGNORECASE)
+
+
+def quality(value: str, quoted: bool, by_people: bool) -> int:
+    """How much a value looks like a credential, by itself."""
+    value = pattern(MARKER).sub("", value)
+    if not value or is_placeholder(value) or is_reference(value) or pattern(_HASHED).search(value):
+        return NOTHING
+    if (not quoted and "(" in value) or re.fullmatch(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+", value):
+        return NOTHING  # a call, the name of a variable
+    if is_random(value) or is_grouped(value):
+        return RANDOM
+    digits = sum(char.isdigit() for char in value)
+    if not any(char.isalpha() for char in value):
+        return CHOSEN if by_people and digits >= 4 and len(value) <= 32 else NOTHING
+    if pattern(_TECHNICAL).search(value):
+        return NOTHING
+    if not quoted and is_code(value):
+        return WORD
+    signs = re.search(r"[!@#$%^&*+~]", value) is not None
+    if digits and len(value) >= 5:
+        mixed = any(char.islower() for char in value) and any(char.isupper() for char in value[1:])
+        return STRONG if len(value) >= 8 and (signs or mixed or digits >= 3) else CHOSEN
+    if len(value) >= 16 and _rises(value) > 0.15 * len(value):
+        return CHOSEN
+    return CHOSEN if len(value) >= 6 and signs and not digits else WORD
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether a value only stands for one: your-key, xxxx, ****, anything with "example"."""
+    return bool(pattern(_EXAMPLE).search(value) or pattern(_MASKED).match(value))
+
+
+def is_reference(value: str) -> bool:
+    """Whether a value is a word for a credential, or says where it is: password, ${DB_PASSWORD}, /run/secrets/db."""
+    value = value.strip("'\"")
+    if value.lower() in _PLAIN_WORDS or value[:1] in ",;:)":
+        return True
+    return bool(pattern(_DUMMY).search(value) or pattern(_REFERENCE).search(value))
+
+
+def is_code(value: str) -> bool:
+    """Whether a value is a piece of a program: a call, an attribute, a name in camelCase or with hyphens."""
+    return pattern(_CODE).search(value) is not None
+
+
+def is_chosen(value: str) -> bool:
+    """Whether a value looks like a credential by itself, with digits or signs in it."""
+    return quality(value, False, False) >= CHOSEN
+
+
+def is_random(value: str) -> bool:
+    """Whether a value was made by a generator: long, and letters and digits take turns."""
+    if len(value) < 16 or sum(char.isalpha() for char in value) < 4 or " " in value:
+        return False
+    turns = sum(a.isalnum() and b.isalnum() and a.isdigit() != b.isdigit() for a, b in pairwise(value))
+    if turns < max(3, len(value) // 12) and (not turns or turns + _rises(value) < max(6, 0.22 * len(value))):
+        return False
+    return re.fullmatch(r"(?:[A-Za-z]+\d{0,4}[_.-])+[A-Za-z]*\d{0,4}", value) is None  # words and numbers
+
+
+def is_grouped(value: str) -> bool:
+    """Whether a value is a key in groups, as products and mail providers give them: abcd efgh ijkl mnop."""
+    groups = re.split(r"[ -]", value)
+    alike = len(groups) >= 4 and {len(group) for group in groups} in ({4}, {5}, {6})
+    return alike and "".join(groups).isalnum() and not "".join(groups).isdigit()
+
+
+def _rises(value: str) -> int:
+    """How often a capital follows a small letter."""
+    return sum(a.islower() and b.isupper() for a, b in pairwise(value))
+
+
+def entropy(value: str) -> float:
+    """Shannon entropy in bits a character."""
+    counts = (value.count(char) for char in set(value))
+    return -sum(number / len(value) * math.log2(number / len(value)) for number in counts)
