@@ -84,7 +84,9 @@ def as_others_write(show: bool) -> None:
         caught, tried = (sum(numbers) for numbers in zip(*rates, strict=True))
         harmless = found.get("harmless", [])
         wrong = [line for line in harmless if secrets.find(line)]
-        print(f"| {title} | {caught:,}/{tried:,} = {100 * caught / tried:.1f} % | {len(wrong)}/{len(harmless)} |")
+        print(
+            f"| {title} | {caught:,}/{tried:,} = {100 * caught / tried:.1f} % | {len(wrong)}/{len(harmless)} |"
+        )
         if show:
             print(*(f"  wrong: {secrets.mask(line)[0]}" for line in wrong), sep="\n")
 
@@ -93,15 +95,21 @@ def in_ordinary_lines(show: bool) -> None:
     """How often lines that contain no credential are hit: Python's library, installed packages, our pages."""
     paths = sysconfig.get_paths()
     places = {
-        "Python's library": [path for path in Path(paths["stdlib"]).rglob("*.py") if "site-packages" not in str(path)],
+        "Python's library": [
+            path for path in Path(paths["stdlib"]).rglob("*.py") if "site-packages" not in str(path)
+        ],
         "installed packages": list(Path(paths["purelib"]).rglob("*.py")),
-        "texts of packages": [path for kind in ("rst", "md", "txt") for path in Path(paths["purelib"]).rglob(f"*.{kind}")],
+        "texts of packages": [
+            path for kind in ("rst", "md", "txt") for path in Path(paths["purelib"]).rglob(f"*.{kind}")
+        ],
         "our pages": [*HERE.parent.glob("*.md"), *HERE.parent.glob("docs/*.md")],
     }
     print("\n| ordinary lines | lines | hit | per 1,000 |\n|---|---:|---:|---:|")
     for name, files in places.items():
         texts = (path.read_text(encoding="utf-8", errors="ignore") for path in files)
-        lines = sorted({line.strip() for text in texts for line in text.split("\n") if 0 < len(line.strip()) < 400})
+        lines = sorted(
+            {line.strip() for text in texts for line in text.split("\n") if 0 < len(line.strip()) < 400}
+        )
         lines = DRAW.sample(lines, min(len(lines), 40_000))
         wrong = [line for line in lines if secrets.find(line)]
         print(f"| {name} | {len(lines):,} | {len(wrong)} | {1000 * len(wrong) / len(lines):.2f} |")

@@ -97,16 +97,18 @@ FORMS = [
     "<{n}>\n    {s}\n</{n}>", '<{n} kind="x">{s}</{n}>', '<property name="{n}">{s}</property>',
     "<key>{n}</key>\n<string>{s}</string>", '<add key="{n}" value="{s}"/>', '{"name": "{n}", "value": "{s}"}',
     "- name: {n}\n  value: {s}", "{n}: |\n  {s}\nuser: bob", "{n}: >-\n  {s}", "{n} = <<EOF\n{s}\nEOF",
-    'variable "{n}" {\n  type    = string\n  default = "{s}"\n}', "docker run -e {n}={s} image", "--{n} {s}", "-D{n}={s}",
-    "setenv {n} {s}", "process.env.{n} || '{s}'", 'os.getenv("{n}", "{s}")', 'let {n} = Some("{s}");', "{n} <- '{s}'",
-    "X-{n}: {s}", "https://example.org/cb?{n}={s}&state=1", '\\"{n}\\": \\"{s}\\"', '"{n}": ["{s}"]', "| {n} | {s} |",
+    'variable "{n}" {\n  type    = string\n  default = "{s}"\n}', "docker run -e {n}={s} image", "--{n} {s}",
+    "-D{n}={s}", "setenv {n} {s}", "process.env.{n} || '{s}'", 'os.getenv("{n}", "{s}")', 'let {n} = Some("{s}");',
+    "{n} <- '{s}'", "X-{n}: {s}", "https://example.org/cb?{n}={s}&state=1", '\\"{n}\\": \\"{s}\\"', '"{n}": ["{s}"]',
+    "| {n} | {s} |",
     "kubectl create secret generic x --from-literal={n}={s}", "gh secret set {n} --body '{s}'", "{n}\t{s}", "{n}%3D{s}",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
-    ("name", "value"), [("ACME_API_TOKEN", run(32)), ("dbPassword", "tiger9420"), ("client_secret", run(40, HEX))]
+    ("name", "value"),
+    [("ACME_API_TOKEN", run(32)), ("dbPassword", "tiger9420"), ("client_secret", run(40, HEX))],
 )
 def test_an_assignment_is_seen_in_whatever_language_or_format(form, name, value):
     masked, _ = mask(form.replace("{n}", name).replace("{s}", value))

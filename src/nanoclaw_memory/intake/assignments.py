@@ -16,11 +16,9 @@ from nanoclaw_memory.intake.secret_values import (
     is_code,
     is_grouped,
     is_reference,
-    pattern,
     quality,
+    verbose,
 )
-
-# All patterns below are verbose, ignore case unless they say otherwise, and are compiled on first use.
 
 # ---- names ----
 
@@ -30,37 +28,49 @@ _WORDS = r"""pass(?:wd|phrase|code|wort|key)|pa{1,2}s{1,3}w?o[rw]{1,2}d|pswd|ken
     |jelsz[óo]|[şs]ifre|mot[\s_-]de[\s_-]passe|парол[ьяю]|токен|סיסמ[אה]|كلمة\s(?:المرور|السر)|पासवर्ड|密[码碼]|口令|令牌|パスワード|暗証番号
     |トークン|비밀번호|비번|암호|패스워드|토큰"""
 # Too short for that: they begin a word, or follow one that often comes before them (rootpw, userpass).
-_SHORT = r"""pass|pwd|p/?w|psk|mdp|pin|puk|cv[vc]2?|creds?|sk|otp|jwt|pat|auth|bearer|cookie|sid|session(?:[\s_-]?id)?"""
+_SHORT = r"""pass|pwd|p/?w|psk|mdp|pin|puk|cv[vc]2?|creds?|sk|otp|jwt|pat|auth|bearer|cookie|sid
+    |session(?:[\s_-]?id)?"""
 _BEFORE_SHORT = r"root|user|db|bind|admin|require|my|any|ssh|sql|smtp|mail|ftp|wpa|become|pg|redis"
 _KEYS = r"""access|auth(?:entication)?|private|secret|sign(?:ing|ature)?|encrypt(?:ion)?|master|account|subscription
     |licen[sc]e|activation|client|shared|storage|consumer|webhook|deploy|admin|functions?|service|security|recovery|app"""
-_NAME = rf"""(?P<word>{_WORDS})
+_NAME = verbose(
+    rf"""(?P<word>{_WORDS})
     |(?:(?<![A-Za-z0-9+])|(?-i:(?<=[a-z])(?=[A-Z]))|(?:{_BEFORE_SHORT}))(?P<short>{_SHORT})
      (?-i:(?![A-Za-z])|(?=[sS](?![A-Za-z]))|(?<=[a-z])(?=[A-Z]))
     |(?:{_KEYS})[\s_.-]?(?P<keyed>key)
     |(?P<key>key)"""
+)
 _KEYWORDS = (
     "pass pasw passo paas pswd pw p/w psk mdp pin puk cvv cvc cred identified sk otp jwt pat auth bearer "
-    "cookie sid session key secret sercret token kennwort contrase senha wachtwoord senord adgangskode salasana hasło haslo heslo jelsz ifre парол "
-    "токен סיסמ كلمة पासवर्ड 密 口令 令牌 パスワード 暗証番号 トークン 비밀번호 비번 암호 패스워드 토큰"
+    "cookie sid session key secret sercret token kennwort contrase senha wachtwoord senord adgangskode "
+    "salasana hasło haslo heslo jelsz ifre парол токен סיסמ كلمة पासवर्ड 密 口令 令牌 "
+    "パスワード 暗証番号 トークン 비밀번호 비번 암호 패스워드 토큰"
 ).split()
 # People choose these themselves, and a plain word may do.
-_BY_PEOPLE = r"pa{1,2}s|identified|pswd|pwd|p/?w|psk|pin|puk|cv[vc]|mdp|kennwort|contrase|senha|wachtw|[^\x00-\x7f]"
+_BY_PEOPLE = verbose(
+    r"pa{1,2}s|identified|pswd|pwd|p/?w|psk|pin|puk|cv[vc]|mdp|kennwort|contrase|senha|wachtw|[^\x00-\x7f]"
+)
 # These alone say little: only a random value is a credential.
-_WEAK = r"sk|otp|jwt|pat|auth|cookie|sid|session.*"
-_IDENTIFIER = r"(?:[_.-]?[A-Za-z0-9]){0,40}"
+_WEAK = verbose(r"sk|otp|jwt|pat|auth|cookie|sid|session.*")
+_IDENTIFIER = verbose(r"(?:[_.-]?[A-Za-z0-9]){0,40}")
 # How the word may go on and still name the credential itself.
-_SAME = r"""s?(?:[_.-]?(?:key|value|val|token|secret|pass(?:word)?|text|string|str|base64|b64|plain|raw|prod(?:uction)?
+_SAME = verbose(
+    r"""s?(?:[_.-]?(?:key|value|val|token|secret|pass(?:word)?|text|string|str|base64|b64|plain|raw|prod(?:uction)?
     |dev|test|live|stag(?:e|ing)|new|old|current|default|main|admin|root|user|db|ci|env|header|any|v?\d{1,3}))*"""
+)
 # Public, or about the credential: even a random value is none.
-_PUBLIC = r"(?:public|primary|foreign|sort|partition|idempotency|cache|hash|site|publishable|host)[\s_.-]?$"
+_PUBLIC = verbose(
+    r"(?:public|primary|foreign|sort|partition|idempotency|cache|hash|site|publishable|host)[\s_.-]?$"
+)
 _ABOUT = r"""(?:^|[_.-]|(?-i:(?<=[a-z])(?=[A-Z])))(?:ids?|hash(?:ed|es)?|digest|fingerprint|checksum|sha\d*|md5|arn
     |ur[il]s?|path|file|name|host|type|version|image|ref|endpoint|class|policy|manager)(?![a-z])"""
-_WITH_USER = r"(?:id|user|username|login|account|계정|아이디)[\W_]{1,4}$|--?$"
+_ABOUT_IT = verbose(_ABOUT)
+_WITH_USER = verbose(r"(?:id|user|username|login|account|계정|아이디)[\W_]{1,4}$|--?$")
 
 # ---- links ----
 
 _QUOTE = r"""["'`]{3}|\\{0,3}["'`]|[“„‘«]"""
+_OPENING_QUOTE = verbose(_QUOTE)
 # What may close a name: quotes, brackets, the endings of other scripts, a remark in brackets.
 _CLOSE = r"""(?-i:[^\W\dA-Za-z_]){0,6}[\\"'`”’»*_\])}]{0,6}+(?:[ \t]{0,2}\([^()\n]{1,40}\)[*_]{0,3})?"""
 # Any operator of any language: = := ::= ?= .= ||= => -> <- and so on; or a comma, a bracket, a bar.
@@ -72,33 +82,45 @@ _OPEN = rf"""[*_]{{0,3}}[ \t]{{0,2}}[\[({{]{{0,2}}[ \t]{{0,2}}(?:<!\[CDATA\[)?
 _BELOW = r"""(?:(?:[|>][-+]?\d?|<<[-~]?["']?\w{1,20}["']?)?[ \t]{0,4}\r?\n\s{0,20}(?:[-*+][ \t]{1,3})?)?"""
 _LINKS = {
     # name = value, "name": "value", name("value"), name:⏎value
-    "direct": rf"{_CLOSE}[ \t]{{0,12}}(?P<operator>{_OPERATOR})[ \t]{{0,12}}{_BELOW}{_OPEN}",
+    "direct": verbose(rf"{_CLOSE}[ \t]{{0,12}}(?P<operator>{_OPERATOR})[ \t]{{0,12}}{_BELOW}{_OPEN}"),
     # <name>value, <name attribute="x">value
-    "element": rf"[^<>\n]{{0,120}}(?P<operator>>)\s{{0,40}}{_OPEN}",
+    "element": verbose(rf"[^<>\n]{{0,120}}(?P<operator>>)\s{{0,40}}{_OPEN}"),
     # {"name": "X_TOKEN", "value": "…"}, over a few lines
-    "labelled": rf"""[^\n]{{0,60}}?(?:\n[^\n]{{0,60}}?){{0,3}}?(?<![a-z])
+    "labelled": verbose(
+        rf"""[^\n]{{0,60}}?(?:\n[^\n]{{0,60}}?){{0,3}}?(?<![a-z])
         (?:value|val|default|content|string|text|data|body)[\\"'`\]]{{0,4}}
-        (?P<operator>\s{{0,8}}(?:=>|[:=>,])|[ ](?=["']))\s{{0,12}}{_OPEN}""",
+        (?P<operator>\s{{0,8}}(?:=>|[:=>,])|[ ](?=["']))\s{{0,12}}{_OPEN}"""
+    ),
     # var token string = "value"
-    "typed": rf"""[^\n;"]{{1,60}}?(?P<operator>:?=)[ \t]{{0,8}}{_OPEN}(?={_QUOTE})""",
+    "typed": verbose(rf"""[^\n;"]{{1,60}}?(?P<operator>:?=)[ \t]{{0,8}}{_OPEN}(?={_QUOTE})"""),
     # the password for the office is now …
-    "stated": r"""[*_`"'”]{0,3}(?:[ ](?:for|of|to|on|at|in|we|i|you|von|für|zu|de|del|per|pour)[ ][^\n.:;=]{1,50}?)?
+    "stated": verbose(
+        r"""[*_`"'”]{0,3}(?:[ ](?:for|of|to|on|at|in|we|i|you|von|für|zu|de|del|per|pour)[ ][^\n.:;=]{1,50}?)?
         [ \t]{1,3}(?P<operator>(?:ha[sd]|have)(?:[ ]now)?[ ]been[ ]\w{3,8}[ ]to
         |(?:is|was|are|be)(?:[ ](?:now|still|currently|just|then|again))?(?:[ ](?:set|changed|reset|updated)[ ]to)?
         |(?:set|changed|reset|updated)?[ ]?to(?:[ ]be)?|equals|ist|lautet|war|est|es|è|é|är|er|jest)
-        [:,]?[ \t]{1,3}[*_]{0,3}""",
+        [:,]?[ \t]{1,3}[*_]{0,3}"""
+    ),
 }
-_BARE = r"""(?:[^\s"'`,;<>|{}()\[\]\\&]|&(?!\w{1,30}=)|\\(?![nrt"'`])){4,400}(?:\([^\s]{0,20})?"""
+_BARE = verbose(r"""(?:[^\s"'`,;<>|{}()\[\]\\&]|&(?!\w{1,30}=)|\\(?![nrt"'`])){4,400}(?:\([^\s]{0,20})?""")
 # What may stand between a name and a value that both are plain to see: a user, a place, a few words.
-_GAP = r"""(?-i:[^\W\dA-Za-z_]){1,6}[^\w\n;@/"'`]{0,5}|["'`]{0,3}(?:[^\w\n;@/"'`]|/(?=[ \t/])){1,40}"""
-_BETWEEN = r"""["'`]?[^\s"'`,;<>|{}()\[\]]{1,40}"""
+_GAP = verbose(
+    r"""(?-i:[^\W\dA-Za-z_]){1,6}[^\w\n;@/"'`]{0,5}|["'`]{0,3}(?:[^\w\n;@/"'`]|/(?=[ \t/])){1,40}"""
+)
+_BETWEEN = verbose(r"""["'`]?[^\s"'`,;<>|{}()\[\]]{1,40}""")
 _NEAR = 5
+_IN_BRACKETS = verbose(r"""[\\"'`]{0,4}\s*,\s*""")
+_IN_LINES = verbose(r"""["'`]?[ \t]*\r?\n[ \t]*-[ \t]+""")
 # hunter2 is the password
-_REVERSED = rf"""(?<![^\s"'`(/\#;*])(?P<value>[^\s"'`(){{}}<>,;:=]{{5,200}})["'`)*]{{0,3}}[ \t]{{1,3}}(?:is|as|ist|als)
+_REVERSED = verbose(
+    rf"""(?<![^\s"'`(/\#;*])(?P<value>[^\s"'`(){{}}<>,;:=]{{5,200}})["'`)*]{{0,3}}[ \t]{{1,3}}(?:is|as|ist|als)
     (?:[ ](?:the|my|our|your|his|her|their|a|das|mein|unser|[a-z0-9-]{{2,12}})){{0,3}}[ ](?:{_WORDS}|pin)(?![a-z])
     (?![ _-]?{_ABOUT})"""
+)
 # | user | password |, and rows below it
-_HEADING = rf"""[\s"'*`]*(?:[a-z0-9]+[ _-]){{0,2}}(?P<name>{_WORDS}|{_SHORT}|(?:{_KEYS})[ _-]?key)s?[\s"'*`]*"""
+_HEADING = verbose(
+    rf"""[\s"'*`]*(?:[a-z0-9]+[ _-]){{0,2}}(?P<name>{_WORDS}|{_SHORT}|(?:{_KEYS})[ _-]?key)s?[\s"'*`]*"""
+)
 
 _SHORTEST = {CHOSEN: 5, STRONG: 8, RANDOM: 16}
 _LONG = 80  # names inside a value of so many characters are not looked at again
@@ -134,10 +156,10 @@ def find_named(text: str, lowered: str) -> Iterator[tuple[int, int]]:
     """The spans of values that are credentials by the names before or after them."""
     for start, end in sorted(_lines_with_keywords(text, lowered).items()):
         looked_at = start
-        for match in pattern(_NAME).finditer(text, start, end):
+        for match in _NAME.finditer(text, start, end):
             if match.start() >= looked_at and (name := _name(text, match)):
                 looked_at = yield from _values_of(name, text)
-        for match in pattern(_REVERSED).finditer(text, start, end):
+        for match in _REVERSED.finditer(text, start, end):
             value = match["value"].rstrip(".!?*_")
             if any(char.isdigit() for char in value) and is_chosen(value):
                 yield match.start("value"), match.start("value") + len(value)
@@ -166,8 +188,8 @@ def _in_columns(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _credential_columns(cells: list[str]) -> dict[int, bool]:
-    found = ((number, pattern(_HEADING).fullmatch(cell)) for number, cell in enumerate(cells))
-    return {number: pattern(_BY_PEOPLE).match(heading["name"]) is not None for number, heading in found if heading}
+    found = ((number, _HEADING.fullmatch(cell)) for number, cell in enumerate(cells))
+    return {number: _BY_PEOPLE.match(heading["name"]) is not None for number, heading in found if heading}
 
 
 def _line_end(text: str, at: int) -> int:
@@ -189,28 +211,26 @@ def _lines_with_keywords(text: str, lowered: str) -> dict[int, int]:
 def _name(text: str, match: re.Match[str]) -> _Name | None:
     """The name that a credential's word belongs to; None where it is part of another word, or of another name."""
     word, end = match[match.lastgroup or 0], match.end()
-    tail = pattern(_IDENTIFIER).match(text, end)[0]  # type: ignore[index]
+    tail = _IDENTIFIER.match(text, end)[0]  # type: ignore[index]
     rest = tail[1:] if tail[:1] in ("s", "S") else tail
     if rest[:1].isalpha() and word[-1].isascii() and rest[0].islower() == word[-1].islower():
         return None  # secretary, tokenize, keyboard
     before = text[max(0, match.start() - 60) : match.start()]
-    if pattern(_ABOUT).search(tail) or re.search(r"\[redacted:[a-z-]*$", before):
+    if _ABOUT_IT.search(tail) or re.search(r"\[redacted:[a-z-]*$", before):
         return None
-    if match.lastgroup == "key" and pattern(_PUBLIC).search(before):
+    if match.lastgroup == "key" and _PUBLIC.search(before):
         return None
-    weak = match.lastgroup == "key" or pattern(_WEAK).fullmatch(word) is not None
+    weak = match.lastgroup == "key" or _WEAK.fullmatch(word) is not None
     return _Name(
         start=match.start(),
         end=end + len(tail),
-        by_people=pattern(_BY_PEOPLE).match(word) is not None,
-        beside_user=pattern(_BY_PEOPLE + "|cred").match(word) is not None,
-        plain=match.lastgroup == "word"
-        or len(match[0]) > 5
-        or pattern(_WITH_USER).search(before) is not None,
+        by_people=_BY_PEOPLE.match(word) is not None,
+        beside_user=word.lower().startswith("cred") or _BY_PEOPLE.match(word) is not None,
+        plain=match.lastgroup == "word" or len(match[0]) > 5 or _WITH_USER.search(before) is not None,
         is_phrase="phrase" in word.lower(),
         is_upper=match[0].isupper(),
         in_tag=re.search(r"<[\w.:-][^<>\n]*$|<$", before) is not None,
-        least=RANDOM if weak or not pattern(_SAME).fullmatch(tail) else CHOSEN,
+        least=RANDOM if weak or not _SAME.fullmatch(tail) else CHOSEN,
     )
 
 
@@ -220,7 +240,7 @@ def _values_of(name: _Name, text: str) -> Generator[tuple[int, int], None, int]:
     for kind, form in _LINKS.items():
         if kind == "element" and not name.in_tag:
             continue
-        link = pattern(form).match(text, name.end)
+        link = form.match(text, name.end)
         value = _value_at(text, link.end(), kind == "stated") if link else None
         if link and value and _is_credential(name, kind, link, value, text):
             yield value.start, value.end
@@ -234,7 +254,7 @@ def _values_of(name: _Name, text: str) -> Generator[tuple[int, int], None, int]:
 
 
 def _value_at(text: str, start: int, prose: bool) -> _Value | None:
-    if quote := pattern(_QUOTE).match(text, start):
+    if quote := _OPENING_QUOTE.match(text, start):
         closing = {"“": "”", "„": "“", "‘": "’", "«": "»"}.get(quote[0], quote[0])
         end = text.find(closing, quote.end(), quote.end() + 400)
         while end > 0 and text[end - 1] == "\\" != closing[0]:
@@ -242,7 +262,7 @@ def _value_at(text: str, start: int, prose: bool) -> _Value | None:
         if end > quote.end() and ("\n" not in text[quote.end() : end] or len(closing) == 3):
             return _Value(text[quote.end() : end], quote.end(), True)
         start = quote.end()
-    bare = pattern(_BARE).match(text, start)
+    bare = _BARE.match(text, start)
     cut = bare[0].rstrip(".,;:!?)*_&\\" if prose else ",;*&\\") if bare else ""
     return _Value(cut, start, False) if len(cut) >= 4 else None
 
@@ -282,8 +302,8 @@ def _value_near(name: _Name, text: str) -> _Value | None:
     """A value that looks like a credential by itself, a few words after a name: ID/PW master Xy7…"""
     at = name.end
     for words_between in range(_NEAR if name.least == CHOSEN else 0):
-        gap = pattern(_GAP).match(text, at)
-        between = gap and pattern(_BETWEEN).match(text, gap.end())
+        gap = _GAP.match(text, at)
+        between = gap and _BETWEEN.match(text, gap.end())
         if gap is None or re.search(r"[.!?][ \t]", gap[0]):
             return None
         value = _value_at(text, gap.end(), True)
@@ -306,9 +326,8 @@ def _needed_near(name: _Name, words_between: int, quoted: bool) -> int:
 
 def _further_items(name: _Name, link: str, value: _Value, text: str) -> Iterator[tuple[int, int]]:
     """The rest of a list: passwords = ["…", "…"], tokens:⏎- …⏎- …"""
-    in_brackets, in_lines = r"[\\\"'`]{0,4}\s*,\s*", r"[\"'`]?[ \t]*\r?\n[ \t]*-[ \t]+"
-    form = in_brackets if "[" in link else in_lines if "- " in link else ""
-    while form and (gap := pattern(form).match(text, value.end)):
+    between = _IN_BRACKETS if "[" in link else _IN_LINES if "- " in link else None
+    while between and (gap := between.match(text, value.end)):
         following = _value_at(text, gap.end(), False)
         if not following or quality(following.text, following.quoted, name.by_people) < CHOSEN:
             return

@@ -7,31 +7,46 @@ import math
 import re
 from itertools import pairwise
 
-MARKER = r"\[redacted:[a-z0-9-]{1,40}\]"
+from nanoclaw_memory.patterns import regex
+
+# Patterns are verbose and ignore case unless they say otherwise.
+verbose = functools.partial(regex, flags=re.VERBOSE | re.IGNORECASE)
+
+MARKER = verbose(r"\[redacted:[a-z0-9-]{1,40}\]")
 # How much a value looks like a credential by itself.
 NOTHING, WORD, CHOSEN, STRONG, RANDOM = range(5)
 
-_DUMMY = r"""^(?:your|my|the|some|an?|new|old|test|dummy|fake|sample|example|user|db|api|auth|access|client)?[ _.-]*
+_DUMMY = verbose(
+    r"""^(?:your|my|the|some|an?|new|old|test|dummy|fake|sample|example|user|db|api|auth|access|client)?[ _.-]*
     (?:pass(?:word|wd|phrase|code)?|passwort|pwd|secret|token|key|credentials?|value|here|string|text)
     [ _.-]*(?:here|goes|value|string|text|key|id|name|\d{1,3})?[ _.!-]*$"""
-_EXAMPLE = r"""example|placeholder|change[-_ ]?(?:me|it|this)|redacted|replace[-_ ]?(?:me|with)|your[-_ ]|insert[-_ ]
+)
+_EXAMPLE = verbose(
+    r"""example|placeholder|change[-_ ]?(?:me|it|this)|redacted|replace[-_ ]?(?:me|with)|your[-_ ]|insert[-_ ]
     |dummy|not[-_ ]?a[-_ ]?real|xxxx|\*\*\*|\.\.\.|…"""
-_MASKED = r"(?s:^(?:(.)\1*|[x*•.…_-]+)$)"
-_REFERENCE = r"""(?s:^(?:<.*|.*>|&lt;.*|\.?\\?\$.*|.*\$\{.*|%.*%|\#?\{.*|\[.*|@[a-z_]+@?   # <your key>, ${VAR}, %VAR%
+)
+_MASKED = verbose(r"(?s:^(?:(.)\1*|[x*•.…_-]+)$)")
+_REFERENCE = verbose(
+    r"""(?s:^(?:<.*|.*>|&lt;.*|\.?\\?\$.*|.*\$\{.*|%.*%|\#?\{.*|\[.*|@[a-z_]+@?   # <your key>, ${VAR}, %VAR%
     |(?:\.{0,2}|~)/(?!.*[=+]).*|[a-z]:\\.*|[\#.][a-z][a-z_-]*   # a path, a selector
     |(?:https?|file|op|vault|env|secretref|arn|projects|ssm|keyring):.*   # a link, or a reference to a vault
     |!{1,2}[a-z]{2,14})$)"""
-_HASHED = r"^(?:sha(?:1|256|384|512)[:-]|\$2[aby]\$|\$argon2|\$6\$)"
-_TECHNICAL = r"""^(?:
+)
+_HASHED = verbose(r"^(?:sha(?:1|256|384|512)[:-]|\$2[aby]\$|\$argon2|\$6\$)")
+_TECHNICAL = verbose(
+    r"""^(?:
     (?:sha|md|aes|rsa|utf|iso|base|hs|rs|es|oauth|argon|ed|bcrypt|pbkdf|ipv|https?/?|v|x|rfc|web|s|k8|i18)
     [-_ ]?\d[\w.-]{0,6}(?:-?(?:encoded|hashed|based|safe|bit))?   # SHA-256, base64-encoded
     |\d+password|\d+[-–]?(?:bit|char|byte|digit|day|hour|minute|second|week|month)\w*   # 1Password, 16-bit
     |\d+(?:[.,:/–-]\d+)*(?:k|m|g|kb|mb|s|ms|h|d|px|%|st|nd|rd|th|x)?   # 15m, 1.4.2, 12th
     |0x[0-9a-f]{1,8}|\d+/\w{2,4}|scram-sha-\d+|\d-\w+|[a-z][\w.-]*[:@]\d+(?:\.\d+)+[\w.-]*):?$"""
-_CODE = r"""(?-i:[(\[{]|::|->|=>   # a call, an index, a path, an arrow
+)
+_CODE = verbose(
+    r"""(?-i:[(\[{]|::|->|=>   # a call, an index, a path, an arrow
     |^!?[A-Za-z_]\w*(?:\??\.[A-Za-z_]\w*)+!?$   # config.password
     |^[a-z]+(?:[A-Z][a-z]+)+$|^[A-Z][a-z]+(?:[A-Z][a-z]+)+$   # camelCase, AuthToken
     |^[A-Za-z]+(?:[_-][A-Za-z]+)+$)"""
+)
 _PLAIN_WORDS = frozenset(
     """required optional string strings none null nil undefined true false yes missing empty unknown invalid
     valid expired disabled enabled encrypted hashed hidden unset unchanged protected incorrect correct wrong
@@ -40,16 +55,10 @@ _PLAIN_WORDS = frozenset(
 )
 
 
-@functools.cache
-def pattern(text: str) -> re.Pattern[str]:
-    """A verbose pattern that ignores case, compiled when it is first needed: clean text pays for none."""
-    return re.compile(text, re.VERBOSE | re.IGNORECASE)
-
-
 def quality(value: str, quoted: bool, by_people: bool) -> int:
     """How much a value looks like a credential, by itself."""
-    value = pattern(MARKER).sub("", value)
-    if not value or is_placeholder(value) or is_reference(value) or pattern(_HASHED).search(value):
+    value = MARKER.sub("", value)
+    if not value or is_placeholder(value) or is_reference(value) or _HASHED.search(value):
         return NOTHING
     if (not quoted and "(" in value) or re.fullmatch(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+", value):
         return NOTHING  # a call, the name of a variable
@@ -58,7 +67,7 @@ def quality(value: str, quoted: bool, by_people: bool) -> int:
     digits = sum(char.isdigit() for char in value)
     if not any(char.isalpha() for char in value):
         return CHOSEN if by_people and digits >= 4 and len(value) <= 32 else NOTHING
-    if pattern(_TECHNICAL).search(value):
+    if _TECHNICAL.search(value):
         return NOTHING
     if not quoted and is_code(value):
         return WORD
@@ -73,7 +82,7 @@ def quality(value: str, quoted: bool, by_people: bool) -> int:
 
 def is_placeholder(value: str) -> bool:
     """Whether a value only stands for one: your-key, xxxx, ****, anything with "example"."""
-    return bool(pattern(_EXAMPLE).search(value) or pattern(_MASKED).match(value))
+    return bool(_EXAMPLE.search(value) or _MASKED.match(value))
 
 
 def is_reference(value: str) -> bool:
@@ -81,12 +90,12 @@ def is_reference(value: str) -> bool:
     value = value.strip("'\"")
     if value.lower() in _PLAIN_WORDS or value[:1] in ",;:)":
         return True
-    return bool(pattern(_DUMMY).search(value) or pattern(_REFERENCE).search(value))
+    return bool(_DUMMY.search(value) or _REFERENCE.search(value))
 
 
 def is_code(value: str) -> bool:
     """Whether a value is a piece of a program: a call, an attribute, a name in camelCase or with hyphens."""
-    return pattern(_CODE).search(value) is not None
+    return _CODE.search(value) is not None
 
 
 def is_chosen(value: str) -> bool:

@@ -19,8 +19,8 @@ from nanoclaw_memory.intake.secret_values import (
     is_chosen,
     is_placeholder,
     is_reference,
-    pattern,
 )
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.store.names import slot_of
 
 # A masked neighbour can lay bare the border of the next secret; this many looks settle every real text.
@@ -30,11 +30,13 @@ _LOOKS = 8
 _SHORTEST_TOKEN = 16
 
 # Keys under which a single word is the credential itself; several words say where it is kept.
-_PASSWORD_KEY = (
-    r"\b(?:password|passwd|passwort|passphrase|passcode|pwd|kennwort|pin|puk|cvc|cvv)"  # noqa: S105
+_PASSWORD_KEY = regex(
+    r"\b(?:password|passwd|passwort|passphrase|passcode|pwd|kennwort|pin|puk|cvc|cvv)"
     r"(?: (?:code|number|nummer))?$"
 )
-_TOKEN_KEY = r"\b(?:token|secret|api ?key|access key|secret key|private key|client secret|credentials?)$"  # noqa: S105
+_TOKEN_KEY = regex(
+    r"\b(?:token|secret|api ?key|access key|secret key|private key|client secret|credentials?)$"
+)
 
 
 class Secret(msgspec.Struct, frozen=True):
@@ -54,7 +56,7 @@ class _SecretRule(msgspec.Struct, frozen=True):
 
     name: str
     keywords: tuple[str, ...]
-    pattern: str
+    pattern: re.Pattern[str]
     group: int
     entropy: float
     value: str
@@ -109,7 +111,7 @@ def _scan(text: str) -> list[Secret]:
     hits += [(start, end, len(_rules()), "credential") for start, end in find_named(text, lowered)]
     if not hits:
         return []
-    markers = [marker.span() for marker in pattern(MARKER).finditer(text)]
+    markers = [marker.span() for marker in MARKER.finditer(text)]
     return [piece for secret in _joined(hits) for piece in _outside(secret, markers)]
 
 
@@ -117,9 +119,9 @@ def _spans(rule: _SecretRule, text: str, lowered: str) -> Iterator[tuple[int, in
     """What a rule finds, if one of its keywords is there."""
     if rule.keywords and not any(keyword in lowered for keyword in rule.keywords):
         return
-    for match in _compiled(rule.pattern).finditer(text):
+    for match in rule.pattern.finditer(text):
         start, end = match.span(rule.group)
-        value = pattern(MARKER).sub("", text[start:end])
+        value = MARKER.sub("", text[start:end])
         if value and (rule.value == "block" or _is_real(value, rule)):
             yield start, end
 
@@ -169,19 +171,13 @@ def _rules() -> tuple[_SecretRule, ...]:
         _SecretRule(
             entry["name"],
             tuple(entry["keywords"]),
-            entry["regex"],
+            regex(entry["regex"]),
             entry.get("group", 0),
             entry.get("entropy", 0.0),
             entry.get("value", "token"),
         )
         for entry in raw
     )
-
-
-@functools.cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compiled when its keyword first turns up: clean text pays for no rule."""
-    return re.compile(pattern)
 
 
 # ---- facts ----
@@ -197,8 +193,7 @@ def mask_fact(entity: str, key: str, value: str) -> tuple[str, int]:
         if count:
             return shown, count
     slot = slot_of(key)
-    passwords, tokens = _compiled(_PASSWORD_KEY), _compiled(_TOKEN_KEY)
-    kind = "password" if passwords.search(slot) else "token" if tokens.search(slot) else ""
+    kind = "password" if _PASSWORD_KEY.search(slot) else "token" if _TOKEN_KEY.search(slot) else ""
     if kind and len(value.split()) == 1 and (found := mask(f'{kind}: "{value.strip()}"')[1]):
         return "[redacted:credential]", found
     return value, 0
