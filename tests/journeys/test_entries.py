@@ -191,9 +191,10 @@ def test_an_entry_past_its_date_is_seen_nowhere(memory: Memory, clock: FixedCloc
     assert memory.brief().text == ""
     assert not memory.search("sale ends", types=["fact"], fast=True).hits
     assert memory.recall("sale ends", fast=True, types=["fact"]).entries == ()
-    assert memory.entries.get(stored.id).status == "active"
-    memory.audit(fix=True)
     assert memory.entries.get(stored.id).status == "expired"
+    assert not memory.entries.all(status="expired")  # no upkeep has noted it yet
+    memory.audit(fix=True)
+    assert [entry.id for entry in memory.entries.all(status="expired")] == [stored.id]
     assert "sale" not in memory.get("memory/domains/fact.md").text
 
 

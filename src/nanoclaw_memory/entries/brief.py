@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.clock import stamp
-from nanoclaw_memory.entries.lines import age, age_days, marks, masked, other_project
+from nanoclaw_memory.entries.lines import age, age_days, masked, other_project
 from nanoclaw_memory.entries.rules import FACTUAL
-from nanoclaw_memory.rendering import fenced, safe_line
+from nanoclaw_memory.rendering import fenced, marks, safe_line
 from nanoclaw_memory.store.entries import BEHAVIORAL, PRIORITIES, EntryTable, Filter
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Brief, BriefEntry, Entry

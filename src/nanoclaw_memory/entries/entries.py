@@ -127,11 +127,11 @@ class Entries:
         """Entries as stored, newest first; `status` is all, active, held, superseded, archived or expired."""
         statuses = _EVERY if status == "all" else (rules.choice("status", status, _EVERY),)
         wanted = replace(self.ledger.filter(types), tags=rules.checked_tags(list(tags)), statuses=statuses)
-        return [_clean(entry) for entry in self.ledger.table.recent(wanted, limit)]
+        return [self._shown(entry) for entry in self.ledger.table.recent(wanted, limit)]
 
     def get(self, entry_id: str) -> Entry:
         """One entry, whatever its status."""
-        return _clean(self.ledger.entry(entry_id))
+        return self._shown(self.ledger.entry(entry_id))
 
     def chain(self, entry: Entry, depth: int = 20) -> list[Entry]:
         """The entry and those it replaced, newest first; bounded, whatever the data say."""
@@ -286,7 +286,7 @@ class Entries:
         if entry is not None and not self.ledger.sees_entry(entry):
             entry = None
         wordings = self.ledger.table.merges_of(entry_id) if entry else []
-        return EntryLife(tuple(records), _clean(entry) if entry else None, tuple(wordings))
+        return EntryLife(tuple(records), self._shown(entry) if entry else None, tuple(wordings))
 
     def render(self) -> tuple[list[str], list[str]]:
         """Rewrite all domain files; returns those written, and notes on those with edits by hand."""
@@ -300,6 +300,14 @@ class Entries:
         return written, left
 
     # ---- inside ----
+
+    def _shown(self, entry: Entry) -> Entry:
+        """The entry on its way out: credentials masked once more, and expired though no upkeep has noted it yet."""
+        over = (
+            entry.status == "active" and entry.expires is not None and entry.expires <= self.ledger.moment()
+        )
+        status = "expired" if over else entry.status
+        return replace(entry, content=masked(entry.content), reason=masked(entry.reason), status=status)
 
     def _waiting(self, entry_id: str) -> Entry:
         entry = self.ledger.entry(entry_id)
@@ -327,8 +335,3 @@ def check_query(query: Any) -> str:
     if not isinstance(query, str) or len(query) > MAX_QUERY:
         raise InvalidValue(f"query: more than {MAX_QUERY} characters, or no text", "ask in a sentence")
     return query.replace("\x00", " ")
-
-
-def _clean(entry: Entry) -> Entry:
-    """The entry with credentials masked once more on the way out."""
-    return replace(entry, content=masked(entry.content), reason=masked(entry.reason))

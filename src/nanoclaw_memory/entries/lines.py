@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import date, datetime
 
 from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.entries import rules
 from nanoclaw_memory.intake import secrets
 from nanoclaw_memory.types import FOREIGN, Entry, EntryHit, Provenance
-
-UNCONFIRMED = "unconfirmed: the agent suggests it"
 
 
 def masked(text: str) -> str:
@@ -32,19 +29,6 @@ def age(days: int | None) -> str:
     if days is None:
         return "undated"
     return f"{days}d ago" if days else "today"
-
-
-def marks(origin: str, suspicions: Iterable[str], unconfirmed: bool = False) -> str:
-    """What a reader must know before trusting: untrusted origin, unconfirmed, held for review."""
-    parts = [UNCONFIRMED] if unconfirmed else []
-    if (
-        origin in FOREIGN and origin != "shared"
-    ):  # where private memory shows a shared chat's, it says that itself
-        parts.append(f"untrusted: from {origin}")
-    reasons = ", ".join(suspicions)
-    if reasons:
-        parts.append(f"held for review: {reasons}")
-    return "; ".join(parts)
 
 
 def origin_of(provenance: Provenance, own_group: str) -> str:

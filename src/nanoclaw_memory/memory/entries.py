@@ -40,7 +40,7 @@ class EntriesPart:
     def history(self, entry_id: str) -> list[Entry]:
         """An entry and those it replaced, newest first."""
         own = self._group.entries_of(entry_id)
-        return own.chain(own.get(entry_id))
+        return [own.get(one.id) for one in own.chain(own.get(entry_id))]
 
     def reinforce(self, entry_id: str) -> Entry:
         """Mark an entry as still relevant: its importance starts afresh and fades more slowly."""

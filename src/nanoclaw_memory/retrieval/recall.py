@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.entries.entries import Entries, check_query
-from nanoclaw_memory.entries.lines import age, as_hit, marks, masked, origin_of, other_project
+from nanoclaw_memory.entries.lines import age, as_hit, masked, origin_of, other_project
 from nanoclaw_memory.entries.rules import choice, whole
 from nanoclaw_memory.entries.shared import SharedEntries
-from nanoclaw_memory.rendering import fenced, item, safe_line
+from nanoclaw_memory.rendering import fenced, item, marks, safe_line
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.hits import hits_of
 from nanoclaw_memory.retrieval.ordering import after_newer
@@ -132,7 +132,7 @@ def hits_text(hits: Iterable[Hit], today: date, project: str = "") -> str:
             about = [f"{hit.type} {hit.id}", hit.origin, stored]
         elif hit.kind == "chunk":
             about = [f"{hit.path}:{hit.start_line}-{hit.end_line}", hit.speaker, hit.when]
-        warned = marks(hit.origin, hit.suspicions, hit.unconfirmed)
+        warned = marks(hit.origin if hit.untrusted else "", hit.suspicions, hit.unconfirmed)
         about += [hit.status, other_project(hit.project, project), warned]
         lines.append(item(about, safe_line(masked(hit.text))))
     return fenced(lines)
@@ -206,7 +206,7 @@ def _from_entry(hit: EntryHit, wanted: RecallRequest, scope: Scope, found: Hit |
     about = [hit.type, hit.priority, origin_of(hit.provenance, scope.group), when]
     about += [IN_SHARED_CHAT] if entry.shared else []
     about += [found.status if found else "", other_project(hit.provenance.project, scope.project)]
-    about.append(marks(hit.provenance.origin, hit.suspicions, hit.unconfirmed))
+    about.append(marks(hit.provenance.origin if hit.untrusted else "", hit.suspicions, hit.unconfirmed))
     tail = f" (why: {safe_line(context, BRIEF_CHARS)})" if context else ""
     line = item(about, safe_line(hit.content, BRIEF_CHARS if brief else None) + tail)
     return _Packed(entry, line, hit.status == "held")

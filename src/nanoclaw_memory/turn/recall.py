@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from nanoclaw_memory.entries.lines import marks, masked
+from nanoclaw_memory.entries.lines import masked
 from nanoclaw_memory.intake.secrets import mask_fact
-from nanoclaw_memory.rendering import label_of, safe_line
+from nanoclaw_memory.rendering import label_of, marks, safe_line
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.ranking import snippet

@@ -17,7 +17,7 @@ from nanoclaw_memory.interfaces.cli.common import (
     noted,
 )
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.rendering import visible_line
+from nanoclaw_memory.rendering import marks, visible_line
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Audit, BroughtIn, Entry, Recommendation
 
@@ -96,6 +96,7 @@ def show(memory: Memory, entry_id: str) -> Output:
         "expires ": entry.expires,
         "held: ": ", ".join(entry.suspicions),
         "replaced by ": entry.superseded_by,
+        "confirmed: ": entry.confirmed,
     }
     lines = [
         _entry_line(entry),
@@ -220,9 +221,11 @@ def _import_lines(done: BroughtIn) -> list[str]:
 
 
 def _entry_line(entry: Entry) -> str:
-    state = "" if entry.status == "active" else f" ({entry.status})"
-    state += "" if entry.provenance.private else " (shared chat)"
-    return f"{entry.id}  {entry.type:<11} {entry.priority:<8} {visible_line(entry.content)}{state}"
+    shared = "" if entry.provenance.private else "shared chat"
+    status = "" if entry.status == "active" else entry.status
+    state = "; ".join(filter(None, (status, shared, marks(entry.author, (), entry.unconfirmed))))
+    line = f"{entry.id}  {entry.type:<11} {entry.priority:<8} {visible_line(entry.content)}"
+    return f"{line} ({state})" if state else line
 
 
 @command("recall")

@@ -12,6 +12,7 @@ import click
 
 from nanoclaw_memory.interfaces.cli.common import Caller, Command, Output, command, group, limit_option, noted
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.rendering import marks
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Hit, Indexed
 
@@ -176,10 +177,10 @@ def _counts(done: Indexed) -> str:
 def _hit_lines(hit: Hit, project: str) -> str:
     lines = f"{hit.start_line}" if hit.start_line == hit.end_line else f"{hit.start_line}-{hit.end_line}"
     where = f"{hit.path}:{lines}" if hit.start_line else f"{hit.type} {hit.id}" if hit.type else hit.place
-    trust = f", untrusted: {hit.origin}" if hit.untrusted else ", unconfirmed" if hit.unconfirmed else ""
+    trust = marks(hit.origin if hit.untrusted else "", hit.suspicions, hit.unconfirmed)
     other = f"  [project {hit.project}]" if hit.project not in ("", project) else ""
     mark = f", {hit.status}" if hit.status else ""
-    head = f"{where}{other}  {hit.score:.2f}  ({hit.why}{trust})  {hit.when}{mark}"
+    head = f"{where}{other}  {hit.score:.2f}  ({', '.join(filter(None, (hit.why, trust)))})  {hit.when}{mark}"
     parts = "".join(f"\n    {name} {value:g}" for name, value in hit.parts.items())
     return f"{head}{parts}\n" + "\n".join(f"  {line}" for line in hit.text.split("\n"))
 
