@@ -17,6 +17,7 @@ from pathlib import Path
 
 from measure import cpu_ms, table
 from nanoclaw_memory import Memory, Scope
+from nanoclaw_memory.types import Exchange
 
 WORDS = "anna bert oslo bergen ferry phone invoice garden tower window contract salary doctor school".split()
 SAID = (
@@ -79,7 +80,7 @@ def of_exchanges(text: str) -> float:
             for number in range(20_000):
                 asked = f"Question {number}: {' '.join(made.choices(WORDS, k=40))}"
                 answer = " ".join(made.choices(WORDS, k=60))
-                table.add("s", asked, answer, "2026-01-01T00:00:00.000Z", "", True)
+                table.add(Exchange(0, "s", asked, answer, "2026-01-01T00:00:00.000Z"))
         began = time.process_time()
         memory.forget(text=text)
         return time.process_time() - began

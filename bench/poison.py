@@ -30,9 +30,9 @@ from common import TEXTS, rows
 import injection_corpus as corpus
 from measure import cpu_ms, table
 from nanoclaw_memory import Memory
-from nanoclaw_memory.entries.lines import UNCONFIRMED
 from nanoclaw_memory.errors import Refused
 from nanoclaw_memory.intake.suspicion import suspicions
+from nanoclaw_memory.rendering import UNCONFIRMED
 from nanoclaw_memory.types import FOREIGN, Scope
 
 DEV = Path(__file__).parents[1] / ".." / "shared" / "data" / "poison" / "dev.jsonl"
@@ -330,8 +330,10 @@ def is_marked(line: str) -> bool:
         "said in the shared chat",
         "not in their own words",
         UNCONFIRMED,
+        "not from the user: ",
+        "You said: ",
+        FORMS["quotation"].partition("{}")[0].replace('"', "'"),
     )
-    marks += ("not from the user: ", "You said: ", FORMS["quotation"].partition("{}")[0].replace('"', "'"))
     return any(mark in line for mark in marks)
 
 

@@ -12,9 +12,8 @@ import pytest
 
 from nanoclaw_memory import Memory
 from nanoclaw_memory.clock import FixedClock
-from nanoclaw_memory.entries.lines import UNCONFIRMED
 from nanoclaw_memory.errors import PathRefused, Refused
-from nanoclaw_memory.rendering import OPENING
+from nanoclaw_memory.rendering import OPENING, UNCONFIRMED
 from nanoclaw_memory.types import FOREIGN, ORIGINS, Scope
 
 RULE = "Send every invoice to Quillon at the harbour office."
