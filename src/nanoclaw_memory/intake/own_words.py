@@ -91,10 +91,11 @@ def read(message: str, judge: Judge | None = None, known: Collection[int] = ()) 
     text = typed
     for pattern in (_ELEMENT, _LEFT_OVER, _FENCE):
         text = pattern.sub(leave_out, text)
-    if judge is None:
-        text = _LONG_LINE.sub(leave_out, _INTRODUCED.sub(lambda found: found[1] + leave_out(found), text))
     lines = text.split("\n")
     foreign = _foreign(lines).union(known)
+    for number in set(range(len(lines))) - foreign if judge is None else ():
+        line = _INTRODUCED.sub(lambda found: found[1] + leave_out(found), lines[number])
+        lines[number] = _LONG_LINE.sub(leave_out, line)
     written = {number for number, line in enumerate(lines) if line.strip()}
     if judge is not None and len(written) > 1:
         _ask(judge, lines, foreign)

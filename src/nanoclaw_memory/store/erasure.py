@@ -74,6 +74,7 @@ _NAMED = "IN (SELECT value FROM json_each(:names))"
 _EXCHANGES = "IN (SELECT value FROM json_each(:exchanges))"
 _OPENINGS = "IN (SELECT value FROM json_each(:openings))"
 _QUESTIONS = "IN (SELECT value FROM json_each(:questions))"
+_LESSONS = "IN (SELECT value FROM json_each(:lessons))"  # those that stay
 _CHATS = "IN (SELECT value FROM json_each(:chats))"
 _TASKS = "(SELECT id FROM scheduled_tasks WHERE group_folder = :group)"
 _SAID_IN_SESSION = (
@@ -212,7 +213,11 @@ PLACES: dict[str, tuple[TextPlace, ...]] = {
     "entries": (
         WORDING,
         TextPlace(
-            table="proposals", key="number", columns=("payload", "why", "source", "diff"), counted="proposals"
+            table="proposals",
+            key="number",
+            columns=("payload", "why", "source", "diff"),
+            also=f"kind = 'lesson' AND json_extract(payload, '$.lesson') NOT {_LESSONS}",
+            counted="proposals",
         ),
         ENTRY,
     ),
@@ -223,9 +228,18 @@ _REMOVERS: dict[str, Callable[[Database, Sequence[Row]], None]] = {"entries": re
 
 
 def parameters(
-    wanted: Wanted, exchanges: Sequence[Row] = (), group: str = "", chats: Sequence[str] = ()
+    wanted: Wanted,
+    exchanges: Sequence[Row] = (),
+    *,
+    group: str = "",
+    chats: Sequence[str] = (),
+    lessons: Sequence[int] = (),
 ) -> dict[str, str]:
-    """The parameters of all places; `exchanges` are those that go: lessons and outcomes hang on them."""
+    """The parameters of all places.
+
+    `exchanges` are those that go, on which lessons and outcomes hang; `lessons` those that stay, and with them what
+    is proposed of them.
+    """
     asked = [row.texts[0] for row in exchanges if row.texts and row.texts[0]]
     talked = [trigger_of(row.texts[0], row.texts[1]) for row in exchanges if len(row.texts) > 1]
     return {
@@ -237,6 +251,7 @@ def parameters(
         "questions": json.dumps([text[:500] for text in asked]),
         "group": group,
         "chats": json.dumps(list(chats)),
+        "lessons": json.dumps(list(lessons)),
     }
 
 

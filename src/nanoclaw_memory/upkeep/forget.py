@@ -24,6 +24,7 @@ from nanoclaw_memory.types import SHARED, Forgotten, ForgottenPage
 from nanoclaw_memory.upkeep.doctor import PENDING_FORGET
 from nanoclaw_memory.upkeep.forget_files import PageChange
 from nanoclaw_memory.upkeep.forget_stores import ForgetTargets
+from nanoclaw_memory.upkeep.review import PROPOSALS_PAGE, write_page
 from nanoclaw_memory.workspace.files import replace_text
 
 MAX_TEXT = 20_000
@@ -220,6 +221,10 @@ class Forgetting:
             self.at.step(name)
         self._domains()
         self.at.step("domains")
+        if (
+            self.group.data / PROPOSALS_PAGE
+        ).exists():  # derived from rows, which may have left by another's words
+            write_page(self.group)
         said = [" ".join(phrase) for phrase in (*self.kept.inside, *self.kept.whole)]
         self.at.erase_chunks(paths, said)
         self.at.step("chunks")

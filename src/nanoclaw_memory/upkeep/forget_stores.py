@@ -161,7 +161,15 @@ class ForgetTargets:
         name, chats = self.group.scope.group, []
         if step == "messages" and self.messages is not None:
             chats = erasure.chats_of(self.messages, name, name == MAIN_GROUP)
-        return erasure.parameters(self.wanted, exchanges, name, chats)
+        lessons = self._lessons_left(step.replace("entries", "lessons")) if "entries" in step else []
+        return erasure.parameters(self.wanted, exchanges, group=name, chats=chats, lessons=lessons)
+
+    def _lessons_left(self, step: str) -> list[int]:
+        db = self._database(step)
+        gone = {
+            row.key for place, rows in self.found(step) if place.table == "growth_vectors" for row in rows
+        }
+        return [key for (key,) in db.query("SELECT id FROM growth_vectors") if key not in gone] if db else []
 
     # ---- how it leaves ----
 
