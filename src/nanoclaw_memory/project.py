@@ -11,6 +11,7 @@ from nanoclaw_memory.text import fingerprint
 
 MAX_DIRECTORY = 4_096
 MAX_SLUG = 64
+EVERYWHERE_OFF = "/"  # in the list of places that are off: all directories, and sessions that name none
 _TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm", "/private/tmp", "/var/folders")  # noqa: S108 (only compared)
 _OTHER = re.compile(r"[^a-z0-9._-]+|\.{2,}")
 
@@ -52,6 +53,8 @@ def place_of(directory: str) -> str:
 def is_inside(directory: str, places: Iterable[str]) -> bool:
     """Whether a directory, or the repository around it, is one of these places or below it."""
     listed = [Path(place).expanduser() for place in places]
+    if Path(EVERYWHERE_OFF) in listed:
+        return True
     try:
         own = [Path(place) for place in (place_of(directory), str(_resolved(directory) or "")) if place]
     except ValueError:

@@ -6,6 +6,7 @@ import functools
 import hashlib
 import re
 import unicodedata
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from nanoclaw_memory.patterns import regex
@@ -139,3 +140,14 @@ def slug(title: str, limit: int = 60) -> str:
 def plural(count: int, noun: str) -> str:
     """'1 line', '3 lines'."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def nearest_names(name: str, names: Iterable[str]) -> list[str]:
+    """Up to three of the names that somebody may have meant, the nearest first; none when none is near."""
+    import difflib
+
+    asked = name.lower()
+    known = {one.lower(): one for one in names}
+    begun = [one for one in known if len(asked) > 2 and (one.startswith(asked) or asked.startswith(one))]
+    near = begun or difflib.get_close_matches(asked, known, n=3, cutoff=0.7)
+    return [known[one] for one in near[:3]]

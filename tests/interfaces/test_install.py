@@ -378,7 +378,7 @@ def test_the_plugin_and_an_installation_do_not_both_serve_one_client(ncm, person
     path.write_text(text.replace("true", "false"))
     assert ncm("install", client).code == 0
     path.write_text(path.read_text().replace("false", "true", 1))
-    assert f"nanoclaw-memory uninstall {client}" in ncm("doctor").out
+    assert f"ncm uninstall {client}" in ncm("doctor").out
     assert ncm("uninstall", client).code == 0
     assert path.read_text() == text
 
@@ -521,7 +521,7 @@ def test_an_installation_of_an_earlier_release_is_named_by_doctor_and_repaired(n
     told = ncm("doctor").out
     assert told.count("earlier release") == 2
     for client in ("claude-code", "codex"):
-        assert f"nanoclaw-memory install {client}" in told
+        assert f"ncm install {client}" in told
         assert ncm("install", client).code == 0
     assert "earlier release" not in ncm("doctor").out
     stops = stop_commands(person / ".claude/settings.json")

@@ -176,7 +176,7 @@ def test_doctor_names_a_launcher_that_finds_nothing(venv, wheel, tmp_path):
     other = environment(tmp_path / "other", wheel)
     shutil.rmtree(venv)
     told = subprocess.run([other / "bin" / "ncm", "doctor"], capture_output=True, text=True).stdout
-    assert "nanoclaw-memory install claude-code" in told
+    assert "ncm install claude-code" in told
     call([str(other / "bin" / "ncm"), "install", "claude-code"])
     assert "Keystone.port = 3000" in run_hook(hook_command())[1]
 

@@ -51,7 +51,7 @@ def test_a_missing_model_is_said_with_the_command_that_helps(ncm: Callable, home
     ncm("init")
     notes(home)
     ran = ncm("search", "Keystone port")
-    assert "nanoclaw-memory models install" in ran.err
+    assert "ncm models install" in ran.err
     assert ran.code == 0
 
 

@@ -147,7 +147,7 @@ def test_a_restore_that_cannot_be_finished_is_given_up_once_and_says_the_way_bac
     failed = ncm("status")
     assert (failed.code, "is given up" in failed.err) == (1, True)
     assert ncm("status").code == ncm("write", "life goes on").code == 0
-    way = failed.err.split("nanoclaw-memory checkpoint restore ")[1].split()[0]
+    way = failed.err.split("ncm checkpoint restore ")[1].split()[0]
     for hidden in (home / "workspace").glob("*/.hidden"):
         hidden.unlink()
         hidden.parent.rmdir()

@@ -228,12 +228,14 @@ def read_file(path: Path) -> dict[str, Any]:
 
 def unknown_key(path: str, where: str, names: tuple[str, ...] = ()) -> SettingsError:
     """The error for a key that does not exist, with the nearest ones that do."""
-    import difflib
+    from nanoclaw_memory.text import nearest_names
 
     options = names or tuple(leaf.path for leaf in leaves())
-    near = difflib.get_close_matches(path, options, n=3, cutoff=0.5)
-    last = path.rpartition(".")[2].lower()
-    near = near or [option for option in options if option.lower().endswith(last)][:3]
+    section, _, last = path.rpartition(".")
+    own = {one.rpartition(".")[2]: one for one in options if one.rpartition(".")[0] == section}
+    near = [own[one] for one in nearest_names(last, own)]
+    near = near or [one for one in options if one.lower().endswith(f".{last.lower()}")][:3]
+    near = near or nearest_names(path, options)
     hint = f"did you mean {' or '.join(near)}?" if near else "see: nanoclaw-memory config show"
     return SettingsError(f"{where}: there is no setting {path!r}", hint)
 

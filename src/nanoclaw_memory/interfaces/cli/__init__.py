@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import re
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import click
@@ -60,11 +62,71 @@ COMMANDS = {
     "serve": ("agents", "Serve hooks, MCP and an API from one process that stays warm."),
     "token": ("agents", "Tokens for agents over HTTP: new, list, revoke."),
     "config": ("admin", "Show, read and change settings."),
+    "completion": ("admin", "Print the completion of a shell: bash, zsh, fish."),
+}
+# What people type first for something that has another name here.
+SYNONYMS = {
+    **dict.fromkeys(("remember", "note", "save"), "write"),
+    **dict.fromkeys(("find", "query", "ask", "grep"), "search"),
+    **dict.fromkeys(("delete", "remove", "rm"), "forget"),
+    **dict.fromkeys(("settings", "set"), "config"),
+    **dict.fromkeys(("connect", "setup"), "install"),
+    **dict.fromkeys(("start", "server", "daemon"), "serve"),
+    **{"disconnect": "uninstall", "disable": "off", "enable": "on", "check": "doctor", "new": "init"},
 }
 
 
-class RootGroup(click.Group):
+class UnknownName(click.UsageError):
+    """A command or a client that does not exist, with those that may have been meant."""
+
+    def __init__(self, what: str, near: Sequence[str], ctx: click.Context | None) -> None:
+        super().__init__(what, ctx)
+        path = ctx.command_path if ctx else program()
+        self.hint = f"did you mean {', '.join(f'{path} {one}' for one in near)}?" if near else ""
+
+
+class NamedGroup(click.Group):
+    """A group of commands that suggests the nearest when one does not exist."""
+
+    def suggest(self, ctx: click.Context, name: str) -> list[str]:
+        """Commands that may have been meant."""
+        from nanoclaw_memory.text import nearest_names
+
+        return nearest_names(name, self.list_commands(ctx))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name.startswith("-") or ctx.resilient_parsing or self.get_command(ctx, name) is not None:
+            return super().resolve_command(ctx, args)
+        raise UnknownName(f"there is no command {name!r}", self.suggest(ctx, name), ctx)
+
+    def get_help(self, ctx: click.Context) -> str:
+        return as_called(super().get_help(ctx))
+
+
+class RootGroup(NamedGroup):
     """Lists the commands of the table and imports a module only to run its command."""
+
+    def suggest(self, ctx: click.Context, name: str) -> list[str]:
+        """Commands of nearly this name, of this meaning, or below another one."""
+        if near := super().suggest(ctx, name) or [meant for word, meant in SYNONYMS.items() if word == name]:
+            return near
+        groups = ((one, self.get_command(ctx, one)) for one in COMMANDS)
+        return [
+            f"{one} {name}"
+            for one, group in groups
+            if isinstance(group, click.Group) and name in group.commands
+        ]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args == ["help"]:
+            click.echo(ctx.get_help())
+            ctx.exit()
+        return super().resolve_command(ctx, [*args[1:], "--help"] if args[0] == "help" else args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -137,6 +199,21 @@ def cli() -> None:
     """
 
 
+@cache
+def program() -> str:
+    """The name by which the person called this program."""
+    if sys.argv[0].endswith("/nanoclaw_memory/__main__.py"):
+        return "python -m nanoclaw_memory"
+    return "nanoclaw-memory" if sys.argv[0].endswith("nanoclaw-memory") else "ncm"
+
+
+def as_called(text: str) -> str:
+    """A text of ours whose commands have the name by which the person called this program."""
+    options = "--home|--group|--shared|--session|--project|--set|--json"
+    ours = rf"(?<![\w./-])(?:ncm|nanoclaw-memory)(?= (?:{'|'.join(COMMANDS)}|{options})\b)"
+    return re.sub(ours, program(), text)
+
+
 def report_error(kind: str, message: str, hint: str, code: int, as_json: bool) -> int:
     """Report what went wrong and what helps; returns the exit code."""
     from nanoclaw_memory.rendering import json_text, visible
@@ -145,9 +222,9 @@ def report_error(kind: str, message: str, hint: str, code: int, as_json: bool) -
         error = {"type": kind, "message": message, "hint": hint}
         click.echo(json_text({"ok": False, "error": error}))
     else:
-        click.echo(visible(f"ncm: {message}"), err=True)
+        click.echo(visible(f"ncm: {as_called(message)}"), err=True)
         if hint:
-            click.echo(visible(f"  {hint}"), err=True)
+            click.echo(visible(f"  {as_called(hint)}"), err=True)
     return code
 
 
@@ -177,15 +254,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in given and not _is_hook(given)  # a client reads what a hook prints
     try:
-        code = cli.main(given, prog_name="ncm", standalone_mode=False)
+        code = cli.main(given, prog_name=program(), standalone_mode=False)
     except click.ClickException as error:
-        hint = error.ctx.command_path + " --help" if isinstance(error, click.UsageError) and error.ctx else ""
+        path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else ""
+        hint = getattr(error, "hint", "") or (f"see: {path} --help" if path else "")
         message = error.format_message()
         if isinstance(error, click.exceptions.NoArgsIsHelpError):  # its message is the whole help
             if not as_json:
                 click.echo(f"{message}\n", err=True)
             message = "a command is missing"
-        code = report_error("Usage", message, f"see: {hint}" if hint else "", 2, as_json)
+        code = report_error("Usage", message, hint, 2, as_json)
     except NanoClawError as error:
         code = report_error(type(error).__name__, error.message, error.hint, error.exit_code, as_json)
     except (click.Abort, KeyboardInterrupt):

@@ -11,10 +11,12 @@ import click
 from msgspec.structs import replace
 
 from nanoclaw_memory.errors import InvalidValue, Refused
+from nanoclaw_memory.interfaces.cli import as_called, program
 from nanoclaw_memory.interfaces.cli.common import Caller, Command, Output, at_terminal, command, group, noted
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.project import place_of, project_of
+from nanoclaw_memory.project import EVERYWHERE_OFF, place_of, project_of
 from nanoclaw_memory.rendering import visible
+from nanoclaw_memory.settings import leaves
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Forgotten
 
@@ -30,14 +32,14 @@ def status(memory: Memory) -> Output:
     """
     found = memory.status()
     own = "" if found.group == "main" else f" --group {found.group}"
-    state = "" if found.exists else f" (not created yet: ncm init{own})"
+    state = "" if found.exists else f" (not created yet: {program()} init{own})"
     lines = [f"home      {found.home}{state}", f"group     {found.group} of {', '.join(found.groups)}"]
     lines.append(f"memory    {plural(found.files, 'file')}")
     lines += [f"database  {name}.db, {size:,} bytes" for name, size in found.databases.items()]
-    lines += [f"PROBLEM   {problem}; for what helps: ncm doctor{own}" for problem in found.problems]
+    lines += [f"PROBLEM   {problem}; for what helps: {program()} doctor{own}" for problem in found.problems]
     lines.append(f"embedder  {found.embedder}")
     lines += [f"project   {found.project}"] if found.project else []
-    lines += [f"off       {place}" for place in found.off]
+    lines += [f"off       {'everywhere' if place == EVERYWHERE_OFF else place}" for place in found.off]
     for spent in found.usage:
         who = f"{spent['provider']} {spent['model']}"
         sums = f"{spent['calls']:,} calls, {spent['tokens']:,} tokens, ${spent['cost']:.4f}"
@@ -46,44 +48,53 @@ def status(memory: Memory) -> Output:
 
 
 DIRECTORY = click.argument("directory", default=".", type=click.Path(path_type=Path))
+EVERYWHERE = click.option("--everywhere", is_flag=True, help="In all directories.")
 
 
 @command("off")
 @DIRECTORY
-def off(memory: Memory, directory: Path) -> Output:
+@EVERYWHERE
+def off(memory: Memory, directory: Path, everywhere: bool) -> Output:
     """Switch memory off in a repository: agents there get nothing, and nothing they do is kept.
 
     Without DIRECTORY the one you are in. It is listed in nanoclaw.json (projects.off); your repository is not touched.
+    For one run of an agent set NANOCLAW_NO_HOOKS=1 instead.
 
     \b
     ncm off
     ncm off ~/code/secret
+    ncm off --everywhere
     """
-    return _switch(memory, directory, off=True)
+    return _switch(memory, directory, everywhere, off=True)
 
 
 @command("on")
 @DIRECTORY
-def on(memory: Memory, directory: Path) -> Output:
-    """Switch memory on again in a repository.
+@EVERYWHERE
+def on(memory: Memory, directory: Path, everywhere: bool) -> Output:
+    """Switch memory on again in a repository; with --everywhere, where it was switched off so.
 
     \b
     ncm on
+    ncm on --everywhere
     """
-    return _switch(memory, directory, off=False)
+    return _switch(memory, directory, everywhere, off=False)
 
 
-def _switch(memory: Memory, directory: Path, off: bool) -> Output:
-    place = place_of(str(directory.expanduser().absolute()))
+def _switch(memory: Memory, directory: Path, everywhere: bool, off: bool) -> Output:
+    place = EVERYWHERE_OFF if everywhere else place_of(str(directory.expanduser().absolute()))
     if not place:
+        verb = "off" if off else "on"
         raise InvalidValue(
-            f"{directory} is no project", "name a repository: ncm off DIR; everywhere: ncm uninstall"
+            f"{directory} is no project", f"name a repository: ncm {verb} DIR; or: ncm {verb} --everywhere"
         )
     listed = [one for one in memory.settings.projects.off if one != place]
     memory.admin.config_set("projects.off", json.dumps([*listed, place] if off else listed))
     still = memory.group.is_off(place)
-    where = f"off in {place}" if still else f"on in {place}"
+    where = f"{'off' if still else 'on'} {'everywhere' if everywhere else f'in {place}'}"
     hint = "it is inside another one that is off: ncm status" if still and not off else ""
+    if everywhere and not off and listed:
+        hint = f"still off in {', '.join(listed)}"
     return Output(
         {"directory": place, "project": project_of(place), "off": still}, f"memory is {where}", notes=[hint]
     )
@@ -107,7 +118,7 @@ def doctor(memory: Memory, fix: bool) -> Output:
 
     clients = check_clients(memory.home.root, memory.scope.group) if memory.scope.private else ()
     findings = sorted([*memory.doctor(fix), *clients], key=lambda found: found.level != "problem")
-    lines = [f"{SIGNS[found.level]} {found.message}\n    {found.next}" for found in findings]
+    lines = [f"{SIGNS[found.level]} {found.message}\n    {as_called(found.next)}" for found in findings]
     failed = any(found.level == "problem" for found in findings)
     return Output({"ok": not failed, "findings": findings}, lines, failed=failed)
 
@@ -220,8 +231,12 @@ def show_settings(memory: Memory, prefix: str) -> Output:
     return Output({"settings": rows, "problems": problems}, lines, notes=noted(problems))
 
 
+def _complete_key(context: click.Context, option: click.Parameter, begun: str) -> list[str]:
+    return [leaf.path for leaf in leaves() if leaf.path.startswith(begun)]
+
+
 @config.command("get", new=True)
-@click.argument("key")
+@click.argument("key", shell_complete=_complete_key)
 def get_setting(memory: Memory, key: str) -> Output:
     """Print one setting.
 
@@ -234,7 +249,7 @@ def get_setting(memory: Memory, key: str) -> Output:
 
 
 @config.command("set", new=True)
-@click.argument("key")
+@click.argument("key", shell_complete=_complete_key)
 @click.argument("value")
 def set_setting(memory: Memory, key: str, value: str) -> Output:
     """Change one setting in nanoclaw.json; the file is checked before it is replaced.
@@ -247,33 +262,66 @@ def set_setting(memory: Memory, key: str, value: str) -> Output:
     return Output({"key": key, "value": stored}, f"{key} = {_as_json(stored)}")
 
 
+@command("completion", cls=Command)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(caller: Caller, shell: str) -> None:
+    """Print what makes a shell complete commands, options, clients and settings; put it where the shell reads it.
+
+    \b
+    ncm completion bash > ~/.local/share/bash-completion/completions/ncm
+    ncm completion zsh > ~/.zfunc/_ncm
+    ncm completion fish > ~/.config/fish/completions/ncm.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    made = get_completion_class(shell)
+    assert made is not None
+    root = click.get_current_context().find_root()
+    name = root.info_name or "ncm"
+    variable = f"_{name}_COMPLETE".replace("-", "_").upper()
+    click.echo(made(root.command, {}, name, variable).source())
+
+
 def _as_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
 @command("forget", cls=Command)
+@click.argument("words", nargs=-1, metavar="[TEXT]")
 @click.option("--id", default="", metavar="ID", help="An entry, with every wording it replaced.")
 @click.option("--entity", default="", metavar="NAME", help="All that is known of, or names, an entity.")
 @click.option("--session", default="", metavar="ID", help="All that a session said and stored.")
-@click.option("--text", default="", metavar="TEXT", help="Whatever contains these words, in this order.")
+@click.option("--text", default="", metavar="TEXT", help="The same as TEXT: these words, in this order.")
 @click.option("--dry-run", is_flag=True, help="Only show what would go.")
 @click.option("--yes", is_flag=True, help="Agree to all of it without being asked.")
 @click.option("--keep-pages", is_flag=True, help="Leave Markdown pages as they are.")
 @click.option("--checkpoints", is_flag=True, help="Remove the checkpoints that contain it, whole.")
-@click.option("--allow", is_flag=True, help="With --text: let a forgotten text come back in.")
+@click.option("--allow", is_flag=True, help="Let a forgotten TEXT come back in.")
 def forget(
-    caller: Caller, dry_run: bool, yes: bool, keep_pages: bool, checkpoints: bool, allow: bool, **target: Any
+    caller: Caller,
+    words: tuple[str, ...],
+    dry_run: bool,
+    yes: bool,
+    keep_pages: bool,
+    checkpoints: bool,
+    allow: bool,
+    **target: Any,
 ) -> None:
-    """Remove something from every store, file and cache, for good, and keep it from coming back.
+    """Remove whatever contains TEXT from every store, file and cache, for good, and keep it from coming back.
 
     At a terminal you see all that would go, with the diff of pages, and are asked once; elsewhere --yes must agree.
     It cannot be undone.
 
     \b
-    ncm forget --text "Anna's phone number is 0171 5550199" --dry-run
+    ncm forget "Anna's phone number is 0171 5550199" --dry-run
     ncm forget --id mem-3f0c… --yes
     ncm forget --entity "Anna Kowalski" --yes --checkpoints
     """
+    if words and target["text"]:
+        raise click.UsageError("TEXT and --text say the same: give one of them")
+    target["text"] = target["text"] or " ".join(words)
+    if not any(target.values()):
+        raise click.UsageError("what is to be forgotten? Give its TEXT, or --id, --entity or --session")
     if allow:
         return _allow(caller, target["text"])
     if not dry_run and not yes and (caller.json or not at_terminal()):
@@ -312,7 +360,7 @@ def _agreed(plan: Forgotten, checkpoints: bool) -> bool:
 
 def _allow(caller: Caller, text: str) -> None:
     if not text:
-        raise click.UsageError("--allow needs --text")
+        raise click.UsageError("--allow needs the text")
     with caller.memory() as memory:
         lifted = memory.admin.allow_forgotten(text)
     caller.show(Output({"lifted": lifted}, "it may come back in" if lifted else "it was not kept away"))
@@ -335,5 +383,5 @@ def _forgotten_lines(done: Forgotten, checkpoints: bool = False) -> list[str]:
     if done.unfinished:
         databases = ", ".join(done.unfinished)
         lines.append(f"another process still reads {databases}: old pages stay until it ends")
-        lines.append("  stop it (ncm serve, an agent), then run the same command again")
+        lines.append(f"  stop it ({program()} serve, an agent), then run the same command again")
     return lines

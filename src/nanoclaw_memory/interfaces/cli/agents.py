@@ -10,6 +10,7 @@ import click
 from msgspec.structs import asdict
 
 from nanoclaw_memory.errors import NotFound, Refused
+from nanoclaw_memory.interfaces.cli import UnknownName
 from nanoclaw_memory.interfaces.cli.common import (
     Caller,
     Command,
@@ -22,6 +23,7 @@ from nanoclaw_memory.interfaces.cli.common import (
 )
 from nanoclaw_memory.interfaces.install.calls import Commands, Target
 from nanoclaw_memory.interfaces.install.clients import CLIENTS
+from nanoclaw_memory.text import nearest_names
 
 if TYPE_CHECKING:
     from nanoclaw_memory.interfaces.http.serve import ServerAddress
@@ -30,13 +32,24 @@ if TYPE_CHECKING:
     from nanoclaw_memory.interfaces.install.survey import ClientState
     from nanoclaw_memory.memory import Memory
 
-CLIENT = click.argument("client", type=click.Choice(list(CLIENTS)))
+
+class ClientName(click.Choice[str]):
+    """The name of a client that we know; for another, the nearest are suggested."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in self.choices:
+            return value
+        near = nearest_names(value, self.choices)
+        raise UnknownName(f"{value!r} is no client that we know", near or ["--list"], ctx)
+
+
+CLIENT = click.argument("client", type=ClientName(list(CLIENTS)))
 DRY_RUN = click.option("--dry-run", is_flag=True, help="Only show the change.")
 PROJECT = click.option("--project", is_flag=True, help="In this directory's files, not in your own.")
 
 
 @command("install", cls=Command)
-@click.argument("client", type=click.Choice(list(CLIENTS)), required=False)
+@click.argument("client", type=ClientName(list(CLIENTS)), required=False)
 @click.option("--list", "listed", is_flag=True, help="Show the clients, which are here, and what each gets.")
 @click.option("--replace", is_flag=True, help="Replace an installation for another home or group.")
 @DRY_RUN
@@ -59,7 +72,7 @@ def install(
     if listed:
         return _list(caller)
     if client is None:
-        raise click.UsageError("a client is missing; to see them: ncm install --list")
+        raise UnknownName("which client?", ["--list"], click.get_current_context())
     folder = _folder(project)
     with caller.memory(new=True) as memory:
         home = memory.home.root
@@ -166,7 +179,8 @@ def hook(caller: Caller, event: str) -> None:
     """Answer an agent's hook EVENT: its JSON on standard input, ours on standard output.
 
     Events: session-start, user-prompt-submit, pre-compact, stop, session-end, and what Gemini CLI and Cursor
-    call them. Exit 0 always; on any error nothing is printed and the agent goes on.
+    call them. Exit 0 always; on any error nothing is printed and the agent goes on. NANOCLAW_NO_HOOKS=1 in the
+    environment silences all of them.
 
     \b
     echo '{"session_id": "s1", "prompt": "When is Ida born?"}' | ncm hook user-prompt-submit

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 import msgspec
 
-from nanoclaw_memory.interfaces.cli import GLOBAL_OPTIONS
+from nanoclaw_memory.interfaces.cli import GLOBAL_OPTIONS, NamedGroup, as_called
 from nanoclaw_memory.rendering import json_text, visible
 
 if TYPE_CHECKING:
@@ -80,10 +80,10 @@ class Caller(msgspec.Struct):
             text = output.text if isinstance(output.text, str) else "\n".join(map(_item, output.text))
             if output.exact and not (sys.stdout and sys.stdout.isatty()):
                 click.echo(text, nl=False, color=True)  # a colour sequence in a file is part of it
-            elif text := text or output.empty:
+            elif text := text or as_called(output.empty):
                 click.echo(visible(text.rstrip("\n")))
             for note in filter(None, output.notes):
-                click.echo(_item(note), err=True)
+                click.echo(_item(as_called(note)), err=True)
         if output.failed:
             raise click.exceptions.Exit(1)
 
@@ -134,6 +134,9 @@ class Command(click.Command):
         own = {option for param in self.params for option in param.opts}
         self.params += [option for option in GLOBAL_OPTIONS if own.isdisjoint(option.opts)]
 
+    def get_help(self, ctx: click.Context) -> str:
+        return as_called(super().get_help(ctx))
+
     def invoke(self, ctx: click.Context) -> Any:
         return ctx.invoke(self.callback, caller_of(ctx), **ctx.params)
 
@@ -151,7 +154,7 @@ class MemoryCommand(Command):
         caller_of(ctx).show(output)
 
 
-class CommandGroup(click.Group):
+class CommandGroup(NamedGroup):
     """A command with commands below it."""
 
     command_class = MemoryCommand

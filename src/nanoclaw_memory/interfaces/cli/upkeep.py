@@ -6,6 +6,7 @@ import click
 from msgspec.structs import asdict
 
 from nanoclaw_memory.errors import InvalidValue, NanoClawError
+from nanoclaw_memory.interfaces.cli import as_called
 from nanoclaw_memory.interfaces.cli.common import (
     Caller,
     Command,
@@ -68,7 +69,7 @@ def _run_line(run: JobRun, group: str, dry_run: bool) -> str:
     if run.skipped:
         return f"{where}{run.name:<15} skipped: {run.skipped}"
     if run.error:
-        return f"{where}{run.name:<15} failed: {run.error}\n    {run.hint}"
+        return f"{where}{run.name:<15} failed: {run.error}\n    {as_called(run.hint)}"
     verb = "would change" if dry_run else "changed"
     notes = "".join(f"\n    {note}" for note in run.notes)
     return f"{where}{run.name:<15} {verb} {run.changed:,}{notes}"
@@ -205,7 +206,8 @@ def heartbeat(memory: Memory) -> Output:
     items = memory.upkeep.heartbeat()
     signs = {True: "✓", False: "!", None: "?"}
     lines = [
-        f"{signs[item.well]} {item.text}: {item.state}" + (f"\n    {item.next}" if item.next else "")
+        f"{signs[item.well]} {item.text}: {item.state}"
+        + (f"\n    {as_called(item.next)}" if item.next else "")
         for item in items
     ]
     return Output({"items": items}, lines, "HEARTBEAT.md has no items.")
