@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 JUDGE := .venv-judge
 
 .DEFAULT_GOAL := help
-.PHONY: help install models demo test lint bench judge docs clean
+.PHONY: help install models demo test browser lint bench judge docs clean
 
 help: ## show the verbs
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -38,6 +38,15 @@ demo: install ## show a working memory on a sample home
 
 test: lint $(VENV)/.sdk ## lint, types, layers and all tests
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+browser: install ## Chromium (Debian, as root) and Playwright, for the tests of the page that need a browser
+	@command -v chromium >/dev/null || { apt-get update -q && \
+	  apt-get install -y -q --no-install-recommends chromium chromium-driver fonts-dejavu-core; }
+	@if command -v uv >/dev/null 2>&1; then \
+	  uv pip install --quiet --python $(BIN)/python -c constraints.txt --group browser; \
+	else \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group browser; \
+	fi
 
 lint: install ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff check .

@@ -4,6 +4,7 @@ NanoClawError                    something failed (exit 1)
 ├── Refused                      what the caller gave cannot be accepted (exit 2)
 │   ├── InvalidValue             a value, date, name or size is wrong
 │   ├── PathRefused              a path outside what this scope may touch
+│   ├── Conflict                 what the caller read was changed since
 │   ├── SettingsError            nanoclaw.json, an environment variable or a flag
 │   └── NotFound                 the named thing does not exist
 ├── NoMemory                     there is no home at that place
@@ -42,6 +43,10 @@ class InvalidValue(Refused):
 
 class PathRefused(Refused):
     """A path that this scope may not touch."""
+
+
+class Conflict(Refused):
+    """What the caller read was changed since; nothing was written over it."""
 
 
 class SettingsError(Refused):

@@ -12,6 +12,7 @@ from nanoclaw_memory.entries import rules
 from nanoclaw_memory.entries.domains import domain_path
 from nanoclaw_memory.entries.entries import Entries
 from nanoclaw_memory.entries.rules import EntryDraft
+from nanoclaw_memory.errors import Refused
 from nanoclaw_memory.rendering import safe_line
 from nanoclaw_memory.store.entries import Filter
 from nanoclaw_memory.text import fingerprint
@@ -110,6 +111,35 @@ def decide(entries: Entries, proposal: Proposal, accept: bool) -> Proposal:
     if proposal.kind == "domain-edit":
         _settle(entries, str(proposal.payload["type"]))
     return decided
+
+
+def undo(entries: Entries, proposal: Proposal) -> None:
+    """Bring an entry back to where it was before a decision on it."""
+    ledger = entries.ledger
+    if proposal.kind == "domain-edit":
+        raise Refused("an edit of a domain file cannot be taken back", "edit the file again")
+    accepted, held = proposal.status == "accepted", proposal.kind == "held"
+    if proposal.kind == "archive" and not accepted:
+        return
+    entry = ledger.entry(str(proposal.payload["id"]))
+    left = "active" if accepted and proposal.kind != "archive" else "archived"
+    if entry.status != left:
+        raise Refused(f"entry {entry.id} is {entry.status} since", "see: ncm entries show")
+    before = replace(
+        entry,
+        status="held" if held else "active",
+        suspicions=tuple(proposal.why.split("; ")) if held else entry.suspicions,
+        confirmed=entry.confirmed if proposal.kind == "archive" else "",
+        updated_at=ledger.moment(),
+    )
+    with ledger.db.transaction():
+        restored = ledger.table.predecessors(entry.id) if held and accepted else []
+        for old in restored:
+            ledger.table.restore(old.id, ledger.moment())
+        ledger.table.change(before, statements.text_key(before.content))
+        ledger.audit("undo", entry.id)
+    gone, come = ([entry], restored) if held else ([], [before])
+    ledger.changed(gone=gone, come=come)
 
 
 def _added(entries: Entries, proposal: Proposal) -> EntryDraft | None:

@@ -50,6 +50,7 @@ from nanoclaw_memory.types.arguments import (
     Fraction,
     Message,
     Moment,
+    PassageKind,
     Priority,
     Query,
     RecallFormat,
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.memory.upkeep import UpkeepPart
     from nanoclaw_memory.memory.workspace import WorkspacePart
     from nanoclaw_memory.settings import Settings
+    from nanoclaw_memory.store.passage_search import PassageFilter
 
 Progress = Callable[[str, int, int], None]
 
@@ -216,6 +218,11 @@ class Memory:
         rerank: bool | None = None,
         mmr: bool = False,
         explain: bool = False,
+        kinds: Sequence[PassageKind] = (),
+        since: str = "",
+        until: str = "",
+        project: str = "",
+        person: str = "",
     ) -> Found:
         """Ranked hits over everything that memory contains, best first; reports what could not take part.
 
@@ -224,6 +231,7 @@ class Memory:
         `types`, `tags` and `include_superseded` narrow it to entries; an empty query returns the recent ones.
         `corpus` names domain documents to search instead, or `all` for them and memory together. `fast` uses
         words only and loads no model; `rerank` unset does as the settings say; `mmr` prefers what differs.
+        `kinds`, `since`, `until` (days), `project` and `person` (who said it, or is named) leave out all else.
         """
         from nanoclaw_memory.retrieval.searcher import Question
 
@@ -243,9 +251,19 @@ class Memory:
                 rerank=again and not fast,
                 project=self.scope.project,
             )
+            first, last = (_day(one).isoformat() if one else "" for one in (since, until))
+
+            def narrowed(wanted: PassageFilter) -> PassageFilter:
+                sources = tuple(kinds) or wanted.sources
+                return replace(
+                    wanted, sources=sources, since=first, until=last, project=project, person=person
+                )
+
+            if corpus in ("", "all"):
+                asked = replace(asked, wanted=narrowed(self.group.retrieval.filter()))
             found = self.group.retrieval.search(asked, corpus)
             if (chats := self.group.shared_chats) is not None and corpus in ("", "all"):
-                wanted = chats.retrieval.filter_for(self.scope)
+                wanted = narrowed(chats.retrieval.filter_for(self.scope))
                 found = _with_said(found, chats.retrieval.search(replace(asked, wanted=wanted)), limit)
         self.group.telemetry.record("search", hits=len(found.hits), took_ms=found.took_ms)
         return found
@@ -390,6 +408,10 @@ class Memory:
         from nanoclaw_memory.memory.admin import status
 
         return status(self.group)
+
+    def counts(self) -> dict[str, int]:
+        """How many passages the index has of files, exchanges, entries, facts, relations and lessons."""
+        return self.group.retrieval.index.passages.counts() if self.group.has("index") else {}
 
     def doctor(self, fix: bool = False) -> list[Finding]:
         """The check-up of home, settings, files and databases; `fix` removes what killed writers left."""

@@ -67,6 +67,18 @@ class UpkeepPart:
         self._group.telemetry.record("review", kind=decided.kind, accepted=accept)
         return decided
 
+    def undo(self, proposal_id: str) -> Proposal:
+        """Take a decision back: what it changed is as before, and the proposal waits again."""
+        from nanoclaw_memory.upkeep.review import undo, write_page
+        from nanoclaw_memory.upkeep.scheduler import jobs_paused
+
+        self._group.require_workspace()
+        with jobs_paused(self._group.data):
+            reopened = undo(self._group, proposal_id)
+            write_page(self._group)
+        self._group.telemetry.record("review undone", kind=reopened.kind)
+        return reopened
+
     # ---- bringing memory in ----
 
     def migrate_files(self, dry_run: bool = False) -> BroughtIn:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import PathRefused, StoreError
 from nanoclaw_memory.types import (
     Checkpoint,
     CheckpointChange,
+    LineOrigin,
     Lines,
+    PageFile,
+    PageText,
+    PageVersion,
     Policy,
     PolicyHit,
     Project,
@@ -98,6 +105,68 @@ class WorkspacePart:
         from nanoclaw_memory.workspace import policies
 
         return policies.check(self.policies(), action)
+
+    # ---- pages as a person edits them ----
+
+    def files(self) -> list[PageFile]:
+        """Every Markdown file that this scope may see, with its size and the time of its last change."""
+        from nanoclaw_memory.workspace.paths import memory_files
+
+        self._group.require_group()
+        found = []
+        for relative, path in memory_files(self._group.home, self._group.scope, self._shared_files):
+            with suppress(OSError):  # gone since it was listed
+                state = path.stat()
+                changed = datetime.fromtimestamp(state.st_mtime, UTC)
+                found.append(PageFile(relative, state.st_size, stamp(changed)))
+        return found
+
+    def page(self, file: str) -> PageText:
+        """A Markdown file as a whole, with the fingerprint that `save_page` asks for."""
+        from nanoclaw_memory.text import fingerprint
+        from nanoclaw_memory.workspace.files import read_text
+
+        self._group.require_group()
+        relative, path = self._group.file(file)
+        try:
+            text = read_text(path)
+        except FileNotFoundError:
+            return PageText(relative, "", fingerprint(""), exists=False)
+        return PageText(relative, text, fingerprint(text))
+
+    def save_page(self, file: str, text: str, fingerprint: str) -> PageText:
+        """Replace a Markdown file if it still is what was read; the text before it is kept as a version."""
+        from nanoclaw_memory.upkeep import pages
+
+        self._group.require_owner("edit a page")
+        relative = self._group.file(file)[0]
+        pages.save(self._group, relative, text, fingerprint)
+        self._group.telemetry.record("page saved", chars=len(text))
+        return self.page(relative)
+
+    def versions(self, file: str) -> list[PageVersion]:
+        """The kept versions of a page, newest first."""
+        from nanoclaw_memory.upkeep import pages
+
+        self._group.require_private("versions of pages")
+        return pages.versions(self._group, self._group.file(file)[0])
+
+    def version(self, file: str, name: str) -> PageText:
+        """One version of a page."""
+        from nanoclaw_memory.text import fingerprint
+        from nanoclaw_memory.upkeep import pages
+
+        self._group.require_private("versions of pages")
+        relative = self._group.file(file)[0]
+        text = pages.version(self._group, relative, name)
+        return PageText(relative, text, fingerprint(text))
+
+    def line_origins(self, file: str) -> list[LineOrigin]:
+        """Where each line of a page comes from: a proposal that was accepted, or the first version that has it."""
+        from nanoclaw_memory.upkeep import pages
+
+        self._group.require_private("where lines come from")
+        return pages.origins(self._group, self._group.file(file)[0])
 
     # ---- checkpoints ----
 

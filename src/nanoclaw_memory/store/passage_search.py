@@ -51,6 +51,10 @@ class PassageFilter(msgspec.Struct, frozen=True):
     lowest_priority: int = 99
     session: str = ""  # whose rows after `after` are left out: they are still in the model's window
     after: int = 0
+    since: str = ""  # the first and the last day on which it was said
+    until: str = ""
+    project: str = ""
+    person: str = ""  # who said it, or is named in it
 
     def including(self) -> tuple[str, dict[str, Any]]:
         """The condition that a passage has to meet, in SQL; empty for all."""
@@ -74,6 +78,15 @@ class PassageFilter(msgspec.Struct, frozen=True):
         for number, tag in enumerate(self.tags):
             params[f"tag{number}"] = "%\n" + _literal(tag.lower()) + "\n%"
             parts.append(f"lower(tags) LIKE :tag{number} ESCAPE '\\'")
+        if self.since or self.until:
+            params |= {"since": self.since, "until": self.until or "9999"}
+            parts.append("day <> '' AND day BETWEEN :since AND :until")
+        if self.project:
+            params["project"] = self.project
+            parts.append("project = :project")
+        if self.person:
+            params |= {"person": self.person, "named": f"%{_literal(self.person)}%"}
+            parts.append("(speaker = :person COLLATE NOCASE OR text LIKE :named ESCAPE '\\')")
         return " AND ".join(parts), params
 
     def excluding(self) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -114,6 +114,11 @@ class Passages:
         """The newest passage's id: about how many there are, at no cost."""
         return int(self.database.query("SELECT coalesce(max(id), 0) FROM passages")[0][0])
 
+    def counts(self) -> dict[str, int]:
+        """How many current passages each source has."""
+        sql = "SELECT source, count(*) FROM passages JOIN documents ON documents.id = document_id"
+        return dict(self.database.query(f"{sql} WHERE status = '' GROUP BY source"))
+
     def count(self) -> tuple[int, int]:
         """How many files have passages, and how many passages there are."""
         rows = self.database.query(

@@ -108,6 +108,14 @@ class Proposals:
                 )
         return proposal
 
+    def reopen(self, proposal_id: str) -> Proposal:
+        """Let a decided proposal wait again; what its decision changed is the caller's to take back."""
+        with self.db.transaction():
+            self.db.execute(
+                "UPDATE proposals SET status = 'open', decided_at = NULL WHERE id = :id", {"id": proposal_id}
+            )
+            return self.get(proposal_id)
+
     def take_back(self, proposal_id: str) -> int:
         """Delete an open proposal by its id; returns 1 if there was one."""
         with self.db.transaction():

@@ -32,6 +32,41 @@ class Lines(msgspec.Struct, frozen=True):
     note: str = ""
 
 
+class PageFile(msgspec.Struct, frozen=True):
+    """A Markdown file of the memory."""
+
+    path: str
+    bytes: int
+    changed_at: str
+
+
+class PageText(msgspec.Struct, frozen=True):
+    """A Markdown file as it was read; its fingerprint tells whether it has changed since."""
+
+    path: str
+    text: str
+    fingerprint: str
+    exists: bool = True
+
+
+class PageVersion(msgspec.Struct, frozen=True):
+    """An earlier text of a page: what it was until `until`."""
+
+    name: str
+    until: str
+    bytes: int
+
+
+class LineOrigin(msgspec.Struct, frozen=True):
+    """Where a line of a page comes from: an accepted proposal and its sources, or a version that first had it."""
+
+    line: int
+    text: str
+    since: str = ""  # empty: older than every kept version
+    proposal: str = ""
+    sources: tuple[str, ...] = ()
+
+
 class Written(msgspec.Struct, frozen=True):
     """Where a line was written."""
 

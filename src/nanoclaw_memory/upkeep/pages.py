@@ -1,15 +1,17 @@
-"""Edit MEMORY.md, SOUL.md and active-context.md item by item, keeping every other byte and the version before."""
+"""Edit pages item by item or as a whole, keeping every other byte and the versions before; say where a line is from."""
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nanoclaw_memory.errors import StoreBusy
+from nanoclaw_memory.errors import Conflict, NotFound, StoreBusy
 from nanoclaw_memory.statements import Features, features
 from nanoclaw_memory.text import fingerprint
+from nanoclaw_memory.types import LineOrigin, PageVersion
 from nanoclaw_memory.upkeep.log_blocks import LogBlock, blocks, headings
 from nanoclaw_memory.workspace.files import (
     locked,
@@ -121,7 +123,7 @@ def rewrite(group: Group, relative: str, change: Callable[[str], str]) -> Path |
 
     An edit made meanwhile is never overwritten: editors do not take our lock.
     """
-    path = within(group.workspace / relative, group.workspace)
+    path = _place(group, relative)
     with locked(path.parent):
         before = read_or_empty(path)
         after = change(before)
@@ -134,9 +136,92 @@ def rewrite(group: Group, relative: str, change: Callable[[str], str]) -> Path |
     return kept
 
 
+def save(group: Group, relative: str, text: str, expected: str) -> None:
+    """Replace a page by a person's own text, if it still is what they read; what is new in it passes the intake."""
+
+    def change(before: str) -> str:
+        if fingerprint(before) != expected:
+            raise Conflict(f"{relative} was changed meanwhile", "compare both, and save again")
+        return _admitted(group, before, text)
+
+    rewrite(group, relative, change)
+
+
+def _admitted(group: Group, before: str, after: str) -> str:
+    """The new text with credentials masked in what was not there before."""
+    old, new = split_lines(before), split_lines(after)
+    parts = []
+    for kind, _, _, start, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        part = "".join(new[start:end])
+        parts.append(part if kind == "equal" or not part else group.intake.admit(part).text)
+    return "".join(parts)
+
+
+def _place(group: Group, relative: str) -> Path:
+    base, own = (group.workspace, relative)
+    if relative.startswith("shared/"):
+        base, own = group.home.shared, relative.removeprefix("shared/")
+    return within(base / own, base)
+
+
+# ---- versions ----
+
+
+def versions(group: Group, relative: str) -> list[PageVersion]:
+    """The kept versions of a page, newest first."""
+    found = sorted(_versions_folder(group, relative).glob("*.md"), reverse=True)
+    return [PageVersion(path.stem, _until(path.stem), path.stat().st_size) for path in found]
+
+
+def version(group: Group, relative: str, name: str) -> str:
+    """The text of one version."""
+    if (
+        not re.fullmatch(r"[\w.-]+", name)
+        or not (path := _versions_folder(group, relative) / f"{name}.md").is_file()
+    ):
+        raise NotFound(f"{relative} has no version {name[:60]!r}", "see the list of its versions")
+    return read_text(path)
+
+
+def origins(group: Group, relative: str) -> list[LineOrigin]:
+    """Where each line of a page comes from: an accepted proposal, or the first version that has it."""
+    proposed = {
+        str(one.payload["text"]): one
+        for one in (group.proposals.listed("accepted") if group.has("entries") else [])
+        if one.payload.get("file") == relative
+    }
+    kept = [
+        (one.until, set(version(group, relative, one.name).splitlines())) for one in versions(group, relative)
+    ]
+    found = []
+    for number, line in enumerate(read_or_empty(_place(group, relative)).splitlines(), 1):
+        since = next((until for until, lines in kept if line not in lines), "")
+        proposal = proposed.get(_BULLET.sub("", line.strip(), count=1))
+        found.append(
+            LineOrigin(
+                line=number,
+                text=line,
+                since=(proposal.decided_at or "") if proposal else since,
+                proposal=proposal.id if proposal else "",
+                sources=tuple(map(str, proposal.payload.get("sources", ()))) if proposal else (),
+            )
+        )
+    return found
+
+
+def _until(name: str) -> str:
+    """The moment in a version's name, with the colons that a file name had to lose."""
+    moment = name.rpartition("-")[0]
+    return f"{moment[:13]}:{moment[13:15]}:{moment[15:]}"
+
+
+def _versions_folder(group: Group, relative: str) -> Path:
+    return group.data / "versions" / relative.replace("/", "_").removesuffix(".md")
+
+
 def _keep_version(group: Group, relative: str, text: str) -> Path:
     """Keep a version outside the workspace, where nobody searches it; the same text is kept once."""
-    folder = group.data / "versions" / relative.replace("/", "_").removesuffix(".md")
+    folder = _versions_folder(group, relative)
     make_folder(folder)
     mark = fingerprint(text)[:12]
     known = sorted(folder.glob("*.md"))

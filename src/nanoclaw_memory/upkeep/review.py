@@ -110,6 +110,55 @@ def decide(group: Group, proposal_id: str, accept: bool, text: str = "") -> Prop
     return group.proposals.decide(proposal_id, accept, group.moment())
 
 
+def undo(group: Group, proposal_id: str) -> Proposal:
+    """Take a decision back: what it changed is as it was before, and the proposal waits again."""
+    group.entries.ledger.require_owner("take a decision back")
+    group = holder(group, proposal_id)
+    proposal = group.proposals.get(proposal_id)
+    if proposal.status == "open":
+        raise InvalidValue(f"proposal {proposal_id} is not decided", "see: ncm review")
+    accepted, payload = proposal.status == "accepted", proposal.payload
+    if proposal.kind not in PAGE_KINDS:
+        lifecycle.undo(group.entries, proposal)
+    elif proposal.kind == "lesson" and "file" not in payload:
+        group.lessons.update(int(payload["lesson"]), state="candidate", why=proposal.why, retired_because="")
+    elif accepted:
+        _undo_page(group, proposal)
+        if proposal.kind == "lesson":
+            group.lessons.update(int(payload["lesson"]), state="active", is_metabolized=0)
+    return group.proposals.reopen(proposal_id)
+
+
+def _undo_page(group: Group, proposal: Proposal) -> None:
+    """Bring back the version before the decision; of a page that was edited since, only the decided line."""
+    payload = proposal.payload
+    page, line, old = (str(payload.get(name, "")) for name in ("file", "text", "replaces"))
+    demoted = proposal.kind == "demotion"
+    kept = [pages.version(group, page, one.name) for one in pages.versions(group, page)]
+
+    def change(now: str) -> str:
+        for before in kept:
+            if bool(pages.find_item(before, line)) == demoted and _decided(before, payload, demoted) == now:
+                return before
+        if demoted:
+            block = next(filter(None, (pages.find_item(before, line) for before in kept)), None)
+            return now if block is None else pages.add_item(now, block.heading, line)
+        return pages.replace_item(now, line, old) if old else pages.remove_item(now, line)
+
+    pages.rewrite(group, page, change)
+    if demoted:
+        pages.rewrite(group, DEMOTED_PAGE, lambda text: pages.remove_item(text, line))
+
+
+def _decided(before: str, payload: Mapping[str, Any], demoted: bool) -> str:
+    line, old = str(payload["text"]), str(payload.get("replaces", ""))
+    if demoted:
+        return pages.remove_item(before, line)
+    if old and pages.find_item(before, old):
+        return pages.replace_item(before, old, line)
+    return pages.add_item(before, str(payload["section"]), line)
+
+
 def _decide_held(group: Group, payload: Mapping[str, Any], accept: bool) -> None:
     """Use a lesson that waited for review, in the words that were accepted, or retire it."""
     number = int(payload["lesson"])

@@ -60,6 +60,7 @@ COMMANDS = {
     "hook": ("agents", "Answer an agent's hook."),
     "mcp": ("agents", "Serve memory to an MCP client."),
     "serve": ("agents", "Serve hooks, MCP and an API from one process that stays warm."),
+    "web": ("agents", "Open the page: see, correct and trust what agents know."),
     "token": ("agents", "Tokens for agents over HTTP: new, list, revoke."),
     "config": ("admin", "Show, read and change settings."),
     "completion": ("admin", "Print the completion of a shell: bash, zsh, fish."),

@@ -1,4 +1,4 @@
-"""Commands that connect memory to agents: install, uninstall, hook, mcp, serve, token."""
+"""Commands that connect memory to agents: install, uninstall, hook, mcp, serve, web, token."""
 
 from __future__ import annotations
 
@@ -249,8 +249,47 @@ def _address(address: ServerAddress) -> Output:
     lines = [f"serving {address.home} as process {address.pid}", f"  hooks and MCP: {address.socket}"]
     if address.url:
         lines.append(f"  MCP: {address.url}/mcp")
+        lines.append("  page: ncm web opens it")
         lines.append(f"  API: {address.url}/api/v1 with the token in {address.token_file}")
     return Output(address, lines)
+
+
+@command("web", cls=Command)
+@click.option("--print", "printed", is_flag=True, help="Print the link and open nothing.")
+@click.option("--logout", is_flag=True, help="End every session of the page, and every open link.")
+def web(caller: Caller, printed: bool, logout: bool) -> None:
+    """Open the page of this home in your browser: see, correct and trust what agents know.
+
+    The page is served by `ncm serve`. The link works once, within ten minutes; the browser stays logged in for
+    a week, or until you end it.
+
+    \b
+    ncm web
+    ncm web --print
+    ncm web --logout
+    """
+    from nanoclaw_memory.interfaces.http.serve import address_of
+    from nanoclaw_memory.interfaces.web.sessions import PageSessions
+
+    with caller.memory() as memory:
+        memory.admin.require_main("open the page")
+        home = memory.home.root
+    if logout:
+        ended = PageSessions(home).end()
+        return caller.show(Output({"ended": ended}, f"ended: {ended}"))
+    address = address_of(home)
+    if address is None or not address.url:
+        raise NotFound("the page is not served", "start it in another terminal: ncm serve")
+    link = f"{address.url}/open/{PageSessions(home).new_link()}"
+    opened = not printed and not caller.json and _open(link)
+    note = "opened in your browser" if opened else "open it within ten minutes; it works once"
+    caller.show(Output({"url": link, "opened": opened}, link, notes=[note]))
+
+
+def _open(link: str) -> bool:
+    import webbrowser
+
+    return webbrowser.open(link)
 
 
 @group("token")

@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from nanoclaw_memory.errors import (
+    Conflict,
     InvalidValue,
     NanoClawError,
     NotFound,
@@ -80,15 +81,17 @@ def scope_of(query: QueryParams, headers: Headers, token: AgentToken, session: s
 
 def failure(error: NanoClawError) -> JSONResponse:
     """An error of ours as JSON with the status that fits."""
-    return error_response(_status_of(error), type(error).__name__, error.message, error.hint)
+    return error_response(status_of(error), type(error).__name__, error.message, error.hint)
 
 
-def _status_of(error: NanoClawError) -> int:
-    """400 wrong, 403 not for this scope, 404 not there, 503 busy, 500 our failure."""
+def status_of(error: NanoClawError) -> int:
+    """400 wrong, 403 not for this scope, 404 not there, 409 changed since, 503 busy, 500 our failure."""
     if isinstance(error, NotFound):
         return 404
     if isinstance(error, PathRefused):
         return 403
+    if isinstance(error, Conflict):
+        return 409
     if isinstance(error, Refused):
         return 400
     return 503 if isinstance(error, StoreBusy | ProviderError) else 500

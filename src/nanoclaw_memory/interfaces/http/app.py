@@ -1,4 +1,4 @@
-"""The HTTP application on loopback: the JSON API, MCP at /mcp and /healthz, behind one guard."""
+"""The HTTP application on loopback: the JSON API, MCP at /mcp, /healthz and the page, behind one guard."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from starlette.routing import Route
 from nanoclaw_memory import __version__
 from nanoclaw_memory.errors import InvalidValue, NanoClawError
 from nanoclaw_memory.interfaces.http.api import SCOPE_ARGUMENTS, failure, routes, scope_of
-from nanoclaw_memory.interfaces.http.auth import HOLDER, Guard, error_response
+from nanoclaw_memory.interfaces.http.auth import HOLDER, Guard, error_response, is_api
 from nanoclaw_memory.interfaces.http.operations import OPERATIONS
 from nanoclaw_memory.interfaces.http.pool import CURRENT_SCOPE
+from nanoclaw_memory.interfaces.web.app import Page
+from nanoclaw_memory.interfaces.web.app import error as page_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 def application(pool: MemoryPool, servers: Mapping[str, MCPServer], token: str, port: int) -> ASGIApp:
     """Everything that is served over HTTP."""
     agents = {tools: _agent_app(server) for tools, server in servers.items()}
+    page = Page(pool, port)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -50,11 +53,12 @@ def application(pool: MemoryPool, servers: Mapping[str, MCPServer], token: str, 
             *routes(pool, OPERATIONS),
             # No GET: a stateless server has nothing to send by itself, and its stream would never end.
             Route("/mcp", _McpApp(agents), methods=["POST", "DELETE"]),
+            *page.routes(),
         ],
         lifespan=lifespan,
         exception_handlers={HTTPException: _plain_error, 500: _bug},
     )
-    return Guard(app, pool.home, token, port)
+    return Guard(app, pool.home, token, port, page)
 
 
 def _agent_app(server: MCPServer) -> ASGIApp:
@@ -95,10 +99,14 @@ async def _healthz(request: Request) -> Response:
 
 async def _plain_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if not is_api(request.url.path) and "authorization" not in request.headers:
+        return page_error(request, error.status_code, error.detail)
     kind = {404: "NotFound", 405: "WrongMethod"}.get(error.status_code, "Refused")
     hint = "see: GET /api/v1/openapi.json"
     return error_response(error.status_code, kind, error.detail, hint, error.headers)
 
 
 async def _bug(request: Request, error: Exception) -> Response:
+    if not is_api(request.url.path):
+        return page_error(request, 500, "something failed inside; the server's log says more")
     return error_response(500, "InternalError", "something failed inside", "the server's log says more")

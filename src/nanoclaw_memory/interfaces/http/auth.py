@@ -18,7 +18,10 @@ from nanoclaw_memory.rendering import json_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from nanoclaw_memory.interfaces.web.app import Page
 
 MAX_BODY = 4 * 1024 * 1024
 BODY_SECONDS = 30
@@ -26,6 +29,11 @@ OPEN_PATHS = frozenset({"/healthz"})
 OWNER = AgentToken(id="", group="", shared=False, origin="owner")  # the token in the home's file `token`
 HOLDER = "nanoclaw.holder"  # the key of an ASGI scope under which the guard leaves whose token was given
 _HOSTS = ("127.0.0.1", "localhost", "[::1]")
+
+
+def is_api(path: str) -> bool:
+    """Whether a path is for programs; every other one is the page's."""
+    return path in OPEN_PATHS or path == "/mcp" or path.startswith(("/api/", "/mcp/"))
 
 
 def token_of(home: Path) -> str:
@@ -51,8 +59,9 @@ def token_of(home: Path) -> str:
 class Guard:
     """Refuses foreign hosts and pages, wrong tokens and large bodies; passes the rest on with its body read."""
 
-    def __init__(self, app: ASGIApp, home: Path, token: str, port: int) -> None:
+    def __init__(self, app: ASGIApp, home: Path, token: str, port: int, page: Page) -> None:
         self.app = app
+        self._page = page
         self._home = home
         self._token = token.encode()
         self._hosts = {f"{name}:{port}".encode() for name in _HOSTS}
@@ -66,7 +75,7 @@ class Guard:
             return
         headers: dict[bytes, bytes] = dict(scope["headers"])
         holder = self._holder(headers)
-        refusal = self._refused(scope["path"], headers, holder)
+        refusal = self._refused(scope, headers, holder)
         unread = refusal is not None or scope["path"] in OPEN_PATHS
         try:
             body = b"" if unread else await asyncio.wait_for(_body(receive, headers), BODY_SECONDS)
@@ -90,12 +99,15 @@ class Guard:
         return bound_to(self._home, given.strip().decode("latin-1"))
 
     def _refused(
-        self, path: str, headers: dict[bytes, bytes], holder: AgentToken | None
-    ) -> JSONResponse | None:
+        self, scope: Scope, headers: dict[bytes, bytes], holder: AgentToken | None
+    ) -> Response | None:
+        path = scope["path"]
         if headers.get(b"host", b"") not in self._hosts:
             return _refusal(421, "ForeignHost", "this server answers to 127.0.0.1 and localhost only")
         if headers.get(b"origin", b"http://" + headers[b"host"]) not in self._origins:
             return _refusal(403, "ForeignOrigin", "a page of another origin may not ask")
+        if b"authorization" not in headers and not is_api(path):
+            return self._page.refusal(scope, headers)
         if holder is None and path not in OPEN_PATHS:
             return _refusal(401, "Unauthorized", "give a token of the home: Authorization: Bearer …")
         return None

@@ -138,6 +138,18 @@ class _Server:
         return server
 
 
+def address_of(home: Path) -> ServerAddress | None:
+    """Where the home is served now; None when it is not."""
+    import fcntl
+
+    with suppress(OSError, msgspec.MsgspecError), (home / "serve.lock").open(encoding="utf-8") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return msgspec.json.decode(handle.read(), type=ServerAddress)
+    return None
+
+
 @contextmanager
 def _locked(home: Path) -> Iterator[Callable[[ServerAddress], None]]:
     """Be the home's only server; the lock ends with the process, however it ends."""

@@ -1,0 +1,82 @@
+"""Review: decide on proposals one by one or many at once, in other words too, and take decisions back."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from nanoclaw_memory.errors import NanoClawError
+from nanoclaw_memory.interfaces.web.screen import Answer, Asked, Moved, Screen, Shown
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory import Memory
+    from nanoclaw_memory.types import Proposal
+
+REWORDABLE = ("promotion", "lesson")
+AROUND = 2  # lines before and after a source
+MAX_SOURCES = 3
+_PLACE = re.compile(r"(.+\.md):(\d+)")
+
+
+def show(memory: Memory, asked: Asked, problems: tuple[str, ...] = ()) -> Shown:
+    """The proposals that wait, of one kind or of all."""
+    waiting = memory.upkeep.review()
+    kinds = sorted({one.kind for one in waiting})
+    chosen = [one for one in waiting if asked.text("kind") in ("", one.kind)]
+    found = asked.slice(chosen)
+    found["rows"] = [_card(memory, one) for one in found["rows"]]
+    return Shown("review.html", {**found, "kinds": kinds, "kind": asked.text("kind"), "problems": problems})
+
+
+def _card(memory: Memory, proposal: Proposal) -> dict[str, Any]:
+    places = proposal.payload.get("sources") or [proposal.source]
+    return {
+        "proposal": proposal,
+        "diff": [(line[:1], line) for line in proposal.diff.split("\n")],
+        "text": str(proposal.payload.get("text", "")) if proposal.kind in REWORDABLE else "",
+        "sources": [_source(memory, str(place)) for place in places[:MAX_SOURCES] if place],
+    }
+
+
+def _source(memory: Memory, place: str) -> dict[str, Any]:
+    """A source with the lines around it, where it is a line of a file."""
+    match = _PLACE.fullmatch(place)
+    if not match:
+        return {"place": place, "path": "", "line": 0, "lines": []}
+    path, line = match[1], int(match[2])
+    found = memory.get(path, max(line - AROUND, 1), line + AROUND)
+    lines = list(enumerate(found.text.splitlines(), found.start_line or 1))
+    return {"place": place, "path": found.path, "line": line, "lines": lines}
+
+
+def decide(memory: Memory, asked: Asked) -> Answer:
+    """Accept, reword or reject: one proposal by its own button, or all that are ticked."""
+    act, _, one = asked.text("decide").partition(" ")
+    decided: list[str] = []
+    problems: list[str] = []
+    for proposal_id in [one] if one else asked.every("id"):
+        text = asked.text(f"text-{proposal_id}") if act == "edit" else ""
+        try:
+            memory.upkeep.decide(proposal_id, act != "reject", text)
+            decided.append(proposal_id)
+        except NanoClawError as error:
+            problems.append(f"{error.message} ({error.hint})" if error.hint else error.message)
+    if problems:
+        return show(memory, asked, tuple(problems))
+    kind = asked.text("kind")
+    note = ("rejected" if act == "reject" else "accepted") if decided else "none"
+    return Moved(f"/review?kind={kind}" if kind.isalpha() else "/review", note, ",".join(decided))
+
+
+def undo(memory: Memory, asked: Asked) -> Moved:
+    """Take decisions back."""
+    for proposal_id in asked.text("undo").split(","):
+        memory.upkeep.undo(proposal_id)
+    return Moved("/review", "undone")
+
+
+SCREENS = (
+    Screen("GET", "/review", show),
+    Screen("POST", "/review", decide, lasting=True),
+    Screen("POST", "/review/undo", undo, lasting=True),
+)

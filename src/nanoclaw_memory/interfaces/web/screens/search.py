@@ -1,0 +1,82 @@
+"""Search as one types: hits of every kind with when, who, why, and what overtook them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from nanoclaw_memory.interfaces.web.screen import Asked, Screen, Shown
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory import Memory
+    from nanoclaw_memory.types import Hit
+
+KINDS = ("files", "exchanges", "entries", "facts", "relations", "lessons")
+LIMIT = 30
+AROUND = 4
+_PLACE = re.compile(r"(.+\.md)(?::(\d+)(?:-\d+)?)?")
+
+
+def show(memory: Memory, asked: Asked) -> Shown:
+    """What answers the question."""
+    query = asked.text("q")
+    found = None
+    if query:
+        found = memory.search(
+            query,
+            LIMIT,
+            explain=True,
+            kinds=[kind for kind in asked.every("kind") if kind in KINDS],
+            since=asked.text("since"),
+            until=asked.text("until"),
+            project=asked.text("project"),
+            person=asked.text("person"),
+        )
+    return Shown(
+        "search.html",
+        {
+            "query": query,
+            "found": found,
+            "kinds": KINDS,
+            "projects": [
+                ("", "*"),
+                *((one, one) for one in sorted({it.slug for it in memory.workspace.projects()})),
+            ],
+            "place": place_of,
+            "place_named": place_named,
+        },
+    )
+
+
+def place_of(hit: Hit) -> str:
+    """Where a hit is shown as a whole."""
+    if hit.kind == "entry":
+        return f"/entries/{quote(hit.id)}"
+    if hit.kind == "exchange":
+        return f"/conversations/{quote(hit.session, safe='')}"
+    if hit.kind == "lesson":
+        return f"/lessons/{quote(hit.id)}"
+    if hit.kind in ("fact", "relation"):
+        return f"/graph?entity={quote(hit.text.partition('.')[0].partition(' →')[0])}"
+    return f"/pages/{quote(hit.path)}#L{hit.start_line}" if not hit.corpus else ""
+
+
+def place_named(place: str) -> str:
+    """The screen of a place as other statements name it: a page and its line, an entry, a session."""
+    if match := _PLACE.fullmatch(place):
+        return f"/pages/{quote(match[1])}" + (f"#L{match[2]}" if match[2] else "")
+    kind, _, name = place.partition(",")[0].partition(" ")
+    known = {"session": "/conversations/", "entry": "/entries/", "lesson": "/lessons/"}
+    return known[kind] + quote(name, safe="") if kind in known and name else ""
+
+
+def context(memory: Memory, asked: Asked) -> Shown:
+    """The lines around one, to open a hit where it stands."""
+    line = asked.number("line", 1)
+    found = memory.get(asked.text("path"), max(line - AROUND, 1), line + AROUND)
+    lines = list(enumerate(found.text.splitlines(), found.start_line or 1))
+    return Shown("context.html", {"path": found.path, "line": line, "lines_around": lines})
+
+
+SCREENS = (Screen("GET", "/search", show), Screen("GET", "/context", context))
