@@ -122,7 +122,7 @@ def packages() -> str:
 READING_ORDER = {
     "Tutorial": ("tutorial",),
     "How to": tuple(
-        "hooks mcp import workspace projects injections forget checkpoints policies corpus embeddings server sdk"
+        "hooks mcp import workspace projects injections forget checkpoints policies corpus embeddings server web sdk"
         " plugins host".split()
     ),
     "Reference": ("commands", "settings", "http", "measurements", "code-map"),

@@ -221,7 +221,7 @@ class Memory:
         kinds: Sequence[PassageKind] = (),
         since: str = "",
         until: str = "",
-        project: str = "",
+        in_project: str = "",
         person: str = "",
     ) -> Found:
         """Ranked hits over everything that memory contains, best first; reports what could not take part.
@@ -231,7 +231,7 @@ class Memory:
         `types`, `tags` and `include_superseded` narrow it to entries; an empty query returns the recent ones.
         `corpus` names domain documents to search instead, or `all` for them and memory together. `fast` uses
         words only and loads no model; `rerank` unset does as the settings say; `mmr` prefers what differs.
-        `kinds`, `since`, `until` (days), `project` and `person` (who said it, or is named) leave out all else.
+        `kinds`, `since`, `until` (days), `in_project` and `person` (who said it, or is named) leave out all else.
         """
         from nanoclaw_memory.retrieval.searcher import Question
 
@@ -256,7 +256,7 @@ class Memory:
             def narrowed(wanted: PassageFilter) -> PassageFilter:
                 sources = tuple(kinds) or wanted.sources
                 return replace(
-                    wanted, sources=sources, since=first, until=last, project=project, person=person
+                    wanted, sources=sources, since=first, until=last, project=in_project, person=person
                 )
 
             if corpus in ("", "all"):

@@ -30,7 +30,7 @@ def show(memory: Memory, asked: Asked) -> Shown:
             kinds=[kind for kind in asked.every("kind") if kind in KINDS],
             since=asked.text("since"),
             until=asked.text("until"),
-            project=asked.text("project"),
+            in_project=asked.text("project"),
             person=asked.text("person"),
         )
     return Shown(
