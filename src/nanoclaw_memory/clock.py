@@ -55,6 +55,20 @@ def zone(name: str) -> tzinfo | None:
         ) from None
 
 
+def machine_zone() -> str:
+    """The name of the machine's own time zone; empty where it does not tell."""
+    import os
+
+    named = os.environ.get("TZ", "").lstrip(":")
+    linked = os.path.realpath("/etc/localtime").partition("/zoneinfo/")[2]
+    found = named or linked.removeprefix("posix/").removeprefix("Etc/")
+    try:
+        zone(found)
+    except SettingsError:
+        return ""
+    return found
+
+
 def stamp(moment: datetime) -> str:
     """A moment as stored: ISO 8601 in UTC, to the millisecond, sortable as text."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"

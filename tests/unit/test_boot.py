@@ -12,6 +12,7 @@ import pytest
 from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.tokens import estimate
 from nanoclaw_memory.types import Boot
 
 MAIN = ["SOUL.md", "USER.md", "IDENTITY.md", "memory/active-context.md", "MEMORY.md"]
@@ -22,6 +23,9 @@ def paths(boot: Boot) -> list[str]:
 
 
 def test_the_main_agent_reads_its_files_in_order(memory: Memory, home: Path):
+    for name in MAIN[1:]:
+        (home / "workspace" / name).write_text("own words\n")
+    memory.write("a line of today")
     boot = memory.boot()
     assert paths(boot) == [*MAIN, "memory/2026-02-22.md", "memory/2026-02-23.md"]
     shown = [boot.text.index(f"## {path}") for path in [*MAIN, "memory/2026-02-23.md"]]
@@ -39,7 +43,48 @@ def test_a_missing_file_is_one_marker_line(memory: Memory, home: Path):
 def test_an_empty_home_boots_with_markers_only(open_memory: Callable[..., Memory]):
     boot = open_memory().boot()
     assert all(file.missing for file in boot.files)
-    assert boot.text.count("[missing:") == 7
+    assert boot.text.count("[missing:") == len(MAIN)  # most days have no log
+
+
+def test_an_empty_memory_costs_at_most_sixty_tokens(memory: Memory):
+    assert memory.boot().tokens <= 60
+    assert estimate(memory.session_start(10_000).text) <= 60
+    assert "<!--" not in memory.boot().text
+    assert "MEMORY.md" not in memory.boot().text
+
+
+OLD_PAGE = """# User
+
+Whom this agent helps. Keep it under 3 KB. Facts written as `- key: value` are found by `graph seed`.
+
+- name:
+- timezone:
+
+## Family
+
+## Projects
+"""
+
+
+def test_what_an_earlier_release_wrote_and_nobody_changed_costs_nothing(memory: Memory, home: Path):
+    page = home / "workspace" / "USER.md"
+    page.write_text(OLD_PAGE)
+    assert "USER.md" not in memory.boot().text
+    page.write_text(OLD_PAGE.replace("## Family\n", "## Family\n- Ida is my daughter\n"))
+    assert "## USER.md\n\n# User\n\n## Family\n- Ida is my daughter\n" in memory.boot().text
+    assert "Projects" not in memory.boot().text
+
+
+def test_comments_are_for_the_person_and_headings_of_the_person_stay(memory: Memory, home: Path):
+    page = home / "workspace" / "MEMORY.md"
+    code = "```html\n<!-- in code -->\n\n\n# Soul\n```"
+    page.write_text(
+        f"# No deploys on Friday\n\n<!-- ask Ann\nabout it -->\n\n## Never\n\n{code}\n\n## Preferences\n"
+    )
+    text = memory.boot().text
+    assert f"# No deploys on Friday\n\n## Never\n\n{code}" in text
+    assert "ask Ann" not in text
+    assert "## Preferences" not in text
 
 
 def test_a_project_agent_reads_the_project_first_and_no_personal_memory(memory: Memory, home: Path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import PathRefused, StoreError
+from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import (
     Checkpoint,
     CheckpointChange,
@@ -40,6 +42,16 @@ class WorkspacePart:
 
     def __init__(self, group: Group) -> None:
         self._group = group
+
+    def introduce(self, about: Mapping[str, str]) -> None:
+        """Write who the user is into USER.md, as `- key: value` above its first section."""
+        from nanoclaw_memory.workspace.files import read_text, replace_text
+
+        lines = [f"- {key}: {one_line(value)}\n" for key, value in about.items() if value.strip()]
+        self._group.intake.refuse("".join(lines))
+        path = self._group.workspace / "USER.md"
+        head, section, rest = read_text(path).partition("## ")
+        replace_text(path, "".join([head, *lines, "\n", section, rest]))
 
     # ---- projects, runbooks, policies ----
 

@@ -29,6 +29,7 @@ from nanoclaw_memory.workspace.paths import (
     project_in_path,
     visible,
 )
+from nanoclaw_memory.workspace.starter import as_read
 
 SIZE_TARGETS = {  # bytes; over them doctor and audit warn
     "SOUL.md": 2_000,
@@ -107,11 +108,12 @@ def _boot_of(pieces: list[_Piece], mode: str, most: int) -> Boot:
 def _joined(pieces: Iterable[_Piece]) -> str:
     """The pieces as one text; what is not the owner's own page is fenced, if there is any."""
     parts = []
-    for own, group in itertools.groupby(pieces, lambda piece: piece.is_own):
+    shown = (piece for piece in pieces if piece.text)
+    for own, group in itertools.groupby(shown, lambda piece: piece.is_own):
         run = list(group)
         text = "\n\n".join(piece.text for piece in run)
         parts.append(text if own or all(piece.file.missing for piece in run) else fenced([text]))
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(parts) + "\n" if parts else ""
 
 
 def main_sequence(today: date, scope: Scope) -> list[str]:
@@ -178,14 +180,15 @@ def _load(
         if scope.project and day_in_path(relative):
             text = log.of_project(text, scope.project)
     except FileNotFoundError:
-        return _marker(relative, f"[missing: {relative}]")
+        # Most days have no log: that is not worth a line.
+        return _marker(relative, "" if day_in_path(relative) else f"[missing: {relative}]")
     except NanoClawError as error:
         return _marker(relative, inert_line(f"[not loaded: {relative}: {error.message}]"))
     if most_lines:
         limit = min(limit, sum(map(len, text.splitlines(keepends=True)[:most_lines])))
-    body = text[:limit].rstrip()
+    body = as_read(text[:limit]).rstrip()
     note = _cut_note(relative, text, limit) if len(text) > limit else ""
-    shown = f"## {relative}\n\n{inert_lines(body)}" + (f"\n\n{note}" if note else "")
+    shown = f"## {relative}\n\n{inert_lines(body)}" + (f"\n\n{note}" if note else "") if body or note else ""
     return _Piece(shown, BootFile(relative, len(body), tokens.estimate(body), truncated=bool(note)))
 
 

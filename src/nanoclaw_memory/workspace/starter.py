@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from datetime import date
 from functools import cache
 
 from nanoclaw_memory import private
 from nanoclaw_memory.errors import FileProblem
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.types import MAIN_GROUP, Created
 from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.files import create_text, make_folder
@@ -17,10 +19,7 @@ from nanoclaw_memory.workspace.paths import Home, log_path
 STARTERS = {
     "SOUL.md": """# Soul
 
-Who this agent is. Keep it under 2 KB: it is read at every session start.
-
-## Voice
-- Plain, warm, brief.
+<!-- Who this agent is: voice, values. It is read at every session start; keep it under 2 KB. -->
 
 ## Core Principles
 - directness: say the thing, then the reason.
@@ -28,10 +27,7 @@ Who this agent is. Keep it under 2 KB: it is read at every session start.
 """,
     "USER.md": """# User
 
-Whom this agent helps. Keep it under 3 KB. Facts written as `- key: value` are found by `graph seed`.
-
-- name:
-- timezone:
+<!-- Whom this agent helps, such as "- name: Ida" or "- birthday: 14 May". Keep it under 3 KB. -->
 
 ## Family
 
@@ -39,9 +35,7 @@ Whom this agent helps. Keep it under 3 KB. Facts written as `- key: value` are f
 """,
     "IDENTITY.md": """# Identity
 
-- name:
-- emoji:
-- vibe:
+<!-- What the agent is called, such as "- name: Clawd". -->
 """,
     "AGENTS.md": """# Operating instructions
 
@@ -66,7 +60,7 @@ Notes on the tools of this machine. Longer how-tos belong in `memory/tools-NAME.
 """,
     "MEMORY.md": """# Long-Term Memory
 
-Curated and private: never shown in shared contexts. Keep it under 200 lines and 8 KB.
+<!-- What matters for a long time; never shown to shared chats. Keep it under 200 lines and 8 KB. -->
 
 ## About the user
 
@@ -99,6 +93,18 @@ What every group may read. Project files here are `project-SLUG.md`.
 """
 
 
+# What earlier releases wrote beside it.
+_ADVICE = (
+    "Who this agent is. Keep it under 2 KB: it is read at every session start.",
+    "Whom this agent helps. Keep it under 3 KB. Facts written as `- key: value` are found by `graph seed`.",
+    "Curated and private: never shown in shared contexts. Keep it under 200 lines and 8 KB.",
+    *("- name:", "- timezone:", "- emoji:", "- vibe:"),
+)
+_CODE_OR_COMMENT = regex(r"^(```|~~~).*?(?:^\1|\Z)|^<!--.*?-->(?:[ \t]*\n){0,2}", re.DOTALL | re.MULTILINE)
+_LOG_HEADING = regex(r"# \d{4}-\d\d-\d\d")
+_CONTENT = 7
+
+
 def without_starter(text: str) -> str:
     """A file's text with empty lines for what `init` wrote and nobody changed: that is no memory."""
     known = _starter_lines()
@@ -106,10 +112,36 @@ def without_starter(text: str) -> str:
     return "\n".join(lines) if any(line.strip() and not line.startswith("#") for line in lines) else ""
 
 
+def as_read(text: str) -> str:
+    """A page as an agent reads it: no comments, no heading of ours with nothing beneath, no page that only we wrote.
+
+    Headings that a person wrote stay, whatever is beneath them.
+    """
+    lines = _CODE_OR_COMMENT.sub(lambda found: found[0] if found[1] else "", text).split("\n")
+    principles = STARTERS["SOUL.md"].split("\n")  # answers are measured against them
+    ours = _all_lines().difference(principles)
+    kept: list[str] = []
+    beneath = 0  # the level of the last line that was kept; of content, more than any heading's
+    for line in reversed(lines):
+        level = line.count("#") if line in ours or _LOG_HEADING.fullmatch(line) else 0
+        if line in _ADVICE or (level and level >= beneath):
+            while kept and not kept[-1].strip():
+                kept.pop()
+            continue
+        beneath = (level or _CONTENT) if line.strip() else beneath
+        kept.append(line)
+    return "\n".join(reversed(kept)).strip("\n")
+
+
 @cache
 def _starter_lines() -> frozenset[str]:
-    lines = (line for text in (*STARTERS.values(), GROUP_CLAUDE, SHARED_CLAUDE) for line in text.split("\n"))
-    return frozenset(line for line in lines if line.strip() and not line.startswith("#"))
+    return frozenset(line for line in _all_lines() if not line.startswith("#"))
+
+
+@cache
+def _all_lines() -> frozenset[str]:
+    texts = (*STARTERS.values(), GROUP_CLAUDE, SHARED_CLAUDE)
+    return frozenset((*_ADVICE, *(line for text in texts for line in text.split("\n") if line.strip())))
 
 
 def _make_home(home: Home) -> None:

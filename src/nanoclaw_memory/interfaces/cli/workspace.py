@@ -4,25 +4,97 @@ from __future__ import annotations
 
 import click
 
-from nanoclaw_memory.interfaces.cli.common import Output, command, fields, given_text, group, listing
+from nanoclaw_memory.interfaces.cli.common import (
+    Caller,
+    Command,
+    Output,
+    at_terminal,
+    command,
+    fields,
+    given_text,
+    group,
+    listing,
+)
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.text import plural
+from nanoclaw_memory.text import nearest_names, plural
 from nanoclaw_memory.types import Checkpoint, LogLine, Policy, Project
 
 MARKS = {"added": "+", "removed": "-", "changed": "~"}
 
 
-@command("init", new=True)
-def init(memory: Memory) -> Output:
+@command("init", cls=Command)
+def init(caller: Caller) -> None:
     """Create a home, or with --group a group in it; files that exist are kept.
+
+    At a terminal, a new home asks for your name, your time zone and the client to connect; Enter goes on.
 
     \b
     ncm init
     ncm init --group family
     """
-    result = memory.init()
-    lines = [f"created {name}" for name in result.created] + [f"kept    {name}" for name in result.kept]
-    return Output(result, f"Memory at {result.home}\n  " + "\n  ".join(lines))
+    with caller.memory(new=True) as memory:
+        result = memory.init()
+        is_new = "nanoclaw.json" in result.created and at_terminal() and not caller.json
+        if is_new:
+            _ask_who(memory)
+    counts = [f"{plural(len(result.created), 'file')} created"] if result.created else []
+    counts += [f"{plural(len(result.kept), 'file')} kept"] if result.kept else []
+    caller.show(Output(result, f"Memory at {result.home} ({', '.join(counts)})"))
+    if is_new:
+        from nanoclaw_memory.interfaces.cli.agents import install
+
+        for client in _ask_for_clients():
+            click.get_current_context().invoke(install, caller, client=client)
+
+
+def _ask_who(memory: Memory) -> None:
+    """Ask for name and time zone, and write them where agents and the clock find them."""
+    from nanoclaw_memory.clock import machine_zone
+
+    name = click.prompt("Your name", default="", show_default=False)
+    here = machine_zone() or "UTC"
+    named = click.prompt("Your time zone", default=here, value_proc=_zone)
+    if named != here:
+        memory.admin.config_set("user.timezone", named)
+    memory.workspace.introduce({"name": name, "timezone": named})
+
+
+def _zone(typed: str) -> str:
+    """A time zone by its name or its city."""
+    import zoneinfo
+
+    cities = {one.rpartition("/")[2].lower(): one for one in sorted(zoneinfo.available_timezones())}
+    city = typed.strip().replace(" ", "_").rpartition("/")[2].lower()
+    found = typed if typed in cities.values() else cities.get(city, "")
+    if not found:
+        near = ", ".join(cities[one] for one in nearest_names(city, cities))
+        raise click.UsageError(f"there is no zone {typed!r}; {near or 'such as Europe/Berlin'}?")
+    return found
+
+
+def _ask_for_clients() -> list[str]:
+    """Ask which clients of this machine to connect."""
+    from nanoclaw_memory.interfaces.install.survey import survey
+
+    found = [one.name for one in survey() if one.here and one.installed == "no" and not one.plugin]
+    click.echo(
+        f"Clients found here: {', '.join(found)}" if found else "No client that we know was found here."
+    )
+    chosen: list[str] = click.prompt(
+        "Connect which", default=" ".join(found[:1]) or "none", value_proc=_clients
+    )
+    return chosen
+
+
+def _clients(typed: str) -> list[str]:
+    from nanoclaw_memory.interfaces.install.clients import CLIENTS
+
+    names = [] if typed.strip().lower() in ("none", "no", "n") else typed.replace(",", " ").split()
+    for name in names:
+        if name not in CLIENTS:
+            near = nearest_names(name, CLIENTS)
+            raise click.UsageError(f"{name!r} is no client that we know; {', '.join(near) or 'or none'}?")
+    return names
 
 
 @command("write", new=True)
