@@ -146,7 +146,7 @@ def follow(hint: str, home: Path) -> None:
     """Do what a hint says, word for word, in a shell."""
     program = f"{sys.executable} -m nanoclaw_memory --home {home}"
     spoken = re.sub(r"^[^:]*: | \([^)]*\)$", "", hint)
-    commands = spoken.replace("nanoclaw-memory ", f"{program} ")
+    commands = re.sub(r"\b(?:ncm|nanoclaw-memory) ", f"{program} ", spoken)
     subprocess.run(commands, shell=True, check=True, capture_output=True, timeout=120, env=dict(os.environ))
 
 

@@ -82,7 +82,7 @@ class TurnLifecycle:
     def boot(self, part: str, render: Callable[[], Boot]) -> Boot:
         """The boot context of a session, the same whenever it is asked for; its tokens are recorded."""
         boot, _ = self._frozen(part, render, Boot)
-        read = tuple(InjectedLine(one.path, "read at every start") for one in boot.files if not one.missing)
+        read = tuple(InjectedLine(one.path, "read at every start") for one in boot.files if one.chars)
         injection = Injection("boot", len(read), boot.tokens, 0.0, lines=read, event="start")
         self._attempt(lambda: self._record(self.context.scope, [injection], {}))
         return boot
