@@ -152,3 +152,24 @@ def test_what_is_no_credential_stays_readable(ncm: Run, key: str, value: str) ->
     ncm("init")
     assert "masked" not in ncm("graph", "add", "Office", key, value).out
     assert value in ncm("graph", "search", f"Office {key}").out
+
+
+def test_a_query_prints_a_table_and_its_json_has_columns_and_rows(told: Run) -> None:
+    query = "MATCH (a)-[r:PARTNER_OF]->(b) RETURN a.name, type(r), b.name"
+    assert (
+        told("graph", "query", query).out == "a.name | type(r) | b.name\nPartner Boyd | partner_of | User\n"
+    )
+    found = told("graph", "query", query, "--json").json
+    assert found["columns"] == ["a.name", "type(r)", "b.name"]
+    assert found["rows"] == [["Partner Boyd", "partner_of", "User"]]
+    nothing = told("graph", "query", "MATCH (a)-[:OWES]->(b) RETURN b")
+    assert nothing.code == 0 and nothing.out == "Nothing matches.\n" and "partner of" in nothing.err
+
+
+def test_a_query_that_writes_is_refused_with_the_command_that_does(told: Run) -> None:
+    refused = told("graph", "query", "MATCH (a) SET a.port = '1' RETURN a")
+    assert refused.code == 2 and "SET is not part of a query" in refused.err and "graph add" in refused.err
+
+
+def test_a_query_in_a_shared_scope_sees_nothing_private(told: Run) -> None:
+    assert told("--shared", "graph", "query", "MATCH (a) RETURN a").out == "Nothing matches.\n"

@@ -75,6 +75,34 @@ async def test_all_tools_are_the_documents_tools(agent):
     }  # fmt: skip
 
 
+async def test_an_agent_ingests_facts_and_relations_queries_them_and_reads_their_history(agent):
+    facts = [{"entity": "Keystone", "key": "port", "value": port, "valid_from": day, "source": "forged"}
+             for port, day in (("3000", "2025-01-01"), ("3055", "2026-01-01"))]  # fmt: skip
+    relations = [
+        {"subject": "Ada", "predicate": "owns", "object": "Keystone"},
+        {"subject": "", "predicate": "owns"},
+    ]
+    async with Client(build_server(agent, "all")) as client:
+        done = await call(client, "memory_graph_ingest", facts=facts, relations=relations)
+        assert said(done).startswith("2 facts, 1 relations, 0 aliases stored; 0 were known, 1 old values")
+        assert "skipped: line 4: the subject is empty" in said(done)
+        found = await call(client, "memory_graph_query", query="MATCH (a)-[:OWNS]->(b) RETURN a.name, b.port")
+        assert found.structured_content["rows"] == [["Ada", "3055"]]
+        assert said(found).startswith(OPENING) and "Ada | 3055" in said(found)
+        then = await call(
+            client, "memory_graph_query", query="MATCH (b {name: 'Keystone'}) RETURN b.port", as_of="2025-06"
+        )
+        assert then.structured_content["rows"] == [["3000"]]
+        history = await call(client, "graph_history", entity="keystone", key="port")
+        assert [fact["value"] for fact in history.structured_content["facts"]] == ["3000", "3055"]
+        assert {fact["origin"] for fact in history.structured_content["facts"]} == {
+            "owner"
+        }  # as the scope says
+        assert "forged" not in said(history)
+        wrong = await call(client, "memory_graph_query", query="MATCH (a) DELETE a")
+        assert wrong.is_error and "DELETE is not part of a query" in said(wrong)
+
+
 async def test_reading_tools_say_so_and_delete_is_destructive(agent):
     async with Client(build_server(agent, "all")) as client:
         tools = {tool.name: tool.annotations for tool in (await client.list_tools()).tools}

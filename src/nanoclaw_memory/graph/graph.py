@@ -19,15 +19,24 @@ from nanoclaw_memory.graph.lookup import Lookup
 from nanoclaw_memory.store.facts import FactRow, FactTable, View
 from nanoclaw_memory.store.names import NameTable, fold, slot_of
 from nanoclaw_memory.store.relations import RelationRow, RelationTable
-from nanoclaw_memory.types import Fact, GraphAnswer, GraphHit, Ingested, Newer, Scope, Upserted
-from nanoclaw_memory.types.arguments import DrawingForm, Fraction, Tier
+from nanoclaw_memory.types import (
+    Fact,
+    GraphAnswer,
+    GraphHit,
+    GraphTable,
+    Imported,
+    Ingested,
+    Newer,
+    Scope,
+    Upserted,
+)
+from nanoclaw_memory.types.arguments import DrawingForm, Fraction, Query, Tier
 
 if TYPE_CHECKING:
     from datetime import date
     from pathlib import Path
 
     from nanoclaw_memory.graph.ingest import Ingest
-    from nanoclaw_memory.graph.transfer import Imported
     from nanoclaw_memory.graph.view import Neighbourhood
     from nanoclaw_memory.graph.writer import GraphWriter, Origin
     from nanoclaw_memory.intake.intake import Intake
@@ -36,6 +45,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.workspace.paths import Home
 
 MAX_TOP_K = 100
+MAX_ROWS = 200
 MOST_NAMES = 8
 TIERS = {"hot": (2.0000001, 1e300), "warm": (1.0, 2.0), "cool": (0.0, 0.9999999), "": (0.0, 1e300)}
 
@@ -108,6 +118,20 @@ class KnowledgeGraph:
             return ()
         found = beside.search(query, left, as_of, named_only).hits
         return tuple(replace(hit, shared=True) for hit in found)
+
+    def query(
+        self, query: Query, as_of: str | None = None, limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+    ) -> GraphTable:
+        """Answer a read-only openCypher query over the facts and relations of now or of a past date."""
+        from nanoclaw_memory.graph.query import QueryRunner
+
+        with self._refresh() as stale:
+            begun = time.perf_counter()
+            same = self.names.merged()
+            runner = QueryRunner(self.facts, self.relations, self.names, self.view(as_of), same)
+            table = runner.run(query, limit)
+            took_ms = (time.perf_counter() - begun) * 1000
+        return replace(table, took_ms=took_ms, degraded=(stale,) if stale else ())
 
     def reinforce(self, hits: Sequence[GraphHit]) -> str:
         """Warm and link the hits of a search; returns why it could not, or an empty text. Never raises."""
@@ -263,6 +287,20 @@ class KnowledgeGraph:
         `again` also reads the logs, and retires what an older version read and this one does not.
         """
         return self._ingest.seed(home, self.scope, again)
+
+    def ingest_rows(
+        self,
+        facts: Sequence[Mapping[str, Any]] = (),
+        relations: Sequence[Mapping[str, Any]] = (),
+        aliases: Sequence[Mapping[str, Any]] = (),
+    ) -> Imported:
+        """Store facts, relations and aliases at once, as `upsert`, `relate` and `alias` do; bad rows are reported."""
+        from nanoclaw_memory.graph.transfer import given_rows, import_rows
+
+        rows = list(given_rows(facts, relations, aliases))
+        if not 1 <= len(rows) <= MAX_ROWS:
+            raise InvalidValue(f"{len(rows)} rows were given", f"give 1 to {MAX_ROWS} facts and relations")
+        return import_rows(self.writer, enumerate(rows, 1), self._origin, "")
 
     def import_file(self, path: Path) -> Imported:
         """Import JSONL, CSV, an MCP memory.jsonl or another facts.db."""

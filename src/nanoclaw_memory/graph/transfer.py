@@ -5,11 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import start_of
@@ -19,28 +18,13 @@ from nanoclaw_memory.store.facts import FactTable
 from nanoclaw_memory.store.names import NameTable
 from nanoclaw_memory.store.relations import RelationTable
 from nanoclaw_memory.store.sqlite import SqliteDatabase
+from nanoclaw_memory.types import Imported
 
 FORMATS = ("jsonl", "csv", "mcp")
 MAX_BYTES = 500_000_000
-MAX_PROBLEMS = 20
 _SQLITE = b"SQLite format 3\x00"
 _FACT = ("entity", "key", "value", "category", "importance", "permanent", "source", "valid_from", "valid_to")
 _RELATION = ("subject", "predicate", "object", "source", "valid_from", "valid_to")
-
-
-class Imported(msgspec.Struct, frozen=True):
-    """What was imported; `problems` lists the first lines that were not, and why."""
-
-    facts: int = 0
-    relations: int = 0
-    aliases: int = 0
-    known: int = 0
-    skipped: int = 0
-    problems: tuple[str, ...] = ()
-
-    def without(self, problem: str) -> Imported:
-        """The same with one more skipped line."""
-        return replace(self, skipped=self.skipped + 1, problems=(*self.problems, problem)[:MAX_PROBLEMS])
 
 
 # ---- export ----
@@ -102,6 +86,13 @@ def as_mcp(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 
 # ---- import ----
+
+
+def given_rows(*kinds: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Facts, relations and aliases that a caller gives; who says so is never theirs to give."""
+    for kind, given in zip(("fact", "relation", "alias"), kinds, strict=True):
+        for row in given:
+            yield {**{key: row[key] for key in row if key not in ("source", "valid_to")}, "type": kind}
 
 
 def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
@@ -206,7 +197,8 @@ def import_rows(
                 done = done.without(f"line {number} {row}")
                 continue
             try:
-                done = _import_row(writer, row, replace(origin, source=f"{source}:{number}"), done)
+                stated_in = replace(origin, source=f"{source}:{number}") if source else origin
+                done = _import_row(writer, row, stated_in, done)
             except Refused as error:
                 done = done.without(f"line {number}: {error.message}")
     return done
@@ -231,7 +223,8 @@ def _import_row(writer: GraphWriter, row: dict[str, Any], origin: Origin, done: 
         raise InvalidValue(f"type {str(kind)[:40]!r} is not known", "use fact, relation or alias")
     if end and stored.created:
         (writer.facts if kind == "fact" else writer.relations).retire(stored.id, end, None)
-    return replace(done, known=done.known + (not stored.created))
+    changed = {"retired": done.retired + len(stored.retired), "redacted": done.redacted + stored.redacted}
+    return replace(done, known=done.known + (not stored.created), **changed)
 
 
 def _relation(row: dict[str, Any], start: str) -> NewRelation:

@@ -17,6 +17,10 @@ class Database(Protocol):
         """All rows of a reading statement."""
         ...
 
+    def query_within(self, limit_ms: int, sql: str, params: Params) -> list[Row]:
+        """All rows of a statement that a caller has composed; StoreBusy when it takes longer."""
+        ...
+
     def rows(self, sql: str, params: Params | None = None) -> Iterator[Row]:
         """The rows one by one, for results too large to hold."""
         ...

@@ -19,18 +19,20 @@ _COLUMNS = (
     " permanent, created_at, valid_from, valid_to, superseded_by, name, slot, shared, origin"
 )
 VALID = (
-    "(valid_from <= :at OR {ahead}) AND (:all OR shared) AND (valid_to IS NULL OR valid_to > :at AND NOT EXISTS"
-    " (SELECT 1 FROM {table} AS newer WHERE newer.id = {table}.superseded_by AND {newer_ahead}))"
+    "({row}.valid_from <= :at OR {ahead}) AND (:all OR {row}.shared)"
+    " AND ({row}.valid_to IS NULL OR {row}.valid_to > :at AND NOT EXISTS"
+    " (SELECT 1 FROM {table} AS newer WHERE newer.id = {row}.superseded_by AND {newer_ahead}))"
 )
 
 
-def valid(table: str) -> str:
-    """The condition of rows that a view shows.
+def valid(table: str, row: str = "") -> str:
+    """The condition of rows that a view shows; `row` is what a query calls the table.
 
     What a clock in the future has dated was said all the same: it is valid now, and what it retired is not.
     """
     ahead = "({0}.created_at > :now AND {0}.valid_from <= {0}.created_at)"
-    return VALID.format(table=table, ahead=ahead.format(table), newer_ahead=ahead.format("newer"))
+    row = row or table
+    return VALID.format(table=table, row=row, ahead=ahead.format(row), newer_ahead=ahead.format("newer"))
 
 
 _VALID = valid("facts")

@@ -59,6 +59,8 @@ class NameTable:
     def __init__(self, db: Database, sees_all: bool = True) -> None:
         self.db = db
         self._seen = "1" if sees_all else "shared"  # our own SQL: which aliases count
+        self._merged_at: tuple[object, ...] = ()
+        self._merged: dict[str, str] = {}
 
     # ---- reading ----
 
@@ -116,6 +118,30 @@ class NameTable:
         for target, name in rows:
             found.setdefault(target, []).append(name)
         return found
+
+    def merged(self) -> dict[str, str]:
+        """Folded aliases that facts or relations are stored under, each with the one entity that it means."""
+        # They are few and costly to find: looked for again when there is another alias, fact or relation.
+        sql = (
+            "SELECT count(*), max(rowid), sum(shared), (SELECT max(id) FROM facts), (SELECT max(id) FROM relations)"
+            " FROM aliases"
+        )
+        state = self.db.query(sql)[0]
+        if state != self._merged_at:
+            stated = self._with_statements()
+            meanings = self.meanings(stated) if stated else {}
+            own = {name: meaning.ends[0] for name, meaning in meanings.items() if not meaning.ambiguous}
+            self._merged_at, self._merged = state, own
+        return self._merged
+
+    def _with_statements(self) -> list[str]:
+        stated = (
+            "EXISTS (SELECT 1 FROM facts WHERE facts.name = aliases.name)",
+            "EXISTS (SELECT 1 FROM relations WHERE subject_name = aliases.name)",
+            "EXISTS (SELECT 1 FROM relations WHERE object_name = aliases.name)",
+        )
+        sql = f"SELECT DISTINCT name FROM aliases WHERE {self._seen} AND ({' OR '.join(stated)})"  # noqa: S608
+        return [row[0] for row in self.db.query(sql)]
 
     def labels(self, names: Iterable[str]) -> dict[str, str]:
         """How each folded name is written."""

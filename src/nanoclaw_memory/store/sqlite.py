@@ -58,6 +58,21 @@ class SqliteDatabase:
             except UnicodeDecodeError as error:
                 return list(self._tolerant(connection, sql, params, error))
 
+    def query_within(self, limit_ms: int, sql: str, params: Params) -> list[Row]:
+        import time
+
+        import apsw
+
+        deadline = time.monotonic() + limit_ms / 1000
+        connection = self._connection()
+        connection.set_progress_handler(lambda: time.monotonic() > deadline, 10_000)
+        try:
+            return self.query(sql, params)
+        except apsw.InterruptError:
+            raise StoreBusy(f"the query took more than {limit_ms / 1000:g} s", "ask for less") from None
+        finally:
+            connection.set_progress_handler(None)
+
     def rows(self, sql: str, params: Params | None = None) -> Iterator[Row]:
         passed = 0
         with self._translated():

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from nanoclaw_memory.types.search import IN_SHARED_CHAT, Newer
+
+MAX_PROBLEMS = 20
 
 
 class Fact(msgspec.Struct, frozen=True):
@@ -117,6 +121,36 @@ class GraphAnswer(msgspec.Struct, frozen=True):
     degraded: tuple[str, ...] = ()  # what could not take part: files that changed and were not read yet
 
 
+class GraphTable(msgspec.Struct, frozen=True):
+    """The answer to a graph query; an entity or relation in a row is an object."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    truncated: bool = False  # there are more rows
+    notes: tuple[str, ...] = ()  # why nothing was found: names that the graph does not know
+    took_ms: float = 0.0
+    degraded: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> list[str]:
+        """The table as text, a line for each row below that of the columns; empty without rows."""
+        return [" | ".join(map(_cell, row)) for row in (self.columns, *self.rows)] if self.rows else []
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, dict):
+        if "from" in value:
+            return f"{value['from']} → {value['type']} → {value['to']}"
+        known = value.get("properties", value)
+        facts = ", ".join(f"{key}: {_cell(one)}" for key, one in known.items())
+        return " ".join(
+            filter(None, (value.get("name") if known is not value else "", facts and f"{{{facts}}}"))
+        )
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_cell, value))}]"
+    return "null" if value is None else str(value)
+
+
 class Upserted(msgspec.Struct, frozen=True):
     """What a write to the graph did."""
 
@@ -125,6 +159,25 @@ class Upserted(msgspec.Struct, frozen=True):
     created: bool = True
     redacted: int = 0
     value: str = ""  # as stored: credentials masked
+
+
+class Imported(msgspec.Struct, frozen=True):
+    """What was imported; `problems` lists the first lines that were not, and why."""
+
+    facts: int = 0
+    relations: int = 0
+    aliases: int = 0
+    known: int = 0
+    skipped: int = 0
+    retired: int = 0  # older values that new ones replaced
+    redacted: int = 0  # credentials that were masked
+    problems: tuple[str, ...] = ()
+
+    def without(self, problem: str) -> Imported:
+        """The same with one more skipped line."""
+        return msgspec.structs.replace(
+            self, skipped=self.skipped + 1, problems=(*self.problems, problem)[:MAX_PROBLEMS]
+        )
 
 
 class Ingested(msgspec.Struct, frozen=True):

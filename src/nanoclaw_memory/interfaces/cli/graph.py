@@ -66,6 +66,28 @@ def _hit_line(hit: GraphHit) -> str:
     return f"{visible_line(hit.text)}{mark}  ({hit.score}, {hit.tier}: {hit.why})  {visible_line(hit.when)}"
 
 
+@graph.command("query")
+@click.argument("query")
+@limit_option("-n", most=1000, default=100, help="Most rows, up to 1000.")
+@click.option("--as-of", metavar="DATE", help="What was believed on that day (or YYYY-MM).")
+def query(memory: Memory, query: str, limit: int, as_of: str | None) -> Output:
+    """Ask the graph in openCypher; it only reads. Entities are nodes, facts their properties.
+
+    \b
+    ncm graph query "MATCH (p)-[:OWNS]->(x) RETURN p.name, x.name, x.port"
+    ncm graph query "MATCH (a {name: 'Keystone'})-[:DEPENDS_ON*1..3]->(b) RETURN b"
+    ncm graph query "MATCH ()-[r]->() RETURN type(r), count(*) ORDER BY count(*) DESC"
+    ncm graph query "MATCH (a {name: 'Alice'}) RETURN a.employer" --as-of 2026-03
+    """
+    table = memory.graph.query(query, as_of, limit)
+    notes = noted([*table.notes, *table.degraded, *(["there are more rows; see -n"] * table.truncated)])
+    result = {
+        **fields(table, "columns", "rows", "truncated", "notes", "degraded"),
+        "took_ms": round(table.took_ms, 2),
+    }
+    return Output(result, map(visible_line, table.lines), "Nothing matches.", notes)
+
+
 @graph.command("add", new=True)
 @click.argument("entity")
 @click.argument("key")

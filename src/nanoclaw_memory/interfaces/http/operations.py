@@ -89,7 +89,8 @@ def _with_text(turn: Any, given: Mapping[str, Any]) -> Any:
 # What an agent's token buys: what the MCP tools do, and what its program does around a model call.
 AGENT_OPERATIONS = frozenset(
     """search recall shared_recall lines boot brief index_status log write projects project runbooks runbook policies
-    policy_check entries entry store delete reinforce graph_search fact_upsert top_facts history drawn relate alias
+    policy_check entries entry store delete reinforce graph_search graph_query graph_ingest
+    fact_upsert top_facts history drawn relate alias
     lessons before_turn after_turn report_tools session_start session_end flush_needed sessions session_search session
     note audit""".split()
 )
@@ -163,6 +164,8 @@ OPERATIONS = (
     _post("/entries/import", "import_export", UpkeepPart.import_export, lasting=True),
     # ---- graph ----
     _get("/graph/search", "graph_search", _graph_search),
+    _get("/graph/query", "graph_query", KnowledgeGraph.query),
+    _post("/graph/ingest", "graph_ingest", KnowledgeGraph.ingest_rows),
     _post("/graph/facts", "fact_upsert", KnowledgeGraph.upsert),
     _post("/graph/facts/remove", "remove_facts", KnowledgeGraph.remove, key="removed"),
     _post("/graph/facts/reject", "reject_fact", KnowledgeGraph.reject, key="removed"),

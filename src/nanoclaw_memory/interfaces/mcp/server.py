@@ -54,6 +54,9 @@ MORE = (
     "memory_turn",
     "memory_delete",
     "memory_reinforce",
+    "memory_graph_query",
+    "memory_graph_ingest",
+    "graph_history",
 )
 # Reinforcing, noting that an entry was used and recording a turn are writes.
 READ_ONLY = frozenset(
@@ -64,6 +67,8 @@ READ_ONLY = frozenset(
         "memory_index_status",
         "memory_audit",
         "memory_shared_recall",
+        "memory_graph_query",
+        "graph_history",
     }
 )
 ANSWERED_WITHIN = 60  # seconds that the calls of a client that has closed may take
@@ -336,6 +341,61 @@ class Tools:
         """Delete an entry for good; the one it replaced becomes current again."""
         deleted = self._memory.delete(id)
         return _answer(f"Deleted {deleted.id}.", deleted)
+
+    def memory_graph_query(
+        self,
+        query: Annotated[
+            str,
+            Field(
+                description="MATCH (a:Person)-[r:OWNS]->(b {name: 'Keystone'}) WHERE a.city = 'Lisbon' "
+                "RETURN a.name, b.port ORDER BY a.name LIMIT 10",
+                max_length=10_000,
+            ),
+        ],
+        as_of: Annotated[str | None, Field(description="A past date, or YYYY-MM")] = None,
+        limit: Annotated[int, Field(ge=1, le=1000)] = 100,
+    ) -> Result:
+        """Query the knowledge graph in openCypher: MATCH of up to three hops, WHERE, RETURN, count. It only reads.
+
+        Entities are nodes, found by name or alias; facts are their properties, a fact's category their label.
+        `MATCH ()-[r]->() RETURN type(r), count(*)` lists the relations that there are.
+        """
+        table = self._memory.graph.query(query, as_of, limit)
+        text = fenced(map(safe_line, table.lines)) or "Nothing matches."
+        more = ["there are more rows than these"] * table.truncated
+        return _answer(
+            "\n".join([_noted(text, table.degraded), *map(inert_line, (*table.notes, *more))]), table
+        )
+
+    def memory_graph_ingest(
+        self,
+        facts: Annotated[
+            list[dict[str, Any]] | None, Field(description="{entity, key, value, category?, valid_from?}")
+        ] = None,
+        relations: Annotated[
+            list[dict[str, Any]] | None, Field(description="{subject, predicate, object, valid_from?}")
+        ] = None,
+        aliases: Annotated[list[dict[str, Any]] | None, Field(description="{alias, entity}")] = None,
+    ) -> Result:
+        """Add facts, relations and other names to the knowledge graph, up to 200 at once; old values become history."""
+        done = self._memory.graph.ingest_rows(facts or (), relations or (), aliases or ())
+        counts = f"{done.facts} facts, {done.relations} relations, {done.aliases} aliases stored"
+        masked = f"{done.redacted} credentials were masked" if done.redacted else ""
+        known = f"{done.known} were known, {done.retired} old values became history"
+        lines = [f"{counts}; {known}.", masked, *(f"skipped: {problem}" for problem in done.problems)]
+        return _answer("\n".join(map(inert_line, filter(None, lines))), done)
+
+    def graph_history(self, entity: str, key: str = "") -> Result:
+        """Every value that an entity's keys, or one of them, ever had, with dates and source."""
+        facts = self._memory.graph.history(entity, key)
+        lines = [
+            f"{fact.valid_from[:10] or 'always'} – {fact.valid_to[:10] or 'now'}: {fact.text} [{fact.source}]"
+            for fact in facts
+        ]
+        return _answer(
+            fenced(map(safe_line, lines)) or "Nothing is known about that.",
+            {"facts": msgspec.to_builtins(facts)},
+        )
 
     def memory_reinforce(self, id: Annotated[str, Field(description="mem-…")]) -> Result:
         """Mark an entry as still relevant, so that it fades more slowly."""
