@@ -204,7 +204,8 @@ def test_doctor_reports_settings_that_cannot_be_used(ncm, home, text):
     (home / "nanoclaw.json").write_text(text)
     ran = ncm("doctor", "--json")
     assert ran.code == 1
-    assert [finding["level"] for finding in ran.json["findings"]] == ["problem"]
+    levels = [finding["level"] for finding in ran.json["findings"]]
+    assert [level for level in levels if level != "note"] == ["problem"]  # a server needs no settings
     assert ran.json["findings"][0]["next"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from nanoclaw_memory.project import EVERYWHERE_OFF, place_of, project_of
 from nanoclaw_memory.rendering import visible
 from nanoclaw_memory.settings import leaves
 from nanoclaw_memory.text import plural
-from nanoclaw_memory.types import Forgotten
+from nanoclaw_memory.types import Finding, Forgotten
 
 SIGNS = {"problem": "✗", "warning": "!", "note": "·", "ok": "✓"}
 
@@ -103,7 +104,7 @@ def _switch(memory: Memory, directory: Path, everywhere: bool, off: bool) -> Out
 @command("doctor", new=True)
 @click.option("--fix", is_flag=True, help="Remove old temporary files, mend and date rows, accept losses.")
 def doctor(memory: Memory, fix: bool) -> Output:
-    """Check home, settings, files, databases and clients; every finding ends with the command that helps.
+    """Check files, databases, settings, models, clients and server; every finding ends with what helps.
 
     Exit 1 when a problem was found. With --fix: temporary files of killed writers that are over an hour old go, texts
     that cannot be decoded get � in their place, rows that a clock in the future dated are dated anew, a damaged list of
@@ -116,11 +117,36 @@ def doctor(memory: Memory, fix: bool) -> Output:
     """
     from nanoclaw_memory.interfaces.install.survey import check_clients
 
-    clients = check_clients(memory.home.root, memory.scope.group) if memory.scope.private else ()
-    findings = sorted([*memory.doctor(fix), *clients], key=lambda found: found.level != "problem")
+    root, levels = memory.home.root, list(SIGNS)
+    findings = memory.doctor(fix)
+    if memory.scope.private and memory.home.exists():
+        findings += [*check_clients(root, memory.scope.group), *_check_server(root)]
+    findings.sort(key=lambda found: levels.index(found.level))
     lines = [f"{SIGNS[found.level]} {found.message}\n    {as_called(found.next)}" for found in findings]
     failed = any(found.level == "problem" for found in findings)
     return Output({"ok": not failed, "findings": findings}, lines, failed=failed)
+
+
+def _check_server(home: Path) -> Iterator[Finding]:
+    """Whether a server answers hooks, and whether the service that should run it does."""
+    from nanoclaw_memory.interfaces.http.serve import address_of
+    from nanoclaw_memory.interfaces.install.service import service_of
+
+    running = address_of(home)
+    if running is not None:
+        yield Finding(
+            "ok",
+            f"the server runs as process {running.pid}, {running.url or running.socket}",
+            "nothing to do",
+        )
+    elif service_of(home).path.exists():
+        yield Finding(
+            "warning", "the service is installed and does not run", "nanoclaw-memory serve --install"
+        )
+    else:
+        yield Finding(
+            "note", "no server runs: hooks work without, more slowly", "nanoclaw-memory serve --install"
+        )
 
 
 @group("db")

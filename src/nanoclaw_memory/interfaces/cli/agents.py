@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec.structs import asdict
@@ -225,24 +225,65 @@ def mcp(caller: Caller, tools: str) -> None:
 @click.option("--no-http", is_flag=True, help="Only the socket, for hooks and MCP on this machine.")
 @click.option("--no-watch", is_flag=True, help="Do not index when files change.")
 @click.option("--no-upkeep", is_flag=True, help="Do not run upkeep when it is due.")
-def serve(caller: Caller, port: int, no_http: bool, no_watch: bool, no_upkeep: bool) -> None:
+@click.option(
+    "--bind", default="127.0.0.1", metavar="ADDRESS", help="In a container, whose port is published."
+)
+@click.option("--install", "wanted", flag_value="install", help="As a service, now and at every login.")
+@click.option("--uninstall", "wanted", flag_value="uninstall", help="Remove that service.")
+def serve(caller: Caller, wanted: str | None, **given: Any) -> None:
     """Serve this home to hooks, MCP clients and programs until stopped: one process that stays warm.
 
     Everything works without it, only slower. It listens on a socket in the home and on loopback, for whoever
-    has the token in the home's file `token`. Stop it with Ctrl-C or SIGTERM.
+    has the token in the home's file `token`. Stop it with Ctrl-C or SIGTERM. With --install the other options
+    become those of a service of your own (systemd, or launchd on macOS).
 
     \b
     ncm serve
     ncm serve --port 0 --json
-    ncm serve --no-http
+    ncm serve --install --no-http
+    ncm serve --uninstall
     """
     from nanoclaw_memory.interfaces.http import serve as server
 
     with caller.memory(new=True) as memory:
         memory.admin.require_main("serve the home")
         home = memory.home.root
-    options = server.ServeOptions(not no_http, port, not no_watch, not no_upkeep)
+        if wanted == "install":
+            memory.init()
+    if wanted:
+        return _change_service(caller, home, wanted, given)
+    options = server.ServeOptions(
+        http=not given["no_http"],
+        port=given["port"],
+        watch=not given["no_watch"],
+        upkeep=not given["no_upkeep"],
+        bind=given["bind"],
+    )
     server.serve(Path(home), options, lambda address: caller.show(_address(address)))
+
+
+def _change_service(caller: Caller, home: Path, wanted: str, given: dict[str, Any]) -> None:
+    """Install or remove the service of a home; what its manager does not do is left to the person."""
+    from nanoclaw_memory.interfaces.http.serve import DEFAULT_PORT, LOOPBACK, address_of
+    from nanoclaw_memory.interfaces.install import service
+
+    usual = {"port": DEFAULT_PORT, "bind": LOOPBACK}
+    options = [f"--{name}={given[name]}" for name in usual if given[name] != usual[name]]
+    options += [f"--{name.replace('_', '-')}" for name in ("no_http", "no_watch", "no_upkeep") if given[name]]
+    found = service.service_of(home, options)
+    if wanted == "uninstall":
+        done = service.uninstall(home, found)
+        text = f"removed {done.path}" if done.changed else "there is no service of this home"
+    else:
+        if not found.path.exists() and (running := address_of(home)):
+            raise Refused(
+                f"process {running.pid} serves this home already", f"stop it first: kill {running.pid}"
+            )
+        done = service.install(home, found)
+        state = "runs, now and at every login" if done.running else "is written"
+        text = f"the service {state}: {done.path}"
+    note = f"{done.manager} did not answer; where it does: {done.by_hand}" if done.by_hand else ""
+    caller.show(Output(done, text, notes=[note]))
 
 
 def _address(address: ServerAddress) -> Output:

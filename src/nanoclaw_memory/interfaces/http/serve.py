@@ -32,13 +32,14 @@ DEFAULT_PORT = 7717
 GRACE_SECONDS = 10
 
 
-class ServeOptions(msgspec.Struct, frozen=True):
+class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What the server does besides listening on its socket; port 0 takes any that is free."""
 
     http: bool = True
     port: int = DEFAULT_PORT
     watch: bool = True
     upkeep: bool = True
+    bind: str = LOOPBACK  # in a container all addresses: which of them are reached is its host's decision
 
 
 class ServerAddress(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +61,7 @@ def serve(home: Path, options: ServeOptions, announce: Callable[[ServerAddress],
     if not home.is_dir():
         raise NotFound(f"there is no home at {home}", "create it: nanoclaw-memory init")
     with _locked(home) as record:
-        http = _bound(options.port) if options.http else None
+        http = _bound(options.bind, options.port) if options.http else None
         token = auth.token_of(home) if http else ""
         listening, path = listen(home)
         address = ServerAddress(
@@ -192,16 +193,16 @@ def _already_running(recorded: str, home: Path) -> AlreadyRunning:
     )
 
 
-def _bound(port: int) -> socket.socket:
+def _bound(address: str, port: int) -> socket.socket:
     # asyncio sets TCP_NODELAY only where the protocol is named; without it a kept-alive answer takes 44 ms.
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind((LOOPBACK, port))
+        listening.bind((address, port))
     except (OSError, OverflowError) as error:
         listening.close()
         raise NanoClawError(
-            f"port {port} cannot be had: {error}", "choose another: ncm serve --port 7718"
+            f"port {port} of {address} cannot be had: {error}", "choose another: ncm serve --port 7718"
         ) from None
     return listening
 

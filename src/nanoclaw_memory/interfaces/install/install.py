@@ -157,8 +157,7 @@ def uninstall(changes: list[FileChange], record: Path) -> None:
         else:
             _replace(change.path, change.after)
     record.unlink(missing_ok=True)
-    if not any(record.parent.glob("*.json")):
-        launcher.remove(record.parent.parent)
+    launcher.remove_unused(record.parent.parent)
 
 
 def record_of(home: Path, client: str, project: Path | None) -> Path:

@@ -47,11 +47,14 @@ def write(home: Path) -> None:
     path.chmod(0o700)
 
 
-def remove(home: Path) -> None:
-    """Remove the launcher; other files beside it stay."""
+def remove_unused(home: Path) -> None:
+    """Remove the launcher once no client and no service uses it; other files beside it stay."""
+    if any((home / "installed").glob("*.json")):
+        return
     path_in(home).unlink(missing_ok=True)
-    if not any(path_in(home).parent.glob("*")):
-        path_in(home).parent.rmdir()
+    folder = path_in(home).parent
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
 
 
 def works(home: Path) -> bool:

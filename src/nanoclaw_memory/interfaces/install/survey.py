@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from nanoclaw_memory.errors import FileProblem
+from nanoclaw_memory.errors import FileProblem, NanoClawError
 from nanoclaw_memory.interfaces.install import launcher
 from nanoclaw_memory.interfaces.install.calls import Call, Target
-from nanoclaw_memory.interfaces.install.clients import CLIENTS, Client
+from nanoclaw_memory.interfaces.install.clients import CLIENTS, Client, files_of
 from nanoclaw_memory.interfaces.install.install import read_text
 from nanoclaw_memory.types import Finding
 
@@ -65,13 +65,26 @@ def _installed(calls: list[Call]) -> str:
 def check_clients(home: Path, group: str) -> Iterator[Finding]:
     """Findings about the clients that this memory is installed in; every one ends with what helps."""
     own = str(Target.of(home, group))
-    for state in survey():
+    states = survey()
+    here = [state.name for state in states if state.here]
+    if here and not any(state.plugin or state.installed != "no" for state in states):
+        yield Finding(
+            "note",
+            f"no client is connected; here are {', '.join(here)}",
+            f"nanoclaw-memory install {here[0]}",
+        )
+    for state in states:
         again = f"nanoclaw-memory install {state.name}"
         if state.problem and (state.here or state.installed != "no"):
             yield Finding("problem", f"{state.title}: {state.problem}", "correct the file; then: " + again)
         if state.plugin and state.memories:
             twice = f"{state.title} has our plugin and our hooks: it gets everything twice"
             yield Finding("warning", twice, f"nanoclaw-memory uninstall {state.name}")
+        if state.memories and _in_directory(state.name):
+            twice = (
+                f"{state.title} has our hooks for you and in this directory: here it gets everything twice"
+            )
+            yield Finding("warning", twice, f"nanoclaw-memory uninstall {state.name} --project")
         if state.installed == "outdated":
             old = f"{state.title} has hooks of an earlier release, which block it once that is gone"
             yield Finding("problem", old, again)
@@ -79,3 +92,13 @@ def check_clients(home: Path, group: str) -> Iterator[Finding]:
             yield Finding("problem", f"{state.title} is connected to a program that is gone", again)
         elif own in state.memories:
             yield Finding("ok", f"{state.title} is connected", "nanoclaw-memory install --list")
+
+
+def _in_directory(client: str) -> bool:
+    """Whether the working directory's own files of a client have calls of ours."""
+    own = {file.path for file in CLIENTS[client].files()}
+    try:
+        files = [file for file in files_of(client, Path.cwd()) if file.path not in own]
+        return any(call.is_ours for file in files for _, call in file.calls(read_text(file)))
+    except (ValueError, NanoClawError):
+        return False
