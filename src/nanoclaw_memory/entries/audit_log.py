@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,11 @@ class AuditLog:
         """Every sound record, oldest first."""
         for _, record in self._links():
             yield record
+
+    def last(self, limit: int) -> list[dict[str, Any]]:
+        """The last sound records, newest first."""
+        lines = deque(self._lines(), maxlen=limit)
+        return [record for raw in reversed(lines) if (record := _parsed(raw)) is not None]
 
     def verify(self, anchors: Iterable[tuple[str, Link]] = ()) -> AuditVerdict:
         """Walk the chain, then check that it reaches the head and every group's anchor."""

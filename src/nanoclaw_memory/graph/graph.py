@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,7 @@ from nanoclaw_memory.store.facts import FactRow, FactTable, View
 from nanoclaw_memory.store.names import NameTable, fold, slot_of
 from nanoclaw_memory.store.relations import RelationRow, RelationTable
 from nanoclaw_memory.types import (
+    Alias,
     Fact,
     GraphAnswer,
     GraphHit,
@@ -143,6 +145,16 @@ class KnowledgeGraph:
         """Every past and current value of an entity's key, or of all its keys, oldest first."""
         rows = self.facts.line(self._meanings(entity), slot_of(key) if key else "", self.scope.private)
         return [row.fact for row in rows]
+
+    def changes(self, since: str, until: str = "") -> list[Fact]:
+        """The facts that became valid or ended from one day to another, both included; without `until` until now."""
+        now = self.clock.now()
+        end = end_of(until, now) if until else stamp(now + timedelta(seconds=1))
+        return [row.fact for row in self.facts.changed(start_of(since, now), end, self.scope.private)]
+
+    def aliases(self, entity: str) -> list[Alias]:
+        """The other names of an entity."""
+        return [one for name in self._meanings(entity) for one in self.names.aliases(name)]
 
     def top(self, tier: Tier = "", limit: int = 20) -> list[Fact]:
         """The hottest facts, of one tier or of all."""
@@ -331,8 +343,8 @@ class KnowledgeGraph:
         around = self.show(entity, depth)
         return {**view.as_data(around), "text": forms[form](around)}
 
-    def show(self, entity: str, depth: int = 1) -> Neighbourhood:
-        """The neighbourhood of an entity."""
+    def show(self, entity: str, depth: int = 1, as_of: str | None = None) -> Neighbourhood:
+        """The neighbourhood of an entity, now or at a past date."""
         from nanoclaw_memory.graph.view import MAX_DEPTH, neighbourhood
 
         if not 0 <= depth <= MAX_DEPTH:
@@ -343,7 +355,7 @@ class KnowledgeGraph:
             raise NotFound(f"nothing is known of {entity!r}", "look: nanoclaw-memory graph search")
         own = self.names.meanings(known[:1])[known[0]].ends[0] if self.scope.private else known[0]
         start = [own, *(name for name in names if name != own)]
-        return neighbourhood(self.facts, self.relations, self.names, start, depth, self.view())
+        return neighbourhood(self.facts, self.relations, self.names, start, depth, self.view(as_of))
 
     # ---- inside ----
 

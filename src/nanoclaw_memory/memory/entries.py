@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
-from nanoclaw_memory.types import AuditVerdict, Entry, EntryLife, Recall, Scope
+from msgspec import Meta
+
+from nanoclaw_memory.types import MAIN_GROUP, AuditVerdict, Entry, EntryLife, Recall, Scope
 from nanoclaw_memory.types.arguments import Query, RecallFormat, TokenBudget
 
 if TYPE_CHECKING:
@@ -19,6 +21,13 @@ class EntriesPart:
 
     def __init__(self, group: Group) -> None:
         self._group = group
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types that an entry may have."""
+        from nanoclaw_memory.entries.rules import TYPES
+
+        return TYPES
 
     def all(
         self,
@@ -81,6 +90,13 @@ class EntriesPart:
                     whose = f"group {group}" if private else f"the shared chats of group {group}"
                     anchors.append((whose, other.entries.anchor()))
         return self._group.entries.ledger.audit_log.verify(anchors)
+
+    def audit_records(self, limit: Annotated[int, Meta(ge=1, le=1000)] = 100) -> list[Mapping[str, Any]]:
+        """The last changes in the audit log, newest first: of this group, or of all for the main one."""
+        self._group.require_private("the audit log")
+        own = self._group.scope.group
+        found = self._group.entries.ledger.audit_log.last(limit)
+        return [record for record in found if own in (MAIN_GROUP, record.get("group"))]
 
     # ---- shared with other groups ----
 

@@ -244,6 +244,17 @@ class FactTable(StatementTable[FactRow]):
         )
         return [_row(row) for row in self.db.query(sql, {**params, "slot": slot, "all": everything})]
 
+    def changed(self, start: str, end: str, everything: bool = True) -> list[FactRow]:
+        """The facts that became valid or ended from `start` to before `end`, oldest change first."""
+        sql = (
+            f"SELECT {_COLUMNS} FROM facts WHERE (:all OR shared) AND ("  # noqa: S608
+            "(valid_from >= :start AND valid_from < :end) OR (valid_to >= :start AND valid_to < :end))"
+            " ORDER BY CASE WHEN valid_to >= :start AND valid_to < :end THEN valid_to ELSE valid_from END, id"
+            " LIMIT 1000"
+        )
+        rows = self.db.query(sql, {"start": start, "end": end, "all": everything})
+        return [_row(row) for row in rows]
+
     def replaced(self, names: Sequence[str], after: str) -> list[FactRow]:
         """Values of the entities that another one replaced later than `after`."""
         marks, params = placeholders("n", names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -34,7 +34,8 @@ def environment(language: str) -> Environment:
         lstrip_blocks=True,
         extensions=["jinja2.ext.i18n"],
     )
-    made.filters |= {"exact": exact, "line": visible_line, "markdown": markdown, "when": when, "day": day}
+    made.filters |= {"line": visible_line, "markdown": markdown, "when": when, "day": day, "setting": setting}
+    made.filters |= {"exact": exact, "plain": escape, "pairs": pairs, "marked": marked}
     texts = german() if language == "de" else {}
     made.install_gettext_callables(  # type: ignore[attr-defined]
         lambda text: texts.get(text, text),
@@ -79,6 +80,21 @@ def _markdown() -> Any:
     from markdown_it import MarkdownIt
 
     return MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+
+
+def pairs(values: Sequence[str]) -> list[tuple[str, str]]:
+    """Choices whose words are their values."""
+    return [(value, value) for value in values]
+
+
+def marked(diff: str) -> list[tuple[str, str]]:
+    """The lines of a diff, each with its mark."""
+    return [(line[:1], line) for line in diff.splitlines()]
+
+
+def setting(value: Any) -> str:
+    """A setting's value as it is written in the file or on the command line."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 @pass_context

@@ -3,6 +3,18 @@
 from __future__ import annotations
 
 from nanoclaw_memory.interfaces.web.screen import Screen
-from nanoclaw_memory.interfaces.web.screens import home, review, search
+from nanoclaw_memory.interfaces.web.screens import (
+    administration,
+    conversations,
+    entries,
+    graph,
+    home,
+    lessons,
+    pages,
+    review,
+    search,
+    timeline,
+)
 
-SCREENS: tuple[Screen, ...] = (*home.SCREENS, *review.SCREENS, *search.SCREENS)
+_MODULES = (home, review, search, conversations, graph, timeline, pages, entries, lessons, administration)
+SCREENS: tuple[Screen, ...] = tuple(screen for module in _MODULES for screen in module.SCREENS)

@@ -59,16 +59,20 @@ def place_of(hit: Hit) -> str:
         return f"/lessons/{quote(hit.id)}"
     if hit.kind in ("fact", "relation"):
         return f"/graph?entity={quote(hit.text.partition('.')[0].partition(' →')[0])}"
-    return f"/pages/{quote(hit.path)}#L{hit.start_line}" if not hit.corpus else ""
+    return "" if hit.corpus else _page(hit.path, str(hit.start_line))
 
 
 def place_named(place: str) -> str:
     """The screen of a place as other statements name it: a page and its line, an entry, a session."""
     if match := _PLACE.fullmatch(place):
-        return f"/pages/{quote(match[1])}" + (f"#L{match[2]}" if match[2] else "")
+        return _page(match[1], match[2] or "1")
     kind, _, name = place.partition(",")[0].partition(" ")
     known = {"session": "/conversations/", "entry": "/entries/", "lesson": "/lessons/"}
     return known[kind] + quote(name, safe="") if kind in known and name else ""
+
+
+def _page(path: str, line: str) -> str:
+    return f"/pages/{quote(path)}?view=lines#L{line}"
 
 
 def context(memory: Memory, asked: Asked) -> Shown:

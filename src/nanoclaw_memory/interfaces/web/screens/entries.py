@@ -1,0 +1,68 @@
+"""Entries: list, look at with what they replaced and how they changed, store, decide, archive, delete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from nanoclaw_memory.errors import InvalidValue
+from nanoclaw_memory.interfaces.web.screen import Asked, Moved, Screen, Shown
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory import Memory
+
+STATUSES = ("active", "held", "superseded", "archived", "expired", "all")
+PRIORITIES = ("critical", "high", "medium", "low")
+MOST = 2000
+
+
+def listed(memory: Memory, asked: Asked) -> Shown:
+    """Entries of a status and a type, newest first."""
+    status, kind = asked.text("status") or "active", asked.text("type")
+    found = memory.entries.all([kind] if kind else None, status=status, limit=MOST)
+    choices = {"statuses": STATUSES, "types": memory.entries.types, "priorities": PRIORITIES}
+    return Shown("entries.html", {**asked.slice(found), **choices, "status": status, "type": kind})
+
+
+def show(memory: Memory, asked: Asked) -> Shown:
+    """One entry, those it replaced, and its life in the audit log."""
+    chain = memory.entries.history(asked.text("id"))
+    life = memory.entries.trace(asked.text("id"))
+    return Shown("entry.html", {"one": chain[0], "replaced": chain[1:], "life": life})
+
+
+def store(memory: Memory, asked: Asked) -> Moved:
+    """Store a new entry, or another wording in place of one."""
+    stored = memory.store(
+        asked.text("content"),
+        asked.text("type"),
+        tags=asked.text("tags").split(),
+        priority=asked.text("priority"),
+        reason=asked.text("reason"),
+        supersedes=asked.text("supersedes"),
+    )
+    return Moved(f"/entries/{quote(stored.id)}", "saved")
+
+
+def change(memory: Memory, asked: Asked) -> Moved:
+    """Approve, reject, archive, reinforce or delete one."""
+    entry_id, act = asked.text("id"), asked.text("act")
+    acts = {
+        "approve": memory.entries.approve,
+        "reject": memory.entries.reject,
+        "archive": memory.entries.archive,
+        "reinforce": memory.entries.reinforce,
+        "delete": memory.delete,
+    }
+    if act not in acts:
+        raise InvalidValue(f"there is no act {act[:20]!r}", f"one of: {', '.join(acts)}")
+    acts[act](entry_id)
+    return Moved("/entries" if act == "delete" else f"/entries/{quote(entry_id)}", "changed")
+
+
+SCREENS = (
+    Screen("GET", "/entries", listed),
+    Screen("POST", "/entries", store),
+    Screen("GET", "/entries/{id}", show),
+    Screen("POST", "/entries/{id}", change),
+)

@@ -1,0 +1,94 @@
+"""Graph: an entity with its neighbours and facts, now or at a date, and every way to correct them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from nanoclaw_memory.errors import InvalidValue, NotFound
+from nanoclaw_memory.interfaces.web.layout import positions
+from nanoclaw_memory.interfaces.web.screen import Asked, Moved, Screen, Sent, Shown
+from nanoclaw_memory.rendering import visible_line
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory import Memory
+
+MAX_FACTS = 500
+
+
+def show(memory: Memory, asked: Asked) -> Shown:
+    """An entity, or the warmest facts to begin with."""
+    entity, as_of, depth = asked.text("entity"), asked.text("as_of"), asked.number("depth", 1, 4) or 1
+    values: dict[str, Any] = {
+        "entity": entity,
+        "as_of": as_of,
+        "depth": depth,
+        "around": None,
+        "unknown": False,
+    }
+    if not entity:
+        return Shown("graph.html", {**values, "top": memory.graph.top(limit=50)})
+    try:
+        around = memory.graph.show(entity, depth, as_of or None)
+    except NotFound:
+        return Shown("graph.html", {**values, "unknown": True, "top": memory.graph.top(limit=50)}, 404)
+    history = memory.graph.history(entity)[:MAX_FACTS]
+    days = {moment[:10] for fact in history for moment in (fact.valid_from, fact.valid_to) if moment}
+    values |= {
+        "around": around,
+        "label": around.labels.get(around.center, around.center),
+        "history": history[::-1],
+        "aliases": memory.graph.aliases(entity),
+        "days": [*sorted(days), f"{memory.clock.now():%Y-%m-%d}"],
+    }
+    return Shown("graph.html", values)
+
+
+def data(memory: Memory, asked: Asked) -> Sent:
+    """The neighbourhood with positions, for the drawing."""
+    around = memory.graph.show(
+        asked.text("entity"), asked.number("depth", 1, 4) or 1, asked.text("as_of") or None
+    )
+    names = list(around.depths)
+    number = {name: at for at, name in enumerate(names)}
+    edges = [(number[subject], number[object_], own.predicate) for subject, object_, own in around.relations]
+    places = positions([*around.depths.values()], [(start, end) for start, end, _ in edges])
+    nodes = [
+        {
+            "label": visible_line(around.labels.get(name, name), 60),
+            "depth": around.depths[name],
+            "x": x,
+            "y": y,
+        }
+        for name, (x, y) in zip(names, places, strict=True)
+    ]
+    return Sent(
+        {"nodes": nodes, "edges": [(start, end, visible_line(word, 40)) for start, end, word in edges]}
+    )
+
+
+def change(memory: Memory, asked: Asked) -> Moved:
+    """Set, retire or reject a fact; relate or unrelate; name or merge."""
+    entity, key, value, other = (asked.text(name) for name in ("entity", "key", "value", "other"))
+    graph, act = memory.graph, asked.text("act")
+    acts: dict[str, Callable[[], object]] = {
+        "set": lambda: graph.upsert(entity, key, value, valid_from=asked.text("valid_from")),
+        "retire": lambda: graph.remove(entity, key, value),
+        "reject": lambda: graph.reject(entity, key, value),
+        "relate": lambda: graph.relate(entity, key, value),
+        "unrelate": lambda: graph.unrelate(entity, key, value),
+        "alias": lambda: graph.alias(other, entity),
+        "unalias": lambda: graph.unalias(other),
+    }
+    if act not in acts:
+        raise InvalidValue(f"there is no act {act[:20]!r}", f"one of: {', '.join(acts)}")
+    acts[act]()
+    return Moved(f"/graph?entity={quote(asked.text('shown') or entity)}", "changed")
+
+
+SCREENS = (
+    Screen("GET", "/graph", show),
+    Screen("GET", "/graph/data", data),
+    Screen("POST", "/graph", change),
+)

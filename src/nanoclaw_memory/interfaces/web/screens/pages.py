@@ -1,0 +1,85 @@
+"""Pages: the Markdown files rendered, by lines with where each is from, edited, and with their earlier versions."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from nanoclaw_memory.errors import Conflict
+from nanoclaw_memory.interfaces.web.screen import Answer, Asked, Moved, Screen, Shown
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory import Memory
+
+MAX_RENDERED = 200_000  # characters; a longer page is shown by its lines only
+
+
+def listed(memory: Memory, asked: Asked) -> Shown:
+    """Every file that contains the words of `q` in its name."""
+    words = asked.text("q").casefold()
+    found = [one for one in memory.workspace.files() if words in one.path.casefold()]
+    return Shown("pages.html", {**asked.slice(found), "query": asked.text("q")})
+
+
+def choose(memory: Memory, asked: Asked) -> Moved:
+    """The page of a name that was typed."""
+    return Moved(f"/pages/{quote(asked.text('file'))}")
+
+
+def show(memory: Memory, asked: Asked) -> Shown:
+    """One page: rendered, by lines, as a form, or its versions."""
+    page = memory.workspace.page(asked.text("file"))
+    view = asked.text("view") or ("lines" if len(page.text) > MAX_RENDERED else "read")
+    values: dict[str, Any] = {"one": page, "view": view if page.exists else "edit"}
+    if view == "lines":
+        values["lines"] = memory.workspace.line_origins(page.path)
+    elif view == "history":
+        values["versions"] = memory.workspace.versions(page.path)
+    elif view == "version":
+        values["version"] = memory.workspace.version(page.path, asked.text("version"))
+        values["version_name"] = asked.text("version")
+        values["diff"] = difference(values["version"].text, page.text)
+    return Shown("page.html", values)
+
+
+def save(memory: Memory, asked: Asked) -> Answer:
+    """Write the page if it still is what was read; otherwise show both texts."""
+    path, given = asked.text("file"), _with_line_ends(memory, asked)
+    try:
+        saved = memory.workspace.save_page(path, given, asked.text("fingerprint"))
+    except Conflict:
+        now = memory.workspace.page(path)
+        values = {"one": now, "given": given, "diff": difference(now.text, given)}
+        return Shown("conflict.html", values, 409)
+    return Moved(f"/pages/{quote(saved.path)}", "saved")
+
+
+def restore(memory: Memory, asked: Asked) -> Moved:
+    """Make a version the page's text again; the text that it replaces is kept as a version."""
+    path = asked.text("file")
+    old = memory.workspace.version(path, asked.text("version"))
+    memory.workspace.save_page(path, old.text, asked.text("fingerprint"))
+    return Moved(f"/pages/{quote(old.path)}", "saved")
+
+
+def _with_line_ends(memory: Memory, asked: Asked) -> str:
+    """The text of the form with the line ends of the page: a browser sends every one as CR and LF."""
+    text = asked.exact("text").replace("\r\n", "\n")
+    before = memory.workspace.page(asked.text("file")).text
+    return text.replace("\n", "\r\n") if "\r\n" in before else text
+
+
+def difference(before: str, after: str) -> list[tuple[str, str]]:
+    """Two texts as lines of a diff, each with its mark."""
+    found = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2)
+    return [(line[:1], line) for line in list(found)[2:]]
+
+
+SCREENS = (
+    Screen("GET", "/pages", listed),
+    Screen("GET", "/open-page", choose),
+    Screen("POST", "/restore/{file:path}", restore, lasting=True),
+    Screen("GET", "/pages/{file:path}", show),
+    Screen("POST", "/pages/{file:path}", save, lasting=True),
+)
