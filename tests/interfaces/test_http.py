@@ -155,6 +155,7 @@ GIVEN = {
     "remove_facts": {"entity": "Keystone", "key": "size"},
     "reject_fact": {"entity": "Keystone", "key": "colour", "value": "red"},
     "history": {"entity": "Keystone"},
+    "changes": {"since": "2026-01-01"},
     "drawn": {"entity": "Keystone"},
     "relate": {"subject": "Ida", "predicate": "works_at", "object": "Keystone"},
     "unrelate": {"subject": "Ida", "predicate": "lives_in", "object": "Lisbon"},

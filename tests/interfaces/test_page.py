@@ -329,7 +329,7 @@ def test_only_memory_files_are_pages(browser: Browser, path: str):
 def test_the_inspector_shows_what_would_be_injected_and_records_nothing(browser: Browser):
     home = browser.served.home
     command(home, "graph", "add", "Zephyr", "port", "8123")
-    browser.get("/graph?entity=Zephyr")  # which reads files that changed, as every question does
+    command(home, "graph", "search", "Zephyr")  # which reads files that changed, as every question does
     before = state_of(home)
     answer = browser.send("/turn", message="What port does Zephyr run on?", session="inspected")
     assert "8123" in read(answer.text) and "GRAPH MEMORY" in read(answer.text)
