@@ -326,10 +326,11 @@ class KnowledgeGraph:
         """The whole graph, line by line."""
         from nanoclaw_memory.graph import transfer
 
-        forms = {"jsonl": transfer.as_jsonl, "csv": transfer.as_csv, "mcp": transfer.as_mcp}
-        if form not in forms:
-            raise InvalidValue(f"format {form!r} is not known", f"use {', '.join(forms)}")
-        return forms[form](transfer.rows_of(self.facts, self.relations, self.names, self.scope.private))
+        if form not in transfer.FORMS:
+            raise InvalidValue(f"format {form!r} is not known", f"use {', '.join(transfer.FORMS)}")
+        return transfer.FORMS[form](
+            transfer.rows_of(self.facts, self.relations, self.names, self.scope.private)
+        )
 
     def drawn(
         self, entity: str, depth: Annotated[int, Meta(ge=1, le=4)] = 1, form: DrawingForm = "tree"

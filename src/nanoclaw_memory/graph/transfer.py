@@ -1,11 +1,11 @@
-"""Import and export: JSONL, CSV, the official MCP memory server's memory.jsonl, and another facts.db."""
+"""Import and export: JSONL, CSV, the official MCP memory server's memory.jsonl, another facts.db, Neo4j, Graphiti."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,14 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.clock import start_of
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound, Refused
+from nanoclaw_memory.graph.neo4j import (
+    NodeReader,
+    as_cypher,
+    as_episodes,
+    as_node_csv,
+    as_relation_csv,
+    episode_row,
+)
 from nanoclaw_memory.graph.writer import GraphWriter, NewFact, NewRelation, Origin
 from nanoclaw_memory.store.facts import FactTable
 from nanoclaw_memory.store.names import NameTable
@@ -20,7 +28,6 @@ from nanoclaw_memory.store.relations import RelationTable
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.types import Imported
 
-FORMATS = ("jsonl", "csv", "mcp")
 MAX_BYTES = 500_000_000
 _SQLITE = b"SQLite format 3\x00"
 _FACT = ("entity", "key", "value", "category", "importance", "permanent", "source", "valid_from", "valid_to")
@@ -85,6 +92,16 @@ def as_mcp(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
         yield json.dumps(row, ensure_ascii=False)
 
 
+FORMS: dict[str, Callable[[Iterable[dict[str, Any]]], Iterator[str]]] = {
+    "jsonl": as_jsonl,
+    "csv": as_csv,
+    "mcp": as_mcp,
+    "cypher": as_cypher,
+    "neo4j-nodes": as_node_csv,
+    "neo4j-relations": as_relation_csv,
+    "graphiti": as_episodes,
+}
+
 # ---- import ----
 
 
@@ -114,6 +131,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
 
 
 def _from_jsonl(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    nodes = NodeReader()
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -126,6 +144,10 @@ def _from_jsonl(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
             yield number, "is no JSON object"
         elif row.get("type") == "entity" and "observations" in row:
             yield from ((number, fact) for fact in _observations(row))
+        elif row.get("type") in ("node", "relationship"):
+            yield from ((number, one) for one in nodes.json_line(row))
+        elif "reference_time" in row and "content" in row:
+            yield number, episode_row(row)
         elif "relationType" in row:
             names = {"subject": row.get("from"), "predicate": row["relationType"], "object": row.get("to")}
             yield number, {"type": "relation", **names}
@@ -152,7 +174,12 @@ def _observations(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _from_csv(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
     reader = csv.DictReader(io.StringIO(text))
+    nodes = NodeReader()
+    foreign = {"_id", ":LABEL", ":START_ID"} & set(reader.fieldnames or ())
     for row in reader:
+        if foreign:
+            yield from ((reader.line_num, one) for one in nodes.csv_row(row))
+            continue
         kind = (row.get("type") or ("relation" if row.get("predicate") else "fact")).strip()
         if kind == "relation" and not row.get("subject"):
             row = {

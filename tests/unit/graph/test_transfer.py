@@ -168,3 +168,109 @@ def test_another_facts_db_can_be_imported_and_stays_as_it_is(memory: Memory, tmp
     assert (done.facts, done.relations, done.aliases) == (2, 1, 1)
     assert path.read_bytes() == before
     assert memory.graph.search("When is Partner's birthday?").hits[0].score == 95
+
+
+# ---- Neo4j and Graphiti ----
+
+
+@pytest.fixture
+def wide(known: Memory) -> Memory:
+    known.graph.upsert("Alice", "hobby", "chess", category="person", add=True)
+    known.graph.upsert("Alice", "hobby", "go; and more", category="person", add=True)
+    known.graph.relate("Keystone", "depends on", "Kong")
+    known.graph.unrelate("Keystone", "depends on", "Kong")
+    return known
+
+
+def test_a_script_for_neo4j_merges_every_entity_and_relation_once(wide: Memory) -> None:
+    script = list(wide.graph.export("cypher"))
+    (alice,) = [line for line in script if line.startswith('MERGE (n:Entity {name: "Alice"})')]
+    assert "n:`Person`" in alice and 'n.`hobby` = ["chess", "go; and more"]' in alice
+    assert 'n.`employer` = "Globex, \\"the\\" one\\nnew line"' in alice and 'n.`aliases` = ["Al"]' in alice
+    (ended,) = [line for line in script if "DEPENDS_ON" in line]
+    assert (
+        'MATCH (a:Entity {name: "Keystone"}), (b:Entity {name: "Kong"})' in ended
+        and "SET r.valid_to" in ended
+    )
+    assert all("\n" not in line and line.endswith(";") for line in script)
+
+
+def test_files_for_neo4j_and_episodes_for_graphiti_come_in_again(
+    wide: Memory, open_memory: Callable[..., Memory], tmp_path: Path
+) -> None:
+    query = "MATCH (a)-[r]->(b) RETURN a.name, type(r), b.name, a.employer ORDER BY b.name"
+    for number, forms in enumerate((["neo4j-nodes", "neo4j-relations"], ["graphiti"])):
+        other = open_memory(group=f"other{number}")
+        other.init()
+        for form in forms:
+            path = tmp_path / f"{form}.{'jsonl' if form == 'graphiti' else 'csv'}"
+            path.write_text("\n".join(wide.graph.export(form)), "utf-8")
+            assert other.graph.import_file(path).problems == ()
+        assert other.graph.query(query).rows == wide.graph.query(query).rows
+        hobbies = "MATCH (a {name: 'Alice'}) WHERE a.hobby STARTS WITH 'go' RETURN count(*)"
+        assert other.graph.query(hobbies).rows == ((1,),)
+    past = other.graph.query("MATCH (a {name: 'Alice'}) RETURN a.employer", as_of="2025-06").rows
+    assert past == (("Acme",),)  # episodes have the history too
+
+
+def test_what_neo4j_exports_as_json_comes_in(memory: Memory, tmp_path: Path) -> None:
+    path = tmp_path / "all.json"
+    rows = [
+        {"type": "node", "id": "0", "labels": ["Person"], "properties":
+         {"name": "Ada", "born": 1815, "langs": ["en", "fr"]}},
+        {"type": "node", "id": "1", "labels": ["Machine"], "properties": {"title": "Engine"}},
+        {"type": "node", "id": "2", "labels": ["Ghost"], "properties": {}},
+        {"id": "7", "type": "relationship", "label": "WROTE_FOR", "properties": {"since": 1842},
+         "start": {"id": "0", "labels": ["Person"]}, "end": {"id": "1", "labels": ["Machine"]}},
+        {"id": "8", "type": "relationship", "label": "HAUNTS", "start": {"id": "2"}, "end": {"id": "1"}},
+    ]  # fmt: skip
+    path.write_text("\n".join(map(json.dumps, rows)))
+    done = memory.graph.import_file(path)
+    assert (done.facts, done.relations) == (3, 1)
+    assert done.problems == (
+        "line 3 has no name, title, label",
+        "line 5 relates nodes that the file does not name",
+    )
+    found = memory.graph.query(
+        "MATCH (a:Person)-[:WROTE_FOR]->(b) RETURN a.name, a.born, a.langs, b.name"
+    ).rows
+    assert found == (("Ada", "1815", ["en", "fr"], "Engine"),)
+
+
+def test_what_neo4j_exports_as_csv_comes_in(memory: Memory, tmp_path: Path) -> None:
+    path = tmp_path / "all.csv"
+    path.write_text(
+        '"_id","_labels","name","port","_start","_end","_type","valid_from"\n'
+        '"4",":Project","Keystone","3000",,,,\n"5",":Person","Ada","",,,,\n,,,,"5","4","OWNS","2025-01-01"\n'
+    )
+    memory.graph.import_file(path)
+    found = memory.graph.query("MATCH (a)-[r:OWNS]->(b:Project) RETURN a.name, b.port, r.since").rows
+    assert found[0][:2] == ("Ada", "3000") and found[0][2].startswith("202")
+
+
+def test_a_graph_of_graphiti_comes_in_with_its_predicates_and_dates(memory: Memory, tmp_path: Path) -> None:
+    path = tmp_path / "graphiti.json"
+    own = {"uuid": "u", "group_id": "g", "created_at": "2025-01-01T00:00:00Z", "name_embedding": [0.1]}
+    facts = {
+        "name": "LIVES_IN",
+        "fact": "Ada lives in Rome",
+        "valid_at": "2025-02-01T00:00:00.000000000Z[UTC]",
+    }
+    rows = [
+        {"type": "node", "id": "0", "labels": ["Entity"], "properties": {**own, "name": "Ada", "summary": "A writer"}},
+        {"type": "node", "id": "1", "labels": ["Entity"], "properties": {**own, "name": "Rome"}},
+        {"type": "node", "id": "2", "labels": ["Episodic"], "properties": {"name": "e1", "content": "Ada: I live"}},
+        {"id": "3", "type": "relationship", "label": "MENTIONS", "start": {"id": "2"}, "end": {"id": "0"}},
+        {"id": "4", "type": "relationship", "label": "RELATES_TO", "start": {"id": "0"}, "end": {"id": "1"},
+         "properties": {**facts, "invalid_at": "2025-09-01T00:00:00Z"}},
+        {"name": "e2", "content": "Ada: hello", "source": "message", "reference_time": "2025-01-01T00:00:00Z"},
+    ]  # fmt: skip
+    path.write_text("\n".join(map(json.dumps, rows)))
+    done = memory.graph.import_file(path)
+    assert done.problems == ("line 6 is an episode in words; it states no fact by itself",)
+    query = "MATCH (a)-[r]->(b) RETURN a.name, type(r), b.name"
+    assert memory.graph.query(query, as_of="2025-03-01").rows == (("Ada", "lives_in", "Rome"),)
+    assert memory.graph.query(query).rows == ()
+    assert memory.graph.query("MATCH (a {name: 'Ada'}) RETURN a").rows[0][0]["properties"] == {
+        "summary": "A writer"
+    }

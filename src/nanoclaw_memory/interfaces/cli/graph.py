@@ -259,11 +259,12 @@ def top(memory: Memory, wanted: str, limit: int) -> Output:
 @graph.command("import", new=True)
 @click.argument("file", type=click.Path(path_type=Path))
 def import_(memory: Memory, file: Path) -> Output:
-    """Bring in facts, relations and aliases: JSONL, CSV, an MCP memory.jsonl, or another facts.db.
+    """Bring in facts, relations and aliases: JSONL, CSV, an MCP memory.jsonl, another facts.db, Neo4j, Graphiti.
 
     \b
     ncm graph import contacts.csv
     ncm graph import ~/.openclaw/memory/facts.db
+    ncm graph import neo4j-all.json
     """
     done = memory.graph.import_file(file.expanduser())
     counts = [plural(done.facts, "fact"), plural(done.relations, "relation"), f"{done.aliases:,} aliases"]
@@ -272,14 +273,22 @@ def import_(memory: Memory, file: Path) -> Output:
 
 
 @graph.command("export")
-@click.option("--format", "form", default="jsonl", show_default=True, help="jsonl, csv or mcp.")
+@click.option(
+    "--format",
+    "form",
+    default="jsonl",
+    show_default=True,
+    help="jsonl, csv, mcp, cypher, neo4j-nodes, neo4j-relations or graphiti.",
+)
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="A file; default standard output.")
 def export(memory: Memory, form: str, output: Path | None) -> Output:
-    """Write the whole graph, history included; `mcp` is the official memory server's format.
+    """Write the whole graph, history included; `mcp` is the official memory server's format, `cypher` Neo4j's.
 
     \b
     ncm graph export > graph.jsonl
     ncm graph export --format csv -o graph.csv
+    ncm graph export --format cypher -o graph.cypher
+    ncm graph export --format graphiti -o episodes.jsonl
     """
     lines = list(memory.graph.export(form))
     text = "\n".join(lines)
