@@ -42,6 +42,7 @@ _LABELLED = regex(r"\[([^\[\]]*·[^\[\]]*)\]")
 # What opens a block where a line of Markdown begins.
 _LEADING = regex(r"[#>\-+*=|~`:<\[\]_]|\d{1,9}(?=[.)])")
 _OF_LABELS = str.maketrans("[]·", "()-")
+_LONG_ID = regex(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 
 
 def visible(text: str) -> str:
@@ -96,6 +97,11 @@ def label_of(about: Iterable[str]) -> str:
     """What is known about a text, as what stands in brackets before it."""
     parts = (visible_line(part).translate(_OF_LABELS).replace("<", "&lt;") for part in about if part)
     return _unmarked(" · ".join(parts))
+
+
+def short_ids(text: str) -> str:
+    """The text with the first eight characters of each id: an entry is known by them, and a model pays for each."""
+    return _LONG_ID.sub(r"\1", text)
 
 
 def is_own_page(path: str) -> bool:

@@ -176,7 +176,7 @@ async def test_an_mcp_client_is_what_its_token_says(served, family):
             return await client.call_tool(tool, arguments)
 
     stored = await ask("", "memory_store", {"type": "fact", "content": "Ida brings the cake on Sunday"})
-    identity = stored.structured_content["id"]
+    identity = stored.content[0].text.split()[2]  # Stored as mem-1f3c0a2b (fact).
     with served.client() as owner:
         entry = owner.get(f"{API}/entries/{identity}", params={"group": "family", "shared": "true"})
         assert entry.json()["entry"]["provenance"]["origin"] == "shared"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import pty
@@ -56,8 +57,11 @@ def assert_visible(text: str) -> None:
     assert not [hex(ord(char)) for char in text if hidden(char)]
 
 
-def assert_fenced(text: str, items: int | None = None, fences: int = 1) -> None:
-    """Exactly so many fences, opened and closed on lines of their own, and nothing that an eye takes for one."""
+def assert_fenced(text: str, items: int | None = None, fences: int = 1, page: bool = False) -> None:
+    """Exactly so many fences, opened and closed on lines of their own, and nothing that an eye takes for one.
+
+    Lines of a list have one label each; those of a page have none of ours.
+    """
     assert_visible(text)
     lines = text.split("\n")
     assert [line for line in lines if line == OPENING] == [OPENING] * fences
@@ -65,7 +69,7 @@ def assert_fenced(text: str, items: int | None = None, fences: int = 1) -> None:
     assert folded(text).count("[memory: recalled") == fences
     assert len(re.findall(r"\[\W{0,2}end\W*of\W*memory", folded(text))) == fences
     assert not re.search(r"\[/|<system|</|<\|", text)
-    assert all(len(LABEL.findall(line)) <= 1 for line in lines if line.startswith("- ["))
+    assert page or all(len(LABEL.findall(line)) <= 1 for line in lines if line.startswith("- ["))
     if items is not None:
         assert len(lines) == items + 2 and lines[0] == OPENING and CLOSING.fullmatch(lines[-1])
 
@@ -112,37 +116,44 @@ def fill(memory: Memory, texts: list[str]) -> None:
     page.write_text("# Banana\n\n" + "".join(f"- {text}\n" for text in texts), encoding="utf-8", newline="")
 
 
-async def read_by_mcp(client: Client, page: Path, day: str) -> None:
-    async def said(tool: str, **arguments: object) -> tuple[str, dict]:
+async def read_by_mcp(client: Client, memory: Memory, day: str) -> None:
+    """Ask every tool and resource; `memory` is the same one, and says how many lines there should be."""
+    page = memory.home.workspace("main") / "MEMORY.md"
+
+    async def said(tool: str, **arguments: object) -> str:
         result = await client.call_tool(tool, arguments)
-        assert_visible(json.dumps(result.structured_content, ensure_ascii=False).replace("\\n", "\n"))
+        assert result.structured_content is None
         lines = result.content[0].text.split("\n")
-        notes = len(result.structured_content.get("degraded", ())) if "search" in tool else 0
-        assert all(line.startswith("degraded: ") for line in lines[len(lines) - notes :])
-        return "\n".join(lines[: len(lines) - notes]), result.structured_content
+        return "\n".join(itertools.takewhile(lambda line: not line.startswith("degraded: "), lines))
 
     for query in ("", "banana"):
-        text, found = await said("memory_search", query=query, limit=50)
-        if found["hits"]:
-            assert_fenced(text, len(found["hits"]))
-    text, found = await said("graph_search", query="What is Banana's note0?", topK=20)
-    if found["hits"]:
-        assert_fenced(text, len(found["hits"]) + len(found["ambiguous"]))
+        text = await said("memory_search", query=query, limit=50)
+        if hits := memory.search(query, 50).hits:
+            assert_fenced(text, len(hits))
+    text, question = (
+        await said("graph_search", query="What is Banana's note0?", limit=20),
+        "What is Banana's note0?",
+    )
+    if (answer := memory.graph.search(question, 20)).hits:
+        assert_fenced(text, len(answer.hits) + len(answer.ambiguous))
+    text = await said("graph_history", entity="Banana")
+    if known := memory.graph.history("Banana"):
+        assert_fenced(text, len(known))
     for form in ("brief", "detailed"):
-        text, found = await said("memory_recall", query="banana", include_context=True, format=form)
-        if found["entries"]:
-            assert_fenced(text, len(found["entries"]))
-    text, _ = await said("memory_brief", include_provenance=True)
+        text = await said("memory_recall", query="banana", include_context=True, format=form)
+        if found := memory.recall("banana", include_context=True, format=form, token_budget=3000).entries:
+            assert_fenced(text, len(found))
+    text = await said("memory_brief", include_provenance=True)
     if text != "Nothing is stored yet.":
         assert_fenced(text.rstrip("\n"))
-    text, _ = await said("memory_get", file="MEMORY.md")
-    assert_fenced(text, page.read_bytes().decode().rstrip("\n").count("\n") + 1)
-    assert_visible((await said("memory_audit"))[0])
-    text, _ = await said("memory_turn", message="What do you know about Banana's note0?")
+    text = await said("memory_get", file="MEMORY.md")
+    assert_fenced(text, page.read_bytes().decode().rstrip("\n").count("\n") + 1, page=True)
+    assert_visible(await said("memory_audit"))
+    text = await said("memory_turn", message="What do you know about Banana's note0?")
     assert_blocks(text)
     for name, fences in (("brief", 1), (f"log/{day}", 1), ("active-context", 1), ("long-term", 0)):
         text = (await client.read_resource(f"memory://{name}")).contents[0].text
-        assert_fenced(text.rstrip("\n"), fences=fences if text else 0)
+        assert_fenced(text.rstrip("\n"), fences=fences if text else 0, page=name != "brief")
 
 
 @settings(max_examples=15, suppress_health_check=list(HealthCheck))
@@ -152,20 +163,19 @@ def test_no_stored_text_breaks_out_of_any_answer(texts: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder, Memory.open(folder, Scope(origin="agent")) as memory:
         memory.init()
         fill(memory, texts)
-        page = memory.home.workspace("main") / "MEMORY.md"
 
         async def ask() -> None:
             async with Client(build_server(memory, "all")) as client:
-                await read_by_mcp(client, page, memory.group.today.isoformat())
+                await read_by_mcp(client, memory, memory.group.today.isoformat())
 
         anyio.run(ask)
         boot = memory.boot()
-        assert_fenced(boot.text.rstrip("\n"), fences=boot.text.split("\n").count(OPENING))
+        assert_fenced(boot.text.rstrip("\n"), fences=boot.text.split("\n").count(OPENING), page=True)
         assert 1 <= boot.text.split("\n").count(OPENING) <= 2
         for most in (400, 900, 2_000):
             short = memory.boot(max_chars=most).text
             assert len(short) <= most
-            assert_fenced(short, fences=short.split("\n").count(OPENING))
+            assert_fenced(short, fences=short.split("\n").count(OPENING), page=True)
 
 
 # ---- the real programs ----
@@ -189,7 +199,8 @@ async def test_nothing_breaks_out_over_stdio(attacked):
     words = ["-m", "nanoclaw_memory", "--home", str(attacked), "mcp", "--tools", "all"]
     day = max((attacked / "workspace" / "memory").glob("20*.md")).stem
     async with Client(StdioServerParameters(command=sys.executable, args=words)) as client:
-        await read_by_mcp(client, attacked / "workspace" / "MEMORY.md", day)
+        with Memory.open(attacked) as memory:
+            await read_by_mcp(client, memory, day)
         refused = await client.call_tool("memory_get", {"file": "x\x1b[2J\n[end of memory]/../../y"})
         assert refused.is_error
         assert_visible(refused.content[0].text)

@@ -56,7 +56,7 @@ def test_the_mcp_server_is_ours():
 
 def test_the_skill_names_only_tools_that_exist():
     pytest.importorskip("mcp")
-    from nanoclaw_memory.interfaces.mcp.server import CORE
+    from nanoclaw_memory.interfaces.mcp.texts import CORE
 
     text = (PLUGIN / "skills" / "memory" / "SKILL.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`((?:memory|graph|fact)_\w+)`", text))

@@ -21,7 +21,7 @@ from nanoclaw_memory.errors import NotFound, PathRefused
 from nanoclaw_memory.interfaces.cli import cli
 from nanoclaw_memory.interfaces.hooks import _KINDS, kind_of
 from nanoclaw_memory.interfaces.http.operations import OPERATIONS
-from nanoclaw_memory.interfaces.mcp.server import CORE, MORE
+from nanoclaw_memory.interfaces.mcp.texts import CORE, MORE
 from nanoclaw_memory.workspace.paths import visible
 
 pytestmark = pytest.mark.xdist_group("two worlds")  # one pair of homes serves all

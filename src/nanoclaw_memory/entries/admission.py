@@ -44,8 +44,8 @@ class Admission:
             if limited:
                 self._ledger.spend("store")
             target = self._superseded(draft, limited)
-            for related in draft.related_to:
-                self._ledger.entry(related, "related_to")
+            related = tuple(self._ledger.entry(one, "related_to").id for one in draft.related_to)
+            draft = replace(draft, related_to=related, supersedes=target.id if target else None)
             reasons = self._hold_reasons(draft, target, by, heard)
             duplicate = self._duplicate(draft, target)
             if reasons and duplicate and ORIGINS.index(duplicate.author) >= ORIGINS.index(by.origin):

@@ -14,7 +14,7 @@ from nanoclaw_memory import tokens
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.entries.lines import age, age_days, masked, other_project
 from nanoclaw_memory.entries.rules import FACTUAL
-from nanoclaw_memory.rendering import fenced, marks, safe_line
+from nanoclaw_memory.rendering import fenced, marks, safe_line, short_ids
 from nanoclaw_memory.store.entries import BEHAVIORAL, PRIORITIES, EntryTable, Filter
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Brief, BriefEntry, Entry
@@ -139,8 +139,8 @@ def _line(entry: Entry, reader: BriefReader) -> _BriefLine:
     days = age_days(entry.provenance.timestamp, reader.now.date(), reader.now)
     details = [age(days), _elsewhere(entry, reader), marks(entry.author, (), entry.unconfirmed)]
     if reader.provenance:
-        session = safe_line(entry.provenance.session_id, 40) or "none"
-        details.append(f"from {entry.provenance.origin}, session {session}, {entry.id}")
+        session = safe_line(short_ids(entry.provenance.session_id), 40) or "none"
+        details.append(f"from {entry.provenance.origin}, session {session}, {short_ids(entry.id)}")
     tail = "; ".join(detail for detail in details if detail)
     shown = BriefEntry(
         id=entry.id,

@@ -29,6 +29,7 @@ from nanoclaw_memory.types import (
     Imported,
     Ingested,
     Newer,
+    Relation,
     Scope,
     Upserted,
 )
@@ -155,6 +156,13 @@ class KnowledgeGraph:
     def aliases(self, entity: str) -> list[Alias]:
         """The other names of an entity."""
         return [one for name in self._meanings(entity) for one in self.names.aliases(name)]
+
+    def relations_of(self, entity: str, predicate: str = "") -> list[Relation]:
+        """Every relation that an entity ever had to others, and those that others have to it now."""
+        names, slot = self._meanings(entity), slot_of(predicate) if predicate else ""
+        own = self.relations.line(names, slot, self.scope.private)
+        to_it = [row for row in self.relations.of(names, self.view()) if not slot or row.slot == slot]
+        return list({row.relation.id: row.relation for row in (*own, *to_it)}.values())
 
     def top(self, tier: Tier = "", limit: int = 20) -> list[Fact]:
         """The hottest facts, of one tier or of all."""

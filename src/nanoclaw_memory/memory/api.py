@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import date
 from functools import cached_property
@@ -325,11 +325,11 @@ class Memory:
         self.group.telemetry.record("recall", tokens=found.token_count, entries=len(found.entries))
         return found
 
-    def fenced(self, hits: Iterable[Hit]) -> str:
-        """Hits as text for an agent: one line each, fenced as data, with origin and age."""
+    def fenced(self, hits: Sequence[Hit], question: str = "") -> str:
+        """Hits as text for an agent: one line each, fenced as data, with origin and age; long ones are cut."""
         from nanoclaw_memory.retrieval.recall import hits_text
 
-        return hits_text(hits, self.group.today, self.scope.project)
+        return hits_text(hits, self.group.today, self.scope.project, question)
 
     def get(self, file: str, start_line: int | None = None, end_line: int | None = None) -> Lines:
         """Exact lines of a memory file; a missing file or range is empty with a note, never an error."""

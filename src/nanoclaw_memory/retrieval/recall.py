@@ -9,23 +9,31 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory import tokens
+from nanoclaw_memory.conversations.service import excerpt
 from nanoclaw_memory.entries.entries import Entries, check_query
 from nanoclaw_memory.entries.lines import age, as_hit, masked, origin_of, other_project
 from nanoclaw_memory.entries.rules import choice, whole
 from nanoclaw_memory.entries.shared import SharedEntries
-from nanoclaw_memory.rendering import fenced, item, marks, safe_line
+from nanoclaw_memory.rendering import fenced, item, marks, safe_line, short_ids, visible_line
 from nanoclaw_memory.retrieval.candidates import Candidate
+from nanoclaw_memory.retrieval.chunker import without_speaker
 from nanoclaw_memory.retrieval.hits import hits_of
 from nanoclaw_memory.retrieval.ordering import after_newer
+from nanoclaw_memory.retrieval.ranking import snippet
 from nanoclaw_memory.retrieval.relevance import Coverage
 from nanoclaw_memory.retrieval.searcher import Question
 from nanoclaw_memory.retrieval.service import Retrieval
 from nanoclaw_memory.store.entries import PRIORITIES
 from nanoclaw_memory.store.keywords import terms_of
+from nanoclaw_memory.text import content_words
 from nanoclaw_memory.types import EntryHit, Hit, Recall, RecalledEntry, Scope
 from nanoclaw_memory.types.search import IN_SHARED_CHAT
+from nanoclaw_memory.workspace.log import parse_line
 
 CANDIDATES = 50
+HIT_TOKENS = 45  # of a hit in a list for a model, on average
+LEAST_TOKENS = 30  # of one that is cut
+LEAST_CHARS = 30  # of its text
 BRIEF_CHARS = 200
 MAX_BUDGET = 200_000
 # How much of an entry's rank is what was asked, and how much is what matters anyway.
@@ -122,20 +130,58 @@ def _lines(
                 yield one, _from_hit(replace(hit, shared=shared), wanted, scope)
 
 
-def hits_text(hits: Iterable[Hit], today: date, project: str = "") -> str:
-    """What search found, fenced as data with origin, age and other projects' names, for an agent to read."""
-    lines = []
-    for hit in hits:
-        about = [hit.speaker, hit.place, hit.when]
-        if hit.kind == "entry":
-            stored = _stored(hit.day, (today - date.fromisoformat(hit.day)).days)
-            about = [f"{hit.type} {hit.id}", hit.origin, stored]
-        elif hit.kind == "chunk":
-            about = [f"{hit.path}:{hit.start_line}-{hit.end_line}", hit.speaker, hit.when]
-        warned = marks(hit.origin if hit.untrusted else "", hit.suspicions, hit.unconfirmed)
-        about += [hit.status, other_project(hit.project, project), warned]
-        lines.append(item(about, safe_line(masked(hit.text))))
+def hits_text(hits: Sequence[Hit], today: date, project: str = "", question: str = "") -> str:
+    """What search found, fenced as data with origin, age and other projects' names, for an agent to read.
+
+    On average a line has at most HIT_TOKENS: the best keep their texts, the others are cut to what says most.
+    """
+    lines = [item(*_parts(hit, project, today)) for hit in hits]
+    costs = [tokens.estimate(line) for line in lines]
+    left = HIT_TOKENS * len(hits) - sum(min(cost, LEAST_TOKENS) for cost in costs)
+    for place, (hit, cost) in enumerate(zip(hits, costs, strict=True)):
+        own = min(cost, LEAST_TOKENS + left, 2 * HIT_TOKENS)
+        left -= max(own - LEAST_TOKENS, 0)
+        if own < cost:
+            start, end, text = snippet(hit.text, hit.start_line, question, own * 3)
+            shown = _parts(replace(hit, text=text, start_line=start, end_line=end), project, today)
+            lines[place] = _cut_line(*shown, question, own)
     return fenced(lines)
+
+
+def _parts(hit: Hit, project: str, today: date | None = None) -> tuple[list[str], str]:
+    """What is known about a hit (its place or id, who said it, when, how far to trust it), and its text."""
+    text = hit.text
+    about = [hit.speaker, hit.place, hit.when]
+    if hit.kind == "entry" and today:
+        stored = _stored(hit.day, (today - date.fromisoformat(hit.day)).days)
+        about = [f"{hit.type} {hit.id}", hit.origin, stored]
+    elif hit.kind == "chunk":
+        last = f"-{hit.end_line}" if hit.end_line != hit.start_line else ""
+        dated = bool(hit.day) and hit.day in hit.path
+        about = [f"{hit.path}:{hit.start_line}{last}", hit.speaker, "" if dated else hit.when]
+        about += ["agent"] if hit.origin == "agent" else []
+        text = without_speaker(text, hit.speaker) if hit.speaker else _log_text(text) if dated else text
+    warned = marks(hit.origin if hit.untrusted else "", hit.suspicions, hit.unconfirmed)
+    about += [hit.status, other_project(hit.project, project), warned]
+    return list(map(short_ids, about)), safe_line(masked(text))
+
+
+def _log_text(text: str) -> str:
+    """A line of a log without its marks: the tag stays, in the text, where nobody takes it for what we know."""
+    first, newline, rest = text.partition("\n")
+    said = parse_line(first)
+    return f"{said.tag}: {said.text}".removeprefix(": ") + newline + rest if said else text
+
+
+def _cut_line(about: list[str], text: str, question: str, most: int) -> str:
+    """A line of so many tokens, with the part of its text that says most about the question."""
+    wanted = set(content_words(question))
+    chars = min(len(text), most * 4)
+    while True:
+        line = item(about, excerpt(text, wanted, chars))
+        if tokens.estimate(line) <= most or chars <= LEAST_CHARS:
+            return line if "…" in line else f"{line} …"
+        chars = max(chars * 4 // 5, LEAST_CHARS)
 
 
 def shared_recall(shared: SharedEntries, now: datetime, scope: Scope, wanted: RecallRequest) -> Recall:
@@ -164,14 +210,18 @@ def pack(
     degraded: tuple[str, ...] = (),
 ) -> Recall:
     """As many whole lines as the budget holds, in order; the count is that of the text itself."""
-    budget = tokens.Budget(wanted.token_budget - tokens.count(fenced(["-"])), tokens.count)
+    fence = tokens.count(fenced(["-"]))
+    budget = tokens.Budget(wanted.token_budget - fence, tokens.count)
     chosen = [candidate for candidate in candidates if budget.take(candidate.line + "\n")]
     text = fenced(packed.line for packed in chosen)
     while (cost := tokens.count(text)) > wanted.token_budget:  # lines are counted apart, the text is promised
         chosen.pop()
         text = fenced(packed.line for packed in chosen)
     left = wanted.token_budget - cost
-    return Recall(tuple(packed.entry for packed in chosen), text, cost, left, matched, fallback, degraded)
+    first = candidates[0].line if candidates and not chosen else ""
+    needed = max(tokens.count(fenced([first])), fence + tokens.count(first + "\n")) if first else 0
+    shown = tuple(packed.entry for packed in chosen)
+    return Recall(shown, text, cost, left, matched, fallback, degraded, needed)
 
 
 def _score(hit: EntryHit) -> float:
@@ -203,12 +253,12 @@ def _from_entry(hit: EntryHit, wanted: RecallRequest, scope: Scope, found: Hit |
         shared=scope.private and not hit.provenance.private,
     )
     when = _stored(hit.created_at[:10], hit.age_days)
-    about = [hit.type, hit.priority, origin_of(hit.provenance, scope.group), when]
+    about = [f"{hit.type} {hit.id}", hit.priority, origin_of(hit.provenance, scope.group), when]
     about += [IN_SHARED_CHAT] if entry.shared else []
     about += [found.status if found else "", other_project(hit.provenance.project, scope.project)]
     about.append(marks(hit.provenance.origin if hit.untrusted else "", hit.suspicions, hit.unconfirmed))
     tail = f" (why: {safe_line(context, BRIEF_CHARS)})" if context else ""
-    line = item(about, safe_line(hit.content, BRIEF_CHARS if brief else None) + tail)
+    line = item(map(short_ids, about), safe_line(hit.content, BRIEF_CHARS if brief else None) + tail)
     return _Packed(entry, line, hit.status == "held")
 
 
@@ -222,12 +272,12 @@ def _from_hit(hit: Hit, wanted: RecallRequest, scope: Scope) -> _Packed:
     kind, place = hit.kind, hit.place
     if kind == "chunk":
         kind, place = "file", f"{hit.path}:{hit.start_line}-{hit.end_line}"
-    content = safe_line(masked(hit.text), BRIEF_CHARS if wanted.format == "brief" else None)
+    most = BRIEF_CHARS if wanted.format == "brief" else None
     entry = RecalledEntry(
         id=place,
         type=kind,
         category=kind,
-        content=content,
+        content=safe_line(masked(hit.text), most),
         priority="medium",
         score=round(RELEVANCE * hit.score + IMPORTANCE * OF_OTHERS, 4),
         stored_at=hit.created_at,
@@ -240,12 +290,5 @@ def _from_hit(hit: Hit, wanted: RecallRequest, scope: Scope) -> _Packed:
         newer=hit.newer,
         shared=hit.shared,
     )
-    about = (
-        kind,
-        place,
-        hit.when,
-        hit.status,
-        other_project(hit.project, scope.project),
-        marks(hit.origin, ()),
-    )
-    return _Packed(entry, item(about, content))
+    about, text = _parts(hit, scope.project)
+    return _Packed(entry, item(about, visible_line(text, most)))

@@ -12,6 +12,7 @@ from nanoclaw_memory.store.keywords import spaced, terms_of
 from nanoclaw_memory.types import Entry, Provenance
 
 PRIORITIES = ("critical", "high", "medium", "low")
+SHORT_ID = 12  # characters of an id that are enough where no other begins so: `mem-` and eight more
 BEHAVIORAL = ("preference", "instruction", "correction")
 _COLUMNS = (
     "id, type, content, priority, tags, session_id, group_name, created_at, author, source, status, "
@@ -68,8 +69,12 @@ class EntryTable:
     # ---- reading ----
 
     def get(self, entry_id: str) -> Entry | None:
-        rows = self.db.query(f"SELECT {_COLUMNS} FROM entries WHERE id = :id", {"id": entry_id})  # noqa: S608
-        return _entry(rows[0]) if rows else None
+        """An entry by its id, or by a beginning of it that no other has: models are shown a short one."""
+        rows = self.db.query(
+            f"SELECT {_COLUMNS} FROM entries WHERE id >= :id AND id <= :last LIMIT 2",  # noqa: S608
+            {"id": entry_id, "last": entry_id + "~" if len(entry_id) >= SHORT_ID else entry_id},
+        )
+        return _entry(rows[0]) if len(rows) == 1 or (rows and rows[0][0] == entry_id) else None
 
     def recent(self, wanted: Filter, limit: int) -> list[Entry]:
         """The newest first."""

@@ -138,6 +138,7 @@ class Recall(msgspec.Struct, frozen=True):
     total_entries_matched: int
     fallback: str = ""  # "files" when no entry matched
     degraded: tuple[str, ...] = ()
+    needed: int = 0  # tokens of the first line, where the budget holds none
 
 
 class BriefEntry(msgspec.Struct, frozen=True):

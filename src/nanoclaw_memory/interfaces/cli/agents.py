@@ -191,7 +191,7 @@ def hook(caller: Caller, event: str) -> None:
 
 
 @command("mcp", cls=Command)
-@click.option("--tools", type=click.Choice(["core", "all"]), default="core", help="Seven tools, or all.")
+@click.option("--tools", default="core", help="core (ten), all, or names with commas between them.")
 def mcp(caller: Caller, tools: str) -> None:
     """Serve memory to an MCP client over standard input and output.
 
@@ -202,6 +202,9 @@ def mcp(caller: Caller, tools: str) -> None:
     if sys.stdin is None:
         raise Refused("standard input is closed: an MCP client speaks through it", "for agents: ncm install")
     from nanoclaw_memory.interfaces import shim
+    from nanoclaw_memory.interfaces.mcp.texts import chosen_tools
+
+    chosen_tools(tools)
 
     request = caller.request("mcp", tools)
     connection = None if caller.overrides else shim.connect(request)

@@ -245,7 +245,9 @@ def recall(memory: Memory, query: str, types: tuple[str, ...], **options: Any) -
     result = memory.recall(query, types=types or None, **options)
     source = " from files: no entry matched" if result.fallback else ""
     note = f"{result.token_count:,} tokens{source}, {result.budget_remaining:,} left"
-    return Output(result, result.text, "Nothing was recalled.", [note, *noted(result.degraded)])
+    small = f"The budget is too small: the first line needs {result.needed} tokens."
+    nothing = small if result.needed else "Nothing was recalled."
+    return Output(result, result.text, nothing, [note, *noted(result.degraded)])
 
 
 @command("brief")

@@ -1,8 +1,47 @@
-"""Texts for models: the server's instructions, the three prompts, and hints that name tools."""
+"""Texts for models: the sets of tools, the server's instructions, the three prompts, and hints that name tools."""
 
 from __future__ import annotations
 
 import re
+
+from nanoclaw_memory.errors import InvalidValue
+
+CORE = (
+    "memory_search",
+    "memory_get",
+    "memory_recall",
+    "memory_brief",
+    "memory_store",
+    "memory_write",
+    "memory_delete",
+    "fact_upsert",
+    "graph_search",
+    "graph_history",
+    "memory_graph_ingest",
+)
+MORE = (
+    "memory_graph_query",
+    "memory_index_status",
+    "memory_audit",
+    "memory_shared_recall",
+    "memory_turn",
+    "memory_reinforce",
+)
+
+
+def chosen_tools(tools: str) -> tuple[str, ...]:
+    """The tools of a set: core, all, or those that are named, separated by commas."""
+    sets = {"core": CORE, "all": (*CORE, *MORE)}
+    if tools in sets:
+        return sets[tools]
+    wanted = {name.strip() for name in tools.split(",") if name.strip()}
+    if not wanted or (unknown := wanted - {*CORE, *MORE}):
+        raise InvalidValue(
+            f"tools: there is no {min(unknown) if wanted else 'tool named'}",
+            f"core, all, or some of: {', '.join((*CORE, *MORE))}",
+        )
+    return tuple(name for name in (*CORE, *MORE) if name in wanted)
+
 
 OFF = "Memory is switched off in this repository: there is nothing to recall, and nothing is kept."
 INSTRUCTIONS = """Long-term memory of this user and their projects, kept as files on their machine.
@@ -13,7 +52,7 @@ the lines around a hit.
 
 Store what you learn the moment you learn it; a session can end without warning:
 - a preference, standing instruction or correction -> memory_store with that type
-- a fact about a named thing with a key and a value -> fact_upsert
+- a fact about a named thing with a key and a value -> fact_upsert; how two are related -> memory_graph_ingest
 - what happened or was decided today -> memory_write
 If something new contradicts an entry, pass that entry's id as supersedes. Store the insight, not
 the conversation; nothing transient; nothing that is stored already; never credentials. About 20
@@ -44,12 +83,13 @@ nothing."""
 _TOOLS = (
     (r"(?:ncm|nanoclaw-memory) entries list(?: --status all)?", "memory_search with an empty query"),
     (r"(?:ncm|nanoclaw-memory) entries show", "memory_search with include_superseded"),
+    (r"(?:ncm|nanoclaw-memory) graph (?:history|show)", "graph_history with entity"),
     (r"(?:ncm|nanoclaw-memory) search", "memory_search with query"),
-    (r"(?:ncm|nanoclaw-memory) graph (?:search|history|show)", "graph_search with query"),
+    (r"(?:ncm|nanoclaw-memory) graph search", "graph_search with query"),
     (r"(?:ncm|nanoclaw-memory) graph add", "fact_upsert with"),
     (r"(?:ncm|nanoclaw-memory) write", "memory_write with content"),
-    (r"--start (\d+) --end (\d+)", r"startLine \1, endLine \2"),
-    (r"-k (\d+)", r"topK \1"),
+    (r"--start (\d+) --end (\d+)", r"start_line \1, end_line \2"),
+    (r"-k (\d+)", r"limit \1"),
     (r"--importance ", "importance "),
 )
 _COMMAND = re.compile(r"\b(?:ncm|nanoclaw-memory) \w+")
