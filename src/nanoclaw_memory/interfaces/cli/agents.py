@@ -191,7 +191,7 @@ def hook(caller: Caller, event: str) -> None:
 
 
 @command("mcp", cls=Command)
-@click.option("--tools", default="core", help="core (ten), all, or names with commas between them.")
+@click.option("--tools", default="core", help="core (eleven), all, or names with commas between them.")
 def mcp(caller: Caller, tools: str) -> None:
     """Serve memory to an MCP client over standard input and output.
 
