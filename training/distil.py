@@ -1,9 +1,10 @@
 """Teach the small scorer what the judge says: hashed words and letters to `scorer.bin`.
 
-    python training/distil.py [--texts DIR] [--lives FILE…] [--check FILE…] [--out FILE]
+    python training/distil.py [--heads NAME…] [--texts DIR] [--lives FILE…] [--check FILE…] [--out FILE]
 
-The judge says of every text what it is; a linear model over hashed features learns it. `--check` are lives to measure
-by: how well the scorer tells their needing prompts from the idle ones, beside the judge.
+The judge says of every text what it is; a linear model over hashed features learns it. Attacks are learnt from their
+authors alone, window by window: there the judge knows no more. `--check` are lives to measure by: how well the scorer
+tells their needing prompts from the idle ones, beside the judge. Heads that are not named stay as they are.
 """
 
 from __future__ import annotations
@@ -57,10 +58,13 @@ def _attacks(folder: Path, lives: list[Path]) -> dict[str, float | None]:
         found |= dict.fromkeys(lines, 0.0)
     for name, key in (("needs", "text"), ("pages", "line"), ("corrections", "user")):
         found |= {row[key]: 0.0 for _, row in rows(folder, name)}
-    return found | {row["text"]: float(row["label"] == "attack") for _, row in rows(folder, "attacks")}
+    found |= {row["text"]: float(row["label"] == "attack") for _, row in rows(folder, "attacks")}
+    return {window: label for text, label in found.items() for window in scorer.windows(text)}
 
 
 def targets(judge: Judge, head: str, given: dict[str, float | None], before: dict[str, str]) -> list[float]:
+    if head == "attack":
+        return [float(label or 0.0) for label in given.values()]
     said = [judge.probability(head, text, before.get(text, "")) for text in given]
     return [
         value if label is None else RIGHT * label + (1 - RIGHT) * value
@@ -87,6 +91,7 @@ def learn(places: list[np.ndarray], wanted: list[float]) -> tuple[np.ndarray, fl
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--heads", nargs="*", choices=scorer.HEADS, default=scorer.HEADS)
     parser.add_argument("--texts", type=Path, default=TEXTS)
     parser.add_argument("--lives", type=Path, nargs="*", default=LIVES)
     parser.add_argument("--check", type=Path, nargs="*", default=[])
@@ -99,6 +104,10 @@ def main() -> None:
     before = {row["user"]: row["prev"] for _, row in rows(options.texts, "corrections")}
     content = b""
     for head, given in texts(options.texts, options.lives).items():
+        if head not in options.heads:
+            scale, shift, coded = scorer._weights()[head]
+            content += scorer._HEADER.pack(scale, shift) + coded
+            continue
         places = [np.array(list(scorer.features(text))) for text in given]
         weights, shift = learn(places, targets(judge, head, given, before if head == "correction" else {}))
         scale = float(np.abs(weights).max() / 127)
@@ -115,7 +124,7 @@ def main() -> None:
     for path in options.attacks:
         told = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         right = [one["label"] == "attack" for one in told]
-        for name, ask in (("judge", judge.probability), ("scorer", scorer.probability)):
+        for name, ask in (("judge", judge.probability), ("scorer", scorer.strongest)):
             said = [ask("attack", one["text"]) for one in told]
             print(
                 f"{path} {name}: AUC {auc(right, said):.3f}, found at 3 % {found_at(right, said, 0.03):.2f}"

@@ -29,13 +29,14 @@ _LOOKALIKES = str.maketrans(
 _LEET = str.maketrans("013457@$", "oieastas")
 
 
-LIKELY = 0.7  # which .3 % of ordinary lines reach, and 1 % of the texts that resemble attacks
+LIKELY = 0.7  # which .3 % of ordinary lines reach, and 2 % to 10 % of texts that were written to resemble attacks
+STEERING = "reads like an attempt to steer the agent"
 
 
 def steering(text: str) -> list[str]:
     """The reason to hold what somebody else says, by the learnt scorer; it adds a warning and decides nothing alone."""
-    likely = scorer.probability("attack", text)
-    return [f"reads like an attempt to steer the agent ({likely:.2f})"] if likely >= LIKELY else []
+    likely = scorer.strongest("attack", text)
+    return [f"{STEERING} ({likely:.2f})"] if likely >= LIKELY else []
 
 
 def suspicions(text: str) -> list[str]:

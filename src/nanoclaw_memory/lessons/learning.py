@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from nanoclaw_memory.intake.own_words import LONG, OwnWords, read, said
+from nanoclaw_memory.intake.own_words import read, said
 from nanoclaw_memory.intake.suspicion import from_others, suspicions
 from nanoclaw_memory.lessons import corrections
 from nanoclaw_memory.lessons.corrections import MAX_LESSON, MAX_TRIGGER
@@ -189,12 +189,7 @@ def judged(judge: Judge, message: str, before: str) -> Teaching | None:
     if plain:
         why += f"; rule: {plain[0].kind} {plain[0].weight:.2f}"
     words = corrections.worded(_taught(judge, own, before))
-    return Teaching(words, reach, True, why, _is_beside(read_as, message, probability))
-
-
-def _is_beside(own: OwnWords, message: str, probability: float) -> bool:
-    """Whether a lesson may be somebody else's: the message has foreign lines, or may have and corrects unsurely."""
-    return not own.alone and (bool(own.rest) or len(message) > LONG or probability < BESIDE_PASTE_FROM)
+    return Teaching(words, reach, True, why, not read_as.alone)
 
 
 def _probability(judge: Judge, own: str, whole: str, before: str) -> float:

@@ -21,6 +21,8 @@ SIZE = 1 << 16
 MOST_WORDS = 120  # of a longer text both ends count
 MOST_CHARS = 8_000  # enough for so many words; a paste may have a million
 LONGEST_WORD = 40
+WINDOW, STEP = 100, 60  # words of a part, and from one to the next
+MOST_WINDOWS = 100
 FILE = Path(__file__).with_name("scorer.bin")
 _HEADER = struct.Struct("<ff")
 _WORD = regex(r"[^\W_]+|[?!…:;{}()\[\]<>=`#@/\\]")
@@ -36,6 +38,20 @@ def probability(head: str, text: str) -> float:
     found = list(features(text))
     score = scale * sum(_signed(weights[place]) for place in found) / math.sqrt(len(found)) + shift
     return 1 / (1 + math.exp(-max(min(score, 30.0), -30.0)))
+
+
+def strongest(head: str, text: str) -> float:
+    """The highest probability of any part of a text: an attack may hide in a long one."""
+    return max(probability(head, part) for part in windows(text))
+
+
+def windows(text: str) -> list[str]:
+    """A text in overlapping parts; a short one as it is."""
+    words = text.split()
+    if len(words) <= WINDOW:
+        return [text]
+    starts = range(0, min(len(words) - WINDOW + STEP, MOST_WINDOWS * STEP), STEP)
+    return [" ".join(words[start : start + WINDOW]) for start in starts]
 
 
 def features(text: str) -> Iterator[int]:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.entries import lifecycle
 from nanoclaw_memory.errors import FileProblem, InvalidValue, Refused, StoreError
+from nanoclaw_memory.intake.suspicion import STEERING
 from nanoclaw_memory.lessons.learning import held
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Lesson, Proposal
@@ -31,14 +32,14 @@ PROPOSALS_PAGE = "proposals.md"
 
 
 def open_proposals(group: Group) -> list[Proposal]:
-    """Every proposal that waits for a person; demotions first, because they make room."""
+    """Every proposal that waits for a person: what makes room first, and of each kind what reads like an attack."""
     with suppress(StoreError):  # a home that cannot be written lists what it has
         for own in (group, group.shared_chats):
             if own is not None and own.has("facts"):
                 propose_held(own)
     found = [one for own in _both(group) for one in own.proposals.listed("open")]
     order = {"demotion": 0, "promotion": 1, "lesson": 2}
-    return sorted(found, key=lambda one: order.get(one.kind, 3))
+    return sorted(found, key=lambda one: (order.get(one.kind, 3), STEERING not in one.why))
 
 
 def _both(group: Group) -> list[Group]:
