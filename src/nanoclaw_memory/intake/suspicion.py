@@ -29,7 +29,7 @@ _LOOKALIKES = str.maketrans(
 _LEET = str.maketrans("013457@$", "oieastas")
 
 
-LIKELY = 0.7  # which .3 % of ordinary lines reach, and 2 % to 10 % of texts that were written to resemble attacks
+LIKELY = 0.7  # .3 % of ordinary lines reach it, and 2 % to 10 % of texts written to resemble attacks
 STEERING = "reads like an attempt to steer the agent"
 
 
