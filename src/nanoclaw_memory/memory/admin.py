@@ -104,13 +104,12 @@ class AdminPart:
     def compare_embedders(
         self,
         texts: Annotated[int, Meta(ge=1, le=5000)] = 200,
-        progress: Callable[[str, int, int], None] | None = None,
     ) -> list[Compared]:
         """Keyword search and embedders compared on this memory's own chunks."""
         from nanoclaw_memory.retrieval.compare import compare
 
         self._group.require_group()
-        return compare(self._group.retrieval.index, texts, progress)
+        return compare(self._group.retrieval.index, texts)
 
     # ---- databases and the index ----
 

@@ -510,7 +510,10 @@ class Memory:
 
     def index(self, rebuild: bool = False, progress: Progress | None = None) -> Indexed:
         """Bring the search index up to date with everything that it is made from."""
-        return self.group.index(rebuild, progress)
+        from nanoclaw_memory.progress import watching
+
+        with watching(progress):
+            return self.group.index(rebuild)
 
     # ---- around a model call ----
 

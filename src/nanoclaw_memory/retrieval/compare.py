@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nanoclaw_memory.errors import InvalidValue, ProviderError
+from nanoclaw_memory.progress import report
 from nanoclaw_memory.retrieval import ranking
 from nanoclaw_memory.retrieval.indexer import Index
-from nanoclaw_memory.retrieval.vectoring import Progress
 from nanoclaw_memory.store.keywords import spaced, terms_of
 from nanoclaw_memory.text import content_words, sentences, words
 from nanoclaw_memory.types import Compared
@@ -33,7 +33,7 @@ class _Pair(msgspec.Struct, frozen=True):
     question: str
 
 
-def compare(index: Index, texts: int, progress: Progress | None = None) -> list[Compared]:
+def compare(index: Index, texts: int) -> list[Compared]:
     """Words alone, each configured embedder alone, and both fused."""
     pairs = _pairs(index, texts)
     if len(pairs) < FEWEST:
@@ -45,7 +45,7 @@ def compare(index: Index, texts: int, progress: Progress | None = None) -> list[
     chain = index.embedder()
     for member in chain.members if chain else ():
         try:
-            by_meaning = _vector_scores(member, [pair.text for pair in pairs], progress)
+            by_meaning = _vector_scores(member, [pair.text for pair in pairs])
             found.append(_measured(member.identity.key, pairs, by_meaning))
             found.append(_measured("hybrid with it", pairs, _both(by_words, by_meaning, member.weights)))
         except ProviderError as error:
@@ -85,14 +85,13 @@ def _word_scores(texts: Sequence[str]) -> Scores:
     return scores
 
 
-def _vector_scores(member: Embedder, texts: Sequence[str], progress: Progress | None) -> Scores:
+def _vector_scores(member: Embedder, texts: Sequence[str]) -> Scores:
     import numpy as np
 
     parts = []
     for start in range(0, len(texts), 32):
         parts.append(member.embed_documents(texts[start : start + 32]))
-        if progress:
-            progress(member.identity.model, min(start + 32, len(texts)), len(texts))
+        report(member.identity.model, min(start + 32, len(texts)), len(texts))
     matrix = np.concatenate(parts)
     return lambda question: dict(enumerate((matrix @ member.embed_query(question)).tolist()))
 

@@ -23,7 +23,6 @@ from nanoclaw_memory.errors import (
 from nanoclaw_memory.retrieval.chunker import Chunking, section_chunks
 from nanoclaw_memory.retrieval.indexer import Index, read_markdown
 from nanoclaw_memory.retrieval.scanner import seen_files
-from nanoclaw_memory.retrieval.vectoring import Progress
 from nanoclaw_memory.store.passages import Passages
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.types import Corpus, Indexed, Skipped
@@ -55,7 +54,7 @@ class Corpora(msgspec.Struct, frozen=True):
         """All corpora, in order."""
         return sorted(path.stem for path in self.folder.glob("*.db")) if self.folder.is_dir() else []
 
-    def add(self, name: str, paths: Sequence[Path], progress: Progress | None = None) -> Indexed:
+    def add(self, name: str, paths: Sequence[Path]) -> Indexed:
         """Make a corpus, or add to one; the documents stay where they are."""
         if name == "all":
             raise InvalidValue("a corpus cannot be called 'all'", "--corpus all means every one of them")
@@ -70,7 +69,7 @@ class Corpora(msgspec.Struct, frozen=True):
         known = self._sources(chunks)
         every = dict.fromkeys([*known, *map(str, roots)])
         chunks.set_meta("sources", json.dumps(list(every)))
-        return self.index(name).run(progress=progress)
+        return self.index(name).run()
 
     def all(self) -> tuple[Corpus, ...]:
         """Name, sources and size of each."""
@@ -87,13 +86,13 @@ class Corpora(msgspec.Struct, frozen=True):
         files, count = chunks.count()
         return Corpus(name, tuple(self._sources(chunks)), files, count, chunks.skipped())
 
-    def reindex(self, name: str = "", rebuild: bool = False, progress: Progress | None = None) -> Indexed:
+    def reindex(self, name: str = "", rebuild: bool = False) -> Indexed:
         """Bring one corpus, or all, up to date with its documents."""
         chosen = [self._known(name)] if name else self.names()
         runs, damaged = [], []
         for one in chosen:
             try:
-                runs.append(self.index(one).run(rebuild, progress))
+                runs.append(self.index(one).run(rebuild))
             except CorruptDatabase as error:  # its sources are lost with it; the others need not wait
                 if name:
                     raise

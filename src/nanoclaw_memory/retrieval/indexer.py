@@ -15,13 +15,14 @@ from msgspec.structs import replace
 
 from nanoclaw_memory import private
 from nanoclaw_memory.errors import FileProblem, ReadOnlyStore
+from nanoclaw_memory.progress import counted
 from nanoclaw_memory.providers.embedder import Chain
 from nanoclaw_memory.retrieval.chunker import Chunking, chunks_of
 from nanoclaw_memory.retrieval.currency import Currency
 from nanoclaw_memory.retrieval.prepare import prepared
 from nanoclaw_memory.retrieval.scanner import Scan, scan
 from nanoclaw_memory.retrieval.sources import RowReader
-from nanoclaw_memory.retrieval.vectoring import Progress, Vectoring, answering
+from nanoclaw_memory.retrieval.vectoring import Vectoring, answering
 from nanoclaw_memory.store.passages import FILES, FileRow, NewPassage, Passages
 from nanoclaw_memory.text import fingerprint, plural
 from nanoclaw_memory.types import Indexed, Passage
@@ -70,7 +71,7 @@ class Index(msgspec.Struct, dict=True):
         """What changed on disk since the last run; only looks."""
         return scan(self.files(), self.passages.files(), self.chunking.key)
 
-    def run(self, rebuild: bool = False, progress: Progress | None = None) -> Indexed:
+    def run(self, rebuild: bool = False) -> Indexed:
         """Do everything there is to do; killed at any point, the next run goes on from there."""
         began = time.monotonic()
         if self.passages.database.read_only:
@@ -85,10 +86,10 @@ class Index(msgspec.Struct, dict=True):
                 self.passages.mark_stale()
             rows, said = self._read_rows(None, whole=True)
             found = self.scan()
-            work = self._vectoring(progress)
+            work = self._vectoring()
             recut = self._recut(found) if work else ()
             announced = self._announced(work, recut)
-            self._store(found, set(found.changed) - set(recut), progress)
+            self._store(found, set(found.changed) - set(recut))
             embedded = self._swap(recut, found, work) if work and recut else 0
             self._compare_all()
             if work:
@@ -124,7 +125,7 @@ class Index(msgspec.Struct, dict=True):
             pass
 
     def _refresh_files(self, found: Scan, embed: bool) -> list[str]:
-        work = self._vectoring(None) if embed else None
+        work = self._vectoring() if embed else None
         if not found.stale and (work is None or work.complete):
             return []
         if self.passages.database.read_only:
@@ -136,7 +137,7 @@ class Index(msgspec.Struct, dict=True):
         with self._alone() as alone:
             if not alone:
                 return [_BUSY]
-            self._store(found, changed, None)
+            self._store(found, changed)
             said = self._recut_few(recut, found, work) if recut else []
             return said + self._embed_few(work) if work else said
 
@@ -155,7 +156,7 @@ class Index(msgspec.Struct, dict=True):
 
     def _refresh_copy(self, found: Scan, work: Vectoring | None) -> list[str]:
         """Take in what changed for this process alone; no vectors, they would have to be made every time."""
-        self._store(found, found.changed, None)
+        self._store(found, found.changed)
         if work is None or work.complete:
             return []
         return ["vectors: the home is read-only, so what is new is found by its words alone"]
@@ -164,7 +165,7 @@ class Index(msgspec.Struct, dict=True):
         """Read what changed in the group's databases and embed at most so many passages that have no vector."""
         self._read_rows(None, whole=True)
         self.currency.refresh(COMPARED_AT_ONCE)
-        work = self._vectoring(None)
+        work = self._vectoring()
         if work is None or work.complete:
             return 0
         with self._alone() as alone:
@@ -174,9 +175,9 @@ class Index(msgspec.Struct, dict=True):
         """The key of the model whose vectors answer: the configured one's only when they are complete."""
         return answering(self.passages)
 
-    def _vectoring(self, progress: Progress | None) -> Vectoring | None:
+    def _vectoring(self) -> Vectoring | None:
         chain = self.embedder()
-        return Vectoring(self.passages, chain, progress) if chain else None
+        return Vectoring(self.passages, chain) if chain else None
 
     def _recut(self, found: Scan) -> tuple[Seen, ...]:
         """Files that only the way of cutting changed for: their old chunks answer until vectors are ready."""
@@ -201,9 +202,9 @@ class Index(msgspec.Struct, dict=True):
         """Cut files anew once all of their new chunks have vectors; an outage leaves the old ones in place."""
         embedded = 0
         if _installed(work.chain):
-            embedded = work.ahead(self._new_chunks(recut, work.progress))
+            embedded = work.ahead(self._new_chunks(recut))
         if not work.said:
-            self._store(found, set(recut), work.progress)
+            self._store(found, set(recut))
         return embedded
 
     def _fill(self, work: Vectoring, found: Scan, ahead: int) -> int:
@@ -216,12 +217,10 @@ class Index(msgspec.Struct, dict=True):
             work.prune()
         return embedded
 
-    def _new_chunks(self, recut: Sequence[Seen], progress: Progress | None) -> Iterator[NewPassage]:
-        for done, seen in enumerate(recut, 1):
+    def _new_chunks(self, recut: Sequence[Seen]) -> Iterator[NewPassage]:
+        for seen in counted("files cut anew", recut):
             with suppress(FileNotFoundError, FileProblem):  # said when it is stored
                 yield from self._cut(seen.relative, self.read(Path(seen.path)))
-            if progress:
-                progress("files cut anew", done, len(recut))
 
     def _recut_few(self, recut: Sequence[Seen], found: Scan, work: Vectoring | None) -> list[str]:
         """Cut a small memory anew on the way to a search; a large one goes on as it is."""
@@ -246,13 +245,11 @@ class Index(msgspec.Struct, dict=True):
             return []  # the search says who answers instead
         return ["vectors: not all chunks are embedded yet; run: nanoclaw-memory index"]
 
-    def _store(self, found: Scan, changed: Collection[Seen], progress: Progress | None) -> None:
+    def _store(self, found: Scan, changed: Collection[Seen]) -> None:
         for path in found.removed:
             self.passages.remove_file(path)
-        for done, seen in enumerate((seen for seen in found.changed if seen in changed), 1):
+        for seen in counted("files", [seen for seen in found.changed if seen in changed]):
             self._take(seen, found.known.get(seen.relative))
-            if progress:
-                progress("files", done, len(changed))
 
     def _take(self, seen: Seen, known: FileRow | None) -> None:
         """Read one file and store its chunks, or the reason why it has none."""
@@ -285,7 +282,7 @@ class Index(msgspec.Struct, dict=True):
         announced: tuple[str, ...] = (),
     ) -> Indexed:
         files, chunks = self.passages.count()
-        work = self._vectoring(None)
+        work = self._vectoring()
         whole = work is None or work.complete
         pending = 0 if work is None or whole else len(self.passages.pending(work.chain.identity.key))
         return Indexed(

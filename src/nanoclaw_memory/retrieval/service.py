@@ -19,7 +19,6 @@ from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.reranking import Reranking
 from nanoclaw_memory.retrieval.searcher import Considered, Question, Ranking, Searcher
 from nanoclaw_memory.retrieval.sources import RowReader, missing
-from nanoclaw_memory.retrieval.vectoring import Progress
 from nanoclaw_memory.store.passage_search import CURRENT, PassageFilter
 from nanoclaw_memory.store.passages import FILES, Passages
 from nanoclaw_memory.types import Found, Hit, Indexed, Newer, Scope
@@ -192,10 +191,10 @@ class Retrieval(msgspec.Struct, dict=True):
 
     # ---- indexing ----
 
-    def run(self, rebuild: bool = False, progress: Progress | None = None) -> Indexed:
+    def run(self, rebuild: bool = False) -> Indexed:
         """Bring the index of the group's memory up to date."""
         self.heal()
-        return self._healing(lambda: self.index.run(rebuild, progress))[0]
+        return self._healing(lambda: self.index.run(rebuild))[0]
 
     def heal(self) -> None:
         """Begin a damaged index anew; looks at all of it."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from nanoclaw_memory.errors import ProviderError
+from nanoclaw_memory.progress import report
 from nanoclaw_memory.retrieval.prepare import embedded_text
 from nanoclaw_memory.store.passages import NewPassage, Passages
 from nanoclaw_memory.types import Passage
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 BATCH = 64
 _ANSWERING = "answering"
-
-Progress = Callable[[str, int, int], None]
 
 
 def answering(chunks: Passages) -> str:
@@ -31,7 +30,6 @@ class Vectoring(msgspec.Struct):
 
     passages: Passages
     chain: Chain
-    progress: Progress | None = None
     deadline: float | None = None
     said: list[str] = msgspec.field(default_factory=list)
 
@@ -86,12 +84,12 @@ class Vectoring(msgspec.Struct):
 
     def _fill(self, member: Embedder, waiting: Sequence[tuple[bytes, int]]) -> int:
         for start in range(0, len(waiting), BATCH):
+            report("embeddings", start, len(waiting))
             batch = waiting[start : start + BATCH]
             stored = self.passages.search.load(chunk for _, chunk in batch)
             if not self._embed(member, {print_: stored[chunk].passage for print_, chunk in batch}):
                 return start
-            if self.progress:
-                self.progress("embeddings", start + len(batch), len(waiting))
+        report("embeddings", len(waiting), len(waiting))
         return len(waiting)
 
     def _embed_missing(self, member: Embedder, batch: dict[bytes, Passage]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from nanoclaw_memory.entries.markdown import ImportedEntry, ImportedRelation, Im
 from nanoclaw_memory.errors import NanoClawError, Refused
 from nanoclaw_memory.graph.graph import KnowledgeGraph
 from nanoclaw_memory.graph.writer import NewRelation, Origin
+from nanoclaw_memory.progress import counted
 from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.store.phrases import FORGOTTEN
 from nanoclaw_memory.text import fingerprint
@@ -50,7 +51,7 @@ class EntryImport:
 
     def run(self, found: Imports, source: str, relations: int = 0, conversations: int = 0) -> BroughtIn:
         """Import all entries and report; the audit log gets one line for the whole."""
-        for one in found.entries:
+        for one in counted("entries", found.entries):
             self.types[one.type] += 1
             try:
                 self.counts[self._import(one)] += 1
@@ -152,7 +153,9 @@ def _is_memory(relative: str) -> bool:
 def import_export(group: Group, kind: str, path: Path, dry_run: bool) -> BroughtIn:
     """Import an export of another memory; everything has the origin `import` and its source."""
     found = read_export(kind, path)  # read whole: of a file that breaks off half-way nothing is imported
-    relations = sum(_relate(group.graph, one, found, dry_run) for one in found.relations)
+    relations = sum(
+        _relate(group.graph, one, found, dry_run) for one in counted("relations", found.relations)
+    )
     conversations = _archive_all(group, found.conversations, dry_run)
     return EntryImport(group.entries, dry_run).run(found, f"{kind}: {path.name}", relations, conversations)
 
@@ -171,10 +174,13 @@ def _relate(graph: KnowledgeGraph, one: ImportedRelation, found: Imports, dry_ru
         return False
 
 
-def _archive_all(group: Group, conversations: Iterable[Transcript], dry_run: bool) -> int:
+def _archive_all(group: Group, conversations: Sequence[Transcript], dry_run: bool) -> int:
     home, name = group.home, group.scope.group
     known: dict[str, list[Archived]] = {}
     for part in archives(home, name):  # looked for once: an export may contain thousands
         known.setdefault(part.session_id, []).append(part)
     act = unarchived if dry_run else archive
-    return sum(bool(act(home, name, one, group.clock, group.intake, known)) for one in conversations)
+    return sum(
+        bool(act(home, name, one, group.clock, group.intake, known))
+        for one in counted("conversations", conversations)
+    )

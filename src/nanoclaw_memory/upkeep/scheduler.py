@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from nanoclaw_memory import private
 from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NanoClawError, StoreBusy
+from nanoclaw_memory.progress import counted
 from nanoclaw_memory.text import encodable
 from nanoclaw_memory.types import JobResult, JobRun, JobState
 from nanoclaw_memory.upkeep import run_history
@@ -29,7 +30,7 @@ PATIENCE = 10.0  # seconds that a person's decision waits for a running job
 
 
 def run(
-    group: Group, jobs: Iterable[Job] = JOBS, dry_run: bool = False, due_only: bool = False
+    group: Group, jobs: Sequence[Job] = JOBS, dry_run: bool = False, due_only: bool = False
 ) -> list[JobRun]:
     """Run jobs in order; a job that fails reports why and does not stop the others."""
     read_only = dry_run and not os.access(group.data, os.W_OK)  # cannot even create the lock
@@ -37,7 +38,7 @@ def run(
         if not acquired:
             return [JobRun(job.name, 0, 0.0, BUSY) for job in jobs]
         runs = []
-        for job in jobs:
+        for job in counted(f"jobs of {group.scope.group}", jobs):
             why_not = not_due(job, group) if due_only else ""
             runs.append(JobRun(job.name, 0, 0.0, why_not) if why_not else _run(group, job, dry_run))
         if not dry_run and not any(one.error for one in runs):

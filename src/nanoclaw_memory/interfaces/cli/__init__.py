@@ -7,6 +7,7 @@ import importlib
 import os
 import re
 import sys
+import time
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -65,6 +66,7 @@ COMMANDS = {
     "config": ("admin", "Show, read and change settings."),
     "completion": ("admin", "Print the completion of a shell: bash, zsh, fish."),
 }
+AT_TERMINAL_EVERY, ELSEWHERE_EVERY = 0.2, 30.0  # seconds between two steps that are shown
 # What people type first for something that has another name here.
 SYNONYMS = {
     **dict.fromkeys(("remember", "note", "save"), "write"),
@@ -215,6 +217,66 @@ def as_called(text: str) -> str:
     return re.sub(ours, program(), text)
 
 
+class ProgressLine:
+    """How far long work has come, on standard error: a bar at a terminal, elsewhere a line now and then."""
+
+    def __init__(self) -> None:
+        self._stage, self._began, self._shown = "", 0.0, time.monotonic()
+        self._open = False  # whether a bar stands on the line
+        self.last = ""  # what is not finished
+
+    def show(self, stage: str, done: int, total: int) -> None:
+        """Show a step, unless the last one was shown a moment ago."""
+        now = time.monotonic()
+        if stage != self._stage:
+            self._stage, self._began = stage, now
+        of = f"/{total:,}" if total else ""
+        self.last = f"{done:,}{of} {stage}"
+        if total and done >= total:
+            self.last = ""
+            self.clear()
+        elif now - self._shown >= (AT_TERMINAL_EVERY if _seen() else ELSEWHERE_EVERY):
+            self._shown = now
+            seconds = (now - self._began) * (total - done) / done if done and total else 0.0
+            self._write(self.last + _time_left(seconds), done / total if total else 0.0)
+
+    def _write(self, text: str, share: float) -> None:
+        if not _seen():
+            click.echo(text, err=True)
+            return
+        bar = f"[{'#' * int(30 * share):.<30}] " if share else ""
+        click.echo(f"\r\033[K{bar}{text}", nl=False, err=True)
+        self._open = True
+
+    def clear(self) -> None:
+        """Take the bar away for what is printed next."""
+        if self._open:
+            click.echo("\r\033[K", nl=False, err=True)
+            self._open = False
+
+
+PROGRESS = ProgressLine()
+
+
+def _seen() -> bool:
+    return bool(sys.stderr and sys.stderr.isatty())
+
+
+def _time_left(seconds: float) -> str:
+    if not seconds:
+        return ""
+    return f", {seconds / 60:.0f} min left" if seconds >= 90 else f", {seconds:.0f} s left"
+
+
+def _report_interrupt(unfinished: str, given: Sequence[str]) -> None:
+    """Say after Ctrl-C where long work stopped, and how it goes on."""
+    import shlex
+
+    again = shlex.join(word for word in given if word != "--rebuild")  # that would begin from the start
+    click.echo(f"stopped at {unfinished}: memory is sound", err=True)
+    click.echo(f"  to go on: {program()} {again}", err=True)
+
+
 def report_error(kind: str, message: str, hint: str, code: int, as_json: bool) -> int:
     """Report what went wrong and what helps; returns the exit code."""
     from nanoclaw_memory.rendering import json_text, visible
@@ -247,6 +309,7 @@ def _drop_output() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; every outcome becomes an exit code, never a traceback for a user's mistake."""
     from nanoclaw_memory.errors import NanoClawError
+    from nanoclaw_memory.progress import watching
 
     # A short command makes too little garbage to look for; importing alone would set the collector off ten times.
     gc.set_threshold(100_000, 10, 10)
@@ -255,7 +318,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in given and not _is_hook(given)  # a client reads what a hook prints
     try:
-        code = cli.main(given, prog_name=program(), standalone_mode=False)
+        with watching(PROGRESS.show):
+            code = cli.main(given, prog_name=program(), standalone_mode=False)
     except click.ClickException as error:
         path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else ""
         hint = getattr(error, "hint", "") or (f"see: {path} --help" if path else "")
@@ -269,6 +333,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = report_error(type(error).__name__, error.message, error.hint, error.exit_code, as_json)
     except (click.Abort, KeyboardInterrupt):
         code = 130
+        PROGRESS.clear()
+        if PROGRESS.last:
+            _report_interrupt(PROGRESS.last, given)
     except BrokenPipeError:
         _drop_output()  # the reader went away
         code = 0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 import msgspec
 
-from nanoclaw_memory.interfaces.cli import GLOBAL_OPTIONS, NamedGroup, as_called
+from nanoclaw_memory.interfaces.cli import GLOBAL_OPTIONS, PROGRESS, NamedGroup, as_called
 from nanoclaw_memory.rendering import json_text, visible
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class Caller(msgspec.Struct):
 
     def show(self, output: Output) -> None:
         """Print the result as JSON, or as text and notes for a person; a failure ends with exit code 1."""
+        PROGRESS.clear()
         if self.json:
             result = msgspec.to_builtins(output.result, enc_hook=str, str_keys=True)
             click.echo(json_text({"ok": True, **result}))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ def index(memory: Memory, rebuild: bool) -> Output:
     ncm index
     ncm index --rebuild
     """
-    return _report(memory.index(rebuild, _progress))
+    return _report(memory.index(rebuild))
 
 
 @command("search")
@@ -95,7 +94,7 @@ def corpus_add(memory: Memory, name: str, paths: tuple[Path, ...]) -> Output:
     \b
     ncm corpus add books ~/Documents/books
     """
-    return _report(memory.admin.corpora.add(name, paths, _progress))
+    return _report(memory.admin.corpora.add(name, paths))
 
 
 @corpus.command("list")
@@ -122,7 +121,7 @@ def corpus_reindex(memory: Memory, name: str, rebuild: bool) -> Output:
     \b
     ncm corpus reindex books
     """
-    return _report(memory.admin.corpora.reindex(name, rebuild, _progress))
+    return _report(memory.admin.corpora.reindex(name, rebuild))
 
 
 @corpus.command("remove")
@@ -151,7 +150,7 @@ def bench_embed(memory: Memory, texts: int) -> Output:
     ncm bench embed
     ncm bench embed --set embeddings.provider=openai --set embeddings.model=nomic-embed-text
     """
-    rows = memory.admin.compare_embedders(texts, _progress)
+    rows = memory.admin.compare_embedders(texts)
     head = f"{'':<44} {'R@1':>6} {'R@5':>6} {'MRR':>6} {'ms a query':>11}"
     lines = [
         f"{row.name:<44} {row.recall_1:>6.3f} {row.recall_5:>6.3f} {row.mrr:>6.3f} {row.query_ms:>11.1f}"
@@ -183,13 +182,3 @@ def _hit_lines(hit: Hit, project: str) -> str:
     head = f"{where}{other}  {hit.score:.2f}  ({', '.join(filter(None, (hit.why, trust)))})  {hit.when}{mark}"
     parts = "".join(f"\n    {name} {value:g}" for name, value in hit.parts.items())
     return f"{head}{parts}\n" + "\n".join(f"  {line}" for line in hit.text.split("\n"))
-
-
-def _progress(stage: str, done: int, total: int) -> None:
-    """A progress line on standard error, only for a person at a terminal."""
-    if not sys.stderr.isatty():
-        return
-    filled = int(30 * done / total) if total else 30
-    end = "\n" if done >= total else ""
-    sys.stderr.write(f"\r{stage} [{'#' * filled}{'.' * (30 - filled)}] {done:,}/{total:,}{end}")
-    sys.stderr.flush()
