@@ -113,7 +113,7 @@ def test_hints_and_help_have_the_name_that_the_person_typed(ncm):
         help_text = called(name, "serve", "--help")
         assert f"Usage: {name} serve" in help_text
         assert f"\n  {other} serve" not in help_text
-        assert f"\n  {name} serve --no-http" in help_text
+        assert f"\n  {name} serve --port 0" in help_text
     hint = subprocess.run(
         [sys.executable, "-m", "nanoclaw_memory", "search", "x"], capture_output=True, text=True
     ).stderr
