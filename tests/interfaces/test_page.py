@@ -487,3 +487,36 @@ def test_times_are_shown_in_the_users_zone(browser: Browser):
         (one,) = memory.conversations.session("clock")
         shown = datetime.fromisoformat(one.timestamp).astimezone(ZoneInfo("Asia/Tokyo"))
     assert f"{shown:%Y-%m-%d %H:%M}" in browser.text("/conversations/clock")
+
+
+def test_an_error_shows_what_was_typed_as_text(browser: Browser):
+    page = browser.get("/timeline?day=%3Cimg+src%3Dx%3E+100%25s").text
+    assert "<img" not in page and "<img src=x> 100%s" in read(page)
+
+
+# ---- languages ----
+
+
+def test_every_text_of_the_page_is_there_in_german():
+    from nanoclaw_memory.interfaces.web.templates import environment, german
+
+    texts = {
+        text
+        for path in (WEB / "templates").glob("*.html")
+        for _, _, found in environment("en").extract_translations(path.read_text(encoding="utf-8"))
+        for text in (found if isinstance(found, tuple) else (found,))
+        if text
+    }
+    source = (WEB / "app.py").read_text(encoding="utf-8")
+    spoken = re.findall(r'(?:_error\(\d+|PathRefused\()\W*"([A-Z][^"]+)"', source)
+    assert len(spoken) >= 5
+    assert {*texts, *spoken} - set(german()) == set()
+    for text, translated in german().items():
+        assert re.findall(r"%\(\w+\)s", text) == re.findall(r"%\(\w+\)s", translated), text
+
+
+def test_a_browser_that_prefers_german_gets_german(browser: Browser):
+    german = browser.get("/review", **{"Accept-Language": "de-DE,de;q=0.9,en;q=0.8"}).text
+    assert '<html lang="de">' in german and "Einstellungen" in german
+    assert '<html lang="en">' in browser.get("/review", **{"Accept-Language": "en-US,de;q=0.5"}).text
+    assert "geschlossen" in httpx2.get(browser.served.url, headers={"Accept-Language": "de"}).text

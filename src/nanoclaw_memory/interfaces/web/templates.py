@@ -37,6 +37,8 @@ def environment(language: str) -> Environment:
     made.filters |= {"line": visible_line, "markdown": markdown, "when": when, "day": day, "setting": setting}
     made.filters |= {"exact": exact, "plain": escape, "pairs": pairs, "marked": marked}
     texts = german() if language == "de" else {}
+    # For texts that may contain what somebody typed: unlike gettext's, the result is escaped.
+    made.filters["translated"] = lambda text: texts.get(text, text)
     made.install_gettext_callables(  # type: ignore[attr-defined]
         lambda text: texts.get(text, text),
         lambda one, many, number: texts.get(one if number == 1 else many, one if number == 1 else many),
