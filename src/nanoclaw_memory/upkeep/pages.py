@@ -225,10 +225,10 @@ def _keep_version(group: Group, relative: str, text: str) -> Path:
     make_folder(folder)
     mark = fingerprint(text)[:12]
     known = sorted(folder.glob("*.md"))
+    path = folder / f"{group.moment().replace(':', '')}-{mark}.md"
     same = [path for path in known if path.stem.endswith(mark)]
     if same:
-        return same[-1]
-    path = folder / f"{group.moment().replace(':', '')}-{mark}.md"
+        return same[-1].replace(path)  # it was the page's text until now
     replace_text(path, text)
     for old in known[: max(len(known) + 1 - VERSIONS_KEPT, 0)]:
         old.unlink(missing_ok=True)
