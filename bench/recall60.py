@@ -22,11 +22,11 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from measure import table
-from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.memory import Memory, evaluation
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.sqlite import any_of
 
-DATA = Path(__file__).parent / "recall60"
+DATA = Path(evaluation.__file__).parent / "sixty_questions"
 ALWAYS_LOADED = (
     "SOUL.md",
     "USER.md",

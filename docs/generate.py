@@ -122,8 +122,8 @@ def packages() -> str:
 READING_ORDER = {
     "Tutorial": ("tutorial",),
     "How to": tuple(
-        "hooks mcp import workspace projects injections forget checkpoints policies corpus embeddings server web sdk"
-        " plugins host".split()
+        "hooks mcp import workspace projects injections forget checkpoints policies eval corpus embeddings server web"
+        " sdk plugins host".split()
     ),
     "Reference": ("commands", "settings", "http", "measurements", "code-map"),
     "Explanation": tuple("graph entries search turn lessons judge upkeep security secrets tokens".split()),

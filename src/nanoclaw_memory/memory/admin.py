@@ -12,7 +12,7 @@ from msgspec import Meta
 from nanoclaw_memory.clock import zone
 from nanoclaw_memory.errors import CorruptDatabase, InvalidValue, NotFound, StoreError
 from nanoclaw_memory.text import plural
-from nanoclaw_memory.types import MAIN_GROUP, Compared, DatabaseCheck, Indexed, Scope, Status
+from nanoclaw_memory.types import MAIN_GROUP, Compared, DatabaseCheck, EmbeddingCost, Indexed, Scope, Status
 
 if TYPE_CHECKING:
     import threading
@@ -110,6 +110,14 @@ class AdminPart:
 
         self._group.require_group()
         return compare(self._group.retrieval.index, texts)
+
+    def embedding_cost(self, most: Annotated[int, Meta(ge=1)] | None = None) -> EmbeddingCost:
+        """What it would cost to embed this memory, or so many of its texts, with each model that has a price."""
+        from nanoclaw_memory.retrieval.compare import cost
+
+        self._group.require_owner("see what all of memory would cost")
+        self._group.retrieval.refresh()
+        return cost(self._group.retrieval.index, self._group.settings.embeddings, most)
 
     # ---- databases and the index ----
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Self
 
+import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
@@ -24,6 +25,7 @@ from nanoclaw_memory.types import (
     Brief,
     Created,
     Deleted,
+    Evaluation,
     Finding,
     Forgotten,
     ForgottenPage,
@@ -303,8 +305,9 @@ class Memory:
         include_context: bool = False,
         format: RecallFormat = "brief",
         fast: bool = False,
+        noted: bool = True,
     ) -> Recall:
-        """Search packed into a token budget; entries come first when they are as good."""
+        """Search packed into a token budget; entries come first when they are as good, and are `noted` as used."""
         from nanoclaw_memory.entries.rules import TYPES
         from nanoclaw_memory.retrieval.recall import RecallRequest, recall
 
@@ -316,6 +319,8 @@ class Memory:
         chats = self.group.shared_chats
         beside = (chats.entries, chats.retrieval) if chats is not None else None
         found = recall(self.group.entries, self.group.retrieval, wanted, beside)
+        if not noted:
+            return found
         try:
             self.group.entries.note_use(
                 entry.id for entry in found.entries if entry.type in TYPES and not entry.shared
@@ -324,6 +329,26 @@ class Memory:
             self.group.telemetry.record("note_use failed", error=error.message)
         self.group.telemetry.record("recall", tokens=found.token_count, entries=len(found.entries))
         return found
+
+    def evaluate(self, path: Path, save: bool = False, fast: bool = False) -> Evaluation:
+        """Ask a file's questions of every face; with `save` the result is what later ones are compared with."""
+        from nanoclaw_memory.memory import evaluation
+
+        questions = evaluation.read_questions(path)
+        before = None if save else evaluation.read_saved(path)
+        result = evaluation.evaluate(self, questions, before, fast)
+        if save:
+            evaluation.saved_at(path).write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=1))
+        return result
+
+    @staticmethod
+    def evaluate_example(fast: bool = False) -> Evaluation:
+        """Ask the sixty questions of the sample workspace, in a home that is removed afterwards."""
+        from nanoclaw_memory.memory import evaluation
+
+        with evaluation.example() as memory:
+            questions = evaluation.read_questions(evaluation.EXAMPLE / "queries.json")
+            return evaluation.evaluate(memory, questions, None, fast)
 
     def fenced(self, hits: Sequence[Hit], question: str = "") -> str:
         """Hits as text for an agent: one line each, fenced as data, with origin and age; long ones are cut."""

@@ -1,4 +1,4 @@
-"""Embedders compared on a person's own notes: which finds a chunk by what is left of one sentence of it."""
+"""Embedders compared on a person's own notes: which finds a chunk by what is left of one sentence of it; their cost."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from nanoclaw_memory.errors import InvalidValue, ProviderError
+from nanoclaw_memory.errors import InvalidValue, ProviderError, SettingsError
 from nanoclaw_memory.progress import report
 from nanoclaw_memory.retrieval import ranking
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.store.keywords import spaced, terms_of
 from nanoclaw_memory.text import content_words, sentences, words
-from nanoclaw_memory.types import Compared
+from nanoclaw_memory.tokens import estimate
+from nanoclaw_memory.types import Compared, EmbeddingCost, EmbeddingPrice
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.embedder import Embedder
+    from nanoclaw_memory.settings.sections import EmbeddingsSettings
 
 MIN_WORDS = 4
 FEWEST = 5
+SAMPLE = 500
 
 Scores = Callable[[str], dict[int, float]]
 
@@ -113,3 +116,31 @@ def _measured(name: str, pairs: Sequence[_Pair], scores: Scores) -> Compared:
         sum(1 / place for place in places) / len(places),
         took,
     )
+
+
+def cost(index: Index, settings: EmbeddingsSettings, most: int | None) -> EmbeddingCost:
+    """What it would cost to embed `most` texts of the index, or all; counted on a sample, nothing is called."""
+    database = index.passages.database
+    ((count, chars),) = database.query("SELECT count(*), coalesce(sum(length(text)), 0) FROM passages")
+    texts = min(count, most or count)
+    some = database.query(
+        "SELECT text FROM passages ORDER BY id * 2654435761 % 4294967296 LIMIT :most", {"most": SAMPLE}
+    )
+    sampled = sum(len(text) for (text,) in some)
+    tokens = round(sum(estimate(text) for (text,) in some) / max(sampled, 1) * chars * texts / max(count, 1))
+    try:
+        chain = index.embedder()
+        waiting = index.passages.count_pending(chain.identity.key, texts) if chain else texts
+    except (ProviderError, SettingsError):
+        waiting = texts
+    service = {"azure-openai": settings.deployment, "openai": settings.model}.get(
+        settings.provider, settings.provider
+    )
+    prices = {**({service: 0.0} if service else {}), **settings.prices}
+    models = tuple(
+        EmbeddingPrice(
+            name, price, price * tokens / 1e6, price * tokens / 1e6 * waiting / max(texts, 1), name == service
+        )
+        for name, price in prices.items()
+    )
+    return EmbeddingCost(texts, tokens, waiting, models)

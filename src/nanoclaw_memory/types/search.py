@@ -160,3 +160,22 @@ class Indexed(msgspec.Struct, frozen=True):
     degraded: tuple[str, ...] = ()
     took_ms: float = 0.0
     announced: tuple[str, ...] = ()  # why so much had to be done: another model, another chunk size
+
+
+class EmbeddingPrice(msgspec.Struct, frozen=True):
+    """What a model would cost, in dollars."""
+
+    name: str
+    price: float  # of a million tokens
+    all: float
+    waiting: float
+    configured: bool = False
+
+
+class EmbeddingCost(msgspec.Struct, frozen=True):
+    """Texts of the index, their tokens, those that have no vector yet, and what each model would cost."""
+
+    texts: int
+    tokens: int
+    waiting: int
+    models: tuple[EmbeddingPrice, ...] = ()

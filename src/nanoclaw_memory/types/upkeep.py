@@ -101,3 +101,40 @@ class JobResult(msgspec.Struct, frozen=True):
 
     changed: int = 0
     notes: tuple[str, ...] = ()
+
+
+class EvalQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """A person's question with what must and what must not appear; `faces` are all that must answer it."""
+
+    ask: str
+    must: tuple[str, ...] = ()
+    must_not: tuple[str, ...] = ()
+    faces: tuple[str, ...] = msgspec.field(default=(), name="in")
+    nothing: bool = False  # nothing may be said: in a turn, unless `in` names others
+    category: str = ""
+
+
+class EvalAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What one face showed for a question."""
+
+    ask: str
+    face: str
+    passed: bool
+    missing: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    tokens: int = 0
+
+
+class Evaluation(msgspec.Struct, frozen=True):
+    """Answers to all questions, the questions that failed, and what passed in the accepted result and does no more."""
+
+    answers: tuple[EvalAnswer, ...]
+    failed: tuple[str, ...] = ()
+    regressions: tuple[EvalAnswer, ...] = ()
+    compared: bool = False
+    took_s: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Beside an accepted result only regressions count."""
+        return not self.regressions if self.compared else not self.failed

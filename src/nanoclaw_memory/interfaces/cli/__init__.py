@@ -36,7 +36,8 @@ COMMANDS = {
     "search": ("search", "Find lines in memory."),
     "watch": ("search", "Keep the index up to date while files change."),
     "corpus": ("search", "Domain documents: add, list, reindex, remove."),
-    "bench": ("search", "Compare embedders on your own notes."),
+    "bench": ("search", "Compare embedders on your own notes; estimate what they cost."),
+    "eval": ("search", "Ask your own questions, and see what was lost."),
     "graph": ("graph", "Facts and relations: search, add, relate, history, import, show, …"),
     "entries": ("entries", "Store, list, show and delete typed entries."),
     "recall": ("entries", "Recall what answers a question, within a token budget."),
@@ -138,7 +139,7 @@ class RootGroup(NamedGroup):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"nanoclaw_memory.interfaces.cli.{COMMANDS[cmd_name][0]}")
-        variable = {"import": "import_"}.get(cmd_name, cmd_name.replace("-", "_"))
+        variable = {"import": "import_", "eval": "eval_"}.get(cmd_name, cmd_name.replace("-", "_"))
         found: click.Command = getattr(module, variable)
         return found
 

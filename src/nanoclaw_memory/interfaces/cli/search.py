@@ -1,4 +1,4 @@
-"""Commands on the search index: index, search, watch, corpus, bench."""
+"""Commands on the search index: index, search, watch, corpus, bench, eval."""
 
 from __future__ import annotations
 
@@ -9,11 +9,21 @@ from typing import Any
 
 import click
 
-from nanoclaw_memory.interfaces.cli.common import Caller, Command, Output, command, group, limit_option, noted
+from nanoclaw_memory.errors import InvalidValue
+from nanoclaw_memory.interfaces.cli.common import (
+    Caller,
+    Command,
+    Output,
+    command,
+    fields,
+    group,
+    limit_option,
+    noted,
+)
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.rendering import marks
+from nanoclaw_memory.rendering import marks, visible_line
 from nanoclaw_memory.text import plural
-from nanoclaw_memory.types import Hit, Indexed
+from nanoclaw_memory.types import EvalAnswer, Evaluation, Hit, Indexed
 
 
 @command("index")
@@ -150,6 +160,9 @@ def bench_embed(memory: Memory, texts: int) -> Output:
     ncm bench embed
     ncm bench embed --set embeddings.provider=openai --set embeddings.model=nomic-embed-text
     """
+    cost = next((model.all for model in memory.admin.embedding_cost(texts).models if model.configured), 0.0)
+    if cost:
+        click.echo(f"about {cost:.4f} $ will be spent on {texts} texts", err=True)
     rows = memory.admin.compare_embedders(texts)
     head = f"{'':<44} {'R@1':>6} {'R@5':>6} {'MRR':>6} {'ms a query':>11}"
     lines = [
@@ -158,6 +171,77 @@ def bench_embed(memory: Memory, texts: int) -> Output:
         for row in rows
     ]
     return Output({"results": rows}, [head, *lines])
+
+
+@bench.command("cost")
+def bench_cost(memory: Memory) -> Output:
+    """Estimate what embedding this memory would cost with each model; calls nothing and spends nothing.
+
+    \b
+    ncm bench cost
+    ncm bench cost --set embeddings.provider=azure-openai
+    """
+    estimate = memory.admin.embedding_cost()
+    lines = [
+        f"{plural(estimate.texts, 'text')}, about {estimate.tokens:,} tokens; {estimate.waiting:,} wait for a vector"
+    ]
+    for model in estimate.models:
+        head = f"{model.name:<44} {model.price:>7.3f} $/1M  all {model.all:>9.4f} $  waiting {model.waiting:>9.4f} $"
+        lines.append(head + ("  <- configured" if model.configured else ""))
+    return Output(estimate, lines)
+
+
+@command("eval", cls=Command)
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--save", is_flag=True, help="Accept this result: later ones are compared with it.")
+@click.option(
+    "--example", is_flag=True, help="Sixty questions over a sample workspace, in a home of their own."
+)
+@click.option("--misses", is_flag=True, help="Also show what single faces missed.")
+@click.option("--fast", is_flag=True, help="Words only: no model is loaded.")
+def eval_(caller: Caller, file: Path | None, save: bool, example: bool, misses: bool, fast: bool) -> None:
+    """Ask your own questions of search, graph, recall and turn; exit 1 when an answer was lost.
+
+    FILE is TOML, JSON or JSONL: `ask`, what `must` and `must_not` appear, `in` which faces, or `nothing = true`. Beside
+    an accepted result (--save) only what that one had and this one has not counts.
+
+    \b
+    ncm eval questions.toml
+    ncm eval questions.toml --save
+    ncm eval --example --fast
+    """
+    if (file is None) == (not example) or (example and save):
+        raise InvalidValue("give a file of questions, or --example", "ncm eval questions.toml")
+    if file is not None:
+        with caller.memory() as memory:
+            result = memory.evaluate(file.expanduser(), save, fast)
+    else:
+        result = Memory.evaluate_example(fast)
+    caller.show(Output(_evaluated(result), _evaluation_lines(result, misses), failed=not (save or result.ok)))
+
+
+def _evaluated(result: Evaluation) -> dict[str, Any]:
+    return {**fields(result, "answers", "failed", "regressions", "compared", "took_s"), "passed": result.ok,
+            "questions": len({one.ask for one in result.answers})}  # fmt: skip
+
+
+def _evaluation_lines(result: Evaluation, misses: bool) -> list[str]:
+    """A row for each face, then the questions that failed and what was lost."""
+    asked = {one.ask for one in result.answers}
+    lines = [f"{'':<8} {'passed':>9} {'tokens, mean':>13}"]
+    for face in dict.fromkeys(one.face for one in result.answers):
+        own = [one for one in result.answers if one.face == face]
+        passed, tokens = sum(one.passed for one in own), sum(one.tokens for one in own) / len(own)
+        lines.append(f"{face:<8} {f'{passed}/{len(own)}':>9} {tokens:>13.0f}")
+    lines.append(f"{'all':<8} {f'{len(asked) - len(result.failed)}/{len(asked)}':>9}")
+    lines += [f"lost: {_wrong(one)}" for one in result.regressions]
+    wanted = [one for one in result.answers if not one.passed and (misses or one.ask in result.failed)]
+    return lines + [f"failed: {_wrong(one)}" for one in wanted if one not in result.regressions]
+
+
+def _wrong(answer: EvalAnswer) -> str:
+    parts = [f"without {one!r}" for one in answer.missing] + [f"with {one!r}" for one in answer.shown]
+    return visible_line(f"{answer.ask}  ({answer.face}: {', '.join(parts) or 'something was said'})")
 
 
 def _report(done: Indexed) -> Output:

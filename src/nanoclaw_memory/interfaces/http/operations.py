@@ -98,7 +98,7 @@ AGENT_OPERATIONS = frozenset(
 OPERATIONS = (
     # ---- reading ----
     _get("/search", "search", Memory.search),
-    _get("/recall", "recall", Memory.recall),
+    _get("/recall", "recall", Memory.recall, omitted=("noted",)),
     _get("/shared-recall", "shared_recall", EntriesPart.shared_recall),
     _get("/lines", "lines", Memory.get),
     _get("/boot", "boot", Memory.boot),
