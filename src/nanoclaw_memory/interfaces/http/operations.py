@@ -106,6 +106,7 @@ OPERATIONS = (
     _post("/index", "index", Memory.index, lasting=True),
     _get("/index/status", "index_status", Memory.index_status, lasting=True),
     _post("/index/bench", "bench_embed", AdminPart.compare_embedders, lasting=True, key="compared"),
+    _get("/index/cost", "embedding_cost", AdminPart.embedding_cost, lasting=True),
     _get("/corpora", "corpora", Corpora.all, lasting=True, paged=True),
     # ---- the files a person edits ----
     _post("/init", "init", Memory.init),
