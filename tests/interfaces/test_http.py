@@ -151,6 +151,8 @@ GIVEN = {
     "models_install": None,  # goes to the network
     "store": {"content": "Prefers oolong", "type": "preference"},
     "graph_search": {"query": "Keystone port", "reinforce": True},
+    "graph_query": {"query": "MATCH (a)-[r]->(b) RETURN a.name, r, b", "limit": 5},
+    "graph_ingest": {"facts": [{"entity": "Kong", "key": "port", "value": "8443"}]},
     "fact_upsert": {"entity": "Keystone", "key": "host", "value": "alder"},
     "remove_facts": {"entity": "Keystone", "key": "size"},
     "reject_fact": {"entity": "Keystone", "key": "colour", "value": "red"},
