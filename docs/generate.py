@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import json
 import re
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
@@ -163,7 +166,50 @@ def readme_page() -> str:
     return text
 
 
+def mcp_listing() -> str:
+    """What the MCP server answers to a client's first questions, in both generations of the protocol."""
+    from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_PROTOCOL_VERSION
+
+    methods = [f"{noun}/list" for noun in ("tools", "prompts", "resources", "resources/templates")]
+    client = {"capabilities": {}, "clientInfo": {"name": "make docs", "version": "1"}}
+    versions = list(HANDSHAKE_PROTOCOL_VERSIONS)
+    first = {"method": "initialize", "params": {"protocolVersion": versions[-1], **client}}
+    meta = {f"io.modelcontextprotocol/{name}": value for name, value in (
+        ("protocolVersion", LATEST_PROTOCOL_VERSION), ("clientInfo", client["clientInfo"]), ("clientCapabilities", {}),
+    )}  # fmt: skip
+    asked = [{"method": name, "params": {"_meta": meta}} for name in ("server/discover", *methods)]
+    listing = {
+        "versions": versions,
+        "version": LATEST_PROTOCOL_VERSION,
+        "sessions": asyncio.run(mcp_answers([first, *({"method": name} for name in methods)])),
+        "stateless": asyncio.run(mcp_answers(asked)),
+    }
+    return json.dumps(listing, ensure_ascii=False, indent=1) + "\n"
+
+
+async def mcp_answers(calls: list[dict[str, Any]]) -> dict[str, Any]:
+    """The results of calls, by their method."""
+    from nanoclaw_memory.interfaces.mcp.server import build_server
+    from nanoclaw_memory.interfaces.mcp.stream import McpStream
+    from nanoclaw_memory.memory import Memory
+
+    lines = [json.dumps({"jsonrpc": "2.0", "id": call["method"], **call}).encode() + b"\n" for call in calls]
+    answers: dict[str, Any] = {}
+
+    async def read() -> bytes:
+        return lines.pop(0) if lines else b""
+
+    async def send(raw: bytes) -> None:
+        answer = json.loads(raw)
+        answers[answer["id"]] = answer["result"]
+
+    with tempfile.TemporaryDirectory() as folder, Memory.open(folder) as memory:
+        await McpStream(read, send).serve(build_server(memory, "all"))
+    return {call["method"]: answers[call["method"]] for call in calls}
+
+
 PAGES = {
+    "src/nanoclaw_memory/interfaces/mcp/listing.json": mcp_listing,
     "docs/commands.md": commands_page,
     "docs/settings.md": settings_page,
     "docs/code-map.md": code_map_page,

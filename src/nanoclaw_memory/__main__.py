@@ -1,4 +1,4 @@
-"""The program `nanoclaw-memory`: the command line, whose parser a plain hook skips."""
+"""The program `nanoclaw-memory`: the command line, whose parser a plain hook or MCP server skips."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from nanoclaw_memory.interfaces import shim
 
 
 def main() -> None:
-    """Answer a hook, or run the command line."""
+    """Answer a hook, serve an MCP client, or run the command line."""
     request = shim.parse(sys.argv[1:])
     if request is not None and request.kind == "hook":
         _import_msgspec()
         from nanoclaw_memory.interfaces.hooks import run_and_exit
 
         run_and_exit(request)
+    elif request is not None and request.argument in ("core", "all") and sys.stdin is not None:
+        from nanoclaw_memory.interfaces.mcp.opening import run
+
+        run(request)
     else:
         from nanoclaw_memory.interfaces.cli import main
 

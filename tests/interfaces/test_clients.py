@@ -16,9 +16,11 @@ import uuid
 from pathlib import Path
 
 import pytest
-from model_server import ANSWER, model_server
+from model_server import ANSWER, model_server, offers
 
+from nanoclaw_memory import tokens
 from nanoclaw_memory.interfaces.install import json_edit
+from nanoclaw_memory.rendering import CLOSING, OPENING
 
 CLIENTS = os.environ.get("NANOCLAW_TEST_CLIENTS", "")
 ROOT = Path(__file__).parents[2]
@@ -82,7 +84,8 @@ def ask_codex(model, folder, prompt: str, **environment: str) -> subprocess.Comp
 
 
 def ask_claude(model, folder, prompt: str) -> subprocess.CompletedProcess[str]:
-    command = [client("claude"), "-p", prompt, "--output-format", "json"]
+    allowed = ["--allowedTools", "mcp__nanoclaw-memory"]
+    command = [client("claude"), "-p", prompt, "--output-format", "json", *allowed]
     return run(command, folder, ANTHROPIC_BASE_URL=model.url, ANTHROPIC_API_KEY="test-key")
 
 
@@ -92,7 +95,7 @@ def ask_gemini(model, folder, prompt: str) -> subprocess.CompletedProcess[str]:
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps({**settings, "security": {"auth": {"selectedType": "gemini-api-key"}}}))
     return run(
-        [client("gemini"), "-m", "gemini-2.5-flash", "-p", prompt], folder,
+        [client("gemini"), "-m", "gemini-2.5-flash", "--approval-mode", "yolo", "-p", prompt], folder,
         GOOGLE_GEMINI_BASE_URL=model.url, GEMINI_API_KEY="test-key", GEMINI_CLI_TRUST_WORKSPACE="true",
     )  # fmt: skip
 
@@ -145,6 +148,43 @@ def test_what_was_said_in_one_session_comes_back_in_the_next(ncm, tmp_path, name
     assert "Keystone.port = 5433" in seen
     assert "bakery on Elm Street" in seen
     assert "SOUL.md" in seen
+
+
+# Where each client shows its model the result of a tool.
+SHOWN = {"claude-code": "tool_result", "codex": "function_call_output", "gemini": "functionResponse"}
+
+
+def results_in(body: object, mark: str, inside: bool = False) -> list[str]:
+    """Every text in the results of tools that a request shows."""
+    if isinstance(body, str):
+        return [body] if inside else []
+    if isinstance(body, dict):
+        inside = inside or mark in body or body.get("type") == mark
+    inner = body.values() if isinstance(body, dict) else body if isinstance(body, list) else ()
+    return [text for part in inner for text in results_in(part, mark, inside)]
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_the_first_request_has_the_tools_and_a_result_is_the_fenced_text(knowing, tmp_path, name):
+    client(name.removesuffix("-code"))
+    assert knowing("install", name).code == 0
+    query = {"query": "What port does Keystone run on, and tea or coffee?"}
+    with model_server(("memory_search", query)) as model:
+        done = ASKERS[name](model, tmp_path, "Look it up.")
+        assert done.returncode == 0, done.stdout + done.stderr
+        asked = [body for path, body in model.requests if offers(body)]
+    assert {"memory_search", "memory_store"} <= {found.split("__")[-1].removeprefix("mcp_nanoclaw-memory_")
+                                                 for _, found in offers(asked[0])}  # fmt: skip
+    shown = next(text for text in results_in(asked, SHOWN[name]) if "Keystone port" in text)
+    lines = shown[shown.index(OPENING) :].split("\n")
+    assert lines[0] == OPENING
+    assert re.fullmatch(r"- \[fact 1 \(direct\) · \d{4}-\d\d-\d\d\] Keystone port: 3000", lines[1])
+    assert re.fullmatch(
+        r"- \[preference mem-[0-9a-f]{8} · owner · today.*\] Prefers tea before noon", lines[2]
+    )
+    assert CLOSING.fullmatch(lines[3])
+    assert "hits" not in shown and "score" not in shown
+    assert all(tokens.count(line) <= 45 for line in lines[1:3])
 
 
 def test_a_group_chat_of_openclaw_does_not_see_private_memory(ncm, tmp_path):

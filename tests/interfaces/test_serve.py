@@ -17,6 +17,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from serving import context, prompt, serving, through_shim
 
+from nanoclaw_memory.interfaces.mcp.texts import CORE, MORE
 from nanoclaw_memory.interfaces.shim import socket_path
 
 API = "/api/v1"
@@ -242,7 +243,7 @@ async def test_the_official_client_over_http_in_both_generations(served, mode):
         assert not stored.is_error
         found = await client.call_tool("memory_search", {"query": "kettle", "type": "fact"})
         assert " · agent · today]" in found.content[0].text
-        assert len((await client.list_tools()).tools) == 15
+        assert len((await client.list_tools()).tools) == len({*CORE, *MORE})
         refused = await client.call_tool("memory_get", {"file": "../../etc/passwd"})
         assert refused.is_error
         assert (await client.read_resource("memory://soul")).contents[0].text.startswith("# Soul")

@@ -44,8 +44,8 @@ class Conversation:
             self._relay_answers(lambda: os.read(answers, 65536))
 
     def _relay_calls(self) -> None:
-        for line in _lines(lambda: os.read(0, 65536)):
-            message = _message(line)
+        for line in lines_of(lambda: os.read(0, 65536)):
+            message = message_of(line)
             with self._lock:
                 if message.get("method") in ("initialize", "notifications/initialized"):
                     self._opening.append(line)
@@ -63,8 +63,8 @@ class Conversation:
                 return  # the server is gone already
 
     def _relay_answers(self, read: Callable[[], bytes]) -> None:
-        for line in _lines(read):
-            message = _message(line)
+        for line in lines_of(read):
+            message = message_of(line)
             if "id" in message and "method" not in message:
                 with self._lock:
                     self._unanswered.pop(message["id"], None)
@@ -85,7 +85,7 @@ class Conversation:
             for line in self._opening:
                 write_all(into, line)
             if self._opening and self._opening[0] not in self._unanswered.values():
-                next(_lines(lambda: os.read(answers, 1)), b"")  # the client has this answer already
+                next(lines_of(lambda: os.read(answers, 1)), b"")  # the client has this answer already
             for key, line in list(self._unanswered.items()):
                 if line not in self._unsent and line not in self._opening:
                     del self._unanswered[key]
@@ -99,7 +99,7 @@ class Conversation:
         return answers
 
 
-def _message(line: bytes) -> dict[str, object]:
+def message_of(line: bytes) -> dict[str, object]:
     """A line's JSON object; empty when it is no message of JSON-RPC."""
     try:
         found = json.loads(line)
@@ -115,8 +115,8 @@ def _server_stopped(key: object) -> bytes:
     return json.dumps(error).encode() + b"\n"
 
 
-def _lines(read: Callable[[], bytes]) -> Iterator[bytes]:
-    """Whole lines of what is read, until there is no more; half a line at the end is dropped."""
+def lines_of(read: Callable[[], bytes], halves: bool = False) -> Iterator[bytes]:
+    """Whole lines of what is read, until there is no more; half a line at the end is dropped unless `halves` count."""
     rest = b""
     while True:
         try:
@@ -124,6 +124,8 @@ def _lines(read: Callable[[], bytes]) -> Iterator[bytes]:
         except OSError:
             return
         if not part:
+            if rest and halves:
+                yield rest + b"\n"
             return
         *whole, rest = (rest + part).split(b"\n")
         yield from (line + b"\n" for line in whole)

@@ -47,6 +47,17 @@ class Request:
         fields = self.argument + self.group + self.session
         return bool(self.argument) and "\n" not in fields and "\0" not in fields
 
+    def words(self) -> list[str]:
+        """The arguments of the ordinary command that ask the same."""
+        named = {
+            "--home": self.home,
+            "--group": self.group,
+            "--session": self.session,
+            "--tools": self.argument,
+        }
+        words = [word for name, value in named.items() if value for word in (name, value)]
+        return [self.kind, *words, *(["--shared"] if self.shared else [])]
+
     def header(self) -> bytes:
         """The first line to the server: fields separated by NUL."""
         shared = "shared" if self.shared else ""
@@ -182,7 +193,7 @@ def main(arguments: list[str]) -> None:
     if request is None or connection is None:
         _become_command(arguments)
     elif request.kind == "mcp":
-        relay(connection, request, arguments)
+        relay(connection, request)
     else:
         raw = read_input()
         answer = ask(connection, request, raw)
@@ -193,13 +204,13 @@ def main(arguments: list[str]) -> None:
             write_answer(answer)
 
 
-def relay(connection: socket, request: Request, arguments: list[str]) -> None:
+def relay(connection: socket, request: Request) -> None:
     """Relay an MCP conversation through the server; the command takes over if the server stops."""
     # Last on the path: our packages `http` and `mcp` must not hide others of that name.
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))
     import mcp_relay  # type: ignore[import-not-found]
 
-    mcp_relay.Conversation(connection, request, command(arguments)).run()
+    mcp_relay.Conversation(connection, request, command(request.words())).run()
 
 
 def _become_command(arguments: list[str]) -> None:

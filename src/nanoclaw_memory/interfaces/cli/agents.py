@@ -201,24 +201,9 @@ def mcp(caller: Caller, tools: str) -> None:
     """
     if sys.stdin is None:
         raise Refused("standard input is closed: an MCP client speaks through it", "for agents: ncm install")
-    from nanoclaw_memory.interfaces import shim
-    from nanoclaw_memory.interfaces.mcp.texts import chosen_tools
+    from nanoclaw_memory.interfaces.mcp.opening import run
 
-    chosen_tools(tools)
-
-    request = caller.request("mcp", tools)
-    connection = None if caller.overrides else shim.connect(request)
-    if connection is not None:
-        shim.relay(connection, request, [*caller.options(), "mcp", "--tools", tools])
-        return
-    import uuid
-
-    from nanoclaw_memory.interfaces.mcp.server import serve_stdio
-
-    caller.origin = "agent"
-    caller.session = caller.session or f"mcp-{uuid.uuid4()}"
-    with caller.memory(new=True) as memory:
-        serve_stdio(memory, "none" if memory.group.is_off(str(Path.cwd())) else tools)
+    run(caller.request("mcp", tools), caller.overrides)
 
 
 @command("serve", cls=Command)

@@ -49,17 +49,6 @@ class Caller(msgspec.Struct):
             memory.admin.require_home()
         return memory
 
-    def options(self) -> list[str]:
-        """The options that name this home and scope to another process."""
-        named = {
-            "--home": self.home,
-            "--group": self.group,
-            "--session": self.session,
-            "--project": self.project,
-        }
-        words = [word for name, value in named.items() if value for word in (name, value)]
-        return [*words, "--shared"] if self.shared else words
-
     def request(self, kind: str, argument: str) -> Request:
         """A request to the home's server with these options."""
         from nanoclaw_memory.interfaces import shim

@@ -8,7 +8,6 @@ import socket
 import struct
 import sys
 import uuid
-from collections.abc import AsyncIterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -19,6 +18,7 @@ from nanoclaw_memory.errors import FileProblem, NanoClawError
 from nanoclaw_memory.interfaces import hooks
 from nanoclaw_memory.interfaces.http.connections import connection_limit
 from nanoclaw_memory.interfaces.http.pool import CURRENT_SCOPE
+from nanoclaw_memory.interfaces.mcp.stream import McpStream
 from nanoclaw_memory.interfaces.shim import LONGEST_PATH, MAX_INPUT, socket_path
 from nanoclaw_memory.project import project_of
 from nanoclaw_memory.types import Scope
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 HEADER_SECONDS = 5
 GRACE_SECONDS = 10
-ANSWERED_WITHIN = 60.0  # seconds that the calls of a client that has closed may take
 
 
 class SocketRequest(msgspec.Struct, frozen=True):
@@ -135,8 +134,6 @@ class SocketServer:
     async def _serve_mcp(
         self, request: SocketRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        from mcp.server.stdio import stdio_server
-
         session = request.scope.session_id or f"mcp-{uuid.uuid4()}"
         project = project_of(str(request.directory or ""))
         scope = Scope(request.scope.group, session, request.scope.private, "agent", project)
@@ -144,76 +141,24 @@ class SocketServer:
         where = str(request.directory or "")
         asked = self._pool.submit(scope, lambda memory: memory.group.is_off(where), request.directory)
         off = await asyncio.wrap_future(asked)
-        server = self._servers["none" if off else request.argument]._lowlevel_server
-        stream = _McpStream(reader, writer, self._closing)
-        async with stdio_server(cast(Any, stream.lines()), cast(Any, stream)) as (incoming, outgoing):
-            await server.run(incoming, outgoing, server.create_initialization_options())
+        stream = McpStream(lambda: self._line(reader, stream), lambda raw: _sent(writer, raw))
+        await stream.serve(self._servers["none" if off else request.argument])
+
+    async def _line(self, reader: asyncio.StreamReader, stream: McpStream) -> bytes:
+        """The next line of a client; none when the server closes."""
+        line, closing = asyncio.ensure_future(reader.readline()), asyncio.ensure_future(self._closing.wait())
+        await asyncio.wait({line, closing}, return_when=asyncio.FIRST_COMPLETED)
+        closing.cancel()
+        if line.done():
+            return line.result()
+        line.cancel()
+        stream.grace = GRACE_SECONDS
+        return b""
 
 
-class _Message(msgspec.Struct):
-    """What a call and its answer share."""
-
-    id: int | str | None = None
-    method: str | None = None
-
-
-class _McpStream:
-    """One MCP conversation on a socket, as the SDK's standard input and output."""
-
-    def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, closing: asyncio.Event
-    ) -> None:
-        self._reader = reader
-        self._writer = writer
-        self._closing = closing
-        self._unanswered: set[int | str | None] = set()
-        self._all_answered = asyncio.Event()
-        self._all_answered.set()
-
-    async def lines(self) -> AsyncIterator[bytes]:
-        """The client's lines, until it has no more or the server closes, and every call is answered."""
-        closing = asyncio.ensure_future(self._closing.wait())
-        try:
-            while True:
-                line = asyncio.ensure_future(self._reader.readline())
-                await asyncio.wait({line, closing}, return_when=asyncio.FIRST_COMPLETED)
-                if not line.done():
-                    line.cancel()
-                    with suppress(TimeoutError):
-                        await asyncio.wait_for(self._all_answered.wait(), GRACE_SECONDS)
-                    return
-                if not line.result():  # a file ends before its calls are answered
-                    with suppress(TimeoutError):
-                        await asyncio.wait_for(self._all_answered.wait(), ANSWERED_WITHIN)
-                    return
-                message = _message(line.result())
-                if message.id is not None and message.method is not None:
-                    self._unanswered.add(message.id)
-                    self._all_answered.clear()
-                yield line.result()
-        finally:
-            closing.cancel()
-
-    async def write(self, text: str) -> None:
-        """Send one message of the server."""
-        raw = text.encode("utf-8", "replace")
-        self._writer.write(raw)
-        message = _message(raw)
-        if message.method is None:
-            self._unanswered.discard(message.id)
-
-    async def flush(self) -> None:
-        """Wait until what was written is sent."""
-        await self._writer.drain()
-        if not self._unanswered:
-            self._all_answered.set()
-
-
-def _message(line: bytes) -> _Message:
-    try:
-        return msgspec.json.decode(line, type=_Message)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return _Message()
+async def _sent(writer: asyncio.StreamWriter, raw: bytes) -> None:
+    writer.write(raw)
+    await writer.drain()
 
 
 def listen(home: Path) -> tuple[socket.socket, Path]:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import _thread
+import asyncio
 import functools
 from collections.abc import Callable
-from typing import Any, ParamSpec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import anyio
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp.types import JSONRPCNotification, JSONRPCRequest, ToolAnnotations
+from mcp.types import ToolAnnotations
 from pydantic import ValidationError
 
 from nanoclaw_memory import __version__
 from nanoclaw_memory.errors import NanoClawError, PathRefused
+from nanoclaw_memory.interfaces.mcp.stream import McpStream
 from nanoclaw_memory.interfaces.mcp.texts import (
     INSTRUCTIONS,
     OFF,
@@ -27,6 +31,9 @@ from nanoclaw_memory.interfaces.mcp.texts import (
 from nanoclaw_memory.interfaces.mcp.tools import Tools
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.rendering import fenced, inert_line, inert_lines, is_own_page, visible, visible_line
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.interfaces.mcp.opening import Opening
 
 P = ParamSpec("P")
 
@@ -46,7 +53,6 @@ READ_ONLY = frozenset(
 # Claude Code hides tools of servers until its model looks for them; without these it would not know when to look.
 ALWAYS_SHOWN = frozenset({"memory_search", "memory_store"})
 _OTHER_NAMES = {"topk": "limit"}
-ANSWERED_WITHIN = 60  # seconds that the calls of a client that has closed may take
 
 
 def build_server(memory: Memory, tools: str = "core") -> MCPServer:
@@ -209,77 +215,25 @@ def _prompts(server: MCPServer) -> None:
         return SWEEP
 
 
-def serve_stdio(memory: Memory, tools: str = "core") -> None:
-    """Serve one client over standard input and output until it closes and its calls are answered."""
-    anyio.run(_serve, build_server(memory, tools)._lowlevel_server)
+def serve_rest(memory: Memory, tools: str, opening: Opening, first: bytes) -> None:
+    """Serve what an opening leaves of its client's conversation, from a first line on, until that ends."""
+    with memory:
+        server = build_server(memory, "none" if memory.group.is_off(str(Path.cwd())) else tools)
+        anyio.run(_serve, server, opening, first)
 
 
-async def _serve(server: Any) -> None:
-    from mcp.server.stdio import stdio_server
+async def _serve(server: MCPServer, opening: Opening, first: bytes) -> None:
+    lines: asyncio.Queue[bytes] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
 
-    async with stdio_server() as (incoming, outgoing):
-        calls = _Calls(incoming)
-        await server.run(calls, _Answers(outgoing, calls), server.create_initialization_options())
+    def hand_over() -> None:
+        line = first
+        while line:
+            loop.call_soon_threadsafe(lines.put_nowait, line)
+            line = opening.lines.get()
+        loop.call_soon_threadsafe(lines.put_nowait, line)
 
-
-class _Stream:
-    """A stream of the SDK with something added."""
-
-    def __init__(self, stream: Any) -> None:
-        self.stream = stream
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.stream, name)
-
-    async def __aenter__(self) -> Any:
-        await self.stream.__aenter__()
-        return self
-
-    async def __aexit__(self, *problem: Any) -> Any:
-        return await self.stream.__aexit__(*problem)
-
-
-class _Calls(_Stream):
-    """What a client sends. Its end is reported when its calls are answered: a file ends before that."""
-
-    def __init__(self, stream: Any) -> None:
-        super().__init__(stream)
-        self.unanswered: set[Any] = set()
-        self.answered = anyio.Event()
-
-    def __aiter__(self) -> _Calls:
-        return self
-
-    async def __anext__(self) -> Any:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def receive(self) -> Any:
-        try:
-            item = await self.stream.receive()
-        except anyio.EndOfStream:
-            with anyio.move_on_after(ANSWERED_WITHIN):
-                while self.unanswered:
-                    self.answered = anyio.Event()
-                    await self.answered.wait()
-            raise
-        message = getattr(item, "message", None)
-        if isinstance(message, JSONRPCRequest):
-            self.unanswered.add(message.id)
-        return item
-
-
-class _Answers(_Stream):
-    """What is sent to a client."""
-
-    def __init__(self, stream: Any, calls: _Calls) -> None:
-        super().__init__(stream)
-        self._calls = calls
-
-    async def send(self, item: Any) -> None:
-        await self.stream.send(item)
-        if not isinstance(item.message, JSONRPCRequest | JSONRPCNotification):
-            self._calls.unanswered.discard(item.message.id)
-            self._calls.answered.set()
+    _thread.start_new_thread(hand_over, ())
+    stream = McpStream(lines.get, lambda raw: asyncio.to_thread(opening.send, raw))
+    stream.answered = opening.answered
+    await stream.serve(server)
