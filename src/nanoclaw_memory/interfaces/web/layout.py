@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-STEPS = 30
+STEPS = 25
 
 
 def positions(depths: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[tuple[float, float]]:
@@ -13,15 +13,17 @@ def positions(depths: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[t
 
     count = len(depths)
     angles = np.arange(count) * 2.399963  # the golden angle spreads a ring however many are on it
-    places = np.stack([np.cos(angles), np.sin(angles)], 1) * np.asarray(depths, dtype=float)[:, None]
+    rings = np.asarray(depths, dtype=np.float32)[:, None]
+    places = np.stack([np.cos(angles), np.sin(angles)], 1).astype(np.float32) * rings
     if count < 3 or not edges:
         return [(float(x), float(y)) for x, y in places]
     ends = np.asarray(edges)
     ideal = 1.0 / np.sqrt(count) * 2
     for step in range(STEPS):
-        apart = places[:, None, :] - places[None, :, :]
-        squared = (apart**2).sum(2) + 0.01
-        push = (apart * (ideal**2 / squared)[:, :, None]).sum(1)
+        # Each is pushed from each by ideal²/distance; the sum over all others is a product of matrices.
+        lengths = (places**2).sum(1)
+        near = ideal**2 / (lengths[:, None] + lengths[None, :] - 2 * places @ places.T + 0.01)
+        push = places * near.sum(1)[:, None] - near @ places
         along = places[ends[:, 1]] - places[ends[:, 0]]
         pull = along * (np.sqrt((along**2).sum(1)) / ideal)[:, None]
         force = push

@@ -14,7 +14,7 @@ from nanoclaw_memory.rendering import visible_line
 if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
 
-MAX_FACTS = 500
+SHOWN = 100
 
 
 def show(memory: Memory, asked: Asked) -> Shown:
@@ -33,12 +33,14 @@ def show(memory: Memory, asked: Asked) -> Shown:
         around = memory.graph.show(entity, depth, as_of or None)
     except NotFound:
         return Shown("graph.html", {**values, "unknown": True, "top": memory.graph.top(limit=50)}, 404)
-    history = memory.graph.history(entity)[:MAX_FACTS]
+    history = memory.graph.history(entity)
     days = {moment[:10] for fact in history for moment in (fact.valid_from, fact.valid_to) if moment}
     values |= {
+        **asked.slice(around.relations),
         "around": around,
+        "facts": around.facts.get(around.center, []),
         "label": around.labels.get(around.center, around.center),
-        "history": history[::-1],
+        "history": history[: -SHOWN - 1 : -1],
         "aliases": memory.graph.aliases(entity),
         "days": [*sorted(days), f"{memory.clock.now():%Y-%m-%d}"],
     }

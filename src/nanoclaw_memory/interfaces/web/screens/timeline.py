@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 MOST_ENTRIES = 500
 MOST_SESSIONS = 1000
 MOST_PAGES = 20
+SHOWN = 100  # of entries and of facts
 
 
 def show(memory: Memory, asked: Asked) -> Shown:
@@ -38,7 +39,7 @@ def show(memory: Memory, asked: Asked) -> Shown:
             "log": memory.log(day)[1],
             "sessions": sessions,
             "entries": _entries(memory, first, last),
-            "facts": memory.graph.changes(day.isoformat(), day.isoformat()),
+            "facts": memory.graph.changes(day.isoformat(), day.isoformat())[-SHOWN:],
             "days": sorted(days, reverse=True)[:60],
             "checkpoints": memory.workspace.checkpoints()[::-1],
             "yesterday": (memory.clock.now().date() - timedelta(days=1)).isoformat(),
@@ -60,7 +61,7 @@ def changes(memory: Memory, asked: Asked) -> Shown:
             "since": day.isoformat(),
             "pages": list(_pages(memory, first)),
             "entries": _entries(memory, first, "9999"),
-            "facts": memory.graph.changes(day.isoformat()),
+            "facts": memory.graph.changes(day.isoformat())[-SHOWN:],
         },
     )
 
@@ -77,7 +78,7 @@ def _pages(memory: Memory, first: str) -> Any:
 
 def _entries(memory: Memory, first: str, last: str) -> list[Entry]:
     found = memory.entries.all(status="all", limit=MOST_ENTRIES)
-    return [one for one in found if first <= max(one.provenance.timestamp, one.updated_at) <= last]
+    return [one for one in found if first <= max(one.provenance.timestamp, one.updated_at) <= last][:SHOWN]
 
 
 def _bounds(memory: Memory, day: date) -> tuple[str, str]:
