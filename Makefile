@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 JUDGE := .venv-judge
 
 .DEFAULT_GOAL := help
-.PHONY: help install models demo test browser lint bench judge docs clean
+.PHONY: help install models demo test browser screenshots lint bench judge docs clean
 
 help: ## show the verbs
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -47,6 +47,9 @@ browser: install ## Chromium (Debian, as root) and Playwright, for the tests of 
 	else \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group browser; \
 	fi
+
+screenshots: browser ## make the pictures of the page in docs/images anew
+	@$(BIN)/python docs/screenshots.py
 
 lint: install ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff check .

@@ -57,6 +57,8 @@ def main() -> None:
     print(f"{BOLD}A sample memory lives in {HOME}{PLAIN}")
     for about, command, head in STEPS:
         show(about, command.strip(), head)
+    page = f".venv/bin/ncm --home {HOME}"
+    print(f"\n{BOLD}Its page:{PLAIN} {page} serve    and in another terminal    {page} web")
     print(f"\n{BOLD}Yours:{PLAIN} .venv/bin/ncm init    then    .venv/bin/ncm install claude-code")
 
 
