@@ -62,7 +62,7 @@ def test_no_text_is_both_trained_on_and_measured_by():
     assert {text for text in both if len(text.split()) > 3} == set()  # "thanks" is everybody's
 
 
-def test_the_wheel_carries_the_judge_with_its_card_and_the_scorer(tmp_path):
+def test_the_wheel_carries_the_judge_with_its_card_the_scorer_and_the_page(tmp_path):
     if importlib.util.find_spec("hatchling") is None:
         pytest.skip("the wheel is NOT tested: hatchling is not installed, run: make install")
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
@@ -75,3 +75,14 @@ def test_the_wheel_carries_the_judge_with_its_card_and_the_scorer(tmp_path):
             inside = path.relative_to(ROOT / "src").as_posix()
             assert wheel.read(inside) == path.read_bytes()
         assert not [name for name in wheel.namelist() if "training" in name or "bench" in name]
+        # The page's templates, scripts and the licences of those that are others'; nothing that only tests need.
+        names = set(wheel.namelist())
+        web = Path("src/nanoclaw_memory/interfaces/web")
+        files = [
+            path
+            for path in (ROOT / web).rglob("*")
+            if path.suffix in (".html", ".js", ".css", ".json", ".txt")
+        ]
+        assert len(files) > 30
+        assert {path.relative_to(ROOT / "src").as_posix() for path in files} <= names
+        assert not any("axe" in name for name in names)
