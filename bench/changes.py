@@ -89,7 +89,7 @@ def faces(memory: Memory, cold: bool) -> dict[str, Face]:
     """What a person or an agent is shown for a question, line by line."""
 
     def search(question: str) -> list[str]:
-        return memory.fenced(memory.search(question, 6, fast=cold).hits).split("\n")
+        return memory.fenced(memory.search(question, 6, fast=cold).hits, question).split("\n")
 
     def graph(question: str) -> list[str]:
         return [hit.dated for hit in memory.graph.search(question, 6).hits]

@@ -43,6 +43,7 @@ class Home(msgspec.Struct):
 _VOLATILE = (
     (re.compile(r"(?<=_ms\": )[\d.e-]+|(?<=_ms\":)[\d.e-]+|(?<=\"ms\":)[\d.e-]+|\b[\d.]+(?= ms\b)"), "N"),
     (re.compile(r"\b\d+(?= MB of disk)"), "N"),
+    (re.compile(r"(?<=\"changed_at\":\")[^\"]+"), "T"),  # when the files of a home were made
 )
 
 

@@ -32,6 +32,7 @@ from nanoclaw_memory.workspace.log import parse_line
 
 CANDIDATES = 50
 HIT_TOKENS = 45  # of a hit in a list for a model, on average
+FEW_HITS = 6
 LEAST_TOKENS = 30  # of one that is cut
 LEAST_CHARS = 30  # of its text
 BRIEF_CHARS = 200
@@ -133,11 +134,12 @@ def _lines(
 def hits_text(hits: Sequence[Hit], today: date, project: str = "", question: str = "") -> str:
     """What search found, fenced as data with origin, age and other projects' names, for an agent to read.
 
-    On average a line has at most HIT_TOKENS: the best keep their texts, the others are cut to what says most.
+    On average a line of FEW_HITS or more has at most HIT_TOKENS: the best keep their texts, the others are cut to what
+    says most. Fewer hits have the room of FEW_HITS.
     """
     lines = [item(*_parts(hit, project, today)) for hit in hits]
     costs = [tokens.estimate(line) for line in lines]
-    left = HIT_TOKENS * len(hits) - sum(min(cost, LEAST_TOKENS) for cost in costs)
+    left = HIT_TOKENS * max(len(hits), FEW_HITS) - sum(min(cost, LEAST_TOKENS) for cost in costs)
     for place, (hit, cost) in enumerate(zip(hits, costs, strict=True)):
         own = min(cost, LEAST_TOKENS + left, 2 * HIT_TOKENS)
         left -= max(own - LEAST_TOKENS, 0)
