@@ -466,7 +466,9 @@ def test_loop_correct_lesson_inject_outcome_effectiveness(
     assert (lesson.state, learnt.lessons) == ("active", (lesson.id,))
     later = open_memory(session="later")
     turn = later.before_turn("Push the fix for the search page")
-    assert body(turn, "GROWTH VECTORS") == ["• Don't push straight to main, open a pull request. [consent]"]
+    assert body(turn, "GROWTH VECTORS") == [
+        "• Don't push straight to main, open a pull request. [consent] (2026-02-23)"
+    ]
     later.after_turn("Push the fix for the search page", "I opened a pull request.")
     assert later.lessons.detail(lesson.id).outcomes[0].feedback == ""
     later.after_turn("Perfect, well done!", "Thanks.")

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.graph import wording
 from nanoclaw_memory.graph.clauses import sentences, stated
 from nanoclaw_memory.graph.headings import CATEGORIES, ROSTER, SECTION, group_of, is_thing, may_be_key
-from nanoclaw_memory.graph.keys import is_attribute, normal_key
+from nanoclaw_memory.graph.keys import is_attribute, is_known_key, normal_key
 from nanoclaw_memory.graph.rosters import RosterReader
 from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.graph.values import inside, is_identifier, is_name, name_at, typed, unmarked
@@ -23,6 +23,7 @@ from nanoclaw_memory.workspace.log import without_marks
 MAX_LINE = 2_000
 MAX_PER_LINE = 12
 MAX_VALUE_WORDS = 12  # a longer value is a sentence: search finds it in its file
+SHORT_VALUE = 3  # words of one that any noun may have as its value
 LEAST_IMPORTANCE = 0.4  # below: routine context, not stored
 PERMANENT_IMPORTANCE = 0.8
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(?P<text>.+)$")
@@ -280,8 +281,10 @@ class _Page:
         subject = self._subject()
         if not may_be_key(key):
             return []
-        if subject:
+        if subject and (subject != self.rules.user or self.rules.subject or _is_of_user(key, value)):
             return self._values(subject, normal_key(key), value)
+        if subject:
+            return []
         if wording.is_somebody(key) and name_at(unmarked(value))[0]:
             return self._values(key, self.verb, value, defining=True)
         if is_name(_TAIL.sub("", key), 4) and (portrait := self._portrait(key, unmarked(value), "")):
@@ -502,6 +505,11 @@ def _is_parent(text: str) -> bool:
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
+
+
+def _is_of_user(key: str, value: str) -> bool:
+    """Whether a pair in a list of preferences is about the person, and not about something that it names."""
+    return key[:1].islower() or is_known_key(key) or (" " not in key and len(value.split()) <= SHORT_VALUE)
 
 
 def _text_of(line: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from nanoclaw_memory.clock import stamp
+from nanoclaw_memory.clock import stamp, stored_day
 from nanoclaw_memory.lessons import corrections, matching
 from nanoclaw_memory.lessons.learning import Learner, Teaching
 from nanoclaw_memory.lessons.matching import Reach
@@ -118,7 +118,7 @@ class Growth(Plugin):
 
 
 def _lines(lessons: Sequence[Lesson]) -> tuple[str, ...]:
-    return tuple(f"• {lesson.lesson} [{lesson.principle}]" for lesson in lessons)
+    return tuple(f"• {one.lesson} [{one.principle}] ({stored_day(one.created_at)})" for one in lessons)
 
 
 def _about(lesson: Lesson, taught: Teaching) -> bool:

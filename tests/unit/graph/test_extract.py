@@ -128,6 +128,16 @@ def test_a_heading_that_is_a_name_is_the_subject_of_its_pairs() -> None:
     ]
 
 
+def test_what_is_noted_under_preferences_about_something_else_is_no_property_of_the_user():
+    page = (
+        "## Preferences\n- Coffee: black\n- Ring tone: Marimba\n- Windfall Choir: rehearses on Mondays at eight\n"
+        "- Marlowe travel policy: second class only\n"
+    )
+    held = {(one.subject, one.predicate, one.object) for one in extract(page, FileRules(user="Robert"))}
+    assert ("Robert", "coffee", "black") in {(a, b.casefold(), c) for a, b, c in held}
+    assert not [one for one in held if "Choir" in one[1] or "choir" in one[1] or "travel" in one[1]]
+
+
 def test_saying_it_twice_is_saying_it_once() -> None:
     assert len(said("- port: 3000\n- Port: 3000\n", PROJECT)) == 1
 
