@@ -1,4 +1,4 @@
-"""Write what is made from the code: the pages on commands, settings and the code, and two lists of the README."""
+"""Write what is made from the code: the pages on commands, settings and the code, and the index of all pages."""
 
 from __future__ import annotations
 
@@ -113,39 +113,39 @@ def phrase(path: Path) -> str:
     return text.split("\n")[0].rstrip(".")
 
 
-def packages() -> str:
-    """A line per package."""
-    source = ROOT / "src" / "nanoclaw_memory"
-    lines = ["| package | job |", "|---|---|"]
-    lines += [f"| `{path.parent.name}/` | {phrase(path)} |" for path in sorted(source.glob("*/__init__.py"))]
-    return "\n".join(lines)
-
-
 # Every page once, in the order in which they are best read.
 READING_ORDER = {
     "Tutorial": ("tutorial",),
     "How to": tuple(
-        "hooks mcp import workspace projects injections forget checkpoints policies eval corpus embeddings server web"
+        "install hooks mcp import workspace projects injections forget checkpoints policies eval corpus embeddings server web"
         " sdk plugins host".split()
     ),
     "Reference": ("commands", "settings", "http", "measurements", "code-map"),
-    "Explanation": tuple("graph entries search turn lessons judge upkeep security secrets tokens".split()),
+    "Explanation": tuple(
+        "overview graph entries search turn lessons judge upkeep security secrets tokens".split()
+    ),
 }
 
 
-def pages() -> str:
+INDEX_INTRO = """Read the tutorial first. Then, if you
+
+- *use agents that others made*: Install, Hooks and clients, The workspace, Projects, Forget;
+- *want to know why it said that*: What was injected, Turns, Search, Security of memory;
+- *write agents yourself*: Other SDKs, MCP, HTTP, Plugins, The host;
+- *work on this program*: the code map and CONTRIBUTING.md in the folder above."""
+
+
+def index_page() -> str:
     """The pages in their reading order, each with its first sentence."""
     made = {"commands": commands_page, "settings": settings_page, "code-map": code_map_page}
-    lines = []
+    lines = [f"# The pages\n\n{NOTE}\n\n{INDEX_INTRO}\n"]
     for kind, names in READING_ORDER.items():
-        lines.append(f"**{kind}**\n")
+        lines.append(f"## {kind}\n")
         for name in names:
             text = made[name]() if name in made else (DOCS / f"{name}.md").read_text(encoding="utf-8")
-            lines.append(
-                f"- [{text.split(chr(10), 1)[0].lstrip('# ')}](docs/{name}.md): {first_sentence(text)}"
-            )
+            lines.append(f"- [{text.split(chr(10), 1)[0].lstrip('# ')}]({name}.md): {first_sentence(text)}")
         lines.append("")
-    return "\n".join(lines).rstrip()
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def first_sentence(page: str) -> str:
@@ -154,16 +154,6 @@ def first_sentence(page: str) -> str:
     text = re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", " ".join(paragraphs[0].split()))
     found = re.match(r".+?\.(?=\s|$)", text)
     return (found.group() if found else text).rstrip(":.") + "."
-
-
-def readme_page() -> str:
-    """The README with its lists of packages and pages made anew."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for name, made in (("packages", packages()), ("pages", pages())):
-        start, end = f"<!-- {name} -->", f"<!-- /{name} -->"
-        before, _, rest = text.partition(start)
-        text = f"{before}{start}\n{made}\n{end}{rest.partition(end)[2]}"
-    return text
 
 
 def mcp_listing() -> str:
@@ -213,7 +203,7 @@ PAGES = {
     "docs/commands.md": commands_page,
     "docs/settings.md": settings_page,
     "docs/code-map.md": code_map_page,
-    "README.md": readme_page,
+    "docs/README.md": index_page,
 }
 
 if __name__ == "__main__":

@@ -25,7 +25,9 @@ def generator():
     return module
 
 
-@pytest.mark.parametrize("name", ["docs/commands.md", "docs/settings.md", "docs/code-map.md", "README.md"])
+@pytest.mark.parametrize(
+    "name", ["docs/commands.md", "docs/settings.md", "docs/code-map.md", "docs/README.md"]
+)
 def test_a_generated_page_is_what_the_code_says(name):
     written = (ROOT / name).read_text(encoding="utf-8")
     assert written == generator().PAGES[name](), "run: make docs"
@@ -64,13 +66,31 @@ def test_every_command_is_named_in_a_written_page():
 
 def test_every_page_has_its_place_in_the_reading_order():
     listed = [name for names in generator().READING_ORDER.values() for name in names]
-    assert sorted(listed) == sorted(path.stem for path in (ROOT / "docs").glob("*.md"))
+    assert sorted(listed) == sorted(
+        path.stem for path in (ROOT / "docs").glob("*.md") if path.stem != "README"
+    )
 
 
 def test_the_readme_shows_how_to_install_and_connect_before_anything_else():
     first_screen = (ROOT / "README.md").read_text(encoding="utf-8").split("\n")[:20]
     assert any(line.startswith("ncm install claude-code") for line in first_screen)
     assert any("uv tool install nanoclaw-memory" in line for line in first_screen)
+
+
+def test_every_figure_of_the_readme_is_in_the_measurements():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    claims = text.partition("## What it is good at")[2].partition("## For contributors")[0]
+    figures = set(re.findall(r"(?<![\w.])\.?\d[\d,.]*\d\b", re.sub(r"`[^`]*`", "", claims)))
+    assert len(figures) > 8
+    measured = (ROOT / "docs" / "measurements.md").read_text(encoding="utf-8")
+    assert [
+        figure for figure in sorted(figures) if not re.search(rf"(?<![\d.]){re.escape(figure)}\b", measured)
+    ] == []
+
+
+def test_the_readme_fits_on_a_screen():
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 80
 
 
 def test_the_python_of_the_readme_runs(tmp_path: Path):
