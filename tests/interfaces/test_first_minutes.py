@@ -82,6 +82,7 @@ def works(ask, folder: Path, prompt: str) -> str:
         return model.seen()
 
 
+@pytest.mark.timeout(1_800)  # eight sessions of real clients
 @pytest.mark.parametrize("way", WAYS)
 def test_a_stranger_is_remembered_and_can_leave_again(account, way):
     askers = {"claude-code": ask_claude, "codex": ask_codex}
