@@ -221,18 +221,159 @@ def test_the_langgraph_store_keeps_finds_filters_and_lists(open_memory):
     store.put(("users", "jonas"), "food", {"text": "likes coffee", "rank": 1})
     again = MemoryStore(open_memory())
     assert again.get(("users", "mara"), "food").value == {"text": "likes green tea", "rank": 2}
-    assert [item.key for item in again.search(("users", "mara"), query="which tea is liked?")] == ["food"]
+    found = again.search(("users", "mara"), query="which tea is liked?")
+    assert [(item.key, item.score is None) for item in found] == [("food", False), ("work", True)]
     assert [item.key for item in again.search(("users",), filter={"rank": {"$gte": 2}})] == ["work", "food"]
     assert again.list_namespaces(prefix=("users",)) == [("users", "jonas"), ("users", "mara")]
     assert again.list_namespaces(suffix=("mara",)) == [("users", "mara")]
     assert again.list_namespaces(max_depth=1) == [("users",)]
     again.put(("users", "mara"), "food", {"text": "likes cocoa"})
-    assert again.search(("users", "mara"), query="tea") == []
+    assert [item.score for item in again.search(("users", "mara"), query="tea")] == [None, None]
     again.delete(("users", "mara"), "food")
     assert again.get(("users", "mara"), "food") is None
     assert asyncio.run(again.aget(("users", "jonas"), "food")).value["rank"] == 1
     with pytest.raises(InvalidNamespaceError):
         again.put((), "x", {})
+
+
+VALUES = {
+    "plain": {"n": {"p": 1, "q": "x"}, "tags": ["a", "b"], "text": "likes green tea", "rank": 2, "on": True},
+    "other": {"n": {"p": 5}, "tags": ["a"], "text": "runs the payment API", "rank": 5, "none": None},
+    "list": {"n": [1, {"p": 1}], "tags": [], "text": "", "rank": 2.5, "on": False},
+}
+FILTERS = [
+    {}, {"rank": 2}, {"rank": {"$gt": 2}}, {"rank": {"$gte": 2, "$lt": 5}}, {"rank": {"$ne": 2}}, {"n": {"p": 1}},
+    {"n": {"p": {"$gt": 0}}}, {"n": {"p": 1, "q": "x"}}, {"n": {}}, {"tags": ["a"]}, {"tags": ["a", "b"]}, {"tags": []},
+    {"n": [1, {"p": 1}]}, {"on": True}, {"none": None}, {"missing": None}, {"missing": {"$eq": None}},
+    {"missing": {"$gt": 1}}, {"rank": {"$in": [2]}}, {"text": {"$gt": 1}}, {"n": {"p": {"$eq": 1}, "q": "x"}},
+    {"tags": [{"$eq": "a"}]}, {"rank": {"$lte": "2"}}, {"n": 1},
+]  # fmt: skip
+
+
+@pytest.fixture
+def stores(memory):
+    """LangGraph's own store, and ours."""
+    pytest.importorskip("langgraph.store.memory")
+    from langgraph.store.memory import InMemoryStore
+
+    from nanoclaw_memory.interfaces.sdk.langgraph import MemoryStore
+
+    return InMemoryStore(), MemoryStore(memory)
+
+
+def outcome(act):
+    """What an act returns, or the kind and words of its error."""
+    try:
+        return act()
+    except (ValueError, TypeError, KeyError, NotImplementedError) as error:
+        return type(error).__name__, str(error).partition(":")[0]  # the item that it names may be another
+
+
+@pytest.mark.parametrize("filter_", FILTERS, ids=str)
+def test_a_filter_finds_what_langgraphs_own_store_finds(stores, filter_):
+    found = []
+    for store in stores:
+        for key, value in VALUES.items():
+            store.put(("docs",), key, value)
+        got = outcome(lambda store=store: store.search(("docs",), filter=filter_))
+        found.append(got if isinstance(got, tuple) else sorted(item.key for item in got))
+    assert found[0] == found[1]
+
+
+def test_a_batch_reads_what_was_there_before_it_and_the_last_put_counts(stores):
+    from langgraph.store.base import GetOp, PutOp, SearchOp
+
+    found = []
+    for store in stores:
+        store.put(("docs",), "old", {"n": 1})
+        read = [GetOp(("docs",), "old"), GetOp(("docs",), "new"), SearchOp(("docs",))]
+        puts = [
+            PutOp(("docs",), "old", {"n": 2}),
+            PutOp(("docs",), "new", {"n": 3}),
+            PutOp(("docs",), "old", None),
+        ]
+        old, new, listed, *none = store.batch([*puts[:1], *read, *puts[1:]])[1:]
+        found.append((old.value, new, [item.key for item in listed], none, store.get(("docs",), "old"),
+                      store.get(("docs",), "new").value, outcome(lambda store=store: store.batch(["x"]))))  # fmt: skip
+    assert found[0] == found[1]
+
+
+def similar_words(texts, question=False):
+    """A model whose meanings are words that a person would call alike."""
+    import numpy as np
+
+    alike = ("food tea drink like", "payment money api", "weather rain sun")
+    rows = [
+        [0.1 + sum(word in text.casefold() for word in group.split()) for group in alike] for text in texts
+    ]
+    table = np.array(rows, np.float32)
+    return table / np.linalg.norm(table, axis=1, keepdims=True), "test@3"
+
+
+def test_items_are_found_by_meaning_and_those_that_are_not_indexed_come_last(memory, monkeypatch):
+    pytest.importorskip("langgraph.store.memory")
+    from langgraph.store.memory import InMemoryStore
+
+    from nanoclaw_memory.interfaces.sdk.langgraph import MemoryStore
+
+    made = []
+    monkeypatch.setattr(
+        memory.group, "_vectors_of", lambda *given: made.append(given) or similar_words(*given)
+    )
+    theirs = InMemoryStore(index={"dims": 3, "embed": lambda texts: similar_words(texts)[0].tolist()})
+    found = []
+    for store in (theirs, MemoryStore(memory)):
+        store.put(("m",), "tea", {"text": "green tea in the morning"})
+        store.put(("m",), "pay", {"text": "runs the payment api", "note": "tea"}, index=["text"])
+        store.put(("m",), "hidden", {"text": "food, food, food"}, index=False)
+        store.put(("m",), "both", {"a": "rain", "b": ["sun", "drink"]}, index=["a", "b[*]"])
+        first = store.search(("m",), query="what food do I like")
+        second = store.search(("m",), query="what food do I like", limit=1, offset=1)
+        found.append(([(item.key, item.score and round(item.score, 5)) for item in first], second[0].key))
+    assert found[0] == found[1]
+    assert [key for key, _ in found[1][0]] == ["tea", "both", "pay", "hidden"]
+    before = len(made)
+    again = MemoryStore(memory)
+    again.search(("m",), query="rain")
+    assert len(made) == before + 1  # the question alone: vectors of items are kept
+    again.put(("m",), "tea", {"text": "rain and sun"})
+    assert {item.key for item in again.search(("m",), query="weather", limit=2)} == {"tea", "both"}
+    again.delete(("m",), "tea")
+    assert memory.group.database("sdk").query("SELECT count(*) FROM item_vectors")[0][0] == 2
+
+
+def test_the_local_model_finds_what_shares_no_word(open_memory, models_dir):
+    pytest.importorskip("langgraph.store.base")
+    from nanoclaw_memory.interfaces.sdk.langgraph import MemoryStore
+
+    memory = open_memory(embeddings__modelPath=str(models_dir / "e5-small-v2"))
+    memory.init()
+    store = MemoryStore(memory)
+    store.put(("mara",), "meal", {"text": "Her favourite dish is lasagne"})
+    store.put(("mara",), "work", {"text": "She maintains the billing service"})
+    store.put(("mara",), "town", {"text": "Lives in Lisbon near the river"})
+    assert store.search(("mara",), query="what does she like to eat")[0].key == "meal"
+
+
+@pytest.mark.parametrize("limit", [None, 0, 1, 3, 99, -1])
+@pytest.mark.parametrize("own", [None, 2, 0])
+def test_a_session_gives_as_many_items_as_the_sdks_own(open_memory, limit, own):
+    pytest.importorskip("agents")
+    from agents import SQLiteSession
+    from agents.memory import SessionSettings
+
+    from nanoclaw_memory.interfaces.sdk.openai_agents import MemorySession
+
+    memory = open_memory(session="chat")
+    memory.init()
+    settings = None if own is None else SessionSettings(limit=own)
+    found = []
+    for session in (SQLiteSession("chat", session_settings=settings), MemorySession(memory, settings)):
+        asyncio.run(session.add_items([{"role": "user", "content": f"message {n}"} for n in range(5)]))
+        found.append(asyncio.run(session.get_items(limit)))
+        session.session_settings = SessionSettings(limit=4)
+        found[-1] = (found[-1], asyncio.run(session.get_items()))
+    assert found[0] == found[1]
 
 
 def test_the_agent_sdks_callbacks_inject_capture_and_never_block(memory, monkeypatch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from datetime import date, timedelta
 from functools import cached_property
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, stamp
-from nanoclaw_memory.errors import NoMemory, NotFound, PathRefused, Refused, StoreError
+from nanoclaw_memory.errors import NoMemory, NotFound, PathRefused, ProviderError, Refused, StoreError
 from nanoclaw_memory.memory.resources import ALL_DATABASES, NEVER_RESTORED, Resources
 from nanoclaw_memory.types import MAIN_GROUP, SHARED, Indexed, Scope
 from nanoclaw_memory.workspace.paths import (
@@ -300,8 +300,23 @@ class Group:
 
         self.require_group()
         return SdkItems(
-            self.database("sdk"), self.clock, lambda value: self.intake.talk_value(value, "sdk items")
+            self.database("sdk"),
+            self.clock,
+            lambda value: self.intake.talk_value(value, "sdk items"),
+            self._vectors_of,
         )
+
+    def _vectors_of(self, texts: Sequence[str], question: bool) -> tuple[Any, str] | None:
+        """Vectors of texts, or of a question, with the identity of their model; None where none answers."""
+        chain = self.resources.embedder
+        if chain is None:
+            return None
+        try:
+            made = chain.embed_query(texts[0], [chain.identity]) if question else chain.embed_documents(texts)
+        except ProviderError as error:
+            self.telemetry.record("sdk items not embedded", error=error.message)
+            return None
+        return made.vectors, made.identity.key
 
     @property
     def retrieval(self) -> Retrieval:

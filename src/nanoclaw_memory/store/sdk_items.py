@@ -1,4 +1,4 @@
-"""Rows of agents of other SDKs: session histories, and items by namespace and key."""
+"""Rows of agents of other SDKs: session histories, and items by namespace and key, found by meaning or words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.text import content_words
 from nanoclaw_memory.types import StoredItem
 
-_COLUMNS = "items.id, namespace, key, value, created_at, updated_at"
+_COLUMNS = "items.id, namespace, key, value, created_at, updated_at, fields"
+Texts = Callable[[StoredItem], Sequence[str]]
 
 
 class SdkItems(msgspec.Struct, frozen=True):
@@ -24,14 +25,16 @@ class SdkItems(msgspec.Struct, frozen=True):
     # Returns a value without credentials and forgotten texts, and in how many places something was forgotten;
     # None when nothing may be stored. This is `Intake.talk_value`, which stands above this package.
     admit: Callable[[Any], tuple[Any, int] | None] = lambda value: (value, 0)
+    # Vectors of texts, or of a question, with the identity of the model; None where there is no model.
+    embed: Callable[[Sequence[str], bool], tuple[Any, str] | None] = lambda texts, question: None
 
     # ---- histories ----
 
     def history(self, session: str, limit: int | None = None) -> list[Any]:
-        """A session's items, oldest first; the latest `limit` of them."""
+        """A session's items, oldest first; the latest `limit` of them, all for a negative one."""
         rows = self.db.query(
             "SELECT item FROM history WHERE session_id = :session ORDER BY id DESC LIMIT :limit",
-            {"session": session, "limit": -1 if limit is None else max(limit, 0)},
+            {"session": session, "limit": -1 if limit is None else limit},
         )
         return [json.loads(row[0]) for row in reversed(rows)]
 
@@ -70,7 +73,13 @@ class SdkItems(msgspec.Struct, frozen=True):
         )
         return _item(rows[0]) if rows else None
 
-    def put(self, namespace: Sequence[str], key: str, value: Mapping[str, Any] | None) -> None:
+    def put(
+        self,
+        namespace: Sequence[str],
+        key: str,
+        value: Mapping[str, Any] | None,
+        fields: Sequence[str] | None = None,
+    ) -> None:
         """Set an item; None removes it. What a person asked to forget is replaced by `[forgotten]`.
 
         One whose very name was forgotten is left out: under another it would not be found.
@@ -86,21 +95,61 @@ class SdkItems(msgspec.Struct, frozen=True):
                 self.db.execute("DELETE FROM items WHERE namespace = :namespace AND key = :key", where)
                 return
             self.db.execute(
-                "INSERT INTO items(namespace, key, value, created_at, updated_at) "
-                "VALUES (:namespace, :key, :value, :now, :now) ON CONFLICT (namespace, key) "
-                "DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at",
-                {**where, "value": json.dumps(value, ensure_ascii=False), "now": stamp(self.clock.now())},
+                "INSERT INTO items(namespace, key, value, fields, created_at, updated_at) "
+                "VALUES (:namespace, :key, :value, :fields, :now, :now) ON CONFLICT (namespace, key) DO UPDATE "
+                "SET value = excluded.value, fields = excluded.fields, updated_at = excluded.updated_at",
+                {
+                    **where,
+                    "value": json.dumps(value, ensure_ascii=False),
+                    "fields": None if fields is None else _name(fields),
+                    "now": stamp(self.clock.now()),
+                },
             )
 
-    def search(self, prefix: Sequence[str], query: str) -> list[tuple[StoredItem, float | None]]:
-        """The items below a namespace: best first by words, or newest first without a query."""
+    def search(
+        self, prefix: Sequence[str], query: str, texts_of: Texts = lambda item: [json.dumps(item.value)]
+    ) -> list[tuple[StoredItem, float | None]]:
+        """The items below a namespace: newest first, or for a question those first that answer it.
+
+        `texts_of` says what of an item is searched; one of which nothing is has no score.
+        """
         rows = self.db.query(f"SELECT {_COLUMNS} FROM items ORDER BY updated_at DESC, id DESC")  # noqa: S608
         own = {row[0]: _item(row) for row in rows}
         below = {id_: item for id_, item in own.items() if item.namespace[: len(prefix)] == tuple(prefix)}
         if not query.strip():
             return [(item, None) for item in below.values()]
-        ranked = self.db.match("items_fts", content_words(query) or query.split(), len(own) or 1)
-        return [(below[id_], score / (1 + score)) for id_, score in ranked if id_ in below]
+        texts = {id_: texts for id_, item in below.items() if (texts := texts_of(item))}
+        scores = self._by_meaning(texts, query)
+        if scores is None:
+            found = self.db.match("items_fts", content_words(query) or query.split(), len(own) or 1)
+            scores = {id_: score / (1 + score) for id_, score in found if id_ in texts}
+        ranked = sorted(scores, key=lambda id_: -scores[id_])
+        return [(below[id_], scores.get(id_)) for id_ in dict.fromkeys((*ranked, *below))]
+
+    def _by_meaning(self, texts: Mapping[int, Sequence[str]], query: str) -> dict[int, float] | None:
+        """How near each item's nearest text is to a question; None without a model."""
+        asked = self.embed([query], True) if texts else None
+        if asked is None:
+            return None
+        import numpy as np
+
+        (vector,), identity = asked
+        rows = self.db.query(
+            "SELECT item_id, vectors FROM item_vectors WHERE identity = :it", {"it": identity}
+        )
+        kept: dict[int, bytes] = {row[0]: row[1] for row in rows}
+        new = [id_ for id_ in texts if id_ not in kept]
+        made = self.embed([text for id_ in new for text in texts[id_]], False) if new else None
+        vectors = iter(made[0] if made else ())
+        fresh = {id_: b"".join(next(vectors).tobytes() for _ in texts[id_]) for id_ in (new if made else ())}
+        with self.db.transaction():
+            self.db.execute_many(
+                "INSERT OR REPLACE INTO item_vectors(item_id, identity, vectors) VALUES (:id, :it, :vectors)",
+                [{"id": id_, "it": identity, "vectors": raw} for id_, raw in fresh.items()],
+            )
+        found = {id_: (kept | fresh)[id_] for id_ in texts if id_ in kept or id_ in fresh}
+        tables = {id_: np.frombuffer(raw, np.float32).reshape(-1, len(vector)) for id_, raw in found.items()}
+        return {id_: float((table @ vector).max()) for id_, table in tables.items()}
 
     def namespaces(self) -> list[tuple[str, ...]]:
         rows = self.db.query("SELECT DISTINCT namespace FROM items")
@@ -112,4 +161,5 @@ def _name(namespace: Sequence[str]) -> str:
 
 
 def _item(row: Row) -> StoredItem:
-    return StoredItem(tuple(json.loads(row[1])), row[2], json.loads(row[3]), row[4], row[5])
+    fields = None if row[6] is None else tuple(json.loads(row[6]))
+    return StoredItem(tuple(json.loads(row[1])), row[2], json.loads(row[3]), row[4], row[5], fields)

@@ -191,3 +191,4 @@ class StoredItem(msgspec.Struct, frozen=True):
     value: Mapping[str, Any]
     created_at: str
     updated_at: str
+    fields: tuple[str, ...] | None = None  # paths in the value that are searched; None: all of it

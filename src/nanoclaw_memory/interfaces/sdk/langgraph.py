@@ -1,9 +1,9 @@
-"""LangGraph's `BaseStore` on our database: items by namespace and key, found by words."""
+"""LangGraph's `BaseStore` on our database: items by namespace and key, found by meaning or by words."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from langgraph.store.base import (
@@ -15,6 +15,7 @@ from langgraph.store.base import (
     PutOp,
     SearchItem,
     SearchOp,
+    get_text_at_path,
 )
 
 from nanoclaw_memory.clock import moment_of
@@ -29,28 +30,33 @@ class MemoryStore(BaseStore):
         self._items = memory.workspace.sdk_items
 
     def batch(self, ops: Iterable[Any]) -> list[Any]:
-        """Carry out operations in order."""
-        return [self._one(op) for op in ops]
+        """Carry out operations: what is read is what there was before the batch, the last put of a key counts."""
+        asked = list(ops)
+        results = [self._read(op) for op in asked]
+        puts = {(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
+        for op in puts.values():
+            self._items.put(op.namespace, op.key, op.value, () if op.index is False else op.index)
+        return results
 
     async def abatch(self, ops: Iterable[Any]) -> list[Any]:
         """The same without holding up the event loop."""
         return await asyncio.to_thread(self.batch, list(ops))
 
-    def _one(self, op: Any) -> Any:
+    def _read(self, op: Any) -> Any:
         if isinstance(op, GetOp):
             found = self._items.get(op.namespace, op.key)
             return Item(**_fields(found)) if found else None
-        if isinstance(op, PutOp):
-            return self._items.put(op.namespace, op.key, op.value)
         if isinstance(op, SearchOp):
             return self._search(op)
         if isinstance(op, ListNamespacesOp):
             return self._namespaces(op)
-        raise TypeError(f"unknown operation {type(op).__name__}")
+        if isinstance(op, PutOp):
+            return None
+        raise ValueError(f"Unknown operation type: {type(op)}")
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
-        found = self._items.search(op.namespace_prefix, op.query or "")
-        kept = [(item, score) for item, score in found if _passes(item.value, op.filter or {})]
+        found = self._items.search(op.namespace_prefix, op.query or "", _texts)
+        kept = [(item, score) for item, score in found if _compare(item.value, op.filter or {})]
         page = kept[op.offset : op.offset + op.limit]
         return [SearchItem(**_fields(item), score=score) for item, score in page]
 
@@ -73,22 +79,45 @@ def _fields(found: StoredItem) -> dict[str, Any]:
     }
 
 
-def _passes(value: Any, wanted: dict[str, Any]) -> bool:
-    return all(_compare(value.get(field), condition) for field, condition in wanted.items())
+def _texts(item: StoredItem) -> list[str]:
+    """What of an item is searched: all that it says, or the fields that it was put with."""
+    if item.fields is None:
+        return ["; ".join(_said(item.value))] if item.value else []
+    return [text for path in item.fields for text in get_text_at_path(item.value, path)]
+
+
+def _said(value: Any) -> list[str]:
+    """Every value in a value, with the name before it."""
+    if isinstance(value, Mapping):
+        return [f"{name}: {text}" for name, part in value.items() for text in _said(part)]
+    return [text for part in value for text in _said(part)] if isinstance(value, list) else [str(value)]
+
+
+_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "$eq": lambda a, b: bool(a == b),
+    "$ne": lambda a, b: bool(a != b),
+    "$gt": lambda a, b: float(a) > float(b),
+    "$gte": lambda a, b: float(a) >= float(b),
+    "$lt": lambda a, b: float(a) < float(b),
+    "$lte": lambda a, b: float(a) <= float(b),
+}
 
 
 def _compare(value: Any, condition: Any) -> bool:
-    if not isinstance(condition, dict) or not any(str(key).startswith("$") for key in condition):
-        return bool(value == condition)
-    tests = {
-        "$eq": lambda a, b: a == b,
-        "$ne": lambda a, b: a != b,
-        "$gt": lambda a, b: float(a) > float(b),
-        "$gte": lambda a, b: float(a) >= float(b),
-        "$lt": lambda a, b: float(a) < float(b),
-        "$lte": lambda a, b: float(a) <= float(b),
-    }
-    return all(tests[name](value, other) for name, other in condition.items())
+    """Whether a value meets a condition, as LangGraph's own stores compare: part by part, with operators."""
+    if isinstance(condition, dict) and any(str(name).startswith("$") for name in condition):
+        for name in condition:
+            if name not in _OPERATORS:
+                raise ValueError(f"Unsupported operator: {name}")
+        return all(_OPERATORS[name](value, other) for name, other in condition.items())
+    if isinstance(condition, dict):
+        return isinstance(value, Mapping) and all(
+            _compare(value.get(name), part) for name, part in condition.items()
+        )
+    if isinstance(condition, list | tuple):
+        same = isinstance(value, list | tuple) and len(value) == len(condition)
+        return same and all(map(_compare, value, condition))
+    return bool(value == condition)
 
 
 def _matches(name: tuple[str, ...], condition: MatchCondition) -> bool:

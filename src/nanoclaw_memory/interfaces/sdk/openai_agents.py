@@ -12,15 +12,16 @@ from nanoclaw_memory.memory import Memory
 class MemorySession:
     """Implements the SDK's Session protocol; pass it as `Runner.run(agent, text, session=…)`."""
 
-    session_settings: Any = None
-
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Memory, session_settings: Any = None) -> None:
         self.session_id = memory.scope.session_id
+        self.session_settings = session_settings  # the SDK's SessionSettings, or a dict with `limit`
         self._memory = memory
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
-        """The history, oldest first; the latest `limit` items of it."""
-        return await asyncio.to_thread(self._memory.workspace.sdk_items.history, self.session_id, limit)
+        """The history, oldest first; the latest `limit` items of it, or as many as the settings say."""
+        own = self.session_settings
+        most = (own.get("limit") if isinstance(own, dict) else own.limit) if own and limit is None else limit
+        return await asyncio.to_thread(self._memory.workspace.sdk_items.history, self.session_id, most)
 
     async def add_items(self, items: list[Any]) -> None:
         """Append items; a question and its answer also become an exchange that later sessions recall."""
