@@ -257,6 +257,18 @@ def test_search_shows_hits_with_the_reason_and_keeps_to_its_filters(browser: Bro
     assert browser.get("/search?q=x&since=soon").status_code == 400
 
 
+def test_what_was_overtaken_says_so_with_a_link_to_what_is_said_now(browser: Browser):
+    memory = browser.served.home / "workspace" / "memory"
+    (memory / "2026-02-01.md").write_text("# 2026-02-01\n\n- [decision] The gate code of the yard is 4711\n")
+    (memory / "2026-03-01.md").write_text(
+        "# 2026-03-01\n\n- [decision] The gate code of the yard is now 8080, no longer 4711\n"
+    )
+    page = browser.get("/search?q=gate+code+of+the+yard").text
+    older = next(part for part in page.split("<li data-item")[1:] if "2026-02-01.md" in part)
+    assert '<a href="/pages/memory/2026-03-01.md?view=lines#L3">' in older
+    assert "Overtaken" in older or "Said later" in older
+
+
 def test_attack_texts_are_shown_as_text(browser: Browser):
     attack = "<script>alert(1)</script> <img src=x onerror=alert(2)> {{7*7}} \u202etxt \x1b[31m"
     page_of = browser.served.home / "workspace" / "memory" / "crane.md"
@@ -360,6 +372,12 @@ def test_a_fact_is_set_retired_rejected_and_seen_as_it_was(browser: Browser):
     browser.send("/graph", act="reject", entity="Falcon", key="owner", value="Tomas")
     assert not re.search(r"owner\s*Tomas", browser.text("/graph?entity=Falcon"))
     assert browser.get("/graph?entity=Nobody+knows").status_code == 404
+
+
+def test_the_graph_has_read_a_page_that_was_just_written(browser: Browser):
+    page = browser.served.home / "workspace" / "memory" / "sparrow.md"
+    page.write_text("# Services\n\n## Sparrow\n\n- Port: 9001\n")
+    assert "9001" in browser.text("/graph?entity=Sparrow")
 
 
 def test_two_entities_are_merged_and_taken_apart(browser: Browser):

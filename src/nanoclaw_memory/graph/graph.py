@@ -358,7 +358,8 @@ class KnowledgeGraph:
 
         if not 0 <= depth <= MAX_DEPTH:
             raise InvalidValue(f"depth {depth} is outside 0 to {MAX_DEPTH}", "for example --depth 2")
-        names = self._meanings(entity)
+        with self._refresh():
+            names = self._meanings(entity)
         known = [name for name in names if name in self._known(names)]
         if not known:
             raise NotFound(f"nothing is known of {entity!r}", "look: nanoclaw-memory graph search")
