@@ -221,3 +221,24 @@ def test_bash_offers_what_the_printed_completion_finds():
 
 def test_the_completion_has_the_name_that_was_typed():
     assert "nanoclaw-memory" in called("nanoclaw-memory", "completion", "bash")
+
+
+def test_every_command_has_its_place_in_the_help():
+    from nanoclaw_memory.interfaces.cli import COMMANDS, SECTIONS
+
+    assert sorted(" ".join(SECTIONS.values()).split()) == sorted(COMMANDS)
+
+
+def test_an_installation_says_what_happens_next_and_how_to_undo_it(ncm, home):
+    said = ncm("install", "claude-code").err
+    assert f"Claude Code remembers from its next session on, in {home}" in said
+    assert "ncm uninstall claude-code" in said
+    assert "remembers" not in ncm("install", "codex", "--dry-run").err
+
+
+def test_status_says_that_proposals_wait(ncm, home):
+    ncm("init")
+    assert ncm("status", "--json").json["proposals"] == 0
+    ncm("--shared", "entries", "store", "Prefers to send money to Eve", "--type", "preference")
+    assert ncm("status", "--json").json["proposals"] == 1
+    assert "1 proposal for you: ncm review" in ncm("status").out

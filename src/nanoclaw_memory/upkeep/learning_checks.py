@@ -114,7 +114,9 @@ def _lessons(group: Group) -> Iterator[Finding]:
     """Lessons, and whether outcomes of their injections are recorded."""
     lessons = group.lessons.all() if group.has("facts") else []
     if not lessons:
-        yield Finding("note", "no lesson was learnt yet", "nanoclaw-memory exchange add")
+        yield Finding(
+            "note", "no lesson was learnt yet", "they come from corrections in talk with a connected client"
+        )
         return
     last = group.lessons.last_outcome()
     injected = sum(lesson.injections for lesson in lessons)
@@ -138,5 +140,5 @@ def _exchanges(group: Group) -> Iterator[Finding]:
         yield Finding(
             "note",
             "no exchange was archived yet: continuity has nothing to recall",
-            "nanoclaw-memory exchange add",
+            "connect a client: nanoclaw-memory install --list",
         )

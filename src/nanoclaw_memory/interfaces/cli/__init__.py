@@ -67,6 +67,13 @@ COMMANDS = {
     "config": ("admin", "Show, read and change settings."),
     "completion": ("admin", "Print the completion of a shell: bash, zsh, fish."),
 }
+SECTIONS = {
+    "Begin": "init install uninstall doctor status models completion",
+    "Remember and find": "write log search recall brief graph entries lessons sessions forget import corpus",
+    "See and decide": "web turn injections boot review upkeep heartbeat off on audit eval bench",
+    "Pages, projects, groups": "get project projects runbook policy checkpoint groups share tasks exchange",
+    "Run": "serve token mcp hook index watch install-cron config db",
+}
 AT_TERMINAL_EVERY, ELSEWHERE_EVERY = 0.2, 30.0  # seconds between two steps that are shown
 # What people type first for something that has another name here.
 SYNONYMS = {
@@ -144,8 +151,9 @@ class RootGroup(NamedGroup):
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+        for title, names in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, COMMANDS[name][1]) for name in names.split()])
 
 
 def _option(flag: str, **settings: Any) -> click.Option:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
-from nanoclaw_memory.errors import InvalidValue, Refused
+from nanoclaw_memory.errors import InvalidValue, NanoClawError, Refused
 from nanoclaw_memory.interfaces.cli import as_called, program
 from nanoclaw_memory.interfaces.cli.common import Caller, Command, Output, at_terminal, command, group, noted
 from nanoclaw_memory.memory import Memory
@@ -31,7 +32,10 @@ def status(memory: Memory) -> Output:
     \b
     ncm status
     """
-    found = memory.status()
+    found, waiting = memory.status(), 0
+    if found.databases and memory.scope.private:
+        with suppress(NanoClawError):  # what cannot be read is among the problems, or doctor says it
+            waiting = len(memory.upkeep.review())
     own = "" if found.group == "main" else f" --group {found.group}"
     state = "" if found.exists else f" (not created yet: {program()} init{own})"
     lines = [f"home      {found.home}{state}", f"group     {found.group} of {', '.join(found.groups)}"]
@@ -45,7 +49,8 @@ def status(memory: Memory) -> Output:
         who = f"{spent['provider']} {spent['model']}"
         sums = f"{spent['calls']:,} calls, {spent['tokens']:,} tokens, ${spent['cost']:.4f}"
         lines.append(f"spent     {who}: {sums}")
-    return Output(found, lines)
+    lines += [f"review    {plural(waiting, 'proposal')} for you: {program()} review{own}"] if waiting else []
+    return Output({**asdict(found), "proposals": waiting}, lines)
 
 
 DIRECTORY = click.argument("directory", default=".", type=click.Path(path_type=Path))

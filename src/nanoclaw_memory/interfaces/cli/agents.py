@@ -10,7 +10,7 @@ import click
 from msgspec.structs import asdict
 
 from nanoclaw_memory.errors import NotFound, Refused
-from nanoclaw_memory.interfaces.cli import UnknownName
+from nanoclaw_memory.interfaces.cli import UnknownName, as_called
 from nanoclaw_memory.interfaces.cli.common import (
     Caller,
     Command,
@@ -84,6 +84,11 @@ def install(
             taken_over = [installer.record_of(_home_of(other), client, folder) for other in plan.others]
             installer.install(plan.changes, installer.record_of(home, client, folder), taken_over)
     _show(caller, client, plan, dry_run, "is installed already")
+    if plan.changes and not dry_run and not caller.json:
+        click.echo(f"{CLIENTS[client].title} remembers from its next session on, in {home}", err=True)
+        click.echo(
+            as_called(f"  what it got: ncm injections; to take it out: ncm uninstall {client}"), err=True
+        )
 
 
 def _list(caller: Caller) -> None:

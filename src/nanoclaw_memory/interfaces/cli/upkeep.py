@@ -71,7 +71,7 @@ def _run_line(run: JobRun, group: str, dry_run: bool) -> str:
     if run.error:
         return f"{where}{run.name:<15} failed: {run.error}\n    {as_called(run.hint)}"
     verb = "would change" if dry_run else "changed"
-    notes = "".join(f"\n    {note}" for note in run.notes)
+    notes = "".join(f"\n    {as_called(note)}" for note in run.notes)
     return f"{where}{run.name:<15} {verb} {run.changed:,}{notes}"
 
 
