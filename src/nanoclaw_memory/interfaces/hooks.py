@@ -15,13 +15,19 @@ import msgspec
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.interfaces import shim
 from nanoclaw_memory.project import project_of, slug_of
-from nanoclaw_memory.rendering import cut, json_text
+from nanoclaw_memory.rendering import cut, inert_line, json_text
 from nanoclaw_memory.text import as_typed
 from nanoclaw_memory.types import Scope
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
 
+MAX_ACTION, MAX_RULE = 1_000, 400
+# Tools that change nothing, and arguments that are texts to be written, not what is done.
+_READING = re.compile(
+    r"(?:read|grep|glob|ls|list|get|search|find|view|fetch|web|todo|task|notebookread|ask)", re.I
+)
+_CONTENT = frozenset({"content", "new_string", "old_string", "new_source", "file_text", "insert_text"})
 MAX_CONTEXT = 9_000  # clients cut at 10,000 characters and then show only a preview
 _SNAKE_CLIENTS = frozenset({"cursor"})
 _PASSING_CLIENTS = frozenset({"openclaw"})  # what a turn is given is gone from their window with the next
@@ -38,6 +44,8 @@ _KINDS = {
     "afteragent": "answer",
     "afteragentresponse": "answer",
     "sessionend": "end",
+    "pretooluse": "tool",
+    "beforetool": "tool",
 }
 
 
@@ -45,7 +53,7 @@ class Event(msgspec.Struct, frozen=True):
     """One call of a hook, whatever client it comes from."""
 
     name: str  # as the client spells it, for the answer
-    kind: str  # start, prompt, asked, compact, answer, end
+    kind: str  # start, prompt, asked, compact, answer, end, tool
     client: str
     payload: Mapping[str, Any]
 
@@ -255,6 +263,41 @@ def _end(memory: Memory, event: Event) -> str:
     return ""
 
 
+def _tool(memory: Memory, event: Event) -> str:
+    """The policies that a tool call meets, as the answer's parts: what to do, and why."""
+    action = _action(event)
+    hits = memory.workspace.check_policies(action, fast=not memory.group.resources.resident) if action else []
+    if not hits:
+        return ""
+    # What was only guessed by its meaning is never refused.
+    wanted = {
+        "ask" if hit.by == "meaning" and hit.policy.enforce == "block" else hit.policy.enforce for hit in hits
+    }
+    decision = next((one for one in ("block", "ask") if one in wanted), "warn")
+    rules = [inert_line(f"{hit.policy.id} {hit.policy.title}: {hit.policy.gate}", MAX_RULE) for hit in hits]
+    return "\n".join([decision, *rules])
+
+
+def _action(event: Event) -> str:
+    """What a tool is about to do: its name and its short arguments; empty for one that only reads."""
+    name, given = event.text("tool_name"), event.payload.get("tool_input")
+    if not name or _READING.match(name.rpartition("__")[2]) or not isinstance(given, dict):
+        return ""
+    texts = [text for key, text in given.items() if isinstance(text, str) and key not in _CONTENT]
+    words = " ".join(re.sub(r"[-_]+", " ", name.rpartition("__")[2]).split())
+    return " ".join([words, *texts])[:MAX_ACTION]
+
+
+def _tool_json(event: Event, told: str) -> str:
+    """The decision on a tool call; a warning decides nothing: it is put beside the call."""
+    decision, _, rules = told.partition("\n")
+    if decision == "warn":
+        context = f"This action meets a rule of the owner:\n{rules}"
+        return json_text({"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": context}})
+    own = {"permissionDecision": "deny" if decision == "block" else "ask", "permissionDecisionReason": rules}
+    return json_text({"hookSpecificOutput": {"hookEventName": event.name, **own}})
+
+
 _HANDLERS: Mapping[str, Callable[[Memory, Event], str]] = {
     "start": _start,
     "prompt": _prompt,
@@ -262,6 +305,7 @@ _HANDLERS: Mapping[str, Callable[[Memory, Event], str]] = {
     "compact": _compact,
     "answer": _stop,
     "end": _end,
+    "tool": _tool,
 }
 
 
@@ -269,6 +313,8 @@ def _answer_json(event: Event, context: str) -> str:
     """The client's JSON around a context; only the two keys that every client takes."""
     if not context:
         return ""
+    if event.kind == "tool":
+        return _tool_json(event, context)
     context = cut(context, MAX_CONTEXT)
     if event.client in _SNAKE_CLIENTS:
         return json_text({"additional_context": context})

@@ -103,20 +103,27 @@ class WorkspacePart:
         self._group.require_group()
         return policies.read(self._policies_file())
 
-    def add_policy(self, title: str, trigger: str, gate: str, reason: str = "", source: str = "") -> Policy:
+    def add_policy(
+        self, title: str, trigger: str, gate: str, reason: str = "", source: str = "", enforce: str = ""
+    ) -> Policy:
         """Add a gating policy under the next number, which was never used before."""
         from nanoclaw_memory.workspace import policies
 
         self._group.require_private("policies, nor adds any")
         self._group.require_group()
         admitted = self._group.intake.admit_all(title, trigger, gate, reason, source)
-        return policies.add(self._policies_file(), *(one.text for one in admitted))
+        texts = [one.text for one in admitted]
+        return policies.add(self._policies_file(), texts[0], texts[1], texts[2], texts[3], texts[4], enforce)
 
-    def check_policies(self, action: str) -> list[PolicyHit]:
-        """Which policies a planned action triggers, and by which words."""
-        from nanoclaw_memory.workspace import policies
+    def check_policies(self, action: str, fast: bool = False) -> list[PolicyHit]:
+        """Which policies a planned action triggers: by its words, and unless `fast` by its meaning."""
+        from nanoclaw_memory.retrieval.gates import met
 
-        return policies.check(self.policies(), action)
+        known, own = self.policies(), self._group.resources
+        if fast or not known:
+            return met(known, action, None, None)
+        with own.judging():
+            return met(known, action, own.embedder, own.judge)
 
     # ---- pages as a person edits them ----
 

@@ -179,6 +179,12 @@ class GraphMemorySettings(Section, frozen=True):
     cache_ttl: Annotated[NotNegative, doc("milliseconds an answer is kept")] = 60_000
 
 
+class PolicyGateSettings(Section, frozen=True):
+    enabled: Annotated[bool, doc("inject gating policies when a message plans a risky action")] = True
+    order: Annotated[int, doc("place in the pipeline")] = 3
+    timeout_ms: Annotated[Positive, doc("time limit of the plugin")] = 500
+
+
 class RecallPluginSettings(Section, frozen=True):
     enabled: Annotated[bool, doc("inject lines of pages and logs, and entries, that help with a message")] = (
         True
@@ -214,6 +220,7 @@ class GrowthSettings(Section, frozen=True):
 
 class PluginEntries(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
     graph_memory: GraphMemorySettings = GraphMemorySettings()
+    policies: PolicyGateSettings = PolicyGateSettings()
     recall: RecallPluginSettings = RecallPluginSettings()
     continuity: ContinuitySettings = ContinuitySettings()
     stability: StabilitySettings = StabilitySettings()
@@ -224,6 +231,7 @@ class PluginsSettings(Section, frozen=True):
     allow: Annotated[
         tuple[str, ...], doc("plugins that may run, by name; third-party ones must be named here")
     ] = (
+        "policies",
         "graph-memory",
         "recall",
         "continuity",

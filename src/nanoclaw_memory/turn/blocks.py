@@ -12,7 +12,7 @@ from nanoclaw_memory.rendering import CLOSING, LABEL, LABELS, digest, enclosed, 
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Block
 
-GRAPH_MEMORY, RECALLED, CONTINUITY, STABILITY, GROWTH = LABELS
+GRAPH_MEMORY, RECALLED, CONTINUITY, STABILITY, GROWTH, POLICIES = LABELS
 
 MAX_LINES = 100
 MAX_LINE = 1_000

@@ -1,4 +1,4 @@
-"""Load the plugins that a person allowed by name: the built-in five and third-party ones."""
+"""Load the plugins that a person allowed by name: the built-in six and third-party ones."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from nanoclaw_memory.types import PluginNote
 ENTRY_POINTS = "nanoclaw_memory.plugins"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
 BUILT_IN = {  # imported only when allowed: a hook is a new process
+    "policies": ("policy_gate", "PolicyGate"),
     "graph-memory": ("graph_memory", "GraphMemory"),
     "recall": ("recall", "RecallPlugin"),
     "continuity": ("continuity", "Continuity"),

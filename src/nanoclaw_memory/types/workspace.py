@@ -113,14 +113,16 @@ class Policy(msgspec.Struct, frozen=True):
     reason: str = ""
     source: str = ""
     line: int = 0
+    enforce: str = ""  # what a tool hook does: warn (also when empty), ask or block
 
 
 class PolicyHit(msgspec.Struct, frozen=True):
-    """A policy that a planned action triggers, how surely (0 to 1), and the words that matched."""
+    """A policy that a planned action triggers, how surely (0 to 1), and by which words or by its meaning."""
 
     policy: Policy
     score: float
     matched: tuple[str, ...]
+    by: str = "words"
 
 
 class Runbook(msgspec.Struct, frozen=True):

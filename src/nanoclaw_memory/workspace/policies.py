@@ -15,6 +15,7 @@ from nanoclaw_memory.types import Policy, PolicyHit
 from nanoclaw_memory.workspace.files import locked, newline_of, read_text, replace_text
 
 POLICIES = "memory/gating-policies.md"
+ENFORCE = ("warn", "ask", "block")  # the mildest first
 MAX_TITLE = 200
 MAX_FIELD = 2_000
 # The share of a policy that an action must name: with the action that the policy names, where the policy
@@ -27,7 +28,8 @@ _HEADING = re.compile(
     r"^\s{0,3}#{1,6}\s*GP[-\s_]?(?P<number>\d{1,6})\b\s*[:.)–—-]*\s*(?P<title>.*?)\s*#*\s*$", re.I
 )
 _FIELD = re.compile(
-    r"^\s*(?:[-*+•]\s+)?[*_]*(?P<name>trigger|gate|reason|source)s?[*_]*\s*:\s*[*_]*\s*(?P<text>.*)$", re.I
+    r"^\s*(?:[-*+•]\s+)?[*_]*(?P<name>trigger|gate|reason|source|enforce)s?[*_]*\s*:\s*[*_]*\s*(?P<text>.*)$",
+    re.I,
 )
 _FENCE = re.compile(r"^\s{0,3}(?:```|~~~)")
 
@@ -56,7 +58,7 @@ class _Block:
 
     def __init__(self, number: int, title: str, line: int) -> None:
         self.number, self.title, self.line = number, title, line
-        self.fields = {"trigger": "", "gate": "", "reason": "", "source": ""}
+        self.fields = {"trigger": "", "gate": "", "reason": "", "source": "", "enforce": ""}
         self.open = ""  # the field that a following line continues
 
     def take(self, line: str) -> None:
@@ -72,6 +74,8 @@ class _Block:
 
     def policy(self) -> Policy:
         """The policy as read."""
+        said = self.fields["enforce"].casefold().strip(" .*_")
+        self.fields["enforce"] = said if said in ENFORCE else ""
         return Policy(policy_id(self.number), self.title, **self.fields, line=self.line)
 
 
@@ -87,6 +91,7 @@ def format_policy(policy: Policy) -> str:
         ("Gate", policy.gate),
         ("Reason", policy.reason),
         ("Source", policy.source),
+        ("Enforce", policy.enforce),
     )
     lines = [f"## {policy.id}: {policy.title}", *(f"- {name}: {text}" for name, text in fields if text)]
     return "\n".join(lines) + "\n"
@@ -100,8 +105,12 @@ def read(path: Path) -> list[Policy]:
         return []
 
 
-def add(path: Path, title: str, trigger: str, gate: str, reason: str = "", source: str = "") -> Policy:
+def add(
+    path: Path, title: str, trigger: str, gate: str, reason: str = "", source: str = "", enforce: str = ""
+) -> Policy:
     """Append a policy under the next number; a number once given is never given again."""
+    if enforce and enforce not in ENFORCE:
+        raise InvalidValue(f"enforce {enforce[:40]!r} is not known", f"use {', '.join(ENFORCE)}")
     draft = Policy(
         id="",
         title=_checked("title", title, MAX_TITLE),
@@ -109,6 +118,7 @@ def add(path: Path, title: str, trigger: str, gate: str, reason: str = "", sourc
         gate=_checked("gate", gate, MAX_FIELD),
         reason=_checked("reason", reason, MAX_FIELD),
         source=_checked("source", source, MAX_FIELD),
+        enforce=enforce,
     )
     with locked(path.parent):
         try:

@@ -271,6 +271,7 @@ def policy() -> None:
 @click.option("--gate", required=True, help="What must happen first.")
 @click.option("--reason", default="", help="What went wrong without it.")
 @click.option("--source", default="", help="Where that is written down, such as a daily log.")
+@click.option("--enforce", default="", help="What a tool hook does: warn (default), ask or block.")
 def add_policy(memory: Memory, **parts: str) -> Output:
     """Add a policy to memory/gating-policies.md; a number once given is never given again.
 
@@ -295,25 +296,27 @@ def list_policies(memory: Memory) -> Output:
 
 @policy.command("check")
 @click.argument("action")
-def check_policies(memory: Memory, action: str) -> Output:
-    """Show which policies a planned action triggers, and by which words.
+@click.option("--fast", is_flag=True, help="Words only: no model is loaded.")
+def check_policies(memory: Memory, action: str, fast: bool) -> Output:
+    """Show which policies a planned action triggers, by its words or by its meaning.
 
     \b
     ncm policy check "restart the gateway to load the new config"
     """
-    hits = memory.workspace.check_policies(action)
+    hits = memory.workspace.check_policies(action, fast)
     rows = [
-        fields(hit.policy, "id", "title", "gate", "reason", "source") | fields(hit, "matched", "score")
+        fields(hit.policy, "id", "title", "gate", "reason", "source") | fields(hit, "matched", "by", "score")
         for hit in hits
     ]
     shown = [
-        f"{_policy_lines(hit.policy)}\n  matched: {', '.join(hit.matched)} ({hit.score:g})" for hit in hits
+        f"{_policy_lines(hit.policy)}\n  matched: {', '.join(hit.matched) or 'its meaning'} ({hit.score:g})"
+        for hit in hits
     ]
     return Output({"policies": rows}, "\n\n".join(shown), "No policy is triggered.")
 
 
 def _policy_lines(policy: Policy) -> str:
-    parts = fields(policy, "trigger", "gate", "reason", "source")
+    parts = fields(policy, "trigger", "gate", "reason", "source", "enforce")
     lines = [f"  {name}: {text}" for name, text in parts.items() if text]
     return "\n".join([f"{policy.id}  {policy.title}", *lines])
 

@@ -48,6 +48,7 @@ READ_ONLY = frozenset(
         "memory_audit",
         "memory_shared_recall",
         "memory_graph_query",
+        "policy_check",
     }
 )
 # Claude Code hides tools of servers until its model looks for them; without these it would not know when to look.

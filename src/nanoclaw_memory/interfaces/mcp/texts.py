@@ -26,6 +26,7 @@ MORE = (
     "memory_shared_recall",
     "memory_turn",
     "memory_reinforce",
+    "policy_check",
 )
 
 

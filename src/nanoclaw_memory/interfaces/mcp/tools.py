@@ -128,6 +128,17 @@ class Tools:
         found = self._memory.entries.shared_recall(query, token_budget=token_budget)
         return _recalled(found, token_budget, "Nothing that is shared with this group matches.")
 
+    def policy_check(
+        self, action: Annotated[str, Field(description="What you are about to do, in words or as a command")]
+    ) -> str:
+        """Which of the owner's rules a risky action meets: call it before you send, delete, deploy, pay or publish."""
+        hits = self._memory.workspace.check_policies(action)
+        lines = [
+            f"{hit.policy.id} {hit.policy.title}: {hit.policy.gate} (when: {hit.policy.trigger})"
+            for hit in hits
+        ]
+        return "\n".join(map(safe_line, lines)) or "No policy is met."
+
     def memory_turn(
         self, message: Annotated[str, Field(description="The user's message, as it came")]
     ) -> str:

@@ -1,0 +1,66 @@
+"""Which gating policies a planned action meets: by words, and by meaning where embedder and judge are at hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from nanoclaw_memory.errors import ProviderError
+from nanoclaw_memory.text import content_words
+from nanoclaw_memory.types import Policy, PolicyHit
+from nanoclaw_memory.workspace.policies import check
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.providers.embedder import Chain, Vectors
+    from nanoclaw_memory.providers.judge import Judge
+
+# Chosen by bench/policies.py. The embedder says which policy is meant, the judge whether the action is risky at all:
+# alone, each is right about half of the time in its own question and hardly ever in the other's.
+NEAREST = 3  # policies that the judge reads beside the action
+NAMED = 2  # of these that a risky action is reported to meet
+RISKY = -0.69  # mean log odds from which an action is risky
+HARMLESS = -0.85  # and below which it is not, whatever words it shares with a policy
+FEWEST_WORDS = 3
+MAX_CHARS = 2_000
+_KEPT = 1_000
+_vectors: dict[tuple[str, str], Vectors] = {}
+
+
+def met(
+    policies: Sequence[Policy], action: str, embedder: Chain | None, judge: Judge | None
+) -> list[PolicyHit]:
+    """The policies that an action meets, the surest first."""
+    action = action[:MAX_CHARS]
+    by_words = check(policies, action)
+    if embedder is None or judge is None or not policies or len(content_words(action)) < FEWEST_WORDS:
+        return by_words
+    try:
+        near = _nearest(policies, action, embedder)
+    except ProviderError:  # words answer without it
+        return by_words
+    risk = sum(_log_odds(judge, action, policy) for policy in near) / len(near)
+    if risk < HARMLESS:
+        return []
+    if risk < RISKY:
+        return by_words
+    named = {hit.policy.id for hit in by_words}
+    sure = round(1 / (1 + math.exp(-risk)), 2)
+    return by_words + [PolicyHit(one, sure, (), "meaning") for one in near[:NAMED] if one.id not in named]
+
+
+def _nearest(policies: Sequence[Policy], action: str, embedder: Chain) -> list[Policy]:
+    asked = embedder.embed_query(action, embedder.identities[:1]).vectors[0]
+    key = embedder.identity.key
+    missing = [one.trigger for one in policies if (key, one.trigger) not in _vectors]
+    if missing:
+        if len(_vectors) > _KEPT:
+            _vectors.clear()
+        found = embedder.embed_documents(missing).vectors
+        _vectors.update({(key, text): vector for text, vector in zip(missing, found, strict=True)})
+    return sorted(policies, key=lambda one: -float(_vectors[key, one.trigger] @ asked))[:NEAREST]
+
+
+def _log_odds(judge: Judge, action: str, policy: Policy) -> float:
+    probability = judge.probability("meets", action, f"{policy.trigger} {policy.gate}")
+    return math.log(max(probability, 1e-6) / max(1 - probability, 1e-6))

@@ -1,0 +1,54 @@
+"""Policies (order 3): give the gating policies that a message's plan meets, before the agent acts."""
+
+from __future__ import annotations
+
+from nanoclaw_memory.rendering import safe_line
+from nanoclaw_memory.retrieval.gates import met
+from nanoclaw_memory.turn import blocks
+from nanoclaw_memory.turn.context import PluginContext
+from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
+from nanoclaw_memory.types import Policy
+from nanoclaw_memory.workspace import policies
+from nanoclaw_memory.workspace.paths import visible
+
+FENCE = "(the owner's rules for risky actions: keep to the gate before you act)"
+MAX_LINE = 400
+MOST = 3
+
+
+class PolicyGate(Plugin):
+    """Reminds of the gates before a risky action."""
+
+    name = "policies"
+
+    def __init__(self, context: PluginContext) -> None:
+        self.context = context
+        self.own = context.settings.plugins.entries.policies
+        self.order = self.own.order
+        self.timeout_ms = self.own.timeout_ms
+
+    def before_turn(self, message: str, moment: Moment) -> Answer:
+        known = self._known()
+        if not known:
+            return Silence("there are no policies")
+        if message.rstrip().endswith("?"):
+            return Silence("the message asks, and plans nothing")
+        found = met(known, message, self.context.embedder, self.context.judge)[:MOST]
+        if not found:
+            return Silence("no policy is met")
+        return Draft(
+            blocks.POLICIES,
+            tuple(
+                f"• {safe_line(f'{hit.policy.id} {hit.policy.title}: {hit.policy.gate}', MAX_LINE)}"
+                for hit in found
+            ),
+            fence=FENCE,
+            hits=len(found),
+            reasons=tuple(f"{hit.by} {hit.score:g} {' '.join(hit.matched)}".rstrip() for hit in found),
+        )
+
+    def _known(self) -> list[Policy]:
+        context = self.context
+        if not visible(context.scope, policies.POLICIES, context.settings.privacy.shared_files):
+            return []
+        return policies.read(context.home.workspace(context.scope.group) / policies.POLICIES)
