@@ -461,7 +461,13 @@ async def test_a_tool_that_says_it_only_reads_changes_nothing_that_is_known(agen
     agent.write("Chose SQLite", "decision")
     agent.graph.upsert("Keystone", "port", "3000")
     agent.search("tea")
-    asked = {"query": "tea Keystone", "file": "MEMORY.md", "entity": "Keystone", "message": "tea?"}
+    asked = {
+        "query": "tea Keystone",
+        "file": "MEMORY.md",
+        "entity": "Keystone",
+        "message": "tea?",
+        "action": "tea",
+    }
 
     def known():
         pages = {path: path.read_bytes() for path in (home / "workspace").rglob("*.md")}

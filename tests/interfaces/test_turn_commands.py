@@ -218,6 +218,7 @@ def test_an_explained_turn_gives_reasons_and_leaves_nothing_behind(ncm, home):
     assert "  • Ask before you restart Keystone [consent]\n      because score " in said.out
     result = ncm("turn", asked, "--session", "s1", "--explain", "--json").json
     assert {one["plugin"] for one in result["explained"]} == {
+        "policies",
         "graph-memory",
         "recall",
         "continuity",
