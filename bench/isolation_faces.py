@@ -133,7 +133,7 @@ class Calls(msgspec.Struct, frozen=True, rename=lambda name: name.replace("_", "
     commands: dict[str, tuple[tuple[str, ...], ...]]
     # What starts or changes something outside of the home, or does not end by itself.
     commands_not_asked: frozenset[str]
-    events: tuple[tuple[str, dict[str, str]], ...]
+    events: tuple[tuple[str, dict[str, Any]], ...]
     tools: dict[str, tuple[dict[str, Any], ...]]
     resources: tuple[str, ...]
     routes: dict[str, tuple[dict[str, Any], ...]]
