@@ -15,6 +15,7 @@ from nanoclaw_memory.intake.secret_values import (
     is_chosen,
     is_code,
     is_grouped,
+    is_passphrase,
     is_reference,
     quality,
     verbose,
@@ -22,37 +23,47 @@ from nanoclaw_memory.intake.secret_values import (
 
 # ---- names ----
 
-# Wherever they stand in an identifier: dbPassword, X_AUTH_TOKEN, mytoken; misspelt too.
-_WORDS = r"""pass(?:wd|phrase|code|wort|key)|pa{1,2}s{1,3}w?o[rw]{1,2}d|pswd|kennwort|secret|sercret|token|credential
-    |identified[ ]by|api[\s_.-]?key|contrase[ñn]a|senha|wachtwoord|l[öo]senord|adgangskode|salasana|has[łl]o|heslo
-    |jelsz[óo]|[şs]ifre|mot[\s_-]de[\s_-]passe|парол[ьяю]|токен|סיסמ[אה]|كلمة\s(?:المرور|السر)|पासवर्ड|密[码碼]|口令|令牌|パスワード|暗証番号
-    |トークン|비밀번호|비번|암호|패스워드|토큰"""
+# People choose these themselves, and a plain word may do. Wherever they stand in an identifier: dbPassword; misspelt too.
+_PEOPLE = r"""pass(?:wd|phrase|code|wort|w[öo]rter|key(?!s))|pa{1,2}s{1,3}w?o[rw]{1,2}d|pswd|kennw[oö]rt|identified[ ]by
+    |key[\s_-]?material|contrase(?:[ñn]|ny)a|contrasinal|pasahitza|senha|palavra[\s-]passe|mot[\s_-]de[\s_-]passe
+    |code[ ](?:secret|d['’]acc[eè]s)|wachtwoord|l[öo]senord|passord|lykilor[ðd]|kodeord|adgangskode|salasana|salas[õo]na
+    |has[łl]o(?![a-z])|heslo(?![a-z])|jelsz[óo]|[şs]ifre(?!n|r)|parol[ăaeę](?![a-z])|lozink[aeu]|geslo(?![a-z])
+    |slapta[žz]od|kata[ ](?:sandi|laluan)|m[ậa]t[ ]kh[ẩa]u|парол[ьяюіа]|лозинк|סיסמ[אה]|كلمة\s(?:المرور|السر)|رمز\sعبور|گذرواژه
+    |पासवर्ड|পাসওয়ার্ড|கடவுச்சொல்|รหัสผ่าน|κωδικ[οό]|密[码碼]|口令|パスワード|暗証番号|비밀번호|비번|암호|패스워드
+    |(?:(?<![a-z])(?:door|gate|alarm|entry|access|lock(?:box|er)?|key[\s-]?(?:box|pad|safe)|safe|garage|building|elevator
+    |voice[ ]?mail|unlock|pairing|t[üu]r|haust[üu]r|tor|tresor|zugangs|zugriffs|zutritts|schlie(?:ss|ß)fach|alarm))
+    [\s-]?(?:code|combination|combo|pin)(?![a-z])|digicode"""
+# These are made by machines.
+_MACHINES = r"""secret|sercret|token|credential|api[\s_.-]?key|токен|トークン|토큰|令牌|密[钥鑰]|秘[钥鑰密]|金[钥鑰]|jeton
+    |schl[üu]e?ssel|nyckel|nøgle|sleutel|klucz|ключ|anahtar"""
+_WORDS = rf"{_PEOPLE}|{_MACHINES}"
 # Too short for that: they begin a word, or follow one that often comes before them (rootpw, userpass).
-_SHORT = r"""pass|pwd|p/?w|psk|mdp|pin|puk|cv[vc]2?|creds?|sk|otp|jwt|pat|auth|bearer|cookie|sid
-    |session(?:[\s_-]?id)?"""
-_BEFORE_SHORT = r"root|user|db|bind|admin|require|my|any|ssh|sql|smtp|mail|ftp|wpa|become|pg|redis"
+_SHORT_PEOPLE = r"pass|pwd|p/?w|psk|mdp|pin|puk|cv[vc]2?"
+_SHORT = rf"{_SHORT_PEOPLE}|creds?|sk|otp|jwt|pat|api|auth|bearer|cookie|sid|session(?:[\s_-]?id)?"
+_BEFORE_SHORT = r"root|user|db|bind|admin|require|my|any|ssh|sql|smtp|mail|ftp|wpa|become|pg|redis|master"
 _KEYS = r"""access|auth(?:entication)?|private|secret|sign(?:ing|ature)?|encrypt(?:ion)?|master|account|subscription
     |licen[sc]e|activation|client|shared|storage|consumer|webhook|deploy|admin|functions?|service|security|recovery|app"""
 _NAME = verbose(
-    rf"""(?P<word>{_WORDS})
+    rf"""(?P<people>{_PEOPLE})|(?P<machine>{_MACHINES})
     |(?:(?<![A-Za-z0-9+])|(?-i:(?<=[a-z])(?=[A-Z]))|(?:{_BEFORE_SHORT}))(?P<short>{_SHORT})
      (?-i:(?![A-Za-z])|(?=[sS](?![A-Za-z]))|(?<=[a-z])(?=[A-Z]))
     |(?:{_KEYS})[\s_.-]?(?P<keyed>key)
-    |(?P<key>key)"""
+    |(?P<key>key|(?<![^\W\d_])(?:clé|chiave|clave|llave|chave))"""
 )
-_KEYWORDS = (
-    "pass pasw passo paas pswd pw p/w psk mdp pin puk cvv cvc cred identified sk otp jwt pat auth bearer "
-    "cookie sid session key secret sercret token kennwort contrase senha wachtwoord senord adgangskode "
-    "salasana hasło haslo heslo jelsz ifre парол токен סיסמ كلمة पासवर्ड 密 口令 令牌 "
+_ASCII_KEYWORDS = (
+    "pass pasw paas pswd pw p/w psk mdp pin puk cvv cvc cred identified sk otp jwt pat api auth bearer "
+    "cookie sid session key secret sercret token kennw contrase contrasin pasahitz senha palavra code wachtwoord senord "
+    "kodeord adgangskode salas haslo heslo jelsz ifre parol lozink geslo slapta kata jeton chiave llave clave chave "
+    "schlu nyckel sleutel klucz anahtar comb lykilor"
+).split()
+_OTHER_KEYWORDS = (
+    "kennwö passwö schlü nøgle hasło khẩu парол лозинк токен ключ סיסמ كلمة رمز گذر पासवर्ड পাসও கடவு รหัส κωδικ 密 口令 令牌 秘 金 clé "
     "パスワード 暗証番号 トークン 비밀번호 비번 암호 패스워드 토큰"
 ).split()
-# People choose these themselves, and a plain word may do.
-_BY_PEOPLE = verbose(
-    r"pa{1,2}s|identified|pswd|pwd|p/?w|psk|pin|puk|cv[vc]|mdp|kennwort|contrase|senha|wachtw|[^\x00-\x7f]"
-)
+_BY_PEOPLE = verbose(rf"(?:{_PEOPLE})|(?:{_SHORT_PEOPLE})")
 # These alone say little: only a random value is a credential.
-_WEAK = verbose(r"sk|otp|jwt|pat|auth|cookie|sid|session.*")
-_IDENTIFIER = verbose(r"(?:[_.-]?[A-Za-z0-9]){0,40}")
+_WEAK = verbose(r"sk|otp|jwt|pat|api|auth|cookie|sid|session.*|schl.*|n[yøo].*|sleutel|klucz|ключ|anahtar")
+_IDENTIFIER = verbose(r"(?:[_.-]?[A-Za-z0-9À-ɏ]){0,40}")
 # How the word may go on and still name the credential itself.
 _SAME = verbose(
     r"""s?(?:[_.-]?(?:key|value|val|token|secret|pass(?:word)?|text|string|str|base64|b64|plain|raw|prod(?:uction)?
@@ -85,6 +96,13 @@ _LINKS = {
     "direct": verbose(rf"{_CLOSE}[ \t]{{0,12}}(?P<operator>{_OPERATOR})[ \t]{{0,12}}{_BELOW}{_OPEN}"),
     # <name>value, <name attribute="x">value
     "element": verbose(rf"[^<>\n]{{0,120}}(?P<operator>>)\s{{0,40}}{_OPEN}"),
+    # find("password").fill("value")
+    "chained": verbose(rf"""["'`]\)\.(?P<operator>\w{{1,30}}\()(?={_QUOTE})"""),
+    # expect "Password:"⏎send "value"
+    "answered": verbose(
+        rf"""[^\n"'`]{{0,20}}["'`][^\n"'`]{{0,10}}\r?\n[^\n"'`=:]{{0,30}}?(?P<operator>send|type|write|fill|enter|input)
+        [a-z_]{{0,8}}[ (]{{1,2}}(?={_QUOTE})"""
+    ),
     # {"name": "X_TOKEN", "value": "…"}, over a few lines
     "labelled": verbose(
         rf"""[^\n]{{0,60}}?(?:\n[^\n]{{0,60}}?){{0,3}}?(?<![a-z])
@@ -93,16 +111,33 @@ _LINKS = {
     ),
     # var token string = "value"
     "typed": verbose(rf"""[^\n;"]{{1,60}}?(?P<operator>:?=)[ \t]{{0,8}}{_OPEN}(?={_QUOTE})"""),
-    # the password for the office is now …
-    "stated": verbose(
-        r"""[*_`"'”]{0,3}(?:[ ](?:for|of|to|on|at|in|we|i|you|von|für|zu|de|del|per|pour)[ ][^\n.:;=]{1,50}?)?
-        [ \t]{1,3}(?P<operator>(?:ha[sd]|have)(?:[ ]now)?[ ]been[ ]\w{3,8}[ ]to
-        |(?:is|was|are|be)(?:[ ](?:now|still|currently|just|then|again))?(?:[ ](?:set|changed|reset|updated)[ ]to)?
-        |(?:set|changed|reset|updated)?[ ]?to(?:[ ]be)?|equals|ist|lautet|war|est|es|è|é|är|er|jest)
-        [:,]?[ \t]{1,3}[*_]{0,3}"""
-    ),
 }
+# the password for the office is now …, Hasło do panelu: …, I changed the pin. It's …
+_ANNOUNCED = verbose(
+    r"""(?P<pronoun>(?<![\w'’])(?:it|that|this)(?:['’]s|[ ]is|[ ]was)(?:[ ]now)?|c['’]est|(?:es|er|sie)[ ](?:ist|lautet))[ :]{1,3}
+    |(?<=[ \t])(?:(?:is|was|are|be|been|equals?|becomes?|now|ist|lautet|war|wird|hei(?:ss|ß)t|est|era|es|ser[áà]|è|é|är|er|on|je|jest
+      |to|este|là|adalah|olarak|это|είναι|هي|هو)(?P<adverb>[ ](?:now|still|currently|just|then|again|jetzt|nun|neu|aktuell|nu|ahora|ora
+      |adesso|agora|teraz|maintenant|désormais|теперь|сейчас)){0,2}
+     |(?:set|changed?|reset|updated?|rotated|switched|ge[äa]ndert|gesetzt|gewijzigd|veranderd|cambi\w+|modifi\w+|chang[ée]e?|mudad\w|alterad\w
+      |zmienion\w|ustawion\w|zm[ěe]n[ěe]n\w|ändra[td]?s?|bytt|ændret|endret|измен\w+|сменил\w*|поменял\w*|установлен\w?)
+      [ ](?:\w{1,4}[ ])?(?:to|in|auf|zu|naar|en|a|à|su|na|til|till|para|на)(?:[ ]be)?)[ ]?[:,]?[ \t]{1,3}
+    |[ \t]?(?::(?=\s)|：)[ \t]{0,3}(?:\r?\n\s{0,20})?|(?:是|为|為|は|:\))[ \t]{0,3}"""
+)
+_WINDOW = 140
+_SENTENCE_END = verbose(r"[.!?…][\s]|\n")
+# What the word directly after the name must not be: the statement is then about something else.
+_OTHER_SUBJECT = verbose(
+    rf"""^[\s_-]*(?:ids?|hash\w*|digest|fingerprint|checksum|ur[il]s?|path|files?|name|type|version|image|endpoint|class|policy|manager
+    |resets?|length|field|prompt|protect\w*|attempts?|rules?|requirements?|expir\w*|lifetime|count|limit|budget|usage|store|rotation
+    |auth\w*|generat\w*|valid\w*|check\w*|format|param\w*|options?|column|input|box|page|strength|entropy|algorithm|scope)(?![a-z])"""
+)
 _BARE = verbose(r"""(?:[^\s"'`,;<>|{}()\[\]\\&]|&(?!\w{1,30}=)|\\(?![nrt"'`])){4,400}(?:\([^\s]{0,20})?""")
+# abcd efgh ijkl mnop, as mail providers give them
+_IN_GROUPS = verbose(r"""(?-i:[a-z0-9]{4}(?:[ ][a-z0-9]{4}){3,7})(?=["'`.,)]{0,2}(?:[\r\n]|\Z))""")
+_USER_FIELD = verbose(
+    r"""(?<![a-z])(?:user(?:[ _-]?(?:name|id))?|log[ ]?in|e-?mail|account|benutzer(?:name)?|usuario|usu[áa]rio|utente|utilisateur
+    |identifiant|gebruiker(?:snaam)?|логин|пользователь|ssid|wlan|wi-?fi|netzwerk|network)["'`*]{0,3}[ \t]?[:=][ \t]?["'`*]{0,3}\w"""
+)
 # What may stand between a name and a value that both are plain to see: a user, a place, a few words.
 _GAP = verbose(
     r"""(?-i:[^\W\dA-Za-z_]){1,6}[^\w\n;@/"'`]{0,5}|["'`]{0,3}(?:[^\w\n;@/"'`]|/(?=[ \t/])){1,40}"""
@@ -111,10 +146,10 @@ _BETWEEN = verbose(r"""["'`]?[^\s"'`,;<>|{}()\[\]]{1,40}""")
 _NEAR = 5
 _IN_BRACKETS = verbose(r"""[\\"'`]{0,4}\s*,\s*""")
 _IN_LINES = verbose(r"""["'`]?[ \t]*\r?\n[ \t]*-[ \t]+""")
-# hunter2 is the password
+# hunter2 is the password, set it to … as the password
 _REVERSED = verbose(
-    rf"""(?<![^\s"'`(/\#;*])(?P<value>[^\s"'`(){{}}<>,;:=]{{5,200}})["'`)*]{{0,3}}[ \t]{{1,3}}(?:is|as|ist|als)
-    (?:[ ](?:the|my|our|your|his|her|their|a|das|mein|unser|[a-z0-9-]{{2,12}})){{0,3}}[ ](?:{_WORDS}|pin)(?![a-z])
+    rf"""(?<![^\s"'`(/\#;*])(?P<value>[^\s"'`(){{}}<>,;:=]{{5,200}})["'`)*]{{0,3}}[ \t]{{1,3}}(?P<link>is|as|ist|als|est|comme|es|como|è|come)
+    (?:[ ](?:the|my|our|your|his|her|their|a|das|mein|unser|[a-zà-ɏ0-9-]{{1,12}})){{0,3}}[ ](?:{_WORDS}|pin)(?![a-z])
     (?![ _-]?{_ABOUT})"""
 )
 # | user | password |, and rows below it
@@ -135,7 +170,10 @@ class _Name(msgspec.Struct, frozen=True, kw_only=True):
     beside_user: bool  # the credential may follow a user's name
     plain: bool  # it cannot mean anything else, as `pass` can
     is_phrase: bool
+    is_code: bool  # a number may be its value
+    is_key: bool  # and only a random value
     is_upper: bool
+    is_tag: bool
     in_tag: bool
     least: int
 
@@ -161,7 +199,8 @@ def find_named(text: str, lowered: str) -> Iterator[tuple[int, int]]:
                 looked_at = yield from _values_of(name, text)
         for match in _REVERSED.finditer(text, start, end):
             value = match["value"].rstrip(".!?*_")
-            if any(char.isdigit() for char in value) and is_chosen(value):
+            phrase = is_passphrase(value, 2) and match["link"] in ("as", "als", "como", "comme", "come")
+            if phrase or (any(char.isdigit() for char in value) and is_chosen(value)):
                 yield match.start("value"), match.start("value") + len(value)
         yield from _in_columns(text, start, end)
 
@@ -199,7 +238,7 @@ def _line_end(text: str, at: int) -> int:
 
 def _lines_with_keywords(text: str, lowered: str) -> dict[int, int]:
     lines: dict[int, int] = {}
-    for keyword in _KEYWORDS:
+    for keyword in _ASCII_KEYWORDS if text.isascii() else _ASCII_KEYWORDS + _OTHER_KEYWORDS:
         at = lowered.find(keyword)
         while at >= 0:
             end = _line_end(text, at)
@@ -216,19 +255,25 @@ def _name(text: str, match: re.Match[str]) -> _Name | None:
     if rest[:1].isalpha() and word[-1].isascii() and rest[0].islower() == word[-1].islower():
         return None  # secretary, tokenize, keyboard
     before = text[max(0, match.start() - 60) : match.start()]
-    if _ABOUT_IT.search(tail) or re.search(r"\[redacted:[a-z-]*$", before):
+    if _ABOUT_IT.search(tail) or re.search(r"\[redacted:[a-z-]*$|\barn:[\w:-]*$", before):
         return None
     if match.lastgroup == "key" and _PUBLIC.search(before):
         return None
     weak = match.lastgroup == "key" or _WEAK.fullmatch(word) is not None
+    by_people = match.lastgroup == "people" or _BY_PEOPLE.fullmatch(word) is not None
     return _Name(
         start=match.start(),
         end=end + len(tail),
-        by_people=_BY_PEOPLE.match(word) is not None,
-        beside_user=word.lower().startswith("cred") or _BY_PEOPLE.match(word) is not None,
-        plain=match.lastgroup == "word" or len(match[0]) > 5 or _WITH_USER.search(before) is not None,
+        by_people=by_people,
+        beside_user=by_people or word.lower().startswith("cred"),
+        plain=match.lastgroup in ("people", "machine")
+        or len(match[0]) > 5
+        or _WITH_USER.search(before) is not None,
         is_phrase="phrase" in word.lower(),
+        is_code=re.search(r"(?i:pin|puk|code|combo|combination|番号)$", word) is not None,
+        is_key=not tail and (match.lastgroup in ("key", "keyed") or word.lower() == "api"),
         is_upper=match[0].isupper(),
+        is_tag=re.search(r"<(?:\w{1,20}:)?[\w.-]{0,20}$", before) is not None,
         in_tag=re.search(r"<[\w.:-][^<>\n]*$|<$", before) is not None,
         least=RANDOM if weak or not _SAME.fullmatch(tail) else CHOSEN,
     )
@@ -241,16 +286,58 @@ def _values_of(name: _Name, text: str) -> Generator[tuple[int, int], None, int]:
         if kind == "element" and not name.in_tag:
             continue
         link = form.match(text, name.end)
-        value = _value_at(text, link.end(), kind == "stated") if link else None
+        value = _value_at(text, link.end(), False) if link else None
         if link and value and _is_credential(name, kind, link, value, text):
             yield value.start, value.end
             yield from _further_items(name, link[0], value, text)
             return looked_at
         if value and len(value.text) > _LONG and not value.quoted:
             looked_at = max(looked_at, value.end)
-    if value := _value_near(name, text):
+    if value := _value_announced(name, text) or _value_near(name, text):
         yield value.start, value.end
     return looked_at
+
+
+def _value_announced(name: _Name, text: str) -> _Value | None:
+    """A value after the words that state it, somewhere in the name's sentence, or in the next one after `it is`."""
+    if _OTHER_SUBJECT.match(text[name.end : name.end + 30]):
+        return None
+    ended = _SENTENCE_END.search(text, name.end)
+    second_best = None
+    for link in _ANNOUNCED.finditer(text, name.end, name.end + _WINDOW):
+        if ended and ended.start() < link.start() and not link["pronoun"]:
+            continue
+        value = _value_at(text, link.end(), True)
+        if value and _is_announced(name, link, value, text):
+            if link[0].strip() != "to":
+                return value
+            second_best = value
+    return second_best
+
+
+def _is_announced(name: _Name, link: re.Match[str], value: _Value, text: str) -> bool:
+    if "\n" in link[0] and not _stands_alone(value, text):
+        return False
+    if " " in value.text and not is_grouped(value.text):
+        return False
+    if not re.search(
+        r"[^\W\d_]", value.text
+    ):  # a number: of a door, of a card; else a version, a date, a size
+        return name.by_people and bool(
+            re.fullmatch(r"[\d#*-]{3,12}" if name.is_code else r"\d{6,32}", value.text)
+        )
+    colon = link[0].strip() in (":", "：")
+    if name.by_people and not colon and is_passphrase(value.text, 3):
+        return True
+    far = colon or link[0].strip() == "to"
+    least = RANDOM if far and not name.by_people else name.least
+    return quality(value.text, value.quoted, name.by_people) >= least
+
+
+def _stands_alone(value: _Value, text: str) -> bool:
+    """Whether a value below its name is the only thing in its line."""
+    alone = text[value.end : value.end + 1] in ("", "\n", "\r", "<")
+    return value.quoted or (alone and not re.search("[=:]", value.text.rstrip("=")))
 
 
 def _value_at(text: str, start: int, prose: bool) -> _Value | None:
@@ -262,6 +349,8 @@ def _value_at(text: str, start: int, prose: bool) -> _Value | None:
         if end > quote.end() and ("\n" not in text[quote.end() : end] or len(closing) == 3):
             return _Value(text[quote.end() : end], quote.end(), True)
         start = quote.end()
+    if grouped := _IN_GROUPS.match(text, start):
+        return _Value(grouped[0], start, False)
     bare = _BARE.match(text, start)
     cut = bare[0].rstrip(".,;:!?)*_&\\" if prose else ",;*&\\") if bare else ""
     return _Value(cut, start, False) if len(cut) >= 4 else None
@@ -274,11 +363,23 @@ def _is_credential(name: _Name, kind: str, link: re.Match[str], value: _Value, t
         return phrase and not is_reference(value.text)
     if kind == "element" and not re.compile(r"\s*(?:\]\]>\s*)?<").match(text, value.end):
         return False
-    if kind == "direct" and "\n" in link[0] and not value.quoted:  # below its name it stands alone
-        alone = text[value.end : value.end + 1] in ("", "\n", "\r", "<")
-        if not alone or re.search("[=:]", value.text.rstrip("=")):
-            return False
-    return quality(value.text, value.quoted, name.by_people) >= _needed(name, kind, link, value)
+    if kind == "direct" and "\n" in link[0] and not _stands_alone(value, text):
+        return False
+    found, needed = quality(value.text, value.quoted, name.by_people), _needed(name, kind, link, value)
+    # A plain word counts beside a user's name: login: bob⏎password: swordfish.
+    beside = found == WORD < needed == CHOSEN and name.by_people and link["operator"] in (":", "=")
+    return found >= needed or (beside and _is_word(value.text) and _user_beside(name, value, text))
+
+
+def _is_word(value: str) -> bool:
+    return len(value) >= 6 and (not is_code(value) or is_passphrase(value, 2))
+
+
+def _user_beside(name: _Name, value: _Value, text: str) -> bool:
+    """Whether the line of a name, or the one before or after it, names a user."""
+    start = text.rfind("\n", 0, max(0, text.rfind("\n", 0, name.start))) + 1
+    end = _line_end(text, _line_end(text, value.end) + 1)
+    return _USER_FIELD.search(text, max(start, name.start - 200), min(end, value.end + 200)) is not None
 
 
 def _needed(name: _Name, kind: str, link: re.Match[str], value: _Value) -> int:
@@ -289,24 +390,30 @@ def _needed(name: _Name, kind: str, link: re.Match[str], value: _Value) -> int:
         if not name.by_people or (loose and not value.quoted):
             return RANDOM
         return name.least if value.quoted or operator != "(" else max(name.least, STRONG)
-    if kind != "direct" or not name.by_people or name.least > CHOSEN:
+    if kind == "element" and link[0] == ">" and name.by_people and name.is_tag:
+        return WORD if _is_word(value.text) else CHOSEN
+    if kind != "direct" or name.least > CHOSEN:
         return name.least
     # A plain word counts in quotes, and in an assignment of the environment: DB_PASSWORD=swordfish.
     if value.quoted:
-        long = len(value.text) >= 6 and not is_code(value.text)
-        return WORD if long and operator in ("=", ":", "=>", ":=") else CHOSEN
+        phrase = _is_word(value.text) if name.by_people else name.plain and is_passphrase(value.text, 3)
+        return WORD if phrase and operator in ("=", ":", "=>", ":=") else CHOSEN
+    if not name.by_people:
+        return CHOSEN
     return WORD if name.is_upper and link[0] == operator == "=" else CHOSEN
 
 
 def _value_near(name: _Name, text: str) -> _Value | None:
     """A value that looks like a credential by itself, a few words after a name: ID/PW master Xy7…"""
     at = name.end
-    for words_between in range(_NEAR if name.least == CHOSEN else 0):
+    for words_between in range(_NEAR if name.least == CHOSEN else 2 if name.is_key else 0):
         gap = _GAP.match(text, at)
         between = gap and _BETWEEN.match(text, gap.end())
         if gap is None or re.search(r"[.!?][ \t]", gap[0]):
             return None
         value = _value_at(text, gap.end(), True)
+        if value and value.text.isdigit() and words_between == 0 and _is_number_of(name, value.text, gap[0]):
+            return value
         if value and not re.search(r"[ =]|^\d+$|^@", value.text.rstrip("=")):
             least = _needed_near(name, words_between, value.quoted)
             long = len(value.text) >= _SHORTEST[least]
@@ -316,6 +423,13 @@ def _value_near(name: _Name, text: str) -> _Value | None:
             return None
         at = between.end()
     return None
+
+
+def _is_number_of(name: _Name, digits: str, gap: str) -> bool:
+    """PIN 4821, password 20482817"""
+    if not name.by_people or not gap.isspace():
+        return False
+    return 4 <= len(digits) <= 12 if name.is_code and name.is_upper else name.plain and len(digits) >= 6
 
 
 def _needed_near(name: _Name, words_between: int, quoted: bool) -> int:

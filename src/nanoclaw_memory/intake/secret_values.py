@@ -23,14 +23,14 @@ _DUMMY = verbose(
 )
 _EXAMPLE = verbose(
     r"""example|placeholder|change[-_ ]?(?:me|it|this)|redacted|replace[-_ ]?(?:me|with)|your[-_ ]|insert[-_ ]
-    |dummy|not[-_ ]?a[-_ ]?real|xxxx|\*\*\*|\.\.\.|…"""
+    |dummy|not[-_ ]?a[-_ ]?real|xxxx|\*\*\*|\.\.\.|…|a-z\\?-?0-9"""
 )
 _MASKED = verbose(r"(?s:^(?:(.)\1*|[x*•.…_-]+)$)")
 _REFERENCE = verbose(
     r"""(?s:^(?:<.*|.*>|&lt;.*|\.?\\?\$.*|.*\$\{.*|%.*%|\#?\{.*|\[.*|@[a-z_]+@?   # <your key>, ${VAR}, %VAR%
     |(?:\.{0,2}|~)/(?!.*[=+]).*|[a-z]:\\.*|[\#.][a-z][a-z_-]*   # a path, a selector
     |(?:https?|file|op|vault|env|secretref|arn|projects|ssm|keyring):.*   # a link, or a reference to a vault
-    |!{1,2}[a-z]{2,14})$)"""
+    |!{1,2}[a-z][a-z/:-]{1,20}|[&:][a-z_]+)$)"""
 )
 _HASHED = verbose(r"^(?:sha(?:1|256|384|512)[:-]|\$2[aby]\$|\$argon2|\$6\$)")
 _TECHNICAL = verbose(
@@ -46,6 +46,18 @@ _CODE = verbose(
     |^!?[A-Za-z_]\w*(?:\??\.[A-Za-z_]\w*)+!?$   # config.password
     |^[a-z]+(?:[A-Z][a-z]+)+$|^[A-Z][a-z]+(?:[A-Z][a-z]+)+$   # camelCase, AuthToken
     |^[A-Za-z]+(?:[_-][A-Za-z]+)+$)"""
+)
+# Parts of identifiers and of adjectives: a name with one of them is no passphrase.
+_NAMING = verbose(
+    r"""^(?:pass\w*|pwd?|pw|secrets?|tokens?|keys?|cred\w*|auth\w*|users?|names?|ids?|api|app|my|our|your|the|new|old|test
+    |demo|fake|mock|some|none?|non|not|no|is|to|of|by|per|end|date|up|out|one|two|multi|time|self|auto|pre|re|un|in
+    |base\w*|based|case|read|write|only|safe|plain|text|raw|default|current|field|input|label|form|type|value|file|path
+    |dir|url|host|port|db|data\w*|config\w*|settings?|env|var|prod\w*|dev|local|stag\w+|server|service|svc|client|session
+    |access|refresh|bearer|csrf|jwt|web\w*|http\w*|json|html|error|err|invalid|missing|reset|change\w*|confirm\w*|login
+    |sign|account|admin|root|x|id|store|vault|manager|provider|policy|rule|hash\w*|crypt\w*|encrypt\w*|encod\w*|store[sd]
+    |protected|generated|supplied|provided|defined|specific|sensitive|known|long|term|lived|free|less|required|string
+    |public|private|shared|aws|azure|gcp|google|github|gitlab|kube\w*|docker|redis|postgres\w*|mysql|mongo\w*|email|mail
+    |phone|number|code|codes|step|factor|verif\w*|validat\w*|check|get|set|add|delete|remove|update|create|show|hide)$"""
 )
 _PLAIN_WORDS = frozenset(
     """required optional string strings none null nil undefined true false yes missing empty unknown invalid
@@ -96,6 +108,15 @@ def is_reference(value: str) -> bool:
 def is_code(value: str) -> bool:
     """Whether a value is a piece of a program: a call, an attribute, a name in camelCase or with hyphens."""
     return _CODE.search(value) is not None
+
+
+def is_passphrase(value: str, words: int) -> bool:
+    """Whether a value is so many words, joined by signs or blanks, that name nothing in a program."""
+    parts = re.split(r"[ _.-]+", value)
+    if len(parts) < words or not all(part.isalpha() and len(part) < 16 for part in parts):
+        return False
+    telling = [part for part in parts[:8] if len(parts) < 4 or len(part) > 3]
+    return sum(map(len, parts)) >= 4 * words and not any(_NAMING.search(part) for part in telling)
 
 
 def is_chosen(value: str) -> bool:

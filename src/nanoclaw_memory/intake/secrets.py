@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import functools
+import itertools
 import json
 import math
 import re
@@ -13,12 +14,16 @@ from pathlib import Path
 import msgspec
 
 from nanoclaw_memory.intake.assignments import find_named
+from nanoclaw_memory.intake.positional import decoded, find_placed
 from nanoclaw_memory.intake.secret_values import (
+    CHOSEN,
     MARKER,
+    STRONG,
     entropy,
-    is_chosen,
     is_placeholder,
+    is_random,
     is_reference,
+    quality,
 )
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.store.names import slot_of
@@ -39,6 +44,9 @@ _TOKEN_KEY = regex(
 )
 
 
+_LEAST = {"chosen": CHOSEN, "strong": STRONG}
+
+
 class Secret(msgspec.Struct, frozen=True):
     """A credential: its kind and where it stands."""
 
@@ -51,7 +59,7 @@ class _SecretRule(msgspec.Struct, frozen=True):
     """One rule; `value` says what speaks for a match.
 
     token: its own form and entropy. block: its form alone. placed: where it stands, unless it is a
-    reference. chosen: where it stands, and that it has digits or signs.
+    reference. chosen, strong: where it stands, and that it has digits or signs. random: a part of it is random.
     """
 
     name: str
@@ -108,11 +116,19 @@ def _scan(text: str) -> list[Secret]:
     for order, rule in enumerate(_rules()):
         if rule.value != "token" or has_token:
             hits += [(start, end, order, rule.name) for start, end in _spans(rule, text, lowered)]
-    hits += [(start, end, len(_rules()), "credential") for start, end in find_named(text, lowered)]
+    named = itertools.chain(find_named(text, lowered), find_placed(text, lowered), _encoded(text))
+    hits += [(start, end, len(_rules()), "credential") for start, end in named]
     if not hits:
         return []
     markers = [marker.span() for marker in MARKER.finditer(text)]
     return [piece for secret in _joined(hits) for piece in _outside(secret, markers)]
+
+
+def _encoded(text: str) -> Iterator[tuple[int, int]]:
+    """Text in base64 that has a credential in it."""
+    for start, end, plain in decoded(text):
+        if any(find_named(plain, plain.lower())):
+            yield start, end
 
 
 def _spans(rule: _SecretRule, text: str, lowered: str) -> Iterator[tuple[int, int]]:
@@ -130,7 +146,11 @@ def _is_real(value: str, rule: _SecretRule) -> bool:
     """Whether a matched value is a credential rather than a placeholder or a word."""
     if is_placeholder(value) or (rule.entropy and entropy(value) < rule.entropy):
         return False
-    return rule.value == "token" or (is_chosen(value) if rule.value == "chosen" else not is_reference(value))
+    if rule.value == "random":
+        return any(map(is_random, re.split("[/@]", value)))
+    if rule.value in _LEAST:
+        return not is_reference(value) and quality(value, False, False) >= _LEAST[rule.value]
+    return rule.value == "token" or not is_reference(value)
 
 
 def _joined(hits: list[tuple[int, int, int, str]]) -> list[Secret]:

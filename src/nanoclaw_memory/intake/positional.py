@@ -1,0 +1,143 @@
+"""Credentials that their place gives away: an option of a command, an argument of a call, something encoded."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import functools
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from nanoclaw_memory.intake.secret_values import (
+    CHOSEN,
+    NOTHING,
+    RANDOM,
+    is_passphrase,
+    is_placeholder,
+    is_reference,
+    quality,
+    verbose,
+)
+
+_OPTION = verbose(
+    r"[ \t][-/+]{1,2}[a-z]|\b(?:NickServ|net[ ]use|sqlplus|rabbitmqctl|wpa_passphrase|rclone|vault)\b"
+)
+_WORD_OF_LINE = verbose(r"[\w.@-]+")
+_COMMAND_END = verbose(r"[ \t]\|{1,2}[ \t]|[ \t]?&&|;[ \t]|(?<![\\^`])\r?\n|\Z")
+_PLACES = {
+    "NEXT": r"""(?:"[^"\n]{0,100}"|'[^'\n]{0,100}'|[^\s"']{1,200})""",
+    "ANY": r"""["']?[^\s:%,/"'=]{1,64}""",
+    "SECRET2": r"""["']?([^\s"']{4,200})""",
+    "SECRET": r"""(?:"([^"\n]{3,200})"|'([^'\n]{3,200})'|([^\s"'|;<>]{4,200}))""",
+}
+# A user and a password, or a key, in the brackets of a call.
+_CALL = verbose(
+    r"""(?:auth(?!or)(?:enticate)?|log_?(?:in|on)|sign_?in|credentials?|connect(?:ion|or)?|decrypt|encrypt|hmac(?:[.:]{1,2}new)?|fernet|wallet
+    |pdo|mysqli?|secretbox|account|directoryentry|usernamepassword\w{0,20}|login_user|unlock|setuser|adduser|createuser|create_user)
+    [a-z0-9_]{0,30}(?:[ ]?=)?[ ]?\(\s{0,20}"""
+)
+_CALLS = ("auth", "log", "sign", "cred", "connect", "crypt", "hmac", "fernet", "wallet", "pdo", "mysql", "secretbox",
+          "account", "entry", "unlock", "user")  # fmt: skip
+_LITERAL = verbose(
+    r"""(?<![\w\\])[a-z]{0,2}(?P<quote>["'`])(?P<value>(?:(?!(?P=quote))[^\\\n]|\\.){0,200})(?P=quote)(?!\s{0,3}(?:=>|:))"""
+)
+_ADDRESS = verbose(
+    r"""[\w.+-]{1,64}@[\w-]|://|^[\w-]+(?:\.[\w-]+)+(?::\d+)?$|^[./~\\]|[%{}<>$]\w*[}>)]|^\w+:\w+=|[ ]|;\w+="""
+)
+_ENCODED = verbose(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{32,20000}={0,2}(?![\w+/])")
+_ARGUMENTS = 300
+
+
+def find_placed(text: str, lowered: str) -> Iterator[tuple[int, int]]:
+    """The spans of values that are credentials by the place at which they stand."""
+    yield from _in_commands(text)
+    if "(" in text and any(word in lowered for word in _CALLS):
+        yield from _in_calls(text)
+
+
+def _in_commands(text: str) -> Iterator[tuple[int, int]]:
+    done = 0
+    for option in _OPTION.finditer(text):
+        if option.start() < done:
+            continue
+        start = max(text.rfind("\n", 0, option.end()) + 1, done, option.start() - 400)
+        done = end = _COMMAND_END.search(text, option.end()).end()  # type: ignore[union-attr]
+        for word in _WORD_OF_LINE.finditer(text, start, min(end, start + 400)):
+            for usage in _usages().get(word[0].lower().removesuffix(".exe"), ()):
+                for match in usage.finditer(text, word.end(), end):
+                    yield from (match.span(group) for group in _groups(match) if _is_given(match[group]))
+
+
+def _groups(match: re.Match[str]) -> Iterator[int]:
+    return (group for group in range(1, len(match.groups()) + 1) if match[group] is not None)
+
+
+def _is_given(value: str) -> bool:
+    """Whether the value of an option that takes a password is one, rather than a word for it."""
+    if (
+        is_placeholder(value)
+        or is_reference(value)
+        or re.fullmatch(r"-.*|[A-Z_]+|\w*(?i:password|passwd|token)\w*", value)
+    ):
+        return False
+    return quality(value, True, True) > NOTHING
+
+
+@functools.lru_cache(maxsize=1)
+def _usages() -> dict[str, list[re.Pattern[str]]]:
+    """The ways in which well-known commands take a password, by command."""
+    raw = json.loads(Path(__file__).with_name("secret_commands.json").read_text(encoding="utf-8"))
+    found: dict[str, list[re.Pattern[str]]] = {}
+    for commands, usages in raw.items():
+        for command in commands.split("|"):
+            found.setdefault(command, []).extend(_usage(usage) for usage in usages)
+    return found
+
+
+@functools.cache
+def _usage(template: str) -> re.Pattern[str]:
+    """A way of use as a pattern: capitals are places, a blank is any space."""
+    parts = re.split("(NEXT|ANY|SECRET2|SECRET)", template)
+    joined = "".join(_PLACES.get(part) or part.replace(" ", r"(?:(?:\s|\\\n){1,8})") for part in parts)
+    return re.compile(rf"(?<=[\s'\"]){joined}", re.IGNORECASE if template.startswith("/") else 0)
+
+
+def _in_calls(text: str) -> Iterator[tuple[int, int]]:
+    for call in _CALL.finditer(text):
+        end = min(
+            (at for at in (text.find(");", call.end()), text.find("\n\n", call.end())) if at > 0),
+            default=len(text),
+        )
+        for literal in _LITERAL.finditer(text, call.end(), min(end, call.end() + _ARGUMENTS)):
+            between = text[call.end() : literal.start()]
+            if re.search(r"[:=]\s{0,3}$", between):
+                continue  # a named argument: its name decides
+            least = CHOSEN if "," in between else RANDOM
+            value = literal["value"]
+            if not _ADDRESS.search(value) and (
+                quality(value, True, True) >= least or ("," in between and is_passphrase(value, 3))
+            ):
+                yield literal.span("value")
+
+
+def decoded(text: str) -> Iterator[tuple[int, int, str]]:
+    """The stretches of text that are other text in base64, decoded."""
+    for match in _ENCODED.finditer(text):
+        plain = _decode(match[0])
+        if plain is not None:
+            yield match.start(), match.end(), plain
+
+
+def _decode(value: str) -> str | None:
+    try:
+        raw = base64.b64decode(
+            value.rstrip("=") + "=" * (-len(value.rstrip("=")) % 4),
+            altchars=b"-_" if "-" in value or "_" in value else None,
+            validate=True,
+        )
+        plain = raw.decode("utf-8")
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return None
+    return plain if plain.isprintable() or re.fullmatch(r"[\s\x20-\x7e\u00a0-\uffff]+", plain) else None
