@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Generator, Iterator
 
 import msgspec
 
+from nanoclaw_memory.intake.secret_names import (
+    ABOUT,
+    BY_PEOPLE,
+    KEYS,
+    NAME,
+    SHORT,
+    WORDS,
+    CredentialName,
+    line_end,
+    lines_with_names,
+    name_at,
+)
 from nanoclaw_memory.intake.secret_values import (
     CHOSEN,
     RANDOM,
@@ -20,65 +33,6 @@ from nanoclaw_memory.intake.secret_values import (
     quality,
     verbose,
 )
-
-# ---- names ----
-
-# People choose these themselves, and a plain word may do. Wherever they stand in an identifier: dbPassword; misspelt too.
-_PEOPLE = r"""pass(?:wd|phrase|code|wort|w[öo]rter|key(?!s))|pa{1,2}s{1,3}w?o[rw]{1,2}d|pswd|kennw[oö]rt|identified[ ]by
-    |key[\s_-]?material|contrase(?:[ñn]|ny)a|contrasinal|pasahitza|senha|palavra[\s-]passe|mot[\s_-]de[\s_-]passe
-    |code[ ](?:secret|d['’]acc[eè]s)|wachtwoord|l[öo]senord|passord|lykilor[ðd]|kodeord|adgangskode|salasana|salas[õo]na
-    |has[łl]o(?![a-z])|heslo(?![a-z])|jelsz[óo]|[şs]ifre(?!n|r)|parol[ăaeę](?![a-z])|lozink[aeu]|geslo(?![a-z])
-    |slapta[žz]od|kata[ ](?:sandi|laluan)|m[ậa]t[ ]kh[ẩa]u|парол[ьяюіа]|лозинк|סיסמ[אה]|كلمة\s(?:المرور|السر)|رمز\sعبور|گذرواژه
-    |पासवर्ड|পাসওয়ার্ড|கடவுச்சொல்|รหัสผ่าน|κωδικ[οό]|密[码碼]|口令|パスワード|暗証番号|비밀번호|비번|암호|패스워드
-    |(?:(?<![a-z])(?:door|gate|alarm|entry|access|lock(?:box|er)?|key[\s-]?(?:box|pad|safe)|safe|garage|building|elevator
-    |voice[ ]?mail|unlock|pairing|t[üu]r|haust[üu]r|tor|tresor|zugangs|zugriffs|zutritts|schlie(?:ss|ß)fach|alarm))
-    [\s-]?(?:code|combination|combo|pin)(?![a-z])|digicode"""
-# These are made by machines.
-_MACHINES = r"""secret|sercret|token|credential|api[\s_.-]?key|токен|トークン|토큰|令牌|密[钥鑰]|秘[钥鑰密]|金[钥鑰]|jeton
-    |schl[üu]e?ssel|nyckel|nøgle|sleutel|klucz|ключ|anahtar"""
-_WORDS = rf"{_PEOPLE}|{_MACHINES}"
-# Too short for that: they begin a word, or follow one that often comes before them (rootpw, userpass).
-_SHORT_PEOPLE = r"pass|pwd|p/?w|psk|mdp|pin|puk|cv[vc]2?"
-_SHORT = rf"{_SHORT_PEOPLE}|creds?|sk|otp|jwt|pat|api|auth|bearer|cookie|sid|session(?:[\s_-]?id)?"
-_BEFORE_SHORT = r"root|user|db|bind|admin|require|my|any|ssh|sql|smtp|mail|ftp|wpa|become|pg|redis|master"
-_KEYS = r"""access|auth(?:entication)?|private|secret|sign(?:ing|ature)?|encrypt(?:ion)?|master|account|subscription
-    |licen[sc]e|activation|client|shared|storage|consumer|webhook|deploy|admin|functions?|service|security|recovery|app"""
-_NAME = verbose(
-    rf"""(?P<people>{_PEOPLE})|(?P<machine>{_MACHINES})
-    |(?:(?<![A-Za-z0-9+])|(?-i:(?<=[a-z])(?=[A-Z]))|(?:{_BEFORE_SHORT}))(?P<short>{_SHORT})
-     (?-i:(?![A-Za-z])|(?=[sS](?![A-Za-z]))|(?<=[a-z])(?=[A-Z]))
-    |(?:{_KEYS})[\s_.-]?(?P<keyed>key)
-    |(?P<key>key|(?<![^\W\d_])(?:clé|chiave|clave|llave|chave))"""
-)
-_ASCII_KEYWORDS = (
-    "pass pasw paas pswd pw p/w psk mdp pin puk cvv cvc cred identified sk otp jwt pat api auth bearer "
-    "cookie sid session key secret sercret token kennw contrase contrasin pasahitz senha palavra code wachtwoord senord "
-    "kodeord adgangskode salas haslo heslo jelsz ifre parol lozink geslo slapta kata jeton chiave llave clave chave "
-    "schlu nyckel sleutel klucz anahtar comb lykilor"
-).split()
-_OTHER_KEYWORDS = (
-    "kennwö passwö schlü nøgle hasło khẩu парол лозинк токен ключ סיסמ كلمة رمز گذر पासवर्ड পাসও கடவு รหัส κωδικ 密 口令 令牌 秘 金 clé "
-    "パスワード 暗証番号 トークン 비밀번호 비번 암호 패스워드 토큰"
-).split()
-_BY_PEOPLE = verbose(rf"(?:{_PEOPLE})|(?:{_SHORT_PEOPLE})")
-# These alone say little: only a random value is a credential.
-_WEAK = verbose(r"sk|otp|jwt|pat|api|auth|cookie|sid|session.*|schl.*|n[yøo].*|sleutel|klucz|ключ|anahtar")
-_IDENTIFIER = verbose(r"(?:[_.-]?[A-Za-z0-9À-ɏ]){0,40}")
-# How the word may go on and still name the credential itself.
-_SAME = verbose(
-    r"""s?(?:[_.-]?(?:key|value|val|token|secret|pass(?:word)?|text|string|str|base64|b64|plain|raw|prod(?:uction)?
-    |dev|test|live|stag(?:e|ing)|new|old|current|default|main|admin|root|user|db|ci|env|header|any|v?\d{1,3}))*"""
-)
-# Public, or about the credential: even a random value is none.
-_PUBLIC = verbose(
-    r"(?:public|primary|foreign|sort|partition|idempotency|cache|hash|site|publishable|host)[\s_.-]?$"
-)
-_ABOUT = r"""(?:^|[_.-]|(?-i:(?<=[a-z])(?=[A-Z])))(?:ids?|hash(?:ed|es)?|digest|fingerprint|checksum|sha\d*|md5|arn
-    |ur[il]s?|path|file|name|host|type|version|image|ref|endpoint|class|policy|manager)(?![a-z])"""
-_ABOUT_IT = verbose(_ABOUT)
-_WITH_USER = verbose(r"(?:id|user|username|login|account|계정|아이디)[\W_]{1,4}$|--?$")
-
-# ---- links ----
 
 _QUOTE = r"""["'`]{3}|\\{0,3}["'`]|[“„‘«]"""
 _OPENING_QUOTE = verbose(_QUOTE)
@@ -97,10 +51,11 @@ _LINKS = {
     # <name>value, <name attribute="x">value
     "element": verbose(rf"[^<>\n]{{0,120}}(?P<operator>>)\s{{0,40}}{_OPEN}"),
     # find("password").fill("value")
-    "chained": verbose(rf"""["'`]\)\.(?P<operator>\w{{1,30}}\()(?={_QUOTE})"""),
+    "chained": verbose(rf"""[\]"'`]{{1,3}}\)\.(?P<operator>\w{{1,30}}\()(?={_QUOTE})"""),
     # expect "Password:"⏎send "value"
     "answered": verbose(
-        rf"""[^\n"'`]{{0,20}}["'`][^\n"'`]{{0,10}}\r?\n[^\n"'`=:]{{0,30}}?(?P<operator>send|type|write|fill|enter|input)
+        rf"""[^\n"'`]{{0,20}}["'`][^\n"'`]{{0,10}}\r?\n[^\n"'`=:]{{0,30}}?(?P<operator>send|type|write|fill|enter
+        |input)
         [a-z_]{{0,8}}[ (]{{1,2}}(?={_QUOTE})"""
     ),
     # {"name": "X_TOKEN", "value": "…"}, over a few lines
@@ -114,29 +69,42 @@ _LINKS = {
 }
 # the password for the office is now …, Hasło do panelu: …, I changed the pin. It's …
 _ANNOUNCED = verbose(
-    r"""(?P<pronoun>(?<![\w'’])(?:it|that|this)(?:['’]s|[ ]is|[ ]was)(?:[ ]now)?|c['’]est|(?:es|er|sie)[ ](?:ist|lautet))[ :]{1,3}
-    |(?<=[ \t])(?:(?:is|was|are|be|been|equals?|becomes?|now|ist|lautet|war|wird|hei(?:ss|ß)t|est|era|es|ser[áà]|è|é|är|er|on|je|jest
-      |to|este|là|adalah|olarak|это|είναι|هي|هو)(?P<adverb>[ ](?:now|still|currently|just|then|again|jetzt|nun|neu|aktuell|nu|ahora|ora
+    r"""(?P<pronoun>(?<![\w'’])(?:it|that|this)(?:['’]s|[ ]is|[ ]was)(?:[ ]now)?|c['’]est|(?:es|er|sie)[ ](?:ist
+    |lautet))[ :]{1,3}
+    |(?<=[ \t])(?:(?:is|was|are|be|been|equals?|becomes?|now|ist|lautet|war|wird|hei(?:ss|ß)t|est|era|es|ser[áà]|è|é
+    |är|er|on|je|jest
+      |to|este|là|adalah|olarak|это|είναι|هي|هو)(?P<adverb>[ ](?:now|still|currently|just|then|again|jetzt|nun|neu
+      |aktuell|nu|ahora|ora
       |adesso|agora|teraz|maintenant|désormais|теперь|сейчас)){0,2}
-     |(?:set|changed?|reset|updated?|rotated|switched|ge[äa]ndert|gesetzt|gewijzigd|veranderd|cambi\w+|modifi\w+|chang[ée]e?|mudad\w|alterad\w
-      |zmienion\w|ustawion\w|zm[ěe]n[ěe]n\w|ändra[td]?s?|bytt|ændret|endret|измен\w+|сменил\w*|поменял\w*|установлен\w?)
+     |(?:set|changed?|reset|updated?|rotated|switched|ge[äa]ndert|gesetzt|gewijzigd|veranderd|cambi\w+|modifi\w+
+     |chang[ée]e?|mudad\w|alterad\w
+      |zmienion\w|ustawion\w|zm[ěe]n[ěe]n\w|ändra[td]?s?|bytt|ændret|endret|измен\w+|сменил\w*|поменял\w*
+      |установлен\w?)
       [ ](?:\w{1,4}[ ])?(?:to|in|auf|zu|naar|en|a|à|su|na|til|till|para|на)(?:[ ]be)?)[ ]?[:,]?[ \t]{1,3}
     |[ \t]?(?::(?=\s)|：)[ \t]{0,3}(?:\r?\n\s{0,20})?|(?:是|为|為|は|:\))[ \t]{0,3}"""
 )
-_WINDOW = 140
+_TELLING = verbose(r"(?s:[\s：是为為は].*[\d!@\#$%^&*+~_-])")
+_WINDOW, _STATEMENTS = 140, 6
 _SENTENCE_END = verbose(r"[.!?…][\s]|\n")
 # What the word directly after the name must not be: the statement is then about something else.
 _OTHER_SUBJECT = verbose(
-    rf"""^[\s_-]*(?:ids?|hash\w*|digest|fingerprint|checksum|ur[il]s?|path|files?|name|type|version|image|endpoint|class|policy|manager
-    |resets?|length|field|prompt|protect\w*|attempts?|rules?|requirements?|expir\w*|lifetime|count|limit|budget|usage|store|rotation
-    |auth\w*|generat\w*|valid\w*|check\w*|format|param\w*|options?|column|input|box|page|strength|entropy|algorithm|scope)(?![a-z])"""
+    r"""^[\s_-]*(?:ids?|hash\w*|digest|fingerprint|checksum|ur[il]s?|path|files?|name|type|version|image|endpoint
+    |class|policy|manager
+    |resets?|length|field|prompt|protect\w*|attempts?|rules?|requirements?|expir\w*|lifetime|count|limit|budget
+    |usage|store|rotation
+    |auth\w*|generat\w*|valid\w*|check\w*|format|param\w*|options?|column|input|box|page|strength|entropy|algorithm
+    |scope|review\w*)(?![a-z])"""
 )
-_BARE = verbose(r"""(?:[^\s"'`,;<>|{}()\[\]\\&]|&(?!\w{1,30}=)|\\(?![nrt"'`])){4,400}(?:\([^\s]{0,20})?""")
+_BARE = verbose(
+    r"""(?:[^\s，。；、！？）】」"'`,;<>|{}()\[\]\\&]|&(?!\w{1,30}=)|\\(?![nrt"'`])){4,400}(?:\([^\s]{0,20})?"""
+)
 # abcd efgh ijkl mnop, as mail providers give them
 _IN_GROUPS = verbose(r"""(?-i:[a-z0-9]{4}(?:[ ][a-z0-9]{4}){3,7})(?=["'`.,)]{0,2}(?:[\r\n]|\Z))""")
 _USER_FIELD = verbose(
-    r"""(?<![a-z])(?:user(?:[ _-]?(?:name|id))?|log[ ]?in|e-?mail|account|benutzer(?:name)?|usuario|usu[áa]rio|utente|utilisateur
-    |identifiant|gebruiker(?:snaam)?|логин|пользователь|ssid|wlan|wi-?fi|netzwerk|network)["'`*]{0,3}[ \t]?[:=][ \t]?["'`*]{0,3}\w"""
+    r"""(?<![a-z])(?:user(?:[ _-]?(?:name|id))?|log[ ]?in|e-?mail|account|benutzer(?:name)?|usuario|usu[áa]rio
+    |utente|utilisateur
+    |identifiant|gebruiker(?:snaam)?|логин|пользователь|ssid|wlan|wi-?fi|netzwerk
+    |network)["'`*]{0,3}[ \t]?[:=][ \t]?["'`*]{0,3}\w"""
 )
 # What may stand between a name and a value that both are plain to see: a user, a place, a few words.
 _GAP = verbose(
@@ -148,34 +116,18 @@ _IN_BRACKETS = verbose(r"""[\\"'`]{0,4}\s*,\s*""")
 _IN_LINES = verbose(r"""["'`]?[ \t]*\r?\n[ \t]*-[ \t]+""")
 # hunter2 is the password, set it to … as the password
 _REVERSED = verbose(
-    rf"""(?<![^\s"'`(/\#;*])(?P<value>[^\s"'`(){{}}<>,;:=]{{5,200}})["'`)*]{{0,3}}[ \t]{{1,3}}(?P<link>is|as|ist|als|est|comme|es|como|è|come)
-    (?:[ ](?:the|my|our|your|his|her|their|a|das|mein|unser|[a-zà-ɏ0-9-]{{1,12}})){{0,3}}[ ](?:{_WORDS}|pin)(?![a-z])
-    (?![ _-]?{_ABOUT})"""
+    rf"""(?<![^\s"'`(/\#;*])(?P<value>[^\s"'`(){{}}<>,;:=]{{5,200}})["'`)*]{{0,3}}[ \t]{{1,3}}(?P<link>is|as|ist|als
+    |est|comme|es|como|è|come)
+    (?:[ ](?:the|my|our|your|his|her|their|a|das|mein|unser|[a-zà-ɏ0-9-]{{1,12}})){{0,3}}[ ](?:{WORDS}|pin)(?![a-z])
+    (?![ _-]?{ABOUT})"""
 )
 # | user | password |, and rows below it
 _HEADING = verbose(
-    rf"""[\s"'*`]*(?:[a-z0-9]+[ _-]){{0,2}}(?P<name>{_WORDS}|{_SHORT}|(?:{_KEYS})[ _-]?key)s?[\s"'*`]*"""
+    rf"""[\s"'*`]*(?:[a-z0-9]+[ _-]){{0,2}}(?P<name>{WORDS}|{SHORT}|(?:{KEYS})[ _-]?key)s?[\s"'*`]*"""
 )
 
 _SHORTEST = {CHOSEN: 5, STRONG: 8, RANDOM: 16}
 _LONG = 80  # names inside a value of so many characters are not looked at again
-
-
-class _Name(msgspec.Struct, frozen=True, kw_only=True):
-    """A name that says credential: where it stands, and what it takes for a value to be believed."""
-
-    start: int
-    end: int  # of the whole identifier
-    by_people: bool
-    beside_user: bool  # the credential may follow a user's name
-    plain: bool  # it cannot mean anything else, as `pass` can
-    is_phrase: bool
-    is_code: bool  # a number may be its value
-    is_key: bool  # and only a random value
-    is_upper: bool
-    is_tag: bool
-    in_tag: bool
-    least: int
 
 
 class _Value(msgspec.Struct, frozen=True):
@@ -192,10 +144,10 @@ class _Value(msgspec.Struct, frozen=True):
 
 def find_named(text: str, lowered: str) -> Iterator[tuple[int, int]]:
     """The spans of values that are credentials by the names before or after them."""
-    for start, end in sorted(_lines_with_keywords(text, lowered).items()):
+    for start, end in sorted(lines_with_names(text, lowered).items()):
         looked_at = start
-        for match in _NAME.finditer(text, start, end):
-            if match.start() >= looked_at and (name := _name(text, match)):
+        for match in NAME.finditer(text, start, end):
+            if match.start() >= looked_at and (name := name_at(text, match)):
                 looked_at = yield from _values_of(name, text)
         for match in _REVERSED.finditer(text, start, end):
             value = match["value"].rstrip(".!?*_")
@@ -211,7 +163,7 @@ def _in_columns(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     columns: dict[int, bool] = {}  # those with credentials; whether people choose them
     first, count = text[start:end], text.count(delimiter, start, end)
     while delimiter and end < len(text):
-        start, end = end + 1, _line_end(text, end + 1)
+        start, end = end + 1, line_end(text, end + 1)
         if text.count(delimiter, start, end) != count:
             return
         columns = columns or _credential_columns(first.split(delimiter))
@@ -228,58 +180,10 @@ def _in_columns(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 def _credential_columns(cells: list[str]) -> dict[int, bool]:
     found = ((number, _HEADING.fullmatch(cell)) for number, cell in enumerate(cells))
-    return {number: _BY_PEOPLE.match(heading["name"]) is not None for number, heading in found if heading}
+    return {number: BY_PEOPLE.match(heading["name"]) is not None for number, heading in found if heading}
 
 
-def _line_end(text: str, at: int) -> int:
-    end = text.find("\n", at)
-    return len(text) if end < 0 else end
-
-
-def _lines_with_keywords(text: str, lowered: str) -> dict[int, int]:
-    lines: dict[int, int] = {}
-    for keyword in _ASCII_KEYWORDS if text.isascii() else _ASCII_KEYWORDS + _OTHER_KEYWORDS:
-        at = lowered.find(keyword)
-        while at >= 0:
-            end = _line_end(text, at)
-            lines[text.rfind("\n", 0, at) + 1] = end
-            at = lowered.find(keyword, end)
-    return lines
-
-
-def _name(text: str, match: re.Match[str]) -> _Name | None:
-    """The name that a credential's word belongs to; None where it is part of another word, or of another name."""
-    word, end = match[match.lastgroup or 0], match.end()
-    tail = _IDENTIFIER.match(text, end)[0]  # type: ignore[index]
-    rest = tail[1:] if tail[:1] in ("s", "S") else tail
-    if rest[:1].isalpha() and word[-1].isascii() and rest[0].islower() == word[-1].islower():
-        return None  # secretary, tokenize, keyboard
-    before = text[max(0, match.start() - 60) : match.start()]
-    if _ABOUT_IT.search(tail) or re.search(r"\[redacted:[a-z-]*$|\barn:[\w:-]*$", before):
-        return None
-    if match.lastgroup == "key" and _PUBLIC.search(before):
-        return None
-    weak = match.lastgroup == "key" or _WEAK.fullmatch(word) is not None
-    by_people = match.lastgroup == "people" or _BY_PEOPLE.fullmatch(word) is not None
-    return _Name(
-        start=match.start(),
-        end=end + len(tail),
-        by_people=by_people,
-        beside_user=by_people or word.lower().startswith("cred"),
-        plain=match.lastgroup in ("people", "machine")
-        or len(match[0]) > 5
-        or _WITH_USER.search(before) is not None,
-        is_phrase="phrase" in word.lower(),
-        is_code=re.search(r"(?i:pin|puk|code|combo|combination|番号)$", word) is not None,
-        is_key=not tail and (match.lastgroup in ("key", "keyed") or word.lower() == "api"),
-        is_upper=match[0].isupper(),
-        is_tag=re.search(r"<(?:\w{1,20}:)?[\w.-]{0,20}$", before) is not None,
-        in_tag=re.search(r"<[\w.:-][^<>\n]*$|<$", before) is not None,
-        least=RANDOM if weak or not _SAME.fullmatch(tail) else CHOSEN,
-    )
-
-
-def _values_of(name: _Name, text: str) -> Generator[tuple[int, int], None, int]:
+def _values_of(name: CredentialName, text: str) -> Generator[tuple[int, int], None, int]:
     """The credential, or the list of them, to which the first fitting link leads; returns where to look on."""
     looked_at = name.start
     for kind, form in _LINKS.items():
@@ -298,13 +202,14 @@ def _values_of(name: _Name, text: str) -> Generator[tuple[int, int], None, int]:
     return looked_at
 
 
-def _value_announced(name: _Name, text: str) -> _Value | None:
+def _value_announced(name: CredentialName, text: str) -> _Value | None:
     """A value after the words that state it, somewhere in the name's sentence, or in the next one after `it is`."""
-    if _OTHER_SUBJECT.match(text[name.end : name.end + 30]):
+    end = name.end + _WINDOW
+    if not _TELLING.search(text, name.end, end) or _OTHER_SUBJECT.match(text[name.end : name.end + 30]):
         return None
-    ended = _SENTENCE_END.search(text, name.end)
+    ended = _SENTENCE_END.search(text, name.end, end)
     second_best = None
-    for link in _ANNOUNCED.finditer(text, name.end, name.end + _WINDOW):
+    for link in itertools.islice(_ANNOUNCED.finditer(text, name.end, end), _STATEMENTS):
         if ended and ended.start() < link.start() and not link["pronoun"]:
             continue
         value = _value_at(text, link.end(), True)
@@ -315,7 +220,7 @@ def _value_announced(name: _Name, text: str) -> _Value | None:
     return second_best
 
 
-def _is_announced(name: _Name, link: re.Match[str], value: _Value, text: str) -> bool:
+def _is_announced(name: CredentialName, link: re.Match[str], value: _Value, text: str) -> bool:
     if "\n" in link[0] and not _stands_alone(value, text):
         return False
     if " " in value.text and not is_grouped(value.text):
@@ -356,11 +261,14 @@ def _value_at(text: str, start: int, prose: bool) -> _Value | None:
     return _Value(cut, start, False) if len(cut) >= 4 else None
 
 
-def _is_credential(name: _Name, kind: str, link: re.Match[str], value: _Value, text: str) -> bool:
+def _is_credential(name: CredentialName, kind: str, link: re.Match[str], value: _Value, text: str) -> bool:
     """Whether a linked value is one."""
     if " " in value.text and not is_grouped(value.text):
-        phrase = value.quoted and name.is_phrase and len(value.text.split()) >= 3
-        return phrase and not is_reference(value.text)
+        phrase = (
+            value.quoted and name.is_phrase and len(value.text.split()) >= 3 and not is_reference(value.text)
+        )
+        words = value.quoted and name.is_secret and kind == "direct" and value.text.islower()
+        return phrase or (words and is_passphrase(value.text, 2))
     if kind == "element" and not re.compile(r"\s*(?:\]\]>\s*)?<").match(text, value.end):
         return False
     if kind == "direct" and "\n" in link[0] and not _stands_alone(value, text):
@@ -375,14 +283,14 @@ def _is_word(value: str) -> bool:
     return len(value) >= 6 and (not is_code(value) or is_passphrase(value, 2))
 
 
-def _user_beside(name: _Name, value: _Value, text: str) -> bool:
+def _user_beside(name: CredentialName, value: _Value, text: str) -> bool:
     """Whether the line of a name, or the one before or after it, names a user."""
     start = text.rfind("\n", 0, max(0, text.rfind("\n", 0, name.start))) + 1
-    end = _line_end(text, _line_end(text, value.end) + 1)
+    end = line_end(text, line_end(text, value.end) + 1)
     return _USER_FIELD.search(text, max(start, name.start - 200), min(end, value.end + 200)) is not None
 
 
-def _needed(name: _Name, kind: str, link: re.Match[str], value: _Value) -> int:
+def _needed(name: CredentialName, kind: str, link: re.Match[str], value: _Value) -> int:
     """How much a value must look like a credential: the less the name and the link say, the more."""
     operator = link["operator"]
     if operator in (",", "(", "|", "to", "->", "<-") or link[0].endswith("("):
@@ -400,10 +308,12 @@ def _needed(name: _Name, kind: str, link: re.Match[str], value: _Value) -> int:
         return WORD if phrase and operator in ("=", ":", "=>", ":=") else CHOSEN
     if not name.by_people:
         return CHOSEN
+    if link[0] == ": " and re.search("[-A-Z]", value.text[1:]) and is_passphrase(value.text, 3):
+        return WORD
     return WORD if name.is_upper and link[0] == operator == "=" else CHOSEN
 
 
-def _value_near(name: _Name, text: str) -> _Value | None:
+def _value_near(name: CredentialName, text: str) -> _Value | None:
     """A value that looks like a credential by itself, a few words after a name: ID/PW master Xy7…"""
     at = name.end
     for words_between in range(_NEAR if name.least == CHOSEN else 2 if name.is_key else 0):
@@ -415,7 +325,7 @@ def _value_near(name: _Name, text: str) -> _Value | None:
         if value and value.text.isdigit() and words_between == 0 and _is_number_of(name, value.text, gap[0]):
             return value
         if value and not re.search(r"[ =]|^\d+$|^@", value.text.rstrip("=")):
-            least = _needed_near(name, words_between, value.quoted)
+            least = _needed_near(name, words_between, value.quoted, gap[0])
             long = len(value.text) >= _SHORTEST[least]
             if long and quality(value.text, value.quoted, name.by_people) >= least:
                 return value
@@ -425,20 +335,23 @@ def _value_near(name: _Name, text: str) -> _Value | None:
     return None
 
 
-def _is_number_of(name: _Name, digits: str, gap: str) -> bool:
+def _is_number_of(name: CredentialName, digits: str, gap: str) -> bool:
     """PIN 4821, password 20482817"""
     if not name.by_people or not gap.isspace():
         return False
-    return 4 <= len(digits) <= 12 if name.is_code and name.is_upper else name.plain and len(digits) >= 6
+    if name.is_code:
+        return 4 <= len(digits) <= 12 and (name.plain or name.is_upper)
+    return name.plain and len(digits) >= 6
 
 
-def _needed_near(name: _Name, words_between: int, quoted: bool) -> int:
-    if not name.beside_user:
-        return RANDOM
+def _needed_near(name: CredentialName, words_between: int, quoted: bool, gap: str) -> int:
+    if not name.beside_user:  # key 0 R4dius-Rocks, as routers are told
+        told = gap.isspace() and words_between <= name.is_secret and (name.is_key or name.is_secret)
+        return STRONG if told else RANDOM
     return CHOSEN if words_between == 0 and (name.plain or quoted) else STRONG
 
 
-def _further_items(name: _Name, link: str, value: _Value, text: str) -> Iterator[tuple[int, int]]:
+def _further_items(name: CredentialName, link: str, value: _Value, text: str) -> Iterator[tuple[int, int]]:
     """The rest of a list: passwords = ["…", "…"], tokens:⏎- …⏎- …"""
     between = _IN_BRACKETS if "[" in link else _IN_LINES if "- " in link else None
     while between and (gap := between.match(text, value.end)):

@@ -21,10 +21,7 @@ from nanoclaw_memory.intake.secret_values import (
     verbose,
 )
 
-_OPTION = verbose(
-    r"[ \t][-/+]{1,2}[a-z]|\b(?:NickServ|net[ ]use|sqlplus|rabbitmqctl|wpa_passphrase|rclone|vault)\b"
-)
-_WORD_OF_LINE = verbose(r"[\w.@-]+")
+_BORDERS = str.maketrans(dict.fromkeys("`/\\()\"';|$&:", " "))
 _COMMAND_END = verbose(r"[ \t]\|{1,2}[ \t]|[ \t]?&&|;[ \t]|(?<![\\^`])\r?\n|\Z")
 _PLACES = {
     "NEXT": r"""(?:"[^"\n]{0,100}"|'[^'\n]{0,100}'|[^\s"']{1,200})""",
@@ -35,11 +32,15 @@ _PLACES = {
 # A user and a password, or a key, in the brackets of a call.
 _CALL = verbose(
     r"""(?:auth(?!or)(?:enticate)?|log_?(?:in|on)|sign_?in|credentials?|connect(?:ion|or)?|decrypt|encrypt|hmac(?:[.:]{1,2}new)?|fernet|wallet
+    |(?:jwt|jws|aes|des3?|chacha20|blowfish|cipher|crypto|nacl)[.:]{1,2}\w{1,20}|create(?:hmac|cipher|decipher)|s?ftp|smtp|imap|ssh|bind
     |pdo|mysqli?|secretbox|account|directoryentry|usernamepassword\w{0,20}|login_user|unlock|setuser|adduser|createuser|create_user)
     [a-z0-9_]{0,30}(?:[ ]?=)?[ ]?\(\s{0,20}"""
 )
-_CALLS = ("auth", "log", "sign", "cred", "connect", "crypt", "hmac", "fernet", "wallet", "pdo", "mysql", "secretbox",
-          "account", "entry", "unlock", "user")  # fmt: skip
+_CALLS = (
+    "auth log sign cred connect crypt hmac fernet wallet pdo mysql secretbox account entry "
+    "unlock user jwt jws aes. des chacha cipher nacl ftp smtp imap ssh bind"
+).split()
+_CALL_END = verbose(r"\)[ \t]{0,4}(?:;|\r?\n)|\n[ \t]*\n|\Z")
 _LITERAL = verbose(
     r"""(?<![\w\\])[a-z]{0,2}(?P<quote>["'`])(?P<value>(?:(?!(?P=quote))[^\\\n]|\\.){0,200})(?P=quote)(?!\s{0,3}(?:=>|:))"""
 )
@@ -47,27 +48,26 @@ _ADDRESS = verbose(
     r"""[\w.+-]{1,64}@[\w-]|://|^[\w-]+(?:\.[\w-]+)+(?::\d+)?$|^[./~\\]|[%{}<>$]\w*[}>)]|^\w+:\w+=|[ ]|;\w+="""
 )
 _ENCODED = verbose(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{32,20000}={0,2}(?![\w+/])")
-_ARGUMENTS = 300
+_COMMAND, _ARGUMENTS = 1000, 300  # characters after its name
 
 
 def find_placed(text: str, lowered: str) -> Iterator[tuple[int, int]]:
     """The spans of values that are credentials by the place at which they stand."""
-    yield from _in_commands(text)
+    for command in _usages().keys() & set(lowered.translate(_BORDERS).split()):
+        yield from _in_command(command, text, lowered)
     if "(" in text and any(word in lowered for word in _CALLS):
         yield from _in_calls(text)
 
 
-def _in_commands(text: str) -> Iterator[tuple[int, int]]:
+def _in_command(command: str, text: str, lowered: str) -> Iterator[tuple[int, int]]:
     done = 0
-    for option in _OPTION.finditer(text):
-        if option.start() < done:
+    for word in re.finditer(rf"(?<![\w-]){re.escape(command)}(?![\w-])", lowered):
+        if word.start() < done:
             continue
-        start = max(text.rfind("\n", 0, option.end()) + 1, done, option.start() - 400)
-        done = end = _COMMAND_END.search(text, option.end()).end()  # type: ignore[union-attr]
-        for word in _WORD_OF_LINE.finditer(text, start, min(end, start + 400)):
-            for usage in _usages().get(word[0].lower().removesuffix(".exe"), ()):
-                for match in usage.finditer(text, word.end(), end):
-                    yield from (match.span(group) for group in _groups(match) if _is_given(match[group]))
+        done = end = _COMMAND_END.search(text, word.end(), word.end() + _COMMAND).end()  # type: ignore[union-attr]
+        for usage in _usages()[command]:
+            for match in _usage(usage).finditer(text, word.end(), end):
+                yield from (match.span(group) for group in _groups(match) if _is_given(match[group]))
 
 
 def _groups(match: re.Match[str]) -> Iterator[int]:
@@ -86,13 +86,14 @@ def _is_given(value: str) -> bool:
 
 
 @functools.lru_cache(maxsize=1)
-def _usages() -> dict[str, list[re.Pattern[str]]]:
+def _usages() -> dict[str, list[str]]:
     """The ways in which well-known commands take a password, by command."""
     raw = json.loads(Path(__file__).with_name("secret_commands.json").read_text(encoding="utf-8"))
-    found: dict[str, list[re.Pattern[str]]] = {}
+    found: dict[str, list[str]] = {}
     for commands, usages in raw.items():
         for command in commands.split("|"):
-            found.setdefault(command, []).extend(_usage(usage) for usage in usages)
+            found.setdefault(command, []).extend(usages)
+            found.setdefault(command + ".exe", []).extend(usages)
     return found
 
 
@@ -105,21 +106,22 @@ def _usage(template: str) -> re.Pattern[str]:
 
 
 def _in_calls(text: str) -> Iterator[tuple[int, int]]:
+    done = 0
     for call in _CALL.finditer(text):
-        end = min(
-            (at for at in (text.find(");", call.end()), text.find("\n\n", call.end())) if at > 0),
-            default=len(text),
-        )
-        for literal in _LITERAL.finditer(text, call.end(), min(end, call.end() + _ARGUMENTS)):
-            between = text[call.end() : literal.start()]
-            if re.search(r"[:=]\s{0,3}$", between):
-                continue  # a named argument: its name decides
-            least = CHOSEN if "," in between else RANDOM
-            value = literal["value"]
-            if not _ADDRESS.search(value) and (
-                quality(value, True, True) >= least or ("," in between and is_passphrase(value, 3))
-            ):
+        if call.start() < done:
+            continue
+        done = _CALL_END.search(text, call.end(), call.end() + _ARGUMENTS).end()  # type: ignore[union-attr]
+        for literal in _LITERAL.finditer(text, call.end(), done):
+            if _is_argument(literal["value"], text[call.end() : literal.start()]):
                 yield literal.span("value")
+
+
+def _is_argument(value: str, before: str) -> bool:
+    """Whether a text in the brackets of a call is a credential: random, or after a user and looking chosen."""
+    if re.search(r"[:=]\s{0,3}$", before) or _ADDRESS.search(value):
+        return False  # a named argument: its name decides
+    later = "," in before
+    return quality(value, True, True) >= (CHOSEN if later else RANDOM) or (later and is_passphrase(value, 3))
 
 
 def decoded(text: str) -> Iterator[tuple[int, int, str]]:

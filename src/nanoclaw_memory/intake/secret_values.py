@@ -74,6 +74,8 @@ def quality(value: str, quoted: bool, by_people: bool) -> int:
         return NOTHING
     if (not quoted and "(" in value) or re.fullmatch(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+", value):
         return NOTHING  # a call, the name of a variable
+    if not re.search(r"[\x21-\x7e]", value):
+        return WORD  # of another script
     if is_random(value) or is_grouped(value):
         return RANDOM
     digits = sum(char.isdigit() for char in value)

@@ -33,6 +33,7 @@ _LOOKS = 8
 
 # No vendor's token is shorter: text without such a run needs no look at their rules.
 _SHORTEST_TOKEN = 16
+_SHORTEST_ENCODED = 32
 
 # Keys under which a single word is the credential itself; several words say where it is kept.
 _PASSWORD_KEY = regex(
@@ -111,12 +112,14 @@ def _moved(secret: Secret, origins: list[tuple[int, int]]) -> Secret:
 def _scan(text: str) -> list[Secret]:
     """One look at the text: what the rules find outside the markers, overlaps joined."""
     lowered = text.replace("İ", "i").lower()  # the one letter whose lower case is longer
-    has_token = max(map(len, text.split()), default=0) >= _SHORTEST_TOKEN
+    longest = max(map(len, text.split()), default=0)
     hits: list[tuple[int, int, int, str]] = []
     for order, rule in enumerate(_rules()):
-        if rule.value != "token" or has_token:
+        if rule.value != "token" or longest >= _SHORTEST_TOKEN:
             hits += [(start, end, order, rule.name) for start, end in _spans(rule, text, lowered)]
-    named = itertools.chain(find_named(text, lowered), find_placed(text, lowered), _encoded(text))
+    named = itertools.chain(find_named(text, lowered), find_placed(text, lowered))
+    if longest >= _SHORTEST_ENCODED:
+        named = itertools.chain(named, _encoded(text))
     hits += [(start, end, len(_rules()), "credential") for start, end in named]
     if not hits:
         return []
