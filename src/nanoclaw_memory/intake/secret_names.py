@@ -57,8 +57,8 @@ _ASCII_KEYWORDS = (
     "schlu nyckel sleutel klucz anahtar comb lykilor"
 ).split()
 _OTHER_KEYWORDS = (
-    "kennwö passwö schlü nøgle hasło khẩu парол лозинк токен ключ סיסמ كلمة رمز گذر पासवर्ड পাসও கடவு รหัส κωδικ 密 口令 令牌 秘 "
-    "金 clé パスワード 暗証番号 トークン 비밀번호 비번 암호 패스워드 토큰"
+    "kennwö passwö schlü nøgle hasło khẩu парол лозинк токен ключ סיסמ كلمة رمز گذر पासवर्ड পাসও கடவு รหัส κωδικ "
+    "密 口令 令牌 秘 金 clé パスワード 暗証番号 トークン 비밀번호 비번 암호 패스워드 토큰"
 ).split()
 BY_PEOPLE = verbose(rf"(?:{_PEOPLE})|(?:{_SHORT_PEOPLE})")
 _AMBIGUOUS = ("pass", "pin", "auth", "session", "cookie", "sid", "sk", "pat", "api", "otp")
