@@ -2,9 +2,11 @@
 
 Credentials are generated from a fixed seed; nothing here is or was a real one. Templates came in rounds. Those of
 rounds 1 to 3 were written here; those of rounds 4 to 8 (data/secret_forms.json) are lines as others write them: forms in
-the tests of scanners of secrets, and in public code and pages, with our names and values. Each round was run once
+the tests of scanners of secrets, and in public code and pages, with our names and values. Rounds 9 and later
+(data/secret_lines.jsonl) are whole lines, written without sight of the rules. Each round was run once
 before the rules had seen it, for the figures in docs/measurements.md, and then used to mend the rules; so the figures
-printed here are those after mending. Ordinary lines are those of Python, of installed packages and of our own pages.
+printed here are those after mending. Ordinary lines are those of Python, of installed packages, of npm packages (where
+there are any: --npm) and of our own pages, less those that show how a credential is masked.
 
 (The file is not called secrets.py: beside other scripts it would hide the standard library's module.)
 
@@ -34,6 +36,7 @@ NAMES = {
     "token": ["xToken", "acme_token", "X_TOKEN", "ACME_API_KEY", "apiKey", "client_secret", "acme-secret-key", "AccessToken"],
 }  # fmt: skip
 DRAW = random.Random(11)
+SHOWN_AS_EXAMPLES = ("blue-Falcon-9", "swordfish", "s3cr3t@cache")  # on our own pages
 
 
 def main() -> None:
@@ -41,7 +44,9 @@ def main() -> None:
     parser.add_argument(
         "--misses", action="store_true", help="print what was missed and what was hit wrongly"
     )
-    show = parser.parse_args().misses
+    parser.add_argument("--npm", type=Path, help="a node_modules whose Markdown counts as ordinary lines")
+    arguments = parser.parse_args()
+    show = arguments.misses
     print("| kind | caught, templates of rounds 1 and 2 | caught, templates of round 3 |\n|---|---:|---:|")
     totals = [[0, 0], [0, 0]]
     for kind, make in MAKERS.items():
@@ -66,7 +71,8 @@ def main() -> None:
         if show:
             print(*sorted({f"  wrong: {secrets.mask(line)[0]}  <-  {line}" for line in wrong})[:40], sep="\n")
     as_others_write(show)
-    in_ordinary_lines(show)
+    whole_lines(show)
+    in_ordinary_lines(show, arguments.npm)
     costs()
 
 
@@ -91,7 +97,35 @@ def as_others_write(show: bool) -> None:
             print(*(f"  wrong: {secrets.mask(line)[0]}" for line in wrong), sep="\n")
 
 
-def in_ordinary_lines(show: bool) -> None:
+def whole_lines(show: bool) -> None:
+    """The rounds of whole lines; the secrets are stored backwards, so that no scanner takes them for real ones."""
+    lines = (HERE / "data" / "secret_lines.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    for number in sorted({row["round"] for row in rows}):
+        found = [row for row in rows if row["round"] == number]
+        real = [row for row in found if row["secret"]]
+        wrong = [row["text"] for row in found if not row["secret"] and secrets.find(row["text"])]
+        missed = [masked for row in real if (masked := left_by_masking(row["text"], row["secret"][::-1]))]
+        caught = len(real) - len(missed)
+        print(
+            f"| {number} | {caught}/{len(real)} = {100 * caught / len(real):.1f} % | {len(wrong)}/{len(found) - len(real)} |"
+        )
+        if show:
+            print(
+                *(f"  missed: {masked!r}" for masked in missed),
+                *(f"  wrong: {line!r}" for line in wrong),
+                sep="\n",
+            )
+
+
+def left_by_masking(template: str, secret: str) -> str:
+    """The masked line where eight characters of the secret, or a shorter one, are still to be read; else nothing."""
+    masked = secrets.mask(template.replace("{s}", secret))[0]
+    left = any(secret[at : at + 8] in masked for at in range(max(1, len(secret) - 7)))
+    return masked if left else ""
+
+
+def in_ordinary_lines(show: bool, npm: Path | None) -> None:
     """How often lines that contain no credential are hit: Python's library, installed packages, our pages."""
     paths = sysconfig.get_paths()
     places = {
@@ -102,6 +136,7 @@ def in_ordinary_lines(show: bool) -> None:
         "texts of packages": [
             path for kind in ("rst", "md", "txt") for path in Path(paths["purelib"]).rglob(f"*.{kind}")
         ],
+        "npm packages' pages": list(npm.rglob("*.md")) if npm else [],
         "our pages": [*HERE.parent.glob("*.md"), *HERE.parent.glob("docs/*.md")],
     }
     print("\n| ordinary lines | lines | hit | per 1,000 |\n|---|---:|---:|---:|")
@@ -110,6 +145,9 @@ def in_ordinary_lines(show: bool) -> None:
         lines = sorted(
             {line.strip() for text in texts for line in text.split("\n") if 0 < len(line.strip()) < 400}
         )
+        lines = [line for line in lines if not any(shown in line for shown in SHOWN_AS_EXAMPLES)]
+        if not lines:
+            continue
         lines = DRAW.sample(lines, min(len(lines), 40_000))
         wrong = [line for line in lines if secrets.find(line)]
         print(f"| {name} | {len(lines):,} | {len(wrong)} | {1000 * len(wrong) / len(lines):.2f} |")
@@ -382,6 +420,8 @@ HOSTILE = [
     "-----BEGIN PRIVATE " + "KEY-----", "-----BEGIN PRIVATE " + "KEY-----\nAAAAAAAAAAAAAAAAAAAA\n", "xoxb-1", "AKIA", "ghp_", "bearer ", "authorization: bearer ",
     "aws secret ", "aws", "azure key", "curl -u ", "curl ", "SG.", "M" + "a" * 25 + ".", "12345678:AA", "mnemonic: abc ", "abc abc ", "password='", 'password="', "secret_access_key",
     "A_PASSWORD", " " * 50 + "PASSWORD", "[redacted:x]", "password=[redacted:x]", "password=hunter2 ", "key-0", "0123456789abcdef", "Private-Lines: 1\n", "pin to ", "login for a ",
+    "key ", "api ", "it is ", "password a: ", "auth('", "auth('a',", "connect(\"", "mysql -p ", "curl -u a:", "docker login a ", "a:b@", "a/b@", "echo a|",
+    "chpasswd <<<", "https://hook/", "login `a` and ", "user x: ", " -u a -p b", "密码是", "door code ", "password:\n", "user: a\npassword: b\n", "\"password\").",
 ]  # fmt: skip
 
 

@@ -142,7 +142,104 @@ def test_a_password_is_seen_as_people_note_it(text):
     assert "Winter!2931" not in mask(text.format("Winter!2931"))[0]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Das Passwort für das Lager im Keller ist seit heute {}, Benutzer bleibt admin.",
+        "Le mot de passe du coffre est : {}",
+        "Hasło do panelu: {}, login: biuro",
+        "Het wachtwoord van de winkel is gewijzigd in {}.",
+        "Lösenordet till larmet är {}",
+        "I changed the router's password. It's {} now.",
+        "Please use the following password to go on:\n\n{}\n",
+        'expect "Password:"\nsend "{}\\r"',
+        "find(By.ID, 'pwd').send_keys('{}')",
+        "2. Log in to the VPN with `guest` and `{}`",
+        "| staging | qa@example.org / {} |",
+        "[mail.example.org]:587 office@example.org:{}",
+        "enable secret 0 {}",
+        "/msg NickServ IDENTIFY {}",
+    ],
+)
+def test_a_password_is_seen_wherever_its_sentence_states_it(text):
+    assert "Winter!2931" not in mask(text.format("Winter!2931"))[0]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "redis-cli -h cache -p 6379 -a {} INFO",
+        "openssl enc -aes-256-cbc -in a -out b -k {}",
+        "ldapsearch -x -D cn=admin -w {} -b dc=org",
+        "htpasswd -cb /etc/nginx/.htpasswd staging {}",
+        "zip -P {} -r pay.zip pay/",
+        "net use Z: \\\\filer\\public {} /persistent:no",
+        "xfreerdp /v:host /u:bob /p:{} /cert:ignore",
+        "lftp -u web12,{} ftp.example.org",
+        "mysqldump \\\n  -h db \\\n  -p{} shop",
+        "/usr/bin/sshpass -p '{}' ssh bob@host",
+        "echo 'bob:{}' | sudo chpasswd",
+        "cryptsetup open /dev/sdb1 disk <<< '{}'",
+    ],
+)
+def test_an_option_that_takes_a_password_gives_it_away(command):
+    assert "Lager.haus-3" not in mask(command.format("Lager.haus-3"))[0]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        '.basic_auth("svc", Some("{}"))',
+        'getConnection("jdbc:postgresql://pg/hr", "hr", "{}")',
+        "new PDO('mysql:host=localhost;dbname=x', 'forum', '{}');",
+        "requests.get(url, auth=('anna', '{}'), timeout=10)",
+        "SELECT pgp_sym_decrypt(ssn, '{}') FROM patients;",
+        "jwt.sign({{ id }}, '{}')",
+        'sql.Open("mysql", "root:{}@tcp(127.0.0.1:3306)/x")',
+        "jdbc:oracle:thin:scott/{}@//ora:1521/X",
+        "*:5432:*:bob:{}",
+    ],
+)
+def test_an_argument_in_the_place_of_a_password_gives_it_away(call):
+    assert "Lagerhaus-3" not in mask(call.format("Lagerhaus-3"))[0]
+
+
+def test_codes_of_doors_and_cards_are_seen():
+    assert mask("The door code for the server room changed, it's 93001# now")[0].endswith(
+        "it's [redacted:credential] now"
+    )
+    assert "4821" not in mask("Alarm beim Betreten entschärfen, PIN 4821, danach Haken setzen.")[0]
+    assert "48-12-90" not in mask("Codice della cassaforte: 48-12-90")[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'private const val PASSPHRASE = "{}"',
+        "module.exports = {{ jwtSecret: '{}', port: 3000 }};",
+        "<keyMaterial>{}</keyMaterial>",
+        "la contraseña del servidor es {}, avísame",
+        "username: bob\npassword: {}\n",
+    ],
+)
+def test_words_joined_by_signs_are_a_password_where_nothing_else_can_stand(text):
+    assert "donkey" not in mask(text.format("correct-donkey-paperclip"))[0]
+
+
+def test_credentials_in_encoded_text_and_in_the_path_of_a_webhook_are_seen():
+    inside = base64.b64encode(
+        b'{"auths":{"ghcr.example":{"username":"bot","password":"tiger9420"}}}'
+    ).decode()
+    assert mask(f"  .dockerconfigjson: {inside}")[0] == "  .dockerconfigjson: [redacted:credential]"
+    hook = f"{run(32, HEX)}/{run(12)}"
+    assert (
+        mask(f"https://acme.webhook.example/in/{hook}")[0]
+        == "https://acme.webhook.example/[redacted:webhook]"
+    )
+
+
 def test_keys_in_groups_are_seen():
+    assert "wduc" not in mask("spring.mail.password = wduc iaqn uqgo ylfj")[0]
     assert "abcd" not in mask('GMAIL_PASSWORD = "abcd efgh ijkl mnop"')[0]
     assert "ZAQWS" not in mask("Activation key : ZAQWS-XCDER-VBGTR-FRTGU-KLMNX")[0]
 
@@ -252,6 +349,21 @@ def test_azure_and_aws_keys_are_known_by_their_names():
         "networkPassphrase: process.env.NETWORK_PASSPHRASE!,",
         "| use in a day | tokens | 3-large | 3-small |",
         "token, user, role\nnext, page2, row3",
+        "password: !vault-ref kv/data/app#password",
+        "arn:aws:secretsmanager:eu-central-1:123456789012:secret:prod/db-a1B2c3",
+        "password=$(tr -dc 'A-Za-z0-9' </dev/urandom | head -c 24)",
+        "IDENTIFIED BY '&new_password'",
+        "Access code review: PR-4471 is waiting.",
+        "Error code 50013 means the PIN pad is offline.",
+        "Pin the version to 4.17.21 until the bug is fixed.",
+        "docker run -u 1000:1000 -p 8080:80 nginx:1.25",
+        "mysql -u root -p shop < dump.sql",
+        "connect('db01.internal', 5432, timeout=30)",
+        "jwt.verify(token, publicKey, {algorithms: ['RS256']})",
+        "https://docs.example.org/webhooks/verify-signatures",
+        "echo 'hello world' | base64",
+        "username: string\npassword: string",
+        "Der Schlüssel für Keller 3 hängt am Brett 14.",
     ],
 )
 def test_ordinary_text_and_placeholders_are_left_alone(text):

@@ -68,20 +68,22 @@ _LINKS = {
     "typed": verbose(rf"""[^\n;"]{{1,60}}?(?P<operator>:?=)[ \t]{{0,8}}{_OPEN}(?={_QUOTE})"""),
 }
 # the password for the office is now …, Hasło do panelu: …, I changed the pin. It's …
+_COPULA = r"""is|was|are|be|been|equals?|becomes?|now|ist|lautet|war|wird|hei(?:ss|ß)t|est|era|es|ser[áà]|è|é|är|er|on|je|jest
+    |to|este|là|adalah|olarak|это|είναι|هي|هو"""
+_ADVERB = r"""now|still|currently|just|then|again|always|simply|also|probably|actually|since|from|today|yesterday|jetzt|nun
+    |neu|aktuell|weiterhin|wieder|immer|noch|seit|ab|sofort|heute|gestern|einfach|nu|nog|steeds|altijd|sinds|ahora|siempre
+    |desde|hoy|ayer|ora|adesso|sempre|oggi|agora|hoje|maintenant|désormais|toujours|depuis|hier|teraz|zawsze|od|dziś|теперь
+    |сейчас|снова|всегда"""
+_CHANGED = r"""set|changed?|reset|updated?|rotated|switched|ge[äa]ndert|gesetzt|gewijzigd|veranderd|cambi\w+|modifi\w+|mudad\w
+    |chang[ée]e?|alterad\w|zmienion\w|ustawion\w|zm[ěe]n[ěe]n\w|ändra[td]?s?|bytt|ændret|endret|измен\w+|сменил\w*
+    |поменял\w*|установлен\w?"""
 _ANNOUNCED = verbose(
-    r"""(?P<pronoun>(?<![\w'’])(?:it|that|this)(?:['’]s|[ ]is|[ ]was)(?:[ ]now)?|c['’]est|(?:es|er|sie)[ ](?:ist
-    |lautet))[ :]{1,3}
-    |(?<=[ \t])(?:(?:is|was|are|be|been|equals?|becomes?|now|ist|lautet|war|wird|hei(?:ss|ß)t|est|era|es|ser[áà]|è|é
-    |är|er|on|je|jest
-      |to|este|là|adalah|olarak|это|είναι|هي|هو)(?P<adverb>[ ](?:now|still|currently|just|then|again|jetzt|nun|neu
-      |aktuell|nu|ahora|ora
-      |adesso|agora|teraz|maintenant|désormais|теперь|сейчас)){0,2}
-     |(?:set|changed?|reset|updated?|rotated|switched|ge[äa]ndert|gesetzt|gewijzigd|veranderd|cambi\w+|modifi\w+
-     |chang[ée]e?|mudad\w|alterad\w
-      |zmienion\w|ustawion\w|zm[ěe]n[ěe]n\w|ändra[td]?s?|bytt|ændret|endret|измен\w+|сменил\w*|поменял\w*
-      |установлен\w?)
-      [ ](?:\w{1,4}[ ])?(?:to|in|auf|zu|naar|en|a|à|su|na|til|till|para|на)(?:[ ]be)?)[ ]?[:,]?[ \t]{1,3}
-    |[ \t]?(?::(?=\s)|：)[ \t]{0,3}(?:\r?\n\s{0,20})?|(?:是|为|為|は|:\))[ \t]{0,3}"""
+    rf"""(?P<pronoun>(?<![\w'’])(?:(?:it|that|this)(?:['’]s|[ ]is|[ ]was)(?:[ ]now)?|c['’]est
+      |(?:es|er|sie)[ ](?:ist|lautet)))[ :]{{1,3}}
+    |(?<=[ \t])(?:(?:{_COPULA})(?:[ ](?:{_ADVERB})){{0,3}}
+      |(?:{_CHANGED})[ ](?:\w{{1,4}}[ ])?(?:to|in|auf|zu|naar|en|a|à|su|na|til|till|para|на)(?:[ ]be)?)
+      [ ]?[:,]?[ \t]{{1,3}}
+    |[ \t]?(?::(?=\s)|：)[ \t]{{0,3}}(?:\r?\n\s{{0,20}})?|(?:是|为|為|は)[ \t]{{0,3}}"""
 )
 _TELLING = verbose(r"(?s:[\s：是为為は].*[\d!@\#$%^&*+~_-])")
 _WINDOW, _STATEMENTS = 140, 6
