@@ -68,13 +68,18 @@ _LINKS = {
     "typed": verbose(rf"""[^\n;"]{{1,60}}?(?P<operator>:?=)[ \t]{{0,8}}{_OPEN}(?={_QUOTE})"""),
 }
 # the password for the office is now …, Hasło do panelu: …, I changed the pin. It's …
-_COPULA = r"""is|was|are|be|been|equals?|becomes?|now|ist|lautet|war|wird|hei(?:ss|ß)t|est|era|es|ser[áà]|è|é|är|er|on|je|jest
+_COPULA = r"""is|was|are|be|been|equals?|becomes?|now|ist|lautet|war|wird|hei(?:ss|ß)t|est|era|es|ser[áà]|è|é|är|er
+    |on|je|jest
     |to|este|là|adalah|olarak|это|είναι|هي|هو"""
-_ADVERB = r"""now|still|currently|just|then|again|always|simply|also|probably|actually|since|from|today|yesterday|jetzt|nun
-    |neu|aktuell|weiterhin|wieder|immer|noch|seit|ab|sofort|heute|gestern|einfach|nu|nog|steeds|altijd|sinds|ahora|siempre
-    |desde|hoy|ayer|ora|adesso|sempre|oggi|agora|hoje|maintenant|désormais|toujours|depuis|hier|teraz|zawsze|od|dziś|теперь
+_ADVERB = r"""now|still|currently|just|then|again|always|simply|also|probably|actually|since|from|today|yesterday
+    |jetzt|nun
+    |neu|aktuell|weiterhin|wieder|immer|noch|seit|ab|sofort|heute|gestern|einfach|nu|nog|steeds|altijd|sinds|ahora
+    |siempre
+    |desde|hoy|ayer|ora|adesso|sempre|oggi|agora|hoje|maintenant|désormais|toujours|depuis|hier|teraz|zawsze|od|dziś
+    |теперь
     |сейчас|снова|всегда"""
-_CHANGED = r"""set|changed?|reset|updated?|rotated|switched|ge[äa]ndert|gesetzt|gewijzigd|veranderd|cambi\w+|modifi\w+|mudad\w
+_CHANGED = r"""set|changed?|reset|updated?|rotated|switched|ge[äa]ndert|gesetzt|gewijzigd|veranderd|cambi\w+
+    |modifi\w+|mudad\w
     |chang[ée]e?|alterad\w|zmienion\w|ustawion\w|zm[ěe]n[ěe]n\w|ändra[td]?s?|bytt|ændret|endret|измен\w+|сменил\w*
     |поменял\w*|установлен\w?"""
 _ANNOUNCED = verbose(
