@@ -50,6 +50,8 @@ def test_a_new_home_asks_for_name_zone_and_client_and_uses_the_answers(home, ncm
     assert "- name: Ida Berg" in ncm("boot").out
     assert ncm("config", "get", "user.timezone").out.strip() == "Europe/Berlin"
     assert "nanoclaw-client" in (claude_here / "settings.json").read_text()
+    assert "changed: " in seen
+    assert '"hooks": {' not in seen  # a line for each client, not its whole file
 
 
 def test_three_times_enter_connects_the_client_that_is_here(home, ncm, claude_here):

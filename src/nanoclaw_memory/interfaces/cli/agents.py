@@ -67,13 +67,25 @@ def install(
     ncm install codex
     ncm install cursor --project
     """
-    from nanoclaw_memory.interfaces.install import install as installer
-
     if listed:
         return _list(caller)
     if client is None:
         raise UnknownName("which client?", ["--list"], click.get_current_context())
-    folder = _folder(project)
+    connect(caller, client, replace, dry_run, _folder(project))
+
+
+def connect(
+    caller: Caller,
+    client: str,
+    replace: bool = False,
+    dry_run: bool = False,
+    folder: Path | None = None,
+    *,
+    in_full: bool = True,
+) -> None:
+    """Put memory into a client, and say what changed, `in_full` line by line, and what follows."""
+    from nanoclaw_memory.interfaces.install import install as installer
+
     with caller.memory(new=True) as memory:
         home = memory.home.root
         commands = _commands(caller, home)
@@ -83,7 +95,7 @@ def install(
             memory.init()
             taken_over = [installer.record_of(_home_of(other), client, folder) for other in plan.others]
             installer.install(plan.changes, installer.record_of(home, client, folder), taken_over)
-    _show(caller, client, plan, dry_run, "is installed already")
+    _show(caller, client, plan, dry_run, "is installed already", in_full)
     if plan.changes and not dry_run and not caller.json:
         click.echo(f"{CLIENTS[client].title} remembers from its next session on, in {home}", err=True)
         click.echo(
@@ -168,14 +180,17 @@ def _folder(project: bool) -> Path | None:
     return Path.cwd() if project else None
 
 
-def _show(caller: Caller, client: str, plan: InstallPlan, dry_run: bool, nothing: str) -> None:
+def _show(
+    caller: Caller, client: str, plan: InstallPlan, dry_run: bool, nothing: str, in_full: bool = True
+) -> None:
     changes = plan.changes
     rows = [{"path": change.path, "diff": change.diff, "removed": change.after is None} for change in changes]
     result = {"client": client, "dry_run": dry_run, "files": rows, "notes": plan.notes}
     paths = ", ".join(str(change.path) for change in changes)
     note = f"{'would change' if dry_run else 'changed'}: {paths}" if changes else ""
-    diffs = "\n".join(change.diff for change in changes)
-    caller.show(Output(result, diffs, f"{client} {nothing}; nothing changed.", [note, *noted(plan.notes)]))
+    diffs = "\n".join(change.diff for change in changes if in_full)
+    empty = "" if changes else f"{client} {nothing}; nothing changed."
+    caller.show(Output(result, diffs, empty, [note, *noted(plan.notes)]))
 
 
 @command("hook", cls=Command)
