@@ -55,7 +55,8 @@ _DECISIVE = _NEGATION | frozenset(
 # Words by which a report says whose wish it is, and how strong.
 _FRAME = frozenset(
     "user users owner person prefer prefers preferred want wants like likes ask asks asked request requests always "
-    "should must now ever every please nutzer benutzer möchte bevorzugt will mag immer bitte stets".split()
+    "should must now ever every please thanks remember note ok nutzer benutzer möchte bevorzugt will mag immer bitte "
+    "stets danke merke".split()
 )
 _EDGE = "\"'`“”‘’«».,;:!?()[]{}…"
 _PLAIN_SIGNS = {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"', 0x2013: "-", 0x2014: "-"}
@@ -196,19 +197,24 @@ def rewording_fault(sources: Sequence[str], text: str) -> str:
 
 
 def reports(claim: str, said: str) -> bool:
-    """Whether a claim about what somebody wants is in their words: all that it names, and hardly more than it."""
+    """Whether a claim about what somebody wants is in their words: the same ones in the same order, and no others."""
     wanted, known = features(claim), features(said)
-    own, theirs = _unframed(wanted), _unframed(known)
     return (
         not said.rstrip().endswith("?")
-        and bool(own)
-        and len(own & theirs) >= MOST_WORDS * len(own)
-        and overlap(own, theirs) >= 0.5
+        and (own := _sequence(claim)) != []
+        and own == _sequence(said)
         and wanted.names <= known.stems
-        and wanted.numbers <= known.numbers
+        and wanted.numbers == known.numbers
         and (wanted.negated, wanted.retracted) == (known.negated, known.retracted)
         and all(exact in said for exact in _VERBATIM.findall(claim))
     )
+
+
+def _sequence(text: str) -> list[str]:
+    """The words that carry meaning in their order, by their stems, without those that say whose wish it is."""
+    spoken = language(text)
+    stems = (stem(word, spoken) for word in content_words(text))
+    return [found for found in stems if found not in _FRAME_STEMS]
 
 
 def echoes(claim: str, text: str) -> bool:

@@ -324,8 +324,12 @@ class Entries:
 
 
 def heard(content: str, own: Iterable[str], foreign: Iterable[str]) -> str:
-    """Where the words of an entry were found: `said` by the person, in what they `pasted`, or nowhere."""
-    if any(statements.reports(content, sentence) for text in own for sentence in sentences(text)):
+    """Where the words of an entry were found: `said` by the person, in what they `pasted`, or nowhere.
+
+    A message that asks something confirms nothing: what follows may be what it asks about.
+    """
+    told = (sentence for text in own if "?" not in text for sentence in sentences(text))
+    if any(statements.reports(content, sentence) for sentence in told):
         return "said"
     return "pasted" if any(statements.echoes(content, text) for text in foreign) else ""
 

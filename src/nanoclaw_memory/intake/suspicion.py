@@ -26,6 +26,10 @@ _ESCAPED = regex(r"(?:\\x[0-9a-fA-F]{2}|%[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|&#x?[0
 _LOOKALIKES = str.maketrans(
     "аеорсухіјѕԁһӏАЕОРСХІЈЅВМНТКοαεινΟΑΕΙΝΡΤΧ", "aeopcyxijsdhlAEOPCXIJSBMHTKoaeivOAEINPTX"
 )
+_ADDRESS = regex(
+    r"[\w.+-]+\s?(?:@|\(at\)|\[at\])\s?[\w-]+\.\w|https?://|\bwww\.|\b[\w-]+\.(?:com|net|org|io|example|dev|app|site)\b|"
+    r"\b[A-Z]{2}\d{2}[ ]?(?:[A-Z0-9]{4}[ ]?){2,}|(?<!\w)\+?\d[\d ()/-]{7,}\d(?!\w)|\b0x[0-9a-fA-F]{16,}",
+)
 _LEET = str.maketrans("013457@$", "oieastas")
 
 
@@ -37,6 +41,11 @@ def steering(text: str) -> list[str]:
     """The reason to hold what somebody else says, by the learnt scorer; it adds a warning and decides nothing alone."""
     likely = scorer.strongest("attack", text)
     return [f"{STEERING} ({likely:.2f})"] if likely >= LIKELY else []
+
+
+def addresses(text: str) -> bool:
+    """Whether a text names where something may be sent to: mail, a page, an account, a telephone."""
+    return bool(_ADDRESS.search(text))
 
 
 def suspicions(text: str) -> list[str]:

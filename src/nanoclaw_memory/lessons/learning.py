@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nanoclaw_memory.intake.own_words import read, said
-from nanoclaw_memory.intake.suspicion import from_others, suspicions
+from nanoclaw_memory.intake.suspicion import addresses, from_others, steering, suspicions
 from nanoclaw_memory.lessons import corrections
 from nanoclaw_memory.lessons.corrections import MAX_LESSON, MAX_TRIGGER
 from nanoclaw_memory.lessons.matching import applies_to_anything, telling
 from nanoclaw_memory.patterns import regex
-from nanoclaw_memory.statements import features, overlap, same_statement
+from nanoclaw_memory.statements import Features, features, overlap, same_statement
 from nanoclaw_memory.store.lessons import HELD, LessonTable, NewLesson, trigger_of
 from nanoclaw_memory.text import one_line, sentences
 from nanoclaw_memory.types import FOREIGN
@@ -151,8 +151,13 @@ class Learner:
         """A lesson that says the same, of this kind of scope."""
         known = [one for one in self._lessons.all((), private) if one.private == private]
         new = features(lesson)
-        same = [one for one in known if same_statement(features(_bare(one.lesson)), new)]
+        same = [one for one in known if same_statement(features(_bare(one.lesson)), new) and _own(one, new)]
         return max(same, key=lambda one: overlap(features(one.lesson).stems, new.stems), default=None)
+
+
+def _own(lesson: Lesson, said: Features) -> bool:
+    """Whether a lesson is the person's, or says nothing beyond their words: else it is not theirs to bring in."""
+    return lesson.origin in ("owner", "user") or features(_bare(lesson.lesson)).stems <= said.stems
 
 
 def held(lessons: LessonTable) -> list[Lesson]:
@@ -230,7 +235,9 @@ def _held(exchange: Exchange, taught: Teaching) -> str:
     if exchange.origin in FOREIGN:
         return from_others(exchange.origin)
     reasons = ["said beside a quoted or pasted text"] if taught.beside else []
-    return ", ".join([*reasons, *suspicions(taught.words)])
+    if addresses(taught.words):
+        reasons.append("names an address, which somebody else may have put into the message")
+    return ", ".join([*reasons, *suspicions(taught.words), *steering(taught.words)])
 
 
 def _with_subject(lesson: str, before: Exchange | None) -> str:

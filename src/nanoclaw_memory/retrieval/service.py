@@ -21,7 +21,7 @@ from nanoclaw_memory.retrieval.searcher import Considered, Question, Ranking, Se
 from nanoclaw_memory.retrieval.sources import RowReader, missing
 from nanoclaw_memory.store.passage_search import CURRENT, PassageFilter
 from nanoclaw_memory.store.passages import FILES, Passages
-from nanoclaw_memory.types import Found, Hit, Indexed, Newer, Scope
+from nanoclaw_memory.types import FOREIGN, Found, Hit, Indexed, Newer, Scope
 from nanoclaw_memory.workspace.listing import Seen
 from nanoclaw_memory.workspace.paths import Home, is_of_others, of_shared_chats, visible
 
@@ -134,7 +134,7 @@ class Retrieval(msgspec.Struct, dict=True):
     def overtaken(
         self, source: str, numbers: Sequence[int], fresh: bool = False
     ) -> dict[int, tuple[str, Newer]]:
-        """Which rows of a source a later statement overtakes: the mark, and that statement."""
+        """Which rows of a source a later statement overtakes, none that was pasted or fetched: the mark, and that one."""
         return self._overtaken(lambda: self.index.passages.ids(source, numbers), fresh)
 
     def overtaken_line(self, path: str, line: int) -> tuple[str, Newer] | None:
@@ -158,7 +158,11 @@ class Retrieval(msgspec.Struct, dict=True):
             known = self.index.currency.newest(self.index.currency.table.of(list(ids), visible))
         except StoreError:  # others answer without the index
             return {}
-        return {ids[older]: (row.kind, newer_of(newer)) for older, (row, newer) in known.items()}
+        return {
+            ids[older]: (row.kind, newer_of(newer))
+            for older, (row, newer) in known.items()
+            if newer.passage.origin not in FOREIGN or not newer.passage.private
+        }
 
     def filter(self, sources: tuple[str, ...] | None = None, noise: bool = False) -> PassageFilter:
         """What may be found in some sources; `noise` are exchanges that only ask for memory."""
