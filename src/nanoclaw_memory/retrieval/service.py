@@ -134,7 +134,7 @@ class Retrieval(msgspec.Struct, dict=True):
     def overtaken(
         self, source: str, numbers: Sequence[int], fresh: bool = False
     ) -> dict[int, tuple[str, Newer]]:
-        """Which rows of a source a later statement overtakes, none that was pasted or fetched: the mark, and that one."""
+        """Which rows of a source a later statement overtakes, none that was pasted: the mark, and that statement."""
         return self._overtaken(lambda: self.index.passages.ids(source, numbers), fresh)
 
     def overtaken_line(self, path: str, line: int) -> tuple[str, Newer] | None:
