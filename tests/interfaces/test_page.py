@@ -257,6 +257,16 @@ def test_search_shows_hits_with_the_reason_and_keeps_to_its_filters(browser: Bro
     assert browser.get("/search?q=x&since=soon").status_code == 400
 
 
+def test_search_is_narrowed_to_a_project_and_a_person(browser: Browser):
+    home = browser.served.home
+    command(home, "--project", "alpha", "write", "The turbine belongs to the alpha team")
+    command(home, "--project", "beta", "write", "The turbine belongs to the beta team, says Oskar")
+    of_alpha = browser.text("/search?q=turbine+team&project=alpha")
+    assert "alpha team" in of_alpha and "beta team" not in of_alpha
+    of_oskar = browser.text("/search?q=turbine+team&person=oskar")
+    assert "beta team" in of_oskar and "alpha team" not in of_oskar
+
+
 def test_what_was_overtaken_says_so_with_a_link_to_what_is_said_now(browser: Browser):
     memory = browser.served.home / "workspace" / "memory"
     (memory / "2026-02-01.md").write_text("# 2026-02-01\n\n- [decision] The gate code of the yard is 4711\n")
