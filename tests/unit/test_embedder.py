@@ -137,9 +137,6 @@ def test_none_means_no_embedder(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"provider": "azure-openai", "endpoint": "https://a.test", "api_key": ""}, "apiKey is not set"),
-        ({"provider": "azure-openai", "endpoint": "", "api_key": "k"}, "not an http or https address"),
-        ({"provider": "openai", "endpoint": "https://a.test", "model": ""}, "model is not set"),
         ({"provider": "openai", "endpoint": "file:///etc/passwd", "model": "m"}, "not an http or https"),
         (
             {"provider": "openai", "endpoint": "https://me:pw@a.test", "model": "m"},
@@ -155,6 +152,23 @@ def test_settings_that_cannot_work_are_refused_before_any_call(settings, said, t
     with pytest.raises(SettingsError, match=said) as failure:
         embedder_for(EmbeddingsSettings(**settings), tmp_path, tmp_path)
     assert failure.value.hint
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"provider": "azure-openai", "endpoint": "https://a.test", "api_key": ""}, "apiKey is not set"),
+        ({"provider": "azure-openai", "endpoint": "", "api_key": "k"}, "not an http or https address"),
+        ({"provider": "openai", "endpoint": "https://a.test", "model": ""}, "model is not set"),
+    ],
+)
+def test_a_service_with_a_missing_value_answers_as_one_that_is_down(settings, said, tmp_path):
+    chain = embedder_for(EmbeddingsSettings(**settings), tmp_path, tmp_path)
+    assert chain is not None
+    for ask in (lambda: chain.embed_query("x"), lambda: chain.embed_documents(["x"])):
+        with pytest.raises(ProviderError, match=said) as failure:
+            ask()
+        assert failure.value.hint
 
 
 def test_making_an_embedder_loads_nothing_heavy(tmp_path):

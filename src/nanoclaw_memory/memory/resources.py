@@ -189,7 +189,9 @@ def _open(path: Path, name: str) -> SqliteDatabase:
 
         return SqliteDatabase(path, name, _parted(name, adopter(path.parent)), counted=True)
     if name == "continuity":
-        return SqliteDatabase(path, name, _parted(name), counted=True)
+        from nanoclaw_memory.store import legacy_continuity
+
+        return SqliteDatabase(path, name, _parted(name, legacy_continuity.adopt), counted=True)
     if name == "forgotten":
         from nanoclaw_memory.store.tombstones import forgotten_database
 

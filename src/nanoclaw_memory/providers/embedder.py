@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from nanoclaw_memory.errors import ProviderError
+from nanoclaw_memory.errors import ProviderError, SettingsError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -175,6 +175,21 @@ def checked(rows: Any, count: int, identity: Identity) -> Vectors:
     return normalised
 
 
+class UnusableEmbedder(msgspec.Struct, frozen=True):
+    """A service that cannot be asked, and why: words and the graph answer without it."""
+
+    identity: Identity
+    why: str
+    hint: str
+    weights: tuple[float, float] = (0.7, 0.3)  # it takes no part
+
+    def embed_documents(self, texts: Sequence[str], deadline: float | None = None) -> Vectors:
+        raise ProviderError(self.why, self.hint)
+
+    def embed_query(self, text: str, deadline: float | None = None) -> Vectors:
+        raise ProviderError(self.why, self.hint)
+
+
 def embedder_for(
     settings: EmbeddingsSettings, models_dir: Path, data_dir: Path, clock: Clock | None = None
 ) -> Chain | None:
@@ -199,14 +214,24 @@ class _Builder(msgspec.Struct, frozen=True):
     clock: Clock
 
     def members(self) -> tuple[Embedder, ...]:
-        """The configured embedders, the preferred one first."""
-        if self.settings.provider == "local":
+        """The configured embedders, the preferred one first; one whose key is missing answers as one that is down."""
+        own = self.settings
+        if own.provider == "local":
             return (self.local(),)
         from nanoclaw_memory.providers.openai import azure_embedders, openai_embedder
 
-        if self.settings.provider == "azure-openai":
-            return azure_embedders(self.settings, self.config)
-        return (openai_embedder(self.settings, self.config),)
+        try:
+            if own.provider == "azure-openai":
+                return azure_embedders(own, self.config)
+            return (openai_embedder(own, self.config),)
+        except SettingsError as error:
+            if own.endpoint and (own.api_key if own.provider == "azure-openai" else own.model):
+                raise  # a wrong value is refused; one that is missing may be there in the next shell
+            # A crontab, or a client that starts an MCP server, has not the variables of a shell.
+            model = own.deployment if own.provider == "azure-openai" else own.model or "unnamed"
+            return (
+                UnusableEmbedder(Identity(own.provider, model, own.dimensions), error.message, error.hint),
+            )
 
     def former(self, identity: Identity) -> Embedder | None:
         """The embedder of an earlier configuration, if today's still leads to it.

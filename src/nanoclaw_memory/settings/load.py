@@ -90,6 +90,9 @@ def load(
     if project:
         sources.add_file(project, f"project {project}")
     sources.expand(environ)
+    for name, path in _AZURE.items():
+        if environ.get(name) and path not in sources.origins:
+            sources.put(path, environ[name], f"environment {name}")
     for leaf in sources.known.values():
         if leaf.variable in environ:
             value = _from_text(leaf, environ[leaf.variable], leaf.variable)
@@ -97,6 +100,13 @@ def load(
     for path, text in (overrides or {}).items():
         sources.put(path, _from_text(_known(path, sources.known), text, f"--set {path}"), "flag")
     return Configuration(validated(sources.tree), sources.origins, tuple(sources.problems))
+
+
+# Azure's own variables, beside those that the defaults name; a file that sets the key says more.
+_AZURE = {
+    "AZURE_OPENAI_EMBEDDING_DEPLOYMENT": "embeddings.deployment",
+    "AZURE_OPENAI_API_VERSION": "embeddings.apiVersion",
+}
 
 
 class _Sources:
@@ -246,8 +256,11 @@ def _known(path: str, known: Mapping[str, Leaf]) -> Leaf:
     return known[path]
 
 
+_PLUGIN_KEYS = {"priority": "order", "cacheTTL": "cacheTtl"}  # as older systems spelled them
+
+
 def _normalised(raw: dict[str, Any]) -> dict[str, Any]:
-    """The tree with `priority` read as a plugin's order, and third-party plugins under `thirdParty`."""
+    """The tree with plugins' keys as we spell them, and third-party plugins under `thirdParty`."""
     plugins = raw.get("plugins")
     if not isinstance(plugins, dict) or not isinstance(plugins.get("entries"), dict):
         return raw
@@ -258,7 +271,7 @@ def _normalised(raw: dict[str, Any]) -> dict[str, Any]:
         if name not in builtin:
             third[name] = entry
         elif isinstance(entry, dict):
-            own[name] = {"order" if key == "priority" else key: value for key, value in entry.items()}
+            own[name] = {_PLUGIN_KEYS.get(key, key): value for key, value in entry.items()}
         else:
             own[name] = entry
     return {**raw, "plugins": {**plugins, "entries": own, **({"thirdParty": third} if third else {})}}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nanoclaw_memory.clock import read_moment, stamp
+from nanoclaw_memory.settings.sections import GraphSettings
 from nanoclaw_memory.store.facts import digest, unspaced
 from nanoclaw_memory.store.migrate import Adopt
 from nanoclaw_memory.store.names import fold, slot_of
@@ -85,7 +86,7 @@ def _facts(connection: Any) -> dict[int, int]:
             continue
         moved[row["rowid"]] = seen[identity] = row["rowid"]
         _learn(connection, entity)
-        created = _moment(row.get("created_at"))
+        created = moment_of(row.get("created_at"))
         new = {
             "id": row["rowid"],
             "entity": entity,
@@ -107,7 +108,23 @@ def _facts(connection: Any) -> dict[int, int]:
             "spaced": unspaced(entity, key, value),
         }
         _insert(connection, "facts", new)
+    _end_older_values(connection)
     return moved
+
+
+def _end_older_values(connection: Any) -> None:
+    """Of several values of a key the newest is current, unless the key keeps several."""
+    several = {slot_of(key) for key in GraphSettings().multi_valued_keys}
+    last: tuple[str, str] | None = None
+    later: tuple[int, str] = (0, "")
+    rows = connection.execute(
+        "SELECT id, name, slot, valid_from FROM facts ORDER BY name, slot, valid_from DESC, id DESC"
+    )
+    for number, name, slot, start in rows.fetchall():
+        if (name, slot) == last and slot not in several:
+            sql = "UPDATE facts SET valid_to = :end, superseded_by = :by WHERE id = :id"
+            connection.execute(sql, {"id": number, "by": later[0], "end": later[1] or start})
+        last, later = (name, slot), (number, start)
 
 
 def _merge(connection: Any, fact_id: int, row: dict[str, Any]) -> None:
@@ -137,7 +154,7 @@ def _relations(connection: Any) -> None:
         seen.add(identity)
         _learn(connection, subject)
         _learn(connection, object_)
-        created = _moment(row.get("created_at"))
+        created = moment_of(row.get("created_at"))
         new = {
             "id": row["rowid"],
             "subject": subject,
@@ -204,7 +221,7 @@ def _lessons(connection: Any) -> None:
             "maturity_days": int(_number(row.get("maturity_days"), 0)),
             "is_metabolized": int(metabolized),
             "activation": _number(row.get("activation"), 1.0),
-            "created_at": _moment(row.get("created_at")),
+            "created_at": moment_of(row.get("created_at")),
             "state": "metabolized" if metabolized else "active",
             "origin": "import",
         }
@@ -218,7 +235,7 @@ def _outcomes(connection: Any) -> None:
             columns = ("vector_id", "query_text", "pre_entropy", "post_entropy", "user_feedback", "helped")
             new = {name: row.get(name) for name in columns}
             new["user_feedback"] = new["user_feedback"] or "neutral"
-            new["injection_time"] = _moment(row.get("injection_time"))
+            new["injection_time"] = moment_of(row.get("injection_time"))
             _insert(connection, "vector_outcomes", new)
 
 
@@ -253,7 +270,7 @@ def _exists(connection: Any, name: str) -> bool:
     return bool(connection.execute(sql, {"name": name}).fetchall())
 
 
-def _moment(text: Any) -> str:
+def moment_of(text: Any) -> str:
     """A time as we store it; what is no time becomes 'always'."""
     try:
         return stamp(read_moment(str(text)))
