@@ -60,7 +60,7 @@ _LINKS = {
     ),
     # {"name": "X_TOKEN", "value": "…"}, over a few lines
     "labelled": verbose(
-        rf"""[^\n]{{0,60}}?(?:\n[^\n]{{0,60}}?){{0,3}}?(?<![a-z])
+        rf"""[^\n]{{0,60}}?(?:\n[^\n]{{0,60}}?){{0,3}}?(?<![a-z])(?<!=["'])
         (?:value|val|default|content|string|text|data|body)[\\"'`\]]{{0,4}}
         (?P<operator>\s{{0,8}}(?:=>|[:=>,])|[ ](?=["']))\s{{0,12}}{_OPEN}"""
     ),
@@ -70,6 +70,7 @@ _LINKS = {
 # the password for the office is now …, Hasło do panelu: …, I changed the pin. It's …
 _COPULA = r"""is|was|are|be|been|equals?|becomes?|now|ist|lautet|war|wird|hei(?:ss|ß)t|est|era|es|ser[áà]|è|é|är|er
     |on|je|jest
+    |remains?|stays?|became|bleibt|wurde|reste|queda|qued[óo]|fica|ficou|resta|wordt|blijft|werd|blir|blev|будет|bude
     |to|este|là|adalah|olarak|это|είναι|هي|هو"""
 _ADVERB = r"""now|still|currently|just|then|again|always|simply|also|probably|actually|since|from|today|yesterday
     |jetzt|nun
@@ -90,6 +91,7 @@ _ANNOUNCED = verbose(
       [ ]?[:,]?[ \t]{{1,3}}
     |[ \t]?(?::(?=\s)|：)[ \t]{{0,3}}(?:\r?\n\s{{0,20}})?|(?:是|为|為|は)[ \t]{{0,3}}"""
 )
+_OF_A_HASH = verbose(r"(?:sha-?\d+|md5|hash|checksum|digest|fingerprint)[ ][^\n]{0,20}$")
 _TELLING = verbose(r"(?s:[\s：是为為は].*[\d!@\#$%^&*+~_-])")
 _WINDOW, _STATEMENTS = 140, 6
 _SENTENCE_END = verbose(r"[.!?…][\s]|\n")
@@ -100,7 +102,7 @@ _OTHER_SUBJECT = verbose(
     |resets?|length|field|prompt|protect\w*|attempts?|rules?|requirements?|expir\w*|lifetime|count|limit|budget
     |usage|store|rotation
     |auth\w*|generat\w*|valid\w*|check\w*|format|param\w*|options?|column|input|box|page|strength|entropy|algorithm
-    |scope|review\w*)(?![a-z])"""
+    |scope|review\w*|lists?)(?![a-z])"""
 )
 _BARE = verbose(
     r"""(?:[^\s，。；、！？）】」"'`,;<>|{}()\[\]\\&]|&(?!\w{1,30}=)|\\(?![nrt"'`])){4,400}(?:\([^\s]{0,20})?"""
@@ -204,7 +206,8 @@ def _values_of(name: CredentialName, text: str) -> Generator[tuple[int, int], No
             return looked_at
         if value and len(value.text) > _LONG and not value.quoted:
             looked_at = max(looked_at, value.end)
-    if value := _value_announced(name, text) or _value_near(name, text):
+    of_hash = _OF_A_HASH.search(text[max(0, name.start - 30) : name.start])
+    if not of_hash and (value := _value_announced(name, text) or _value_near(name, text)):
         yield value.start, value.end
     return looked_at
 
@@ -331,7 +334,8 @@ def _value_near(name: CredentialName, text: str) -> _Value | None:
         value = _value_at(text, gap.end(), True)
         if value and value.text.isdigit() and words_between == 0 and _is_number_of(name, value.text, gap[0]):
             return value
-        if value and not re.search(r"[ =]|^\d+$|^@", value.text.rstrip("=")):
+        grouped = value is not None and " " in value.text and is_grouped(value.text)
+        if value and (grouped or not re.search(r"[ =]|^\d+$|^@", value.text.rstrip("="))):
             least = _needed_near(name, words_between, value.quoted, gap[0])
             long = len(value.text) >= _SHORTEST[least]
             if long and quality(value.text, value.quoted, name.by_people) >= least:

@@ -14,6 +14,7 @@ from nanoclaw_memory.intake.secret_values import (
     CHOSEN,
     NOTHING,
     RANDOM,
+    STRONG,
     is_passphrase,
     is_placeholder,
     is_reference,
@@ -33,13 +34,15 @@ _PLACES = {
 _CALL = verbose(
     r"""(?:auth(?!or)(?:enticate)?|log_?(?:in|on)|sign_?in|credentials?|connect(?:ion|or)?|decrypt|encrypt|hmac(?:[.:]{1,2}new)?|fernet|wallet
     |(?:jwt|jws|aes|des3?|chacha20|blowfish|cipher|crypto|nacl)[.:]{1,2}\w{1,20}|create(?:hmac|cipher|decipher)|s?ftp|smtp|imap|ssh|bind
+    |client|minio|wifi[.:]{1,2}begin|signedstring
     |pdo|mysqli?|secretbox|account|directoryentry|usernamepassword\w{0,20}|login_user|unlock|setuser|adduser|createuser|create_user)
-    [a-z0-9_]{0,30}(?:[ ]?=)?[ ]?\(\s{0,20}"""
+    [a-z0-9_]{0,30}(?:[ ]?=)?[ ]?\Z"""
 )
 _CALLS = (
     "auth log sign cred connect crypt hmac fernet wallet pdo mysql secretbox account entry "
-    "unlock user jwt jws aes. des chacha cipher nacl ftp smtp imap ssh bind"
+    "unlock user jwt jws aes. des chacha cipher nacl ftp smtp imap ssh bind client minio wifi"
 ).split()
+_OF_KEYS = verbose(r"signed|hmac|crypt|jwt|aes|cipher")
 _CALL_END = verbose(r"\)[ \t]{0,4}(?:;|\r?\n)|\n[ \t]*\n|\Z")
 _LITERAL = verbose(
     r"""(?<![\w\\])[a-z]{0,2}(?P<quote>["'`])(?P<value>(?:(?!(?P=quote))[^\\\n]|\\.){0,200})(?P=quote)(?!\s{0,3}(?:=>|:))"""
@@ -106,22 +109,25 @@ def _usage(template: str) -> re.Pattern[str]:
 
 
 def _in_calls(text: str) -> Iterator[tuple[int, int]]:
-    done = 0
-    for call in _CALL.finditer(text):
-        if call.start() < done:
-            continue
-        done = _CALL_END.search(text, call.end(), call.end() + _ARGUMENTS).end()  # type: ignore[union-attr]
-        for literal in _LITERAL.finditer(text, call.end(), done):
-            if _is_argument(literal["value"], text[call.end() : literal.start()]):
-                yield literal.span("value")
+    at = text.find("(")
+    while at >= 0:
+        start = at + 1
+        if call := _CALL.search(text[max(0, at - 60) : at]):
+            end = _CALL_END.search(text, start, start + _ARGUMENTS).end()  # type: ignore[union-attr]
+            for literal in _LITERAL.finditer(text, start, end):
+                if _is_argument(literal["value"], text[start : literal.start()], call[0]):
+                    yield literal.span("value")
+            at = end - 1
+        at = text.find("(", at + 1)
 
 
-def _is_argument(value: str, before: str) -> bool:
+def _is_argument(value: str, before: str, function: str) -> bool:
     """Whether a text in the brackets of a call is a credential: random, or after a user and looking chosen."""
     if re.search(r"[:=]\s{0,3}$", before) or _ADDRESS.search(value):
         return False  # a named argument: its name decides
     later = "," in before
-    return quality(value, True, True) >= (CHOSEN if later else RANDOM) or (later and is_passphrase(value, 3))
+    least = CHOSEN if later else STRONG if _OF_KEYS.search(function) else RANDOM
+    return quality(value, True, True) >= least or (later and is_passphrase(value, 3))
 
 
 def decoded(text: str) -> Iterator[tuple[int, int, str]]:

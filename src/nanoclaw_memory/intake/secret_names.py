@@ -64,6 +64,8 @@ BY_PEOPLE = verbose(rf"(?:{_PEOPLE})|(?:{_SHORT_PEOPLE})")
 _AMBIGUOUS = ("pass", "pin", "auth", "session", "cookie", "sid", "sk", "pat", "api", "otp")
 # These alone say little: only a random value is a credential.
 _WEAK = verbose(r"sk|otp|jwt|pat|api|auth|cookie|sid|session.*|schl.*|n[yøo].*|sleutel|klucz|ключ|anahtar")
+# A mask, an address in a cloud, a picture: what looks like a name is a part of it.
+_INSIDE = verbose(r"(?:\[redacted:[a-z-]*|\barn:[\w:-]*|(?:base64,|[a-z0-9+/]{40})[a-z0-9+/]*)\Z")
 # lösenordet, şifresi, hasła
 _INFLECTED = verbose(r"(?!less)[a-zà-ɏ]{1,4}")
 _IDENTIFIER = verbose(r"(?:[_.-]?[A-Za-z0-9À-ɏ]){0,40}")
@@ -132,7 +134,7 @@ def name_at(text: str, match: re.Match[str]) -> CredentialName | None:
     if match.lastgroup == "code" and not _PLACES.search(text[max(0, match.start() - 40) : end + 40]):
         return None
     before = text[max(0, match.start() - 60) : match.start()]
-    if _ABOUT_IT.search(tail) or re.search(r"\[redacted:[a-z-]*$|\barn:[\w:-]*$", before):
+    if _ABOUT_IT.search(tail) or _INSIDE.search(before):
         return None
     if match.lastgroup == "key" and _PUBLIC.search(before):
         return None

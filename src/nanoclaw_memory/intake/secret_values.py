@@ -69,13 +69,13 @@ _PLAIN_WORDS = frozenset(
 
 def quality(value: str, quoted: bool, by_people: bool) -> int:
     """How much a value looks like a credential, by itself."""
+    if not re.search(r"[\x21-\x7e]", value):
+        return WORD  # of another script
     value = MARKER.sub("", value)
     if not value or is_placeholder(value) or is_reference(value) or _HASHED.search(value):
         return NOTHING
     if (not quoted and "(" in value) or re.fullmatch(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+", value):
         return NOTHING  # a call, the name of a variable
-    if not re.search(r"[\x21-\x7e]", value):
-        return WORD  # of another script
     if is_random(value) or is_grouped(value):
         return RANDOM
     digits = sum(char.isdigit() for char in value)
@@ -140,7 +140,7 @@ def is_grouped(value: str) -> bool:
     """Whether a value is a key in groups, as products and mail providers give them: abcd efgh ijkl mnop."""
     groups = re.split(r"[ -]", value)
     alike = len(groups) >= 4 and {len(group) for group in groups} in ({4}, {5}, {6})
-    return alike and "".join(groups).isalnum() and not "".join(groups).isdigit()
+    return alike and "".join(groups).isalnum() and (" " in value or not "".join(groups).isdigit())
 
 
 def _rises(value: str) -> int:
