@@ -48,6 +48,13 @@ class UpkeepPart:
         self._group.require_workspace()
         return open_proposals(self._group)
 
+    def count_open(self) -> int:
+        """How many changes wait for a person."""
+        from nanoclaw_memory.upkeep.review import count_open
+
+        self._group.require_private("proposals")
+        return count_open(self._group)
+
     def proposal(self, proposal_id: str) -> Proposal:
         """One proposal, whatever became of it."""
         from nanoclaw_memory.upkeep.review import holder

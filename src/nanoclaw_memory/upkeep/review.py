@@ -42,6 +42,11 @@ def open_proposals(group: Group) -> list[Proposal]:
     return sorted(found, key=lambda one: (order.get(one.kind, 3), STEERING not in one.why))
 
 
+def count_open(group: Group) -> int:
+    """How many proposals wait for a person; writes nothing."""
+    return sum(len(own.proposals.listed("open")) for own in _both(group))
+
+
 def _both(group: Group) -> list[Group]:
     """The group, and its shared chats: what was said there waits for the same person."""
     return [own for own in (group, group.shared_chats) if own is not None and own.has("entries")]

@@ -35,7 +35,7 @@ def status(memory: Memory) -> Output:
     found, waiting = memory.status(), 0
     if found.databases and memory.scope.private:
         with suppress(NanoClawError):  # what cannot be read is among the problems, or doctor says it
-            waiting = len(memory.upkeep.review())
+            waiting = memory.upkeep.count_open()
     own = "" if found.group == "main" else f" --group {found.group}"
     state = "" if found.exists else f" (not created yet: {program()} init{own})"
     lines = [f"home      {found.home}{state}", f"group     {found.group} of {', '.join(found.groups)}"]
