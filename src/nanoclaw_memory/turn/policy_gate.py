@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from nanoclaw_memory.rendering import safe_line
-from nanoclaw_memory.retrieval.gates import met
 from nanoclaw_memory.turn import blocks
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
 from nanoclaw_memory.types import Policy
-from nanoclaw_memory.workspace import policies
 from nanoclaw_memory.workspace.paths import visible
 
 FENCE = "(the owner's rules for risky actions: keep to the gate before you act)"
+FILE = "memory/gating-policies.md"
 MAX_LINE = 400
 MOST = 3
 
@@ -28,11 +27,15 @@ class PolicyGate(Plugin):
         self.timeout_ms = self.own.timeout_ms
 
     def before_turn(self, message: str, moment: Moment) -> Answer:
+        if message.rstrip().endswith("?"):
+            return Silence("the message asks, and plans nothing")
         known = self._known()
         if not known:
             return Silence("there are no policies")
-        if message.rstrip().endswith("?"):
-            return Silence("the message asks, and plans nothing")
+        from nanoclaw_memory.retrieval.gates import (
+            met,
+        )  # most homes have no policy, and every hook is a new process
+
         found = met(known, message, self.context.embedder, self.context.judge)[:MOST]
         if not found:
             return Silence("no policy is met")
@@ -49,6 +52,14 @@ class PolicyGate(Plugin):
 
     def _known(self) -> list[Policy]:
         context = self.context
-        if not visible(context.scope, policies.POLICIES, context.settings.privacy.shared_files):
+        path = context.home.workspace(context.scope.group) / FILE
+        if not visible(context.scope, FILE, context.settings.privacy.shared_files):
             return []
-        return policies.read(context.home.workspace(context.scope.group) / policies.POLICIES)
+        try:
+            if b"GP" not in path.read_bytes().upper():
+                return []
+        except OSError:
+            return []
+        from nanoclaw_memory.workspace.policies import read
+
+        return read(path)
