@@ -136,6 +136,29 @@ def test_calls_that_do_not_wait_are_answered_once_each(home, ncm):
     assert all("result" in answer for answer in found)
 
 
+def test_a_clients_mistake_leaves_no_trace_in_the_log(home, ncm):
+    ncm("init")
+    calls = [
+        {"id": 1, **initialize()},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "prompts/get", "params": {"name": "remember", "arguments": {}}},
+        {"id": 3, "method": "prompts/get", "params": {"name": "nope"}},
+        {"id": 4, "method": "resources/read", "params": {"uri": "memory://log/nope"}},
+        {"id": 5, "method": "tools/call", "params": {"name": "memory_get", "arguments": {"x": 1}}},
+        {"id": 6, "method": "tools/call", "params": {"arguments": []}},
+        {"id": 7, "method": "nope"},
+    ]
+    text = "".join(json.dumps({"jsonrpc": "2.0", **call}) + "\n" for call in calls)
+    done = subprocess.run(
+        [sys.executable, "-m", "nanoclaw_memory", "--home", str(home), "mcp"],
+        input=text, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr and ".py" not in done.stderr
+    answers = {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines())}
+    assert answers[2]["error"] == {"code": -32602, "message": "Missing required arguments: {'what'}"}
+    assert answers[3]["error"]["code"] == -32602
+
+
 AWKWARD = [
     {"id": None, "method": "tools/list"},
     {"id": 1, "method": "tools/list", "params": {"cursor": "x"}},

@@ -5,15 +5,16 @@ from __future__ import annotations
 import _thread
 import asyncio
 import functools
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 import anyio
+from mcp import MCPError
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp.types import ToolAnnotations
+from mcp.types import INVALID_PARAMS, ToolAnnotations
 from pydantic import ValidationError
 
 from nanoclaw_memory import __version__
@@ -66,11 +67,22 @@ def build_server(memory: Memory, tools: str = "core") -> MCPServer:
         version=__version__,
         instructions=INSTRUCTIONS,
         tools=[_tool(getattr(offered, name)) for name in chosen_tools(tools)],
+        middleware=[_wrong_prompts],
         log_level="WARNING",
     )
     _resources(server, memory)
     _prompts(server)
     return server
+
+
+async def _wrong_prompts(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+    """A prompt that is unknown or lacks an argument is the client's mistake, and no failure of ours for the log."""
+    try:
+        return await call_next(ctx)
+    except ValueError as error:
+        if ctx.method != "prompts/get":
+            raise
+        raise MCPError(code=INVALID_PARAMS, message=inert_line(str(error))) from None
 
 
 class _Tool(Tool):
