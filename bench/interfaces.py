@@ -106,10 +106,15 @@ def cpu_of_pid(pid: int) -> float:
 
 
 def hooks(home: Path) -> None:
-    """A prompt hook and a session start: cold, and through the server."""
+    """Each hook: cold, and through the server."""
     bare = cpu_of([sys.executable, "-I", "-S", "-c", "pass"], runs=20)
     rows: list[list[object]] = [["python -I -S -c pass", bare, 0.0, 0.0, 0]]
-    asked = {"user-prompt-submit": event(), "session-start": b'{"session_id": "s1", "source": "startup"}'}
+    asked = {
+        "user-prompt-submit": event(),
+        "session-start": b'{"session_id": "s1", "source": "startup"}',
+        "stop": b'{"session_id": "s1", "last_assistant_message": "It runs on port 3000."}',
+        "session-end": b'{"session_id": "s1", "reason": "other"}',
+    }
     for name, stdin in asked.items():
         spent_by([*SHIM, "--home", str(home), "hook", name], stdin, 1)
         cpu, wall, out = spent_by([*SHIM, "--home", str(home), "hook", name], stdin, 15)

@@ -161,7 +161,7 @@ def _parts(hit: Hit, project: str, today: date | None = None) -> tuple[list[str]
         last = f"-{hit.end_line}" if hit.end_line != hit.start_line else ""
         dated = bool(hit.day) and hit.day in hit.path
         about = [f"{hit.path}:{hit.start_line}{last}", hit.speaker, "" if dated else hit.when]
-        about += ["agent"] if hit.origin == "agent" else []
+        about += ["agent"] if hit.origin == "agent" and not hit.speaker else []
         text = without_speaker(text, hit.speaker) if hit.speaker else _log_text(text) if dated else text
     warned = marks(hit.origin if hit.untrusted else "", hit.suspicions, hit.unconfirmed)
     about += [hit.status, other_project(hit.project, project), warned]
