@@ -1,17 +1,15 @@
-"""What a client costs: tokens that its model sees of us, and what an installation takes.
+"""What a client's model sees of us, in tokens: the schemas of tools, and the hits of a search.
 
-    python bench/clients.py [--clients DIR] [--part shown,long,size]
+    python bench/clients.py [--clients DIR] [--part shown,long]
 
 `shown` starts each client (those of NANOCLAW_TEST_CLIENTS or DIR) with a memory of a few dozen lines and a model on
 loopback that calls `memory_search` once; what it counts is in the requests to that model. `long` asks LoCoMo's
-questions, whose turns are long, and counts the lines of evidence that are cut in ten hits. `size` installs this package
-into an environment of its own and counts its files, without bytecode.
+questions, whose turns are long, and counts the lines of evidence that are cut in ten hits.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import json
 import os
 import re
@@ -114,33 +112,14 @@ def long(folder: Path) -> None:
     table(["tokens a hit", "lines of evidence", "cut"], [[spent / hits, found, cut]])
 
 
-def size(folder: Path) -> None:
-    """Packages and megabytes of an installation, the largest first."""
-    python = folder / "venv" / "bin" / "python"
-    subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
-    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*install, "-c", str(ROOT / "constraints.txt"), str(ROOT)], check=True)
-    (site,) = (folder / "venv" / "lib").glob("python3*/site-packages")
-    megabytes = {}
-    for found in importlib.metadata.distributions(path=[str(site)]):
-        files = [Path(str(file.locate())) for file in found.files or () if not str(file).endswith(".pyc")]
-        megabytes[found.metadata["Name"]] = sum(file.stat().st_size for file in files if file.exists()) / 1e6
-    ranked = sorted(
-        ((name, one) for name, one in megabytes.items() if name not in ("pip", "setuptools")),
-        key=lambda pair: -pair[1],
-    )
-    print(f"{len(ranked)} packages, {sum(one for _, one in ranked):.0f} MB")
-    table(["package", "MB"], [[name, one] for name, one in ranked[:14]])
-
-
 def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--clients", default=os.environ.get("NANOCLAW_TEST_CLIENTS", ""))
-    options.add_argument("--part", default="shown,long,size")
+    options.add_argument("--part", default="shown,long")
     given = options.parse_args()
     os.environ["NANOCLAW_TEST_CLIENTS"] = given.clients
     with tempfile.TemporaryDirectory() as folder:
-        for name, work in {"shown": shown, "long": long, "size": size}.items():
+        for name, work in {"shown": shown, "long": long}.items():
             if name in given.part.split(","):
                 (Path(folder) / name).mkdir()
                 work(Path(folder) / name)
