@@ -498,7 +498,7 @@ async def test_a_hit_costs_45_tokens_and_the_best_one_is_whole(agent):
     ]
     for number, text in enumerate(texts):
         agent.write(text) if number % 2 else agent.store(text, "fact")
-    agent.after_turn("The harbour crane is red. " * 20, "Noted. " + "The harbour crane is red. " * 20)
+    agent.after_turn("The harbour crane is red. " * 7, "Noted. " + "The harbour crane is red. " * 7)
     async with Client(build_server(agent)) as client:
         for limit in (1, 2, 5, 20):
             lines = said(
