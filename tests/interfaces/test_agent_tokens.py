@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -221,3 +222,46 @@ def test_of_two_privacies_the_stricter_counts_and_what_is_unclear_is_refused(ser
     if status == 400:
         written = httpx2.post(f"{served.url}{API}/log?{query}", headers=told, json={"content": "unclear"})
         assert written.status_code == 400, written.text
+
+
+@pytest.mark.parametrize("owners", [False, True])
+def test_a_new_session_id_does_not_reset_the_limits_of_a_client(served, owners):
+    group = ("--group", "work") if owners else ("--group", "family")
+    token = (served.home / "token").read_text().strip() if owners else new(served, *group)["token"]
+
+    async def over_mcp(session, number):
+        headers = {"Authorization": f"Bearer {token}", "X-NanoClaw-Session": session}
+        headers["X-NanoClaw-Group"] = group[1]
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=20) as http,
+            Client(streamable_http_client(f"{served.url}/mcp", http_client=http)) as client,
+        ):
+            given = {"content": f"Shelf {number} carries {number * 37} jars", "type": "fact"}
+            return await client.call_tool("memory_store", given)
+
+    answers = [asyncio.run(over_mcp(f"x{number}", number)) for number in range(22)]
+    assert [bool(one.is_error) for one in answers] == [False] * 20 + [True] * 2
+    assert "20 stores" in answers[-1].content[0].text
+    with agent(served, new(served, *group)["token"]) as other:  # another token is another client
+        stored = other.post(f"{API}/entries", json={"content": "Jam is in the cellar", "type": "fact"})
+        assert stored.status_code == 200
+
+
+def test_one_token_has_one_limit_over_http(served):
+    token = new(served, "--group", "work")["token"]
+    with agent(served, token) as api:
+
+        def answered(path, session, **given):
+            headers = {"X-NanoClaw-Session": session}
+            return api.post(f"{API}{path}", json=given, headers=headers)
+
+        found = [
+            answered("/entries", f"y{number}", content=f"Crate {number} weighs {number * 41}", type="fact")
+            for number in range(23)
+        ]
+        assert [one.status_code for one in found] == [200] * 20 + [400] * 3
+        ids = [one.json()["id"] for one in found[:20]]
+        gone = [
+            api.delete(f"{API}/entries/{one}", headers={"X-NanoClaw-Session": f"z{one}"}) for one in ids[:6]
+        ]
+        assert [one.status_code for one in gone] == [200] * 5 + [400]

@@ -304,7 +304,8 @@ def test_limits_hold_over_processes_and_cannot_be_raised_by_a_project_file(
 
 
 def test_a_session_may_replace_five_and_delete_five(as_: Callable[..., Memory]) -> None:
-    ids = [as_("owner", "").store(f"fact {number} is {number * 13}", "fact").id for number in range(12)]
+    first = as_("agent", "first")
+    ids = [first.store(f"fact {number} is {number * 13}", "fact").id for number in range(12)]
     agent = as_("agent", "rewriter")
     for number, old in enumerate(ids[:5]):
         agent.store(f"rewritten {number} as {number * 17}", "fact", supersedes=old)

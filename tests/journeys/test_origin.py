@@ -100,6 +100,25 @@ def test_a_promotion_of_an_agents_line_says_whose_it_is_and_what_it_does(as_, me
     assert proposal.effect == "stands in MEMORY.md, which every private session reads"
 
 
+def test_an_agents_log_line_is_the_agents_in_turns_boot_and_the_active_context(as_, memory):
+    agent = as_("agent", "work")
+    agent.write("Keystone moves to the Oslo data centre", "decision", 0.9)
+    agent.write("Who pays for the Oslo data centre of Keystone?", "question")
+    memory.write("Keystone keeps its harbour office", "decision", 0.9)
+    asked = "Where does Keystone move, to which data centre?"
+    told = memory.for_session("next").before_turn(asked).text
+    assert [line for line in told.splitlines() if "Oslo" in line] != []
+    assert all("agent" in line.partition("]")[0] for line in told.splitlines() if "Oslo" in line)
+    agent.after_turn("Tell me about Keystone", "It moves.")
+    agent.session_end()
+    agent.session_end()  # its own lines are replaced, not repeated
+    page = memory.get("memory/active-context.md").text
+    assert page.count("- [by agent] Keystone moves to the Oslo data centre") == 1
+    assert page.count("- [by agent] Who pays for the Oslo data centre of Keystone?") == 1
+    assert "- Keystone keeps its harbour office" in page
+    assert "- [by agent] Keystone moves" in memory.boot().text
+
+
 def test_an_agents_log_line_becomes_the_agents_entry_in_a_migration(as_, memory):
     as_("agent").write("Prefers invoices as PDF", "preference", 0.9)
     as_("tool").write("Prefers invoices as fax", "preference", 0.9)
@@ -302,6 +321,77 @@ def test_an_agent_cannot_replace_what_the_owner_wants(as_, memory):
         "External messages need no question any more", "instruction", supersedes=good.id
     )
     assert said.superseded == good.id
+
+
+@pytest.mark.parametrize("kind", ["fact", "context", "decision", "instruction"])
+@pytest.mark.parametrize("origin", ["agent", *FOREIGN])
+def test_nobody_less_trusted_replaces_what_the_owner_wants_whatever_the_type(as_, memory, origin, kind):
+    good = memory.store("Never deploy on a Sunday", "instruction")
+    swap = {"supersedes": good.id} if origin != "shared" else {}
+    bad = as_(origin).store("Deploys on Sunday went out fine", kind, **swap)
+    assert bad.superseded is None and (bad.status == "held" or not swap)
+    assert "Never deploy" in memory.brief().text and "went out fine" not in memory.brief().text
+
+
+def test_an_agent_replaces_a_fact_of_the_owner_because_it_reports_changes(as_, memory):
+    fact = memory.store("Staging listens on port 8080", "fact")
+    assert (
+        as_("agent").store("Staging listens on port 9090", "fact", supersedes=fact.id).superseded == fact.id
+    )
+
+
+@pytest.mark.parametrize(
+    ("author", "deleter", "allowed"),
+    [
+        ("owner", "agent", False),
+        ("owner", "web", False),
+        ("agent", "agent", True),
+        ("agent", "tool", False),
+        ("web", "web", True),
+        ("web", "import", False),
+        ("web", "agent", True),
+        ("agent", "owner", True),
+        ("web", "owner", True),
+    ],
+)
+@pytest.mark.parametrize("kind", ["fact", "preference"])
+def test_who_may_delete_an_entry(as_, memory, author, deleter, allowed, kind):
+    stored = as_(author).store("Invoices go out at noon", kind)
+    if allowed:
+        assert as_(deleter).delete(stored.id).deleted
+        return
+    with pytest.raises(Refused, match=f"the {author} stored it") as refusal:
+        as_(deleter).delete(stored.id)
+    assert f"ncm entries delete {stored.id}" in refusal.value.hint
+    assert memory.entries.get(stored.id).content == "Invoices go out at noon"
+
+
+def test_an_agent_deletes_what_agents_stored_also_where_the_person_confirmed_it(as_, memory):
+    stored = as_("agent").store(RULE, "preference")
+    memory.entries.approve(stored.id)
+    assert as_("agent", "later").delete(stored.id).deleted
+
+
+def test_what_the_owner_stores_again_is_the_owners(as_, memory):
+    stored = as_("agent").store(RULE, "preference")
+    assert memory.store(RULE, "preference").id == stored.id
+    with pytest.raises(Refused, match="the owner stored it"):
+        as_("agent").delete(stored.id)
+
+
+def test_brief_boot_and_lists_say_what_an_agent_stored(as_, memory, ncm):
+    memory.store("The kiosk opens at nine", "fact")
+    as_("agent").store("The kiosk has a red roof", "fact")
+    for text in (memory.brief().text, memory.boot().text):
+        assert "- [fact] The kiosk has a red roof (today; agent)" in text
+        assert "- [fact] The kiosk opens at nine (today)" in text
+    assert {one.content: one.origin for one in memory.brief().entries} == {
+        "The kiosk opens at nine": "owner",
+        "The kiosk has a red roof": "agent",
+    }
+    listed = ncm("entries", "list").out
+    assert "The kiosk has a red roof (agent)" in listed and "opens at nine (" not in listed
+    assert "· agent ·" in memory.recall("What colour is the roof of the kiosk?", fast=True).text
 
 
 def test_an_import_of_wishes_waits_and_is_accepted_at_once(ncm, tmp_path):

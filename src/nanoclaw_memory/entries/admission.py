@@ -108,7 +108,8 @@ class Admission:
         if behavioral and heard == "pasted":
             reasons.append(PASTED)
         less = target is not None and ORIGINS.index(by.origin) > ORIGINS.index(target.author)
-        if target and less and (foreign or (behavioral and heard != "said")):
+        wishes = behavioral or (target is not None and target.behavioral)
+        if target and less and (foreign or (wishes and heard != "said")):
             reasons.append(f"would replace what the {target.author} stored")
         return [] if self._was_accepted(draft, by, reasons) else reasons
 
@@ -155,7 +156,9 @@ class Admission:
             used_at=by.timestamp,
             updated_at=by.timestamp,
             provenance=replace(
-                duplicate.provenance, project=_common(duplicate.provenance.project, by.project)
+                duplicate.provenance,
+                origin=by.origin,  # nobody less trusted comes here
+                project=_common(duplicate.provenance.project, by.project),
             ),
             confirmed=_confirmed(by, heard) or duplicate.confirmed,
         )

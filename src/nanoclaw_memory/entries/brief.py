@@ -137,7 +137,8 @@ def _fitting(lines: Sequence[_BriefLine], most: int, chars: int, cost: int) -> l
 def _line(entry: Entry, reader: BriefReader) -> _BriefLine:
     content = safe_line(masked(entry.content), LINE_CHARS)
     days = age_days(entry.provenance.timestamp, reader.now.date(), reader.now)
-    details = [age(days), _elsewhere(entry, reader), marks(entry.author, (), entry.unconfirmed)]
+    trust = [entry.stored_by, marks(entry.author, (), entry.unconfirmed)]
+    details = [age(days), _elsewhere(entry, reader), *trust]
     if reader.provenance:
         session = safe_line(short_ids(entry.provenance.session_id), 40) or "none"
         details.append(f"from {entry.provenance.origin}, session {session}, {short_ids(entry.id)}")
@@ -151,6 +152,7 @@ def _line(entry: Entry, reader: BriefReader) -> _BriefLine:
         age_days=days,
         provenance=entry.provenance if reader.provenance else None,
         unconfirmed=entry.unconfirmed,
+        origin=entry.provenance.origin,
     )
     order = (PRIORITIES.index(entry.priority), entry.provenance.timestamp, entry.id)
     return _BriefLine(f"- [{entry.type}] {content} ({tail})", shown, order)

@@ -168,6 +168,7 @@ class Entries:
         """Remove an entry for good; what it had replaced becomes current again."""
         with self.ledger.db.transaction():
             entry = self.ledger.entry(entry_id)
+            self.ledger.require_right_to_delete(entry)
             self.ledger.spend("delete")
             before = self.ledger.table.predecessors(entry.id)
             restored = [] if entry.superseded_by else before

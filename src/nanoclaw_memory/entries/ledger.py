@@ -21,7 +21,7 @@ from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.entries import EntryTable, Filter
 from nanoclaw_memory.store.proposals import Proposals
 from nanoclaw_memory.text import one_line, plural
-from nanoclaw_memory.types import ORIGINS, Entry, Provenance, Scope
+from nanoclaw_memory.types import FOREIGN, ORIGINS, Entry, Provenance, Scope
 from nanoclaw_memory.workspace.paths import Home, visible
 
 MAX_SESSION = 200
@@ -97,36 +97,48 @@ class EntryLedger:
         if self.scope.origin != "owner":
             raise Refused(f"only a person may {what}", "run it at the command line: ncm review")
 
-    def spend(self, kind: str) -> None:
-        """Count one more store, supersede or delete of this session, or refuse it; inside the transaction.
+    def require_right_to_delete(self, entry: Entry) -> None:
+        """Refuse to delete what somebody more trusted stored; foreign origins delete only what is of their own."""
+        by, stored_by = self.scope.author, entry.provenance.origin
+        allowed = self.scope.origin == "owner" or by == stored_by
+        if not allowed and (by in FOREIGN or ORIGINS.index(stored_by) < ORIGINS.index(by)):
+            raise Refused(
+                f"id: the {stored_by} stored it",
+                f"the person may delete it (ncm entries delete {entry.id}); or store what you suggest instead",
+            )
 
-        The limits bound what one injected session can do. A person at the command line without a session is
-        not limited; agents that name no session share one counter a day.
+    def spend(self, kind: str) -> None:
+        """Count one more store, supersede or delete of this session and client, or refuse it; in the transaction.
+
+        The limits bound what one injected session can do, and a client within an hour under whatever session names.
+        A person at the command line without a session is not limited; agents that name none share one counter a day.
         """
-        session = self.scope.session_id
-        if not session:
-            if self.scope.origin == "owner":
-                return
-            session = f"({self.scope.origin} without a session on {self.clock.now().date().isoformat()})"
-        own = self.settings.entries
-        limits = {
+        own, now = self.settings.entries, self.clock.now()
+        limit = {
             "store": own.stores_per_session,
             "supersede": own.supersedes_per_session,
             "delete": own.deletes_per_session,
-        }
-        key = {"session": session, "kind": kind}
-        known = "SELECT count FROM session_counts WHERE session_id = :session AND kind = :kind"
-        rows = self.db.query(known, key)
-        used = int(rows[0][0]) if rows else 0
-        if used >= limits[kind]:
-            raise Refused(
-                f"this session has used its {plural(limits[kind], kind)}",
-                "wait for the next session, or let the person do it at the command line",
+        }[kind]
+        session, client = self.scope.session_id, self.scope.client
+        if not session and self.scope.origin != "owner":
+            session = f"({self.scope.origin} without a session on {now.date().isoformat()})"
+        counters = {"session": session, "client": client and f"(client {client} in {now:%Y-%m-%d %H})"}
+        for name, counter in counters.items():
+            if counter and not self._counted(counter, kind, limit):
+                later = "the next session" if name == "session" else "the next hour"
+                raise Refused(
+                    f"this {name} has used its {plural(limit, kind)}",
+                    f"wait for {later}, or let the person do it at the command line",
+                )
+
+    def _counted(self, counter: str, kind: str, limit: int) -> bool:
+        """Count one more; False where the limit is reached."""
+        return bool(
+            self.db.execute(
+                "INSERT INTO session_counts (session_id, kind, count) SELECT :counter, :kind, 1 WHERE :limit > 0 "
+                "ON CONFLICT (session_id, kind) DO UPDATE SET count = count + 1 WHERE count < :limit",
+                {"counter": counter, "kind": kind, "limit": limit},
             )
-        self.db.execute(
-            "INSERT INTO session_counts (session_id, kind, count) VALUES (:session, :kind, 1) "
-            "ON CONFLICT (session_id, kind) DO UPDATE SET count = count + 1",
-            key,
         )
 
     # ---- what every change does ----

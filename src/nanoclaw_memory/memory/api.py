@@ -117,13 +117,14 @@ class Memory:
         if self._owner:
             self.group.resources.close()
 
-    def for_session(self, session_id: str, project: str | None = None) -> Self:
-        """The same memory as another session sees it, in this project unless another is named.
+    def for_session(self, session_id: str, project: str | None = None, client: str | None = None) -> Self:
+        """The same memory as another session sees it, in this project and of this client unless others are named.
 
         It shares what is open, and lives no longer than this one.
         """
         own = self.scope.project if project is None else project
-        return type(self)(self.group.in_session(session_id, own), owner=False)
+        by = self.scope.client if client is None else client
+        return type(self)(self.group.in_session(session_id, own, by), owner=False)
 
     @property
     def scope(self) -> Scope:
@@ -495,7 +496,8 @@ class Memory:
             supersedes=supersedes,
             expires=expires,
         )
-        suggests = self.scope.author == "agent" and draft.type in BEHAVIORAL
+        wishes = draft.type in BEHAVIORAL or bool(draft.supersedes)
+        suggests = self.scope.author == "agent" and wishes
         stored = self.group.entries.store(draft, self.group.heard(draft.content) if suggests else "")
         self.group.telemetry.record(
             "store", type=stored.type, deduplicated=stored.deduplicated, status=stored.status

@@ -79,9 +79,9 @@ class Group:
         """Stop what this scope started; the shared resources stay open."""
         self._closing.close()
 
-    def in_session(self, session_id: str, project: str) -> Group:
-        """The same group as a session in a project sees it; shares everything that is open."""
-        scope = replace(self.scope, session_id=session_id, project=project)
+    def in_session(self, session_id: str, project: str, client: str) -> Group:
+        """The same group as a client's session in a project sees it; shares everything that is open."""
+        scope = replace(self.scope, session_id=session_id, project=project, client=client)
         return Group(self.resources, scope, self.retrieval)
 
     def as_scope(self, scope: Scope) -> Group:

@@ -77,6 +77,7 @@ def _label(one: Candidate, moment: Moment, newer: Newer | None) -> str:
     named = {"line": "log", "fact": "fact", "relation": "fact", "turn": passage.speaker}
     place = named.get(passage.kind, one.stored.path)
     about = [passage.type, passage.origin] if passage.kind == "entry" else [place]
+    about += ["agent"] if passage.origin == "agent" and passage.kind not in ("entry", "turn") else []
     trust = marks(passage.origin, (), passage.type in BEHAVIORAL and passage.origin == "agent")
     project = passage.project if passage.project != moment.scope.project else ""
     mark = newer.told(one.mark) if newer else one.mark

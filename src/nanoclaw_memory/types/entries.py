@@ -57,6 +57,12 @@ class Entry(msgspec.Struct, frozen=True):
         """Whether it is no more than an agent's suggestion."""
         return self.behavioral and self.author == "agent"
 
+    @property
+    def stored_by(self) -> str:
+        """The mark of what an agent stored and no person approved; that of a suggestion says it itself."""
+        approved = self.provenance.origin != "agent" or self.confirmed == "approved"
+        return "" if approved or self.unconfirmed else "agent"
+
 
 class Stored(msgspec.Struct, frozen=True):
     """What `store` did."""
@@ -152,6 +158,7 @@ class BriefEntry(msgspec.Struct, frozen=True):
     age_days: int
     provenance: Provenance | None = None
     unconfirmed: bool = False
+    origin: str = ""  # who stored it
 
 
 class Brief(msgspec.Struct, frozen=True):

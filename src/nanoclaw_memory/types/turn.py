@@ -20,6 +20,7 @@ class Scope(msgspec.Struct, frozen=True):
     private: bool = True
     origin: str = "owner"  # who writes, of ORIGINS; set by the interface, never by arguments
     project: str = ""  # the slug that the working directory names; empty for none
+    client: str = ""  # the token or program by which an agent asks, whatever sessions it names
 
     @property
     def author(self) -> str:

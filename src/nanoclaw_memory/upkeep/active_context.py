@@ -62,7 +62,7 @@ def _with_fresh_lines(group: Group, before: str, ours: list[str]) -> tuple[str, 
     lines: list[str] = []
     limit = group.settings.upkeep.active_context_bytes
     for section, found in fresh.items():
-        kept = [line for line in found if not any(restates(other, features(line)) for other in theirs)]
+        kept = [line for line in found if not any(restates(other, _features(line)) for other in theirs)]
         for line in kept[: MOST[section]]:
             longer = pages.add_item(text, section, line)
             if len(longer.encode()) <= limit and line not in lines:
@@ -88,7 +88,7 @@ def _decisions(group: Group) -> Iterator[str]:
         own = features(entry.text)
         contradicted = any(contradiction(own, later) for later in newer)
         if entry.tag.lower() == _DECISION and not contradicted and not group.outdated(entry.text, day):
-            yield from _presentable(group, [entry.text])
+            yield from _presentable(group, [entry.text], entry.origin)
         newer.append(own)
 
 
@@ -99,7 +99,7 @@ def _questions(group: Group) -> Iterator[str]:
         if entry.tag.lower() in _OPEN_TAGS or entry.text.endswith("?") or _BOX.match(raw):
             own = features(entry.text)
             if not any(contained(own, other) >= 0.5 for other in settled):
-                yield from _presentable(group, [entry.text])
+                yield from _presentable(group, [entry.text], entry.origin)
         else:
             settled.append(features(entry.text))
 
@@ -122,11 +122,16 @@ def _recent_lines(group: Group, days: int) -> Iterator[tuple[date, str, LogLine]
                 yield day, raw[entry.line - 1], entry
 
 
-def _presentable(group: Group, texts: Iterable[str]) -> Iterator[str]:
-    """Shortened lines without credentials; suspicious and forgotten ones are left out."""
+def _features(line: str) -> Features:
+    return features(log.without_marks(line)[0])
+
+
+def _presentable(group: Group, texts: Iterable[str], origin: str = "owner") -> Iterator[str]:
+    """Shortened lines without credentials that say who wrote them; suspicious and forgotten ones are left out."""
+    by = "" if origin == "owner" else f"[by {origin}] "
     for text in texts:
         admitted = group.intake.admit_or_none(one_line(text))
         if admitted is None or not admitted.text or admitted.suspicions:
             continue
         line = admitted.text
-        yield line if len(line) <= MAX_LINE else line[: MAX_LINE - 1].rstrip() + "…"
+        yield by + (line if len(line) <= MAX_LINE else line[: MAX_LINE - 1].rstrip() + "…")

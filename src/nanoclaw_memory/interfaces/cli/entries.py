@@ -223,7 +223,8 @@ def _import_lines(done: BroughtIn) -> list[str]:
 def _entry_line(entry: Entry) -> str:
     shared = "" if entry.provenance.private else "shared chat"
     status = "" if entry.status == "active" else entry.status
-    state = "; ".join(filter(None, (status, shared, marks(entry.author, (), entry.unconfirmed))))
+    trust = (entry.stored_by, marks(entry.author, (), entry.unconfirmed))
+    state = "; ".join(filter(None, (status, shared, *trust)))
     line = f"{entry.id}  {entry.type:<11} {entry.priority:<8} {visible_line(entry.content)}"
     return f"{line} ({state})" if state else line
 

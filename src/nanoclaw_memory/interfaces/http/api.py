@@ -76,7 +76,8 @@ def scope_of(query: QueryParams, headers: Headers, token: AgentToken, session: s
         raise PathRefused("this token is bound to the shared scope", "leave shared out, or give true")
     # Where it is given twice, the stricter counts.
     private = not token.shared and not shared & {"1", "true"}
-    return Scope(group or token.group or MAIN_GROUP, given_session or session, private, token.origin, project)
+    named = given_session or session
+    return Scope(group or token.group or MAIN_GROUP, named, private, token.origin, project, token.id)
 
 
 def failure(error: NanoClawError) -> JSONResponse:

@@ -85,7 +85,7 @@ class _McpApp:
             today = f"mcp-{token.id or 'http'}-{datetime.now():%Y-%m-%d}"
             asking = scope_of(query, headers, token, today)
             if asking.origin == "owner":  # what comes from an agent is an agent's, whoever gave it the token
-                asking = replace(asking, origin="agent")
+                asking = replace(asking, origin="agent", client="http")
         except NanoClawError as error:
             await failure(error)(scope, receive, send)
             return

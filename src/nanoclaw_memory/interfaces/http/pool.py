@@ -38,7 +38,7 @@ class MemoryWorker:
         self._base = base
         self._is_warm = is_warm
         self._most = sessions
-        self._sessions: OrderedDict[tuple[str, str], Memory] = OrderedDict()
+        self._sessions: OrderedDict[tuple[str, str, str], Memory] = OrderedDict()
         # One thread: databases keep a connection per thread, and plugins are not made for two at a time.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="memory")
 
@@ -48,7 +48,7 @@ class MemoryWorker:
 
     def session(self, scope: Scope) -> Memory:
         """The memory of a scope's session in its project; only for work in the worker's thread."""
-        key = (scope.session_id, scope.project)
+        key = (scope.session_id, scope.project, scope.client)
         memory = self._sessions.pop(key, None) or self._base.for_session(*key)
         self._sessions[key] = memory
         memory.group.resources.resident = self._is_warm()

@@ -136,7 +136,7 @@ class SocketServer:
     ) -> None:
         session = request.scope.session_id or f"mcp-{uuid.uuid4()}"
         project = project_of(str(request.directory or ""))
-        scope = Scope(request.scope.group, session, request.scope.private, "agent", project)
+        scope = Scope(request.scope.group, session, request.scope.private, "agent", project, "mcp")
         CURRENT_SCOPE.set((scope, request.directory))
         where = str(request.directory or "")
         asked = self._pool.submit(scope, lambda memory: memory.group.is_off(where), request.directory)

@@ -54,7 +54,7 @@ def _memory(request: Request, overrides: Mapping[str, str] | None) -> Memory:
 
     session = request.session or f"mcp-{uuid.uuid4()}"
     project = request.project or project_of(str(Path.cwd()))
-    scope = Scope(request.group, session, not request.shared, "agent", project)
+    scope = Scope(request.group, session, not request.shared, "agent", project, "mcp")
     return Memory.open(request.home, scope, overrides=overrides, directory=Path.cwd())
 
 
