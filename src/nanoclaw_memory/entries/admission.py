@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -11,11 +12,14 @@ from nanoclaw_memory import statements, tokens
 from nanoclaw_memory.entries import rules
 from nanoclaw_memory.entries.ledger import EntryLedger, held_key
 from nanoclaw_memory.entries.rules import EntryDraft
-from nanoclaw_memory.errors import InvalidValue, Refused
-from nanoclaw_memory.intake.suspicion import from_others, steering, suspicions
+from nanoclaw_memory.errors import InvalidValue
+from nanoclaw_memory.intake.suspicion import from_others, reads_like_rule, steering, suspicions
 from nanoclaw_memory.store.entries import BEHAVIORAL
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import FOREIGN, ORIGINS, Entry, Provenance, Stored
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.providers.judge import Judge
 
 OWN = ("owner", "user")  # their words are theirs, whatever they read like
 LESSER = ("shared", "tool", "web")  # origins that cannot make anything weightier than medium
@@ -25,21 +29,31 @@ PASTED = "its words stand in a text that was pasted in that session"
 class Admission:
     """Admits drafts into one group's entries."""
 
-    def __init__(self, ledger: EntryLedger) -> None:
+    def __init__(self, ledger: EntryLedger, judge: Callable[[], Judge | None]) -> None:
         self._ledger = ledger
+        self._judge = judge
 
     def admit(
-        self, draft: EntryDraft, *, source: str = "", limited: bool = True, origin: str = "", heard: str = ""
+        self,
+        draft: EntryDraft,
+        *,
+        source: str = "",
+        limited: bool = True,
+        origin: str = "",
+        hear: Callable[[str], str] = lambda content: "",
     ) -> Stored:
         """Write a checked draft; `limited=False` is for a person's own import, `source` names its file.
 
-        `origin` is for a text that somebody less trusted than the scope wrote, `heard` where its words were found
-        in the session: `said` by the person, or in what they had `pasted`.
+        `origin` is for a text that somebody less trusted than the scope wrote, `hear` says where the words of an
+        agent's were found in the session: `said` by the person, or in what they had `pasted`.
         """
         draft, redacted = self._cleaned(draft, source)
         by = self._ledger.provenance(source)
         by = replace(by, origin=max(by.origin, origin or by.origin, key=ORIGINS.index))
         notes: list[str] = []
+        draft = self._typed(draft, by.origin, notes)
+        wishes = draft.type in BEHAVIORAL or draft.supersedes
+        heard = hear(draft.content) if by.origin == "agent" and wishes else ""
         with self._ledger.db.transaction():
             if limited:
                 self._ledger.spend("store")
@@ -74,6 +88,17 @@ class Admission:
             suspicions=entry.suspicions,
             notes=tuple(notes),
         )
+
+    def _typed(self, draft: EntryDraft, origin: str, notes: list[str]) -> EntryDraft:
+        """The draft of an agent or a chat as an instruction where it reads like one: a command may be called a fact."""
+        if draft.type in BEHAVIORAL or origin not in ("agent", "shared"):
+            return draft
+        if not reads_like_rule(draft.content, self._judge()):
+            return draft
+        notes.append(
+            f"reads like a rule, not a {draft.type}: kept as an instruction, for the person to approve"
+        )
+        return replace(draft, type="instruction")
 
     def _cleaned(self, draft: EntryDraft, source: str) -> tuple[EntryDraft, int]:
         """The draft as it may be stored, and how many credentials were masked in it."""
@@ -115,15 +140,12 @@ class Admission:
 
     def _was_accepted(self, draft: EntryDraft, by: Provenance, reasons: Sequence[str]) -> bool:
         """Whether a person has let this very text in; what they rejected, or are asked about, is refused."""
-        key = held_key(draft.type, draft.content)
-        held = self._ledger.proposals.find("held", key) if reasons else None
-        suggested = self._ledger.proposals.find("suggestion", key) if by.origin == "agent" else None
-        status = held.status if held else suggested.status if suggested else ""
-        if status == "rejected" or (held and status == "open"):
-            state = "rejected in review" if status == "rejected" else "stored before"
+        if reasons or by.origin != "owner":
             why = f" ({', '.join(reasons)})" if reasons else ""
-            raise Refused(f"content: this was {state}{why}", "see: ncm review")
-        return status == "accepted"
+            self._ledger.refuse_decided(draft.content, draft.type, why)
+        kinds = ("held", "suggestion") if by.origin == "agent" else ("held",)
+        offered = self._ledger.offered(draft.type, draft.content) if reasons or by.origin == "agent" else []
+        return any(one.status == "accepted" and one.kind in kinds for one in offered)
 
     def _duplicate(self, draft: EntryDraft, target: Entry | None) -> Entry | None:
         """A duplicate of the draft among entries of its type; never the one to be superseded."""

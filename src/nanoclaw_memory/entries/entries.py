@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec.structs import replace
 
@@ -28,6 +28,9 @@ from nanoclaw_memory.store.entries import PRIORITIES, EntryTable, Filter
 from nanoclaw_memory.text import fingerprint, sentences
 from nanoclaw_memory.types import FOREIGN, Brief, Deleted, EntriesFound, Entry, EntryLife, Scope, Stored
 from nanoclaw_memory.workspace.paths import Home
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.providers.judge import Judge
 
 MAX_QUERY = 500
 MAX_LIMIT = 100
@@ -68,19 +71,20 @@ class Entries:
         published: Callable[[str], Database],
         finder: EntryFinder,
         resident: Callable[[], bool] = lambda: False,
+        judge: Callable[[], Judge | None] = lambda: None,
     ) -> None:
         self.ledger = EntryLedger(db, home, scope, settings, clock, intake)
         self.shared = SharedEntries(self.ledger, home.root / "store" / "published", published)
         self._finder = finder
         self._reopen = reopen
         self._resident = resident
-        self.admission = Admission(self.ledger)
+        self.admission = Admission(self.ledger, judge)
 
     # ---- store ----
 
-    def store(self, draft: EntryDraft, heard: str = "") -> Stored:
+    def store(self, draft: EntryDraft, hear: Callable[[str], str] = lambda content: "") -> Stored:
         """Mask, deduplicate, supersede and write one checked entry; provenance comes from the scope."""
-        stored = self.admission.admit(draft, heard=heard)
+        stored = self.admission.admit(draft, hear=hear)
         if stored.deduplicated or stored.status != "active" or not self._resident():
             return stored
         alike = Filter(self.ledger.moment(), (stored.type,))

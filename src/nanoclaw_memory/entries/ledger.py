@@ -15,13 +15,14 @@ from nanoclaw_memory.entries.domains import DomainFiles, domain_path
 from nanoclaw_memory.entries.rules import TYPES
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound, PathRefused, Refused, StoreError
 from nanoclaw_memory.intake.intake import Intake
+from nanoclaw_memory.intake.suspicion import folded
 from nanoclaw_memory.rendering import safe_line
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.entries import EntryTable, Filter
 from nanoclaw_memory.store.proposals import Proposals
 from nanoclaw_memory.text import one_line, plural
-from nanoclaw_memory.types import FOREIGN, ORIGINS, Entry, Provenance, Scope
+from nanoclaw_memory.types import FOREIGN, ORIGINS, Entry, Proposal, Provenance, Scope
 from nanoclaw_memory.workspace.paths import Home, visible
 
 MAX_SESSION = 200
@@ -169,7 +170,29 @@ class EntryLedger:
             diff=f"+ [{entry.type}] {safe_line(entry.content)}",
             origin=by.origin,
             effect=effect if held else "counts as the person's own words",
+            text=folded(entry.content),
         )
+
+    def offered(self, entry_type: str, content: str) -> list[Proposal]:
+        """What a person was asked, or is asked, about this text as this type."""
+        key = held_key(entry_type, content)
+        return [one for kind in ("held", "suggestion") if (one := self.proposals.find(kind, key))]
+
+    def refuse_decided(self, content: str, entry_type: str = "", why: str = "") -> None:
+        """Refuse, from all but the owner, what a person rejected or has yet to decide on, as whatever it comes back.
+
+        A suggestion that waits stands in the brief: its agent may store it again as the same type, and log it.
+        """
+        same = self.offered(entry_type, content) if entry_type else []
+        if any(one.status == "accepted" for one in same):
+            return
+        known = {one.id for one in same}
+        found = same if self.scope.author == "owner" else [*same, *self.proposals.of_text(folded(content))]
+        for one in found:
+            waits = one.status == "open" and (one.kind == "held" or (entry_type and one.id not in known))
+            if waits or one.status == "rejected":
+                state = "was stored before and waits in review" if waits else "was rejected in review"
+                raise Refused(f"content: this {state}{why}", "see: ncm review")
 
     def supersede(self, target: Entry, successor: str) -> None:
         """Retire an entry in favour of another; the first of two racing sessions wins."""

@@ -7,11 +7,15 @@ import json
 import re
 import unicodedata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.providers import scorer
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.providers.judge import Judge
 
 # Marks that reorder or hide text; emoji sequences need ZWJ and variation selectors, so those are let through.
 _HIDDEN = regex(
@@ -24,17 +28,31 @@ _ENCODED = regex(
 _ESCAPED = regex(r"(?:\\x[0-9a-fA-F]{2}|%[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|&#x?[0-9a-fA-F]{2,6};){8,}")
 # Letters of other alphabets that look like Latin ones, as used to slip past a filter.
 _LOOKALIKES = str.maketrans(
-    "аеорсухіјѕԁһӏАЕОРСХІЈЅВМНТКοαεινΟΑΕΙΝΡΤΧ", "aeopcyxijsdhlAEOPCXIJSBMHTKoaeivOAEINPTX"
+    "аеорсухіјѕԁһӏАЕОРСХІЈЅВМНТКοαεινΟΑΕΙΝΡΤΧıɑɡѵԛԝօոս",
+    "aeopcyxijsdhlAEOPCXIJSBMHTKoaeivOAEINPTXiagvqwonu",
 )
 _ADDRESS = regex(
     r"[\w.+-]+\s?(?:@|\(at\)|\[at\])\s?[\w-]+\.\w|https?://|\bwww\.|\b[\w-]+\.(?:com|net|org|io|example|dev|app|site)\b|"
     r"\b[A-Z]{2}\d{2}[ ]?(?:[A-Z0-9]{4}[ ]?){2,}|(?<!\w)\+?\d[\d ()/-]{7,}\d(?!\w)|\b0x[0-9a-fA-F]{16,}",
 )
 _LEET = str.maketrans("013457@$", "oieastas")
+_FILLERS = "\u115f\u1160\u3164\uffa0"  # letters that print as nothing
+# Words of a rule, in English and German: how an agent words a command that it calls a fact.
+_RULE = regex(
+    r"\b(?:always|never|must|mustn'?t|should|shall|whenever|(?:every|each) time|(?:is|are) to be|make sure|"
+    r"(?:if|when|before) (?:you|asked)|immer|niemals|stets|müss(?:t|en)|muss(?:t)?|soll(?:st|en)?|darfst|"
+    r"(?:sobald|wenn|falls|bevor) du)\b"
+    r"|(?:^|[.!?;:]\s+)(?:do not|don'?t|nie|please|bitte)\b"
+    r"|\b(?:i|users?|owner|ich|(?:be)?nutzer(?:in)?) (?:\w+ )?(?:prefers?|wants?|expects?|insists?|asks?|asked|"
+    r"bevorzug(?:e|t)|möchte|will|wünsch(?:e|t))\b",
+    re.IGNORECASE,
+)
 
 
 LIKELY = 0.7  # .3 % of ordinary lines reach it, and 2 % to 10 % of texts written to resemble attacks
+PERHAPS = 0.4  # .2 % of ordinary lines reach it, and 70 % to 83 % of attacks of other authors
 STEERING = "reads like an attempt to steer the agent"
+RULES = ("preference", "instruction")  # types that the judge finds in what has no word of a rule
 
 
 def steering(text: str) -> list[str]:
@@ -46,6 +64,20 @@ def steering(text: str) -> list[str]:
 def addresses(text: str) -> bool:
     """Whether a text names where something may be sent to: mail, a page, an account, a telephone."""
     return bool(_ADDRESS.search(text))
+
+
+def reads_like_rule(text: str, judge: Judge | None = None) -> bool:
+    """Whether a text says what the agent is to do, whatever type it was given: by its words, the scorer, the judge."""
+    plain = unicodedata.normalize("NFKC", text).translate(_LOOKALIKES)
+    if _RULE.search(plain) or scorer.strongest("attack", text) >= PERHAPS:
+        return True
+    return judge is not None and sum(judge.line_types(text, "")[kind] for kind in RULES) >= 0.5
+
+
+def folded(text: str) -> str:
+    """The letters and digits of a text as an eye takes them: two texts that look the same have the same."""
+    latin = unicodedata.normalize("NFKD", text).translate(_LOOKALIKES).casefold().translate(_LEET)
+    return "".join(char for char in latin if char.isalnum() and char not in _FILLERS) or text
 
 
 def suspicions(text: str) -> list[str]:

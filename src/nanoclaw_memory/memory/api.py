@@ -454,6 +454,7 @@ class Memory:
 
         self.group.require_group()
         admitted = self.group.intake.admit(content, tag)
+        self.group.refuse_decided(admitted.text)
         line = log.format_line(admitted.text, tag, importance, self.scope.project, admitted.origin)
         today = self.group.today
         relative, path = locate(self.home, self.scope, log_path(today, self.scope.private), ())
@@ -480,7 +481,6 @@ class Memory:
         `category` is another name for `type`, `context` for `reason`; `supersedes` names the entry it replaces.
         """
         from nanoclaw_memory.entries import rules
-        from nanoclaw_memory.store.entries import BEHAVIORAL
 
         self.group.require_group()
         draft = rules.draft(
@@ -496,9 +496,8 @@ class Memory:
             supersedes=supersedes,
             expires=expires,
         )
-        wishes = draft.type in BEHAVIORAL or bool(draft.supersedes)
-        suggests = self.scope.author == "agent" and wishes
-        stored = self.group.entries.store(draft, self.group.heard(draft.content) if suggests else "")
+        self.group.refuse_decided(draft.content)
+        stored = self.group.entries.store(draft, self.group.heard)
         self.group.telemetry.record(
             "store", type=stored.type, deduplicated=stored.deduplicated, status=stored.status
         )

@@ -249,6 +249,7 @@ class Group:
             published=self.resources.published,
             finder=EntrySearch(lambda: self.retrieval, self.scope.project),
             resident=self._embedder_at_hand,
+            judge=lambda: self.resources.judge,
         )
 
     def entries_of(self, entry_id: str) -> Entries:
@@ -407,6 +408,12 @@ class Group:
         found = found or self.exchanges.recent(since=self._not_before())
         messages = [one.user_message for one in found if one.private and one.origin == "user"]
         return heard(content, *self._told_apart([*messages, *self.conversations.spool.asked()]))
+
+    def refuse_decided(self, text: str) -> None:
+        """Refuse what a person rejected or holds for review, here or in a shared chat; not from themselves."""
+        for own in (self, self.shared_chats):
+            if own is not None and self.scope.author != "owner" and own.has("entries"):
+                own.entries.ledger.refuse_decided(text)
 
     def hear(self, exchange: Exchange) -> None:
         """Confirm what agents stored lately and the person says here; hold what stands in what they paste."""

@@ -91,16 +91,17 @@ class Judge:
 
     def reach(self, message: str, before: str) -> dict[str, float]:
         """How far a correction reaches: the shares of general, topic and once."""
-        scores = self._scores("reach", message, before)
-        best = max(scores)
-        powers = [math.exp(score - best) for score in scores]
-        return {name: power / sum(powers) for name, power in zip(REACHES, powers, strict=True)}
+        return _shares(REACHES, self._scores("reach", message, before))
 
     def line_type(self, line: str, section: str) -> tuple[str, float]:
         """The type of a line of MEMORY.md, and its share of all types."""
-        scores = self._scores("type", line, section)
-        best = max(scores)
-        return TYPES[scores.index(best)], 1 / sum(math.exp(score - best) for score in scores)
+        shares = self.line_types(line, section)
+        best = max(TYPES, key=lambda kind: shares[kind])
+        return best, shares[best]
+
+    def line_types(self, line: str, section: str) -> dict[str, float]:
+        """The share of each type of a line."""
+        return _shares(TYPES, self._scores("type", line, section))
 
     def own_lines(self, lines: Sequence[str]) -> list[float]:
         """For each line of a message how probable it is that the person wrote it and did not paste it."""
@@ -134,6 +135,12 @@ class Judge:
 
         files = tuple(ModelFile(name, name, size, digest) for name, (size, digest) in self.card.files.items())
         return OnnxModel(Model("judge", "judging messages", "MIT", "", "", files), self.folder, threads=1)
+
+
+def _shares(names: Sequence[str], scores: Sequence[float]) -> dict[str, float]:
+    best = max(scores)
+    powers = [math.exp(score - best) for score in scores]
+    return {name: power / sum(powers) for name, power in zip(names, powers, strict=True)}
 
 
 @cache

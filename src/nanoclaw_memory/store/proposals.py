@@ -36,10 +36,11 @@ class Proposals:
         diff: str = "",
         origin: str = "",
         effect: str = "",
+        text: str = "",
     ) -> Proposal | None:
         """Offer a change; None when the same `key` was offered before, whatever became of it.
 
-        `origin` is who said it, `effect` what accepting it does.
+        `origin` is who said it, `effect` what accepting it does, `text` what `of_text` finds it by.
         """
         if kind not in KINDS:
             raise InvalidValue(f"kind {kind!r} is no kind of proposal", f"one of: {', '.join(KINDS)}")
@@ -60,12 +61,14 @@ class Proposals:
                 return None
             self.db.execute(
                 "INSERT INTO proposals "
-                "(id, kind, payload, why, source, diff, status, fingerprint, created_at, origin, effect) VALUES"
-                " (:id, :kind, :payload, :why, :source, :diff, :status, :fingerprint, :created_at, :origin, :effect)",
+                "(id, kind, payload, why, source, diff, status, fingerprint, created_at, origin, effect, text_key) "
+                "VALUES (:id, :kind, :payload, :why, :source, :diff, :status, :fingerprint, :created_at, :origin, "
+                ":effect, :text_key)",
                 {
                     **asdict(proposal),
                     "payload": json.dumps(payload, ensure_ascii=False),
                     "fingerprint": _key(kind, key),
+                    "text_key": fingerprint(text) if text else "",
                 },
             )
         return proposal
@@ -75,6 +78,11 @@ class Proposals:
         sql = f"SELECT {_COLUMNS} FROM proposals WHERE fingerprint = :key"  # noqa: S608
         rows = self.db.query(sql, {"key": _key(kind, key)})
         return _proposal(rows[0]) if rows else None
+
+    def of_text(self, text: str) -> list[Proposal]:
+        """The proposals about this text, open or decided."""
+        sql = f"SELECT {_COLUMNS} FROM proposals WHERE text_key = :key AND text_key <> ''"  # noqa: S608
+        return [_proposal(row) for row in self.db.query(sql, {"key": fingerprint(text)})]
 
     def has(self, proposal_id: str) -> bool:
         return bool(self.db.query("SELECT 1 FROM proposals WHERE id = :id", {"id": proposal_id}))
