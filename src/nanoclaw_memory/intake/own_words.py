@@ -68,16 +68,19 @@ def own_words(message: str, judge: Judge | None = None) -> str:
     return read(message, judge).text
 
 
-def said(exchange: Exchange) -> OwnWords:
+def said(exchange: Exchange, teaches: bool = True) -> OwnWords:
     """The same of an archived message, with what the judge told of it."""
-    return read(exchange.user_message, known=exchange.foreign_lines)
+    return read(exchange.user_message, known=exchange.foreign_lines, teaches=teaches)
 
 
-def read(message: str, judge: Judge | None = None, known: Collection[int] = ()) -> OwnWords:
+def read(
+    message: str, judge: Judge | None = None, known: Collection[int] = (), teaches: bool = True
+) -> OwnWords:
     """Tell the lines of a message apart by their form, and by the judge where it is at hand.
 
-    `known` are numbers of lines that the judge told to be foreign before. A message of several lines is never surely
-    the person's own alone: of a thousand corrections four have more than one.
+    Where it is only told and nothing learnt from it (`teaches`), a text behind a colon stays with the words that
+    introduce it. `known` are numbers of lines that the judge told to be foreign before. A message of several lines is
+    never surely the person's own alone: of a thousand corrections four have more than one.
     """
     if len(message) <= LONG and _MARKS.isdisjoint(message) and " '" not in f" {message}":
         return OwnWords(message.strip(), message.strip(), "", frozenset(), alone=True)
@@ -93,7 +96,7 @@ def read(message: str, judge: Judge | None = None, known: Collection[int] = ()) 
         text = pattern.sub(leave_out, text)
     lines = text.split("\n")
     foreign = _foreign(lines).union(known)
-    for number in set(range(len(lines))) - foreign if judge is None else ():
+    for number in set(range(len(lines))) - foreign if judge is None and teaches else ():
         line = _INTRODUCED.sub(lambda found: found[1] + leave_out(found), lines[number])
         lines[number] = _LONG_LINE.sub(leave_out, line)
     written = {number for number, line in enumerate(lines) if line.strip()}

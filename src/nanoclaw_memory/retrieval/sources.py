@@ -88,7 +88,7 @@ def _own_and_rest(message: str, foreign: Collection[int]) -> tuple[str, str]:
         return message, ""
     from nanoclaw_memory.intake.own_words import read
 
-    own = read(message, known=foreign)
+    own = read(message, known=foreign, teaches=False)
     return own.lines, own.rest
 
 

@@ -166,7 +166,7 @@ class Continuity(Plugin):
     @staticmethod
     def _told(one: Recollection, wanted: set[str], topic: str = "") -> list[str]:
         """The sides that are recalled; a question is told with its answer."""
-        message, agent = said(one.exchange), one.exchange.agent_response
+        message, agent = said(one.exchange, teaches=False), one.exchange.agent_response
         user = message.lines
         # A question, or a request of few words, says nothing without its answer.
         asked = user.rstrip().endswith("?") or (len(user) <= SHORT and len(agent.split()) > NOTED)
