@@ -240,7 +240,7 @@ def statements(text: str) -> Iterator[tuple[int, str]]:
 
 def parts(text: str) -> Iterator[MarkdownPart]:
     """Everything in a page, in order; a bullet below one that ends with a colon repeats that one."""
-    reader = _Reader()
+    reader = _EntryReader()
     plain = text.replace("\r\n", "\n").removeprefix("\ufeff")
     front = _FRONT_MATTER.match(plain)
     skipped = plain[: front.end()].count("\n") if front else 0
@@ -249,7 +249,7 @@ def parts(text: str) -> Iterator[MarkdownPart]:
     yield from reader.rest()
 
 
-class _Reader(msgspec.Struct):
+class _EntryReader(msgspec.Struct):
     """Reads a page line by line."""
 
     start: int = 0

@@ -11,10 +11,10 @@ from lark.exceptions import UnexpectedInput, VisitError
 
 from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.store.graph_pattern import (
-    Call,
     Column,
     Comparison,
     EdgePattern,
+    FunctionCall,
     GraphQuery,
     Literal,
     Logic,
@@ -118,7 +118,7 @@ def parse(text: str) -> GraphQuery:
 @cache
 def _parser() -> Lark:
     words = "\n".join(f"_{word}.2: /{word}\\b/i" for word in _WORDS.split())
-    return Lark(_GRAMMAR + words, parser="lalr", transformer=_Reader(), maybe_placeholders=False)
+    return Lark(_GRAMMAR + words, parser="lalr", transformer=_CypherReader(), maybe_placeholders=False)
 
 
 def _not_understood(text: str, error: UnexpectedInput) -> InvalidValue:
@@ -149,7 +149,7 @@ class _Span(tuple[int, int]):
 
 
 @v_args(inline=True)
-class _Reader(Transformer):  # type: ignore[type-arg]
+class _CypherReader(Transformer):  # type: ignore[type-arg]
     """Builds the query bottom up; each method is named after its rule."""
 
     def start(self, *parts: Any) -> GraphQuery:
@@ -310,9 +310,9 @@ class _Reader(Transformer):  # type: ignore[type-arg]
     def property(self, variable: str, key: str) -> Property:
         return Property(variable, key)
 
-    def call(self, name: str, *parts: Any) -> Call:
+    def call(self, name: str, *parts: Any) -> FunctionCall:
         argument = None if parts == ({"star": True},) else parts[-1]
-        return Call(name.casefold(), argument, parts[0] == {"distinct": True})
+        return FunctionCall(name.casefold(), argument, parts[0] == {"distinct": True})
 
     def text(self, token: Token) -> Literal:
         return Literal(_unquoted(token))
@@ -350,7 +350,7 @@ def _title(value: Any) -> str:
     """The name of a column without AS: what was written."""
     if isinstance(value, Property):
         return f"{value.variable}.{value.key}"
-    if isinstance(value, Call):
+    if isinstance(value, FunctionCall):
         inner = "*" if value.argument is None else _title(value.argument)
         return f"{value.name}({'DISTINCT ' * value.distinct}{inner})"
     return value.name if isinstance(value, Variable) else str(value.value)

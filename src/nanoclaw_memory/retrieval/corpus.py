@@ -202,14 +202,14 @@ def read_pdf(path: Path) -> str:
 
 def html_text(text: str) -> str:
     """What a reader of the page sees, a line a block, headings as Markdown."""
-    parser = _Page()
+    parser = _HtmlPage()
     parser.feed(text)
     parser.close()
     lines = (re.sub(r"[ \t\r\f\v]+", " ", line).strip() for line in "".join(parser.out).split("\n"))
     return "\n".join(line for line in lines if line)
 
 
-class _Page(HTMLParser):
+class _HtmlPage(HTMLParser):
     """Collects the visible text."""
 
     def __init__(self) -> None:

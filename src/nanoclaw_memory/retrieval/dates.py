@@ -67,7 +67,7 @@ def asked(question: str, today: date) -> Days | None:
 def when(question: str, today: date) -> When:
     """The days that a question names, and the rest of it."""
     tokens = list(_tokens(question))
-    reader = _Reader(tokens, today)
+    reader = _DateReader(tokens, today)
     found, rest = [], []
     at = 0
     while at < len(tokens):
@@ -90,7 +90,7 @@ def _tokens(question: str) -> Iterator[_Token]:
             yield _Token(part, lexeme(part))
 
 
-class _Reader:
+class _DateReader:
     """Reads days from tokens. Each method reads what begins at a token, or returns None."""
 
     def __init__(self, tokens: list[_Token], today: date) -> None:

@@ -58,7 +58,7 @@ class Property(msgspec.Struct, frozen=True):
     key: str
 
 
-class Call(msgspec.Struct, frozen=True):
+class FunctionCall(msgspec.Struct, frozen=True):
     """A function of one argument; None is `*`."""
 
     name: str
@@ -89,7 +89,7 @@ class Column(msgspec.Struct, frozen=True):
 
     @property
     def counts(self) -> bool:
-        return isinstance(self.value, Call) and self.value.name == "count"
+        return isinstance(self.value, FunctionCall) and self.value.name == "count"
 
 
 class GraphQuery(msgspec.Struct, frozen=True, kw_only=True):

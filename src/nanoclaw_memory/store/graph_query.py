@@ -13,9 +13,9 @@ import msgspec
 from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.store.facts import View, valid
 from nanoclaw_memory.store.graph_pattern import (
-    Call,
     Comparison,
     EdgePattern,
+    FunctionCall,
     GraphQuery,
     Literal,
     Logic,
@@ -351,7 +351,7 @@ class Compiler:
             if value.name in bound.edges:
                 return bound.edge(value.name), [], []
             return bound.node(value.name), [], []
-        if isinstance(value, Call):
+        if isinstance(value, FunctionCall):
             if value.name in ("tolower", "toupper"):
                 inner, tables, where = self._operand(value.argument, bound)
                 return f"{value.name[2:]}({inner})", tables, where
@@ -382,11 +382,11 @@ class Compiler:
         if isinstance(value, Variable):
             kind = "edge" if value.name in bound.edges else "node"
             return kind, bound.edge(value.name) if kind == "edge" else bound.node(value.name)
-        if isinstance(value, Call) and value.name == "count":
+        if isinstance(value, FunctionCall) and value.name == "count":
             if value.argument is None:
                 return "plain", "count(*)"
             return "plain", f"count({'DISTINCT ' * value.distinct}{self._returned(value.argument, bound)[1]})"
-        if isinstance(value, Call) and value.name in ("labels", "keys", "properties"):
+        if isinstance(value, FunctionCall) and value.name in ("labels", "keys", "properties"):
             entity = bound.node(getattr(value.argument, "name", ""))
             column = {"labels": "category", "keys": "key"}.get(value.name, "")
             return ("list", self._list(column, entity)) if column else ("properties", entity)
@@ -430,7 +430,7 @@ class Compiler:
         """One scalar to sort by: of several values the least, of an entity its name."""
         if isinstance(value, Variable) and value.name in bound.nodes:
             value = Property(value.name, "name")
-        if isinstance(value, Call) and value.name in ("count", "labels", "keys", "properties"):
+        if isinstance(value, FunctionCall) and value.name in ("count", "labels", "keys", "properties"):
             return self._returned(value, bound)[1]
         plain, tables, where = self._operand(value, bound)
         return f"({_Bound({}, {}, tables, where).select(f'min({plain})')})" if tables else plain

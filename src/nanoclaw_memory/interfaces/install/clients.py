@@ -13,7 +13,7 @@ import msgspec
 
 from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.interfaces.install.calls import SERVER, Commands, call_of_plugin
-from nanoclaw_memory.interfaces.install.config_file import ConfigFile, Entry, HookTable
+from nanoclaw_memory.interfaces.install.config_file import ConfigEntry, ConfigFile, HookTable
 
 _CLAUDE_EVENTS = {
     "SessionStart": ("session-start", 10),
@@ -38,7 +38,7 @@ CLAUDE_HOOKS = HookTable(_CLAUDE_EVENTS)
 GEMINI_HOOKS = HookTable(_GEMINI_EVENTS, unit=1000)
 CURSOR_HOOKS = HookTable(_CURSOR_EVENTS, nested=False)
 
-SERVERS = Entry(("mcpServers",), Commands.server)
+SERVERS = ConfigEntry(("mcpServers",), Commands.server)
 
 
 class Client(msgspec.Struct, frozen=True):
@@ -119,7 +119,7 @@ def _claude_folder() -> Path:
 
 
 def _codex_files(folder: Path) -> list[ConfigFile]:
-    servers = Entry(("mcp_servers",), Commands.server)
+    servers = ConfigEntry(("mcp_servers",), Commands.server)
     return [
         ConfigFile(folder / "config.toml", (servers,), empty="", plugins=("plugins",)),
         ConfigFile(folder / "hooks.json", hooks=CLAUDE_HOOKS),
@@ -143,12 +143,12 @@ def _servers_in(path: Path) -> list[ConfigFile]:
 
 
 def _vscode_files(folder: Path) -> list[ConfigFile]:
-    servers = Entry(("servers",), lambda commands: commands.server(type="stdio"))
+    servers = ConfigEntry(("servers",), lambda commands: commands.server(type="stdio"))
     return [ConfigFile(folder / "mcp.json", (servers,))]
 
 
 def _zed_files(folder: Path) -> list[ConfigFile]:
-    servers = Entry(("context_servers",), lambda commands: commands.server(source="custom"))
+    servers = ConfigEntry(("context_servers",), lambda commands: commands.server(source="custom"))
     return [ConfigFile(folder / "settings.json", (servers,))]
 
 
@@ -156,7 +156,7 @@ def _opencode_files(folder: Path) -> list[ConfigFile]:
     def made(commands: Commands) -> dict[str, Any]:
         return {"type": "local", "command": [*commands.words, "mcp"], "enabled": True}
 
-    return [ConfigFile(_either(folder, "opencode.json", "opencode.jsonc"), (Entry(("mcp",), made),))]
+    return [ConfigFile(_either(folder, "opencode.json", "opencode.jsonc"), (ConfigEntry(("mcp",), made),))]
 
 
 def _cline_folder() -> Path:
@@ -173,7 +173,7 @@ def _openclaw_folder() -> Path:
 def _openclaw() -> list[ConfigFile]:
     """The MCP server, and a plugin that calls our hooks."""
     path = Path(os.environ.get("OPENCLAW_CONFIG_PATH") or _openclaw_folder() / "openclaw.json").expanduser()
-    plugin = Entry(
+    plugin = ConfigEntry(
         ("plugins", "entries"),
         lambda commands: {
             "enabled": True,
@@ -183,7 +183,7 @@ def _openclaw() -> list[ConfigFile]:
         call_of_plugin,
         allowed=("plugins", "allow"),
     )
-    servers = Entry(("mcp", "servers"), Commands.server)
+    servers = ConfigEntry(("mcp", "servers"), Commands.server)
     folder = _openclaw_folder() / "extensions" / SERVER
     ours = Path(__file__).parent / "openclaw"
     return [

@@ -27,7 +27,7 @@ Located = tuple[KeyPath, Call]
 _MARK = re.compile(r"^# nanoclaw-memory:(?:start|end)\r?\n", re.MULTILINE)  # of earlier releases, in TOML
 
 
-class Entry(msgspec.Struct, frozen=True):
+class ConfigEntry(msgspec.Struct, frozen=True):
     """A member that carries our name: an MCP server, or the settings of a plugin."""
 
     parent: tuple[str, ...]
@@ -54,7 +54,7 @@ class ConfigFile(msgspec.Struct, frozen=True):
     """One file of a client and what we have in it."""
 
     path: Path
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[ConfigEntry, ...] = ()
     hooks: HookTable | None = None
     empty: str = "{}\n"  # what a missing file is edited as
     whole: str = ""  # its text, where all of the file is ours
@@ -98,7 +98,7 @@ class ConfigFile(msgspec.Struct, frozen=True):
 
     # ---- servers and plugins ----
 
-    def _with_entry(self, text: str, entry: Entry, commands: Commands) -> str:
+    def _with_entry(self, text: str, entry: ConfigEntry, commands: Commands) -> str:
         found = {path[-1]: call for path, call in self.calls(text) if path[:-1] == entry.parent}
         own = found.pop(SERVER, None)
         by_hand = [call for call in found.values() if not call.is_ours and call.serves(commands.target)]
@@ -113,7 +113,7 @@ class ConfigFile(msgspec.Struct, frozen=True):
         names = self._allowed(text, entry)
         return text if names is None or SERVER in names else json_edit.append(text, entry.allowed, SERVER)
 
-    def _allowed(self, text: str, entry: Entry) -> list[Any] | None:
+    def _allowed(self, text: str, entry: ConfigEntry) -> list[Any] | None:
         names = _at(self._editor.load(text), entry.allowed) if entry.allowed else None
         return names if isinstance(names, list) else None
 

@@ -20,7 +20,7 @@ from nanoclaw_memory.text import fingerprint
 _TIMEOUT = 30
 
 
-class Service(msgspec.Struct, frozen=True, kw_only=True):
+class UserService(msgspec.Struct, frozen=True, kw_only=True):
     """The service of a home, as its manager knows it."""
 
     manager: str  # systemd or launchd
@@ -40,7 +40,7 @@ class ServiceChange(msgspec.Struct, frozen=True, kw_only=True):
     by_hand: str = ""  # the commands that do it where the manager did not answer
 
 
-def service_of(home: Path, options: Sequence[str] = (), platform: str = sys.platform) -> Service:
+def service_of(home: Path, options: Sequence[str] = (), platform: str = sys.platform) -> UserService:
     """The service that serves a home; it starts our launcher, which survives upgrades."""
     usual = home.resolve() == (Path.home() / ".nanoclaw").resolve()
     name = "nanoclaw-memory" if usual else f"nanoclaw-memory-{fingerprint(str(home.resolve()))[:8]}"
@@ -48,7 +48,7 @@ def service_of(home: Path, options: Sequence[str] = (), platform: str = sys.plat
     return _launchd(name, words, home) if platform == "darwin" else _systemd(name, words)
 
 
-def _systemd(name: str, words: list[str]) -> Service:
+def _systemd(name: str, words: list[str]) -> UserService:
     base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     escaped = str.maketrans({"\\": "\\\\", '"': '\\"', "%": "%%", "$": "$$"})
     command = " ".join(f'"{word.translate(escaped)}"' for word in words)
@@ -57,7 +57,7 @@ def _systemd(name: str, words: list[str]) -> Service:
         f"[Service]\nExecStart={command}\nRestart=on-failure\nRestartSec=5\n\n[Install]\nWantedBy=default.target\n"
     )
     systemctl = ("systemctl", "--user")
-    return Service(
+    return UserService(
         manager="systemd",
         path=base / "systemd" / "user" / f"{name}.service",
         text=text.encode(),
@@ -66,7 +66,7 @@ def _systemd(name: str, words: list[str]) -> Service:
     )
 
 
-def _launchd(name: str, words: list[str], home: Path) -> Service:
+def _launchd(name: str, words: list[str], home: Path) -> UserService:
     path = Path.home() / "Library" / "LaunchAgents" / f"{name}.plist"
     log = str(home.resolve() / "logs" / "serve.log")
     content = {
@@ -78,7 +78,7 @@ def _launchd(name: str, words: list[str], home: Path) -> Service:
         "StandardErrorPath": log,
     }
     domain = f"gui/{os.getuid()}"
-    return Service(
+    return UserService(
         manager="launchd",
         path=path,
         text=plistlib.dumps(content),
@@ -87,7 +87,7 @@ def _launchd(name: str, words: list[str], home: Path) -> Service:
     )
 
 
-def install(home: Path, service: Service) -> ServiceChange:
+def install(home: Path, service: UserService) -> ServiceChange:
     """Write the service and have its manager start it, now and at every login."""
     launcher.write(home)
     private.make_folder(_record(home).parent)
@@ -105,7 +105,7 @@ def install(home: Path, service: Service) -> ServiceChange:
     return _change(service, changed, service.start)
 
 
-def uninstall(home: Path, service: Service) -> ServiceChange:
+def uninstall(home: Path, service: UserService) -> ServiceChange:
     """Stop the service and remove it; the launcher goes with the last that uses it."""
     found = service.path.exists()
     change = _change(service, found, service.stop if found else ())
@@ -120,7 +120,7 @@ def _record(home: Path) -> Path:
     return home.resolve() / "installed" / "service.json"
 
 
-def _change(service: Service, changed: bool, calls: Sequence[tuple[str, ...]]) -> ServiceChange:
+def _change(service: UserService, changed: bool, calls: Sequence[tuple[str, ...]]) -> ServiceChange:
     done = _run(calls)
     by_hand = "" if done else "; ".join(" ".join(call) for call in calls)
     return ServiceChange(

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from nanoclaw_memory.errors import NanoClawError, NotFound, PathRefused
 from nanoclaw_memory.interfaces.http.api import status_of
-from nanoclaw_memory.interfaces.web.screen import Asked, Moved, Screen, Sent
+from nanoclaw_memory.interfaces.web.screen import Moved, Screen, Sent, WebRequest
 from nanoclaw_memory.interfaces.web.screens import SCREENS
 from nanoclaw_memory.interfaces.web.sessions import SESSION_SECONDS, PageSessions, csrf_token
 from nanoclaw_memory.interfaces.web.templates import HERE, environment, language_of
@@ -143,7 +143,7 @@ def _session_of(request: Request) -> str:
     return session
 
 
-def _answer(memory: Memory, screen: Screen, asked: Asked, session: str, request: Request) -> Response:
+def _answer(memory: Memory, screen: Screen, asked: WebRequest, session: str, request: Request) -> Response:
     """What a screen says, as a response; in the memory's own thread."""
     memory.admin.require_home()
     if memory.scope.group not in memory.home.groups():
@@ -173,16 +173,16 @@ def _answer(memory: Memory, screen: Screen, asked: Asked, session: str, request:
     return _html(answer.template, {**common, **answer.values}, asked.language, answer.status, request)
 
 
-async def _asked(request: Request) -> Asked:
+async def _asked(request: Request) -> WebRequest:
     values: dict[str, list[str]] = {name: request.query_params.getlist(name) for name in request.query_params}
     if request.method not in SAFE_METHODS:
         body = (await request.body()).decode("utf-8", "replace")
         values |= parse_qs(body, keep_blank_values=True, max_num_fields=2000)
     values |= {name: [str(value)] for name, value in request.path_params.items()}
-    return Asked(values, language_of(request.headers.get("accept-language", "")))
+    return WebRequest(values, language_of(request.headers.get("accept-language", "")))
 
 
-def _is_genuine(asked: Asked, session: str) -> bool:
+def _is_genuine(asked: WebRequest, session: str) -> bool:
     return hmac.compare_digest(asked.text("csrf").encode(), csrf_token(session).encode())
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PER_PAGE = 25
 
 
-class Asked(msgspec.Struct, frozen=True):
+class WebRequest(msgspec.Struct, frozen=True):
     """The names in a path, the query and the form of one request."""
 
     values: Mapping[str, Sequence[str]]
@@ -85,5 +85,5 @@ class Screen(msgspec.Struct, frozen=True):
 
     method: str
     path: str
-    answer: Callable[[Memory, Asked], Answer]
+    answer: Callable[[Memory, WebRequest], Answer]
     lasting: bool = False

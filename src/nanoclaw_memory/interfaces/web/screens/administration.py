@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nanoclaw_memory.errors import InvalidValue
-from nanoclaw_memory.interfaces.web.screen import Asked, Moved, Screen, Shown
+from nanoclaw_memory.interfaces.web.screen import Moved, Screen, Shown, WebRequest
 from nanoclaw_memory.types import MAIN_GROUP
 
 if TYPE_CHECKING:
@@ -18,14 +18,14 @@ WHAT = ("text", "entity", "session", "id")
 # ---- forget ----
 
 
-def forget_form(memory: Memory, asked: Asked) -> Shown:
+def forget_form(memory: Memory, asked: WebRequest) -> Shown:
     """What to forget."""
     return Shown(
         "forget.html", {"what": asked.text("what") or "text", "name": asked.text("name"), "plan": None}
     )
 
 
-def forget(memory: Memory, asked: Asked) -> Shown:
+def forget(memory: Memory, asked: WebRequest) -> Shown:
     """The plan, store by store and page by page; carried out only when it was shown and agreed to."""
     what, name = asked.text("what"), asked.text("name")
     if what not in WHAT or not name:
@@ -40,7 +40,7 @@ def forget(memory: Memory, asked: Asked) -> Shown:
 # ---- groups and tasks ----
 
 
-def groups(memory: Memory, asked: Asked) -> Shown:
+def groups(memory: Memory, asked: WebRequest) -> Shown:
     """The groups of the home, the chats that have an agent, and the scheduled tasks."""
     administers = memory.scope.group == MAIN_GROUP
     values: dict[str, Any] = {
@@ -54,13 +54,13 @@ def groups(memory: Memory, asked: Asked) -> Shown:
     return Shown("groups.html", values)
 
 
-def add_task(memory: Memory, asked: Asked) -> Moved:
+def add_task(memory: Memory, asked: WebRequest) -> Moved:
     """Schedule a task of this group."""
     memory.host.tasks.add(asked.text("prompt"), asked.text("kind"), asked.text("value"))
     return Moved("/groups", "saved")
 
 
-def change_task(memory: Memory, asked: Asked) -> Moved:
+def change_task(memory: Memory, asked: WebRequest) -> Moved:
     """Pause, resume or remove a task."""
     tasks, act = memory.host.tasks, asked.text("act")
     acts = {"pause": tasks.pause, "resume": tasks.resume, "remove": tasks.remove}
@@ -73,26 +73,26 @@ def change_task(memory: Memory, asked: Asked) -> Moved:
 # ---- settings and audit ----
 
 
-def settings(memory: Memory, asked: Asked) -> Shown:
+def settings(memory: Memory, asked: WebRequest) -> Shown:
     """Every setting whose key or description contains the words, with its value and origin."""
     words = asked.text("q").casefold()
     rows = [row for row in memory.admin.config_rows() if words in f"{row['key']} {row['about']}".casefold()]
     return Shown("settings.html", {**asked.slice(rows), "query": asked.text("q")})
 
 
-def change_setting(memory: Memory, asked: Asked) -> Moved:
+def change_setting(memory: Memory, asked: WebRequest) -> Moved:
     """Change one setting."""
     if asked.text("value") != SECRET:  # a credential is never shown, so it cannot have been edited
         memory.admin.config_set(asked.text("key"), asked.text("value"))
     return Moved("/settings", "saved")
 
 
-def audit(memory: Memory, asked: Asked) -> Shown:
+def audit(memory: Memory, asked: WebRequest) -> Shown:
     """The last changes of entries."""
     return Shown("audit.html", {**asked.slice(memory.entries.audit_records(1000)), "verdict": None})
 
 
-def verify(memory: Memory, asked: Asked) -> Shown:
+def verify(memory: Memory, asked: WebRequest) -> Shown:
     """The same, and whether the log is whole."""
     shown = audit(memory, asked)
     return Shown(shown.template, {**shown.values, "verdict": memory.entries.verify()})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nanoclaw_memory.interfaces.web.screen import Asked, Screen, Shown
+from nanoclaw_memory.interfaces.web.screen import Screen, Shown, WebRequest
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 MOST = 1000
 
 
-def listed(memory: Memory, asked: Asked) -> Shown:
+def listed(memory: Memory, asked: WebRequest) -> Shown:
     """The sessions, newest first, or where something was said."""
     query = asked.text("q")
     said = memory.conversations.search(query, 20) if query else []
@@ -20,7 +20,7 @@ def listed(memory: Memory, asked: Asked) -> Shown:
     return Shown("conversations.html", {**found, "query": query, "said": said})
 
 
-def show(memory: Memory, asked: Asked) -> Shown:
+def show(memory: Memory, asked: WebRequest) -> Shown:
     """What was said in one session."""
     session = asked.text("session")
     return Shown(
@@ -28,7 +28,7 @@ def show(memory: Memory, asked: Asked) -> Shown:
     )
 
 
-def files(memory: Memory, asked: Asked) -> Shown:
+def files(memory: Memory, asked: WebRequest) -> Shown:
     """Archived conversations, and the raw transcripts of this group's agent."""
     archives = memory.conversations.archives()[::-1]
     return Shown(
@@ -36,7 +36,7 @@ def files(memory: Memory, asked: Asked) -> Shown:
     )
 
 
-def inspect(memory: Memory, asked: Asked) -> Shown:
+def inspect(memory: Memory, asked: WebRequest) -> Shown:
     """What would be put before a message, and what nearly was: nothing is recorded."""
     message, session, project = (asked.text(name) for name in ("message", "session", "project"))
     values: dict[str, Any] = {"message": message, "session": session, "project": project, "turn": None}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from nanoclaw_memory.errors import InvalidValue
-from nanoclaw_memory.interfaces.web.screen import Asked, Moved, Screen, Shown
+from nanoclaw_memory.interfaces.web.screen import Moved, Screen, Shown, WebRequest
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
@@ -16,7 +16,7 @@ PRIORITIES = ("critical", "high", "medium", "low")
 MOST = 2000
 
 
-def listed(memory: Memory, asked: Asked) -> Shown:
+def listed(memory: Memory, asked: WebRequest) -> Shown:
     """Entries of a status and a type, newest first."""
     status, kind = asked.text("status") or "active", asked.text("type")
     found = memory.entries.all([kind] if kind else None, status=status, limit=MOST)
@@ -24,14 +24,14 @@ def listed(memory: Memory, asked: Asked) -> Shown:
     return Shown("entries.html", {**asked.slice(found), **choices, "status": status, "type": kind})
 
 
-def show(memory: Memory, asked: Asked) -> Shown:
+def show(memory: Memory, asked: WebRequest) -> Shown:
     """One entry, those it replaced, and its life in the audit log."""
     chain = memory.entries.history(asked.text("id"))
     life = memory.entries.trace(asked.text("id"))
     return Shown("entry.html", {"one": chain[0], "replaced": chain[1:], "life": life})
 
 
-def store(memory: Memory, asked: Asked) -> Moved:
+def store(memory: Memory, asked: WebRequest) -> Moved:
     """Store a new entry, or another wording in place of one."""
     stored = memory.store(
         asked.text("content"),
@@ -44,7 +44,7 @@ def store(memory: Memory, asked: Asked) -> Moved:
     return Moved(f"/entries/{quote(stored.id)}", "saved")
 
 
-def change(memory: Memory, asked: Asked) -> Moved:
+def change(memory: Memory, asked: WebRequest) -> Moved:
     """Approve, reject, archive, reinforce or delete one."""
     entry_id, act = asked.text("id"), asked.text("act")
     acts = {

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.interfaces.web.layout import positions
-from nanoclaw_memory.interfaces.web.screen import Asked, Moved, Screen, Sent, Shown
+from nanoclaw_memory.interfaces.web.screen import Moved, Screen, Sent, Shown, WebRequest
 from nanoclaw_memory.rendering import visible_line
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SHOWN = 100
 
 
-def show(memory: Memory, asked: Asked) -> Shown:
+def show(memory: Memory, asked: WebRequest) -> Shown:
     """An entity, or the warmest facts to begin with."""
     entity, as_of, depth = asked.text("entity"), asked.text("as_of"), asked.number("depth", 1, 4) or 1
     values: dict[str, Any] = {
@@ -47,7 +47,7 @@ def show(memory: Memory, asked: Asked) -> Shown:
     return Shown("graph.html", values)
 
 
-def data(memory: Memory, asked: Asked) -> Sent:
+def data(memory: Memory, asked: WebRequest) -> Sent:
     """The neighbourhood with positions, for the drawing."""
     around = memory.graph.show(
         asked.text("entity"), asked.number("depth", 1, 4) or 1, asked.text("as_of") or None
@@ -70,7 +70,7 @@ def data(memory: Memory, asked: Asked) -> Sent:
     )
 
 
-def change(memory: Memory, asked: Asked) -> Moved:
+def change(memory: Memory, asked: WebRequest) -> Moved:
     """Set, retire or reject a fact; relate or unrelate; name or merge."""
     entity, key, value, other = (asked.text(name) for name in ("entity", "key", "value", "other"))
     graph, act = memory.graph, asked.text("act")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nanoclaw_memory.interfaces.web.screen import Asked, Moved, Screen, Shown
+from nanoclaw_memory.interfaces.web.screen import Moved, Screen, Shown, WebRequest
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
 
 
-def show(memory: Memory, asked: Asked) -> Shown:
+def show(memory: Memory, asked: WebRequest) -> Shown:
     """What there is and what waits."""
     waiting = memory.upkeep.review()
     return Shown(
@@ -27,18 +27,18 @@ def show(memory: Memory, asked: Asked) -> Shown:
     )
 
 
-def health(memory: Memory, asked: Asked) -> Shown:
+def health(memory: Memory, asked: WebRequest) -> Shown:
     """The check-up."""
     return Shown("health.html", {"findings": memory.doctor()})
 
 
-def run_upkeep(memory: Memory, asked: Asked) -> Moved:
+def run_upkeep(memory: Memory, asked: WebRequest) -> Moved:
     """Run the jobs that are due."""
     memory.upkeep.run(due=True)
     return Moved("/", "upkeep")
 
 
-def write(memory: Memory, asked: Asked) -> Moved:
+def write(memory: Memory, asked: WebRequest) -> Moved:
     """Append a line to today's log."""
     memory.write(asked.text("text"), asked.text("tag"))
     return Moved("/", "written")

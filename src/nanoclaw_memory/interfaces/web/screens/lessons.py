@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nanoclaw_memory.interfaces.web.screen import Asked, Moved, Screen, Shown
+from nanoclaw_memory.interfaces.web.screen import Moved, Screen, Shown, WebRequest
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 STATES = ("", "candidate", "active", "metabolized", "retired")
 
 
-def listed(memory: Memory, asked: Asked) -> Shown:
+def listed(memory: Memory, asked: WebRequest) -> Shown:
     """The lessons of one state or of all, newest first."""
     found = memory.lessons.lessons(asked.text("state"))[::-1]
     return Shown("lessons.html", {**asked.slice(found), "states": STATES, "state": asked.text("state")})
 
 
-def show(memory: Memory, asked: Asked) -> Shown:
+def show(memory: Memory, asked: WebRequest) -> Shown:
     """One lesson with the outcomes of its injections."""
     return Shown("lesson.html", {"detail": memory.lessons.detail(asked.number("id"))})
 
 
-def add(memory: Memory, asked: Asked) -> Moved:
+def add(memory: Memory, asked: WebRequest) -> Moved:
     """Add a lesson of one's own."""
     made = memory.lessons.add(
         asked.text("lesson"), asked.text("trigger"), general=asked.text("general") == "1"
@@ -31,7 +31,7 @@ def add(memory: Memory, asked: Asked) -> Moved:
     return Moved(f"/lessons/{made.id}", "saved")
 
 
-def change(memory: Memory, asked: Asked) -> Moved:
+def change(memory: Memory, asked: WebRequest) -> Moved:
     """Retire a lesson, or say whether it helped the last time."""
     number, act = asked.number("id"), asked.text("act")
     if act == "retire":

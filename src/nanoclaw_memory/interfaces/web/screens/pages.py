@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from nanoclaw_memory.errors import Conflict
-from nanoclaw_memory.interfaces.web.screen import Answer, Asked, Moved, Screen, Shown
+from nanoclaw_memory.interfaces.web.screen import Answer, Moved, Screen, Shown, WebRequest
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 MAX_RENDERED = 200_000  # characters; a longer page is shown by its lines only
 
 
-def listed(memory: Memory, asked: Asked) -> Shown:
+def listed(memory: Memory, asked: WebRequest) -> Shown:
     """Every file that contains the words of `q` in its name."""
     words = asked.text("q").casefold()
     found = [one for one in memory.workspace.files() if words in one.path.casefold()]
     return Shown("pages.html", {**asked.slice(found), "query": asked.text("q")})
 
 
-def choose(memory: Memory, asked: Asked) -> Moved:
+def choose(memory: Memory, asked: WebRequest) -> Moved:
     """The page of a name that was typed."""
     return Moved(f"/pages/{quote(asked.text('file'))}")
 
 
-def show(memory: Memory, asked: Asked) -> Shown:
+def show(memory: Memory, asked: WebRequest) -> Shown:
     """One page: rendered, by lines, as a form, or its versions."""
     page = memory.workspace.page(asked.text("file"))
     view = asked.text("view") or ("lines" if len(page.text) > MAX_RENDERED else "read")
@@ -43,7 +43,7 @@ def show(memory: Memory, asked: Asked) -> Shown:
     return Shown("page.html", values)
 
 
-def save(memory: Memory, asked: Asked) -> Answer:
+def save(memory: Memory, asked: WebRequest) -> Answer:
     """Write the page if it still is what was read; otherwise show both texts."""
     path, given = asked.text("file"), _with_line_ends(memory, asked)
     try:
@@ -55,7 +55,7 @@ def save(memory: Memory, asked: Asked) -> Answer:
     return Moved(f"/pages/{quote(saved.path)}", "saved")
 
 
-def restore(memory: Memory, asked: Asked) -> Moved:
+def restore(memory: Memory, asked: WebRequest) -> Moved:
     """Make a version the page's text again; the text that it replaces is kept as a version."""
     path = asked.text("file")
     old = memory.workspace.version(path, asked.text("version"))
@@ -63,7 +63,7 @@ def restore(memory: Memory, asked: Asked) -> Moved:
     return Moved(f"/pages/{quote(old.path)}", "saved")
 
 
-def _with_line_ends(memory: Memory, asked: Asked) -> str:
+def _with_line_ends(memory: Memory, asked: WebRequest) -> str:
     """The text of the form with the line ends of the page: a browser sends every one as CR and LF."""
     text = asked.exact("text").replace("\r\n", "\n")
     before = memory.workspace.page(asked.text("file")).text

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from nanoclaw_memory.errors import NanoClawError
-from nanoclaw_memory.interfaces.web.screen import Answer, Asked, Moved, Screen, Shown
+from nanoclaw_memory.interfaces.web.screen import Answer, Moved, Screen, Shown, WebRequest
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
@@ -18,7 +18,7 @@ MAX_SOURCES = 3
 _PLACE = re.compile(r"(.+\.md):(\d+)")
 
 
-def show(memory: Memory, asked: Asked, problems: tuple[str, ...] = ()) -> Shown:
+def show(memory: Memory, asked: WebRequest, problems: tuple[str, ...] = ()) -> Shown:
     """The proposals that wait, of one kind or of all."""
     waiting = memory.upkeep.review()
     kinds = sorted({one.kind for one in waiting})
@@ -49,7 +49,7 @@ def _source(memory: Memory, place: str) -> dict[str, Any]:
     return {"place": place, "path": found.path, "line": line, "lines": lines}
 
 
-def decide(memory: Memory, asked: Asked) -> Answer:
+def decide(memory: Memory, asked: WebRequest) -> Answer:
     """Accept, reword or reject: one proposal by its own button, or all that are ticked."""
     act, _, one = asked.text("decide").partition(" ")
     decided: list[str] = []
@@ -68,7 +68,7 @@ def decide(memory: Memory, asked: Asked) -> Answer:
     return Moved(f"/review?kind={kind}" if kind.isalpha() else "/review", note, ",".join(decided))
 
 
-def undo(memory: Memory, asked: Asked) -> Moved:
+def undo(memory: Memory, asked: WebRequest) -> Moved:
     """Take decisions back."""
     for proposal_id in asked.text("undo").split(","):
         memory.upkeep.undo(proposal_id)

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from nanoclaw_memory.interfaces.web.screen import Asked, Screen, Shown
+from nanoclaw_memory.interfaces.web.screen import Screen, Shown, WebRequest
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
@@ -18,7 +18,7 @@ AROUND = 4
 _PLACE = re.compile(r"(.+\.md)(?::(\d+)(?:-\d+)?)?")
 
 
-def show(memory: Memory, asked: Asked) -> Shown:
+def show(memory: Memory, asked: WebRequest) -> Shown:
     """What answers the question."""
     query = asked.text("q")
     found = None
@@ -75,7 +75,7 @@ def _page(path: str, line: str) -> str:
     return f"/pages/{quote(path)}?view=lines#L{line}"
 
 
-def context(memory: Memory, asked: Asked) -> Shown:
+def context(memory: Memory, asked: WebRequest) -> Shown:
     """The lines around one, to open a hit where it stands."""
     line = asked.number("line", 1)
     found = memory.get(asked.text("path"), max(line - AROUND, 1), line + AROUND)

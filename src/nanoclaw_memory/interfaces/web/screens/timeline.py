@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nanoclaw_memory.clock import end_of, start_of
 from nanoclaw_memory.errors import InvalidValue
-from nanoclaw_memory.interfaces.web.screen import Asked, Screen, Shown
+from nanoclaw_memory.interfaces.web.screen import Screen, Shown, WebRequest
 from nanoclaw_memory.interfaces.web.screens.pages import difference
 from nanoclaw_memory.interfaces.web.templates import marked
 
@@ -21,7 +21,7 @@ MOST_PAGES = 20
 SHOWN = 100  # of entries and of facts
 
 
-def show(memory: Memory, asked: Asked) -> Shown:
+def show(memory: Memory, asked: WebRequest) -> Shown:
     """Log lines, conversations, entries and changed facts of one day."""
     day = _day(asked.text("day")) if asked.text("day") else memory.clock.now().date()
     first, last = _bounds(memory, day)
@@ -47,7 +47,7 @@ def show(memory: Memory, asked: Asked) -> Shown:
     )
 
 
-def changes(memory: Memory, asked: Asked) -> Shown:
+def changes(memory: Memory, asked: WebRequest) -> Shown:
     """What is different since a day or a checkpoint: pages, entries, facts."""
     if name := asked.text("checkpoint"):
         found = memory.workspace.compare_checkpoint(name)
