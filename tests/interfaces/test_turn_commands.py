@@ -215,7 +215,9 @@ def test_an_explained_turn_gives_reasons_and_leaves_nothing_behind(ncm, home):
     asked = "Which port has Keystone, and may I restart Keystone? Which queue?"
     said = ncm("turn", asked, "--session", "s1", "--explain")
     assert re.search(r"• Keystone\.port = 3000 \(since .*\)\n      because score ", said.out)
-    assert re.search(r"  • Ask before you restart Keystone \[consent\] \(.*\)\n      because score ", said.out)
+    assert re.search(
+        r"  • Ask before you restart Keystone \[consent\] \(.*\)\n      because score ", said.out
+    )
     result = ncm("turn", asked, "--session", "s1", "--explain", "--json").json
     assert {one["plugin"] for one in result["explained"]} == {
         "policies",
