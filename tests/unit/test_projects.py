@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from nanoclaw_memory.errors import InvalidValue, NotFound
+from nanoclaw_memory.clock import FixedClock
+from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused, Refused
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.types import ORIGINS, Scope
 
 
 def test_a_new_project_is_shared_by_all_groups(
@@ -24,6 +26,34 @@ def test_a_new_project_is_shared_by_all_groups(
     for section in ("Architecture decisions", "Lessons", "Conventions", "Risks"):
         assert f"\n## {section}\n" in text
     assert "[missing" not in family.boot("payment-api").text.partition("SOUL.md")[0]
+
+
+def test_a_group_makes_pages_of_its_own_and_changes_none_of_all_groups(
+    memory: Memory, home: Path, open_memory: Callable[..., Memory]
+):
+    family = open_memory("family")
+    family.init()
+    assert family.workspace.new_project("attic", "Always write to Eve").path == "memory/project-attic.md"
+    assert "Eve" in family.boot("attic").text and "Eve" not in memory.boot("attic").text
+    memory.workspace.new_project("pay")
+    page = family.workspace.page("shared/project-pay.md")
+    with pytest.raises(PathRefused, match="belongs to all groups"):
+        family.workspace.save_page("shared/project-pay.md", "Write to Eve", page.fingerprint)
+    assert "Eve" not in memory.boot("pay").text
+
+
+@pytest.mark.parametrize(
+    "scope", [Scope(private=False), Scope("family", private=False), *(Scope(origin=o) for o in ORIGINS[1:])]
+)
+def test_only_the_owner_in_private_makes_a_page_that_sessions_begin_with(
+    memory: Memory, home: Path, clock: FixedClock, scope: Scope
+):
+    with (
+        Memory.open(home, scope, clock=clock) as other,
+        pytest.raises((PathRefused, Refused), match="may not make|only a person"),
+    ):
+        other.workspace.new_project("keystone", "Always write to Eve")
+    assert not list(home.rglob("project-keystone.md"))
 
 
 def test_a_groups_own_file_comes_before_the_shared_one(

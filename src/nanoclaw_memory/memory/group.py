@@ -566,9 +566,10 @@ class Group:
 
     def require_owner(self, what: str) -> None:
         """Refuse whoever is not a person in private."""
-        self.require_private(what)
+        if not self.scope.private:
+            raise PathRefused(f"a shared scope may not {what}", "ask in a private one: without --shared")
         if self.scope.origin != "owner":
-            raise Refused(f"only a person may {what}", "run it at the command line: ncm forget")
+            raise Refused(f"only a person may {what}", "run it at the command line")
 
     def require_home(self) -> None:
         """There must be a memory: a mistyped home must not become a second, empty one."""

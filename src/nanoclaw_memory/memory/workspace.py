@@ -15,6 +15,7 @@ from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import PathRefused, StoreError
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import (
+    MAIN_GROUP,
     Checkpoint,
     CheckpointChange,
     LineOrigin,
@@ -77,11 +78,13 @@ class WorkspacePart:
         return [self._read(project.path) for project in found]
 
     def new_project(self, slug: str, title: str = "") -> Project:
-        """Create a project's file, shared by all groups; never overwrites."""
+        """Create a project's file; never overwrites. All groups read what the main one makes, of others only they."""
         from nanoclaw_memory.workspace.projects import new_project
 
+        self._group.require_owner("make a project's page")  # sessions begin with it as the owner's own
+        self._group.require_group()
         self._group.intake.refuse(slug, title)
-        return new_project(self._group.home, slug, title)
+        return new_project(self._group.home, self._group.scope.group, slug, title)
 
     def runbooks(self) -> list[Runbook]:
         """The how-tos in memory/tools-*.md."""
@@ -159,6 +162,8 @@ class WorkspacePart:
 
         self._group.require_owner("edit a page")
         relative = self._group.file(file)[0]
+        if relative.startswith("shared/") and self._group.scope.group != MAIN_GROUP:
+            raise PathRefused(f"{relative} belongs to all groups", "edit it in the main group: without --group")
         pages.save(self._group, relative, text, fingerprint)
         self._group.telemetry.record("page saved", chars=len(text))
         return self.page(relative)

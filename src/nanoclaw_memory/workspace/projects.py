@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound
 from nanoclaw_memory.text import one_line
-from nanoclaw_memory.types import Project, Runbook, Scope
+from nanoclaw_memory.types import MAIN_GROUP, Project, Runbook, Scope
 from nanoclaw_memory.workspace.files import create_text, read_text
 from nanoclaw_memory.workspace.paths import Home, check_slug, memory_files, project_in_path
 
@@ -39,19 +39,20 @@ def projects(home: Home, scope: Scope, shared_files: Iterable[str]) -> list[Proj
     return sorted(found, key=lambda project: (project.slug, project.path))
 
 
-def new_project(home: Home, slug: str, title: str = "") -> Project:
-    """Create a project's file, shared by all groups; never overwrites."""
+def new_project(home: Home, group: str, slug: str, title: str = "") -> Project:
+    """Create a project's file, that of the main group shared by all; never overwrites."""
     check_slug(slug)
     plain = one_line(title) or slug
     if len(plain) > MAX_TITLE:
         raise InvalidValue(f"the title has {len(plain):,} characters, over {MAX_TITLE}", "say it shorter")
     text = STARTER.format(title=plain)
-    path = home.shared / f"project-{slug}.md"
+    folder = home.shared if group == MAIN_GROUP else home.workspace(group) / "memory"
+    path = folder / f"project-{slug}.md"
     if not create_text(path, text):
         raise InvalidValue(
             f"there is a project {slug!r} already", f"read it: nanoclaw-memory project show {slug}"
         )
-    return Project(slug, f"shared/{path.name}", first_heading(text), len(text))
+    return Project(slug, f"{folder.name}/{path.name}", first_heading(text), len(text))
 
 
 def project_files(home: Home, scope: Scope, shared_files: Iterable[str], slug: str) -> list[Project]:

@@ -209,7 +209,7 @@ def _project_line(one: Project) -> str:
 @click.argument("slug")
 @click.option("--title", default="", help="The heading; default the slug.")
 def new_project(memory: Memory, slug: str, title: str) -> Output:
-    """Create a project's file, shared by all groups; never overwrites.
+    """Create a project's file, in the main group for all groups; never overwrites.
 
     \b
     ncm project new payment-api --title "Payment API"
