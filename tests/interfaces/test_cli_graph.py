@@ -101,7 +101,8 @@ def test_the_neighbourhood_is_drawn(told: Run) -> None:
     assert told("graph", "show", "Partner", "--format", "mermaid").out.startswith("graph LR")
     assert told("graph", "show", "Partner", "--format", "dot").out.startswith("digraph memory {")
     data = json.loads(told("graph", "show", "Partner", "--format", "json").out)
-    assert data["edges"] == [{"subject": "Partner Boyd", "predicate": "partner_of", "object": "User"}]
+    edge = {"subject": "Partner Boyd", "predicate": "partner_of", "object": "User", "origin": "owner"}
+    assert data["edges"] == [edge]
 
 
 def test_export_and_import_by_file(told: Run, tmp_path: Path) -> None:

@@ -13,14 +13,15 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, end_of, stamp, start_of
-from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused
+from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused, Refused
 from nanoclaw_memory.graph.activation import Activation
 from nanoclaw_memory.graph.entities import Resolver
 from nanoclaw_memory.graph.lookup import Lookup
-from nanoclaw_memory.store.facts import FactRow, FactTable, View
+from nanoclaw_memory.store.facts import FactRow, FactTable, View, has_foreign
 from nanoclaw_memory.store.names import NameTable, fold, slot_of
 from nanoclaw_memory.store.relations import RelationRow, RelationTable
 from nanoclaw_memory.types import (
+    FOREIGN,
     Alias,
     Fact,
     GraphAnswer,
@@ -32,6 +33,7 @@ from nanoclaw_memory.types import (
     Relation,
     Scope,
     Upserted,
+    trust,
 )
 from nanoclaw_memory.types.arguments import DrawingForm, Fraction, Query, Tier
 
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 MAX_TOP_K = 100
 MAX_ROWS = 200
 MOST_NAMES = 8
+UNTRUSTED = "some of it is untrusted: stated by a shared chat, an import, a tool or the web"
 TIERS = {"hot": (2.0000001, 1e300), "warm": (1.0, 2.0), "cool": (0.0, 0.9999999), "": (0.0, 1e300)}
 
 
@@ -80,6 +83,7 @@ class KnowledgeGraph:
         self.facts = FactTable(db)
         self.relations = RelationTable(db)
         self.names = NameTable(db, scope.private)
+        self.trusted_names = NameTable(db, scope.private, trusted=True)
         self.activation = Activation(self.facts, self.relations, clock)
 
     # ---- search ----
@@ -95,11 +99,29 @@ class KnowledgeGraph:
             raise InvalidValue(f"top_k: {top_k} is outside 1 to {MAX_TOP_K}", "for example -k 6")
         with self._refresh() as stale:
             begun = time.perf_counter()
-            answer = self._lookup.search(query, top_k, self.view(as_of), named_only)
+            answer = self._answer(query, top_k, self.view(as_of), named_only)
             hits = answer.hits if as_of else self._marked(answer.hits)
             hits += self._said_beside(query, top_k - len(hits), as_of, named_only)
             took_ms = (time.perf_counter() - begun) * 1000
         return replace(answer, hits=hits, took_ms=took_ms, degraded=(stale,) if stale else ())
+
+    def _answer(self, query: str, top_k: int, view: View, named_only: bool) -> GraphAnswer:
+        """What the owner trusts, found as if nothing else were there, and after it what others state."""
+        if not has_foreign(self.db):
+            return self._lookup(self.names).search(query, top_k, view, named_only)
+        own = self._lookup(self.trusted_names).search(query, top_k, replace(view, trust="own"), named_only)
+        others = self._lookup(self.names).search(query, top_k, replace(view, trust="foreign"), named_only)
+        found = [*own.hits, *others.hits]
+        # Of few places answers get the first, and what is only known of somebody the rest.
+        direct = sorted(
+            (hit for hit in found if not hit.linked), key=lambda hit: hit.phase != 1 or hit.context
+        )
+        hits = [hit for hit in found if hit.linked or hit in direct[:top_k]]
+        return GraphAnswer(
+            tuple(sorted(hits, key=lambda hit: hit.untrusted)),
+            tuple(dict.fromkeys(own.entities + others.entities)),
+            own.ambiguous if own.entities else others.ambiguous,
+        )
 
     def _marked(self, hits: tuple[GraphHit, ...]) -> tuple[GraphHit, ...]:
         """The hits with what was stated later, outside the graph, on the same subject."""
@@ -130,9 +152,15 @@ class KnowledgeGraph:
 
         with self._refresh() as stale:
             begun = time.perf_counter()
-            same = self.names.merged()
-            runner = QueryRunner(self.facts, self.relations, self.names, self.view(as_of), same)
-            table = runner.run(query, limit)
+            names, view = self.trusted_names, self.view(as_of)
+
+            def answer(view: View) -> GraphTable:
+                return QueryRunner(self.facts, self.relations, names, view, names.merged()).run(query, limit)
+
+            table = answer(view)
+            if self.scope.private and has_foreign(self.db):
+                own = answer(replace(view, trust="own"))
+                table = table if own.rows == table.rows else replace(table, notes=(*table.notes, UNTRUSTED))
             took_ms = (time.perf_counter() - begun) * 1000
         return replace(table, took_ms=took_ms, degraded=(stale,) if stale else ())
 
@@ -143,9 +171,9 @@ class KnowledgeGraph:
         return self.activation.reinforce(hits, bump, self.settings.graph.linked_bump)
 
     def history(self, entity: str, key: str = "") -> list[Fact]:
-        """Every past and current value of an entity's key, or of all its keys, oldest first."""
+        """Every past and current value of an entity's key or of all its keys, oldest first; others' statements last."""
         rows = self.facts.line(self._meanings(entity), slot_of(key) if key else "", self.scope.private)
-        return [row.fact for row in rows]
+        return sorted((row.fact for row in rows), key=lambda fact: fact.origin in FOREIGN)
 
     def changes(self, since: str, until: str = "") -> list[Fact]:
         """The facts that became valid or ended from one day to another, both included; without `until` until now."""
@@ -162,7 +190,8 @@ class KnowledgeGraph:
         names, slot = self._meanings(entity), slot_of(predicate) if predicate else ""
         own = self.relations.line(names, slot, self.scope.private)
         to_it = [row for row in self.relations.of(names, self.view()) if not slot or row.slot == slot]
-        return list({row.relation.id: row.relation for row in (*own, *to_it)}.values())
+        found = {row.relation.id: row.relation for row in (*own, *to_it)}
+        return sorted(found.values(), key=lambda relation: relation.origin in FOREIGN)
 
     def top(self, tier: Tier = "", limit: int = 20) -> list[Fact]:
         """The hottest facts, of one tier or of all."""
@@ -222,12 +251,12 @@ class KnowledgeGraph:
 
     def reject(self, entity: str, key: str, value: str, reason: str = "") -> list[int]:
         """Delete a wrong value, restore the one before, and refuse it when files are read again."""
-        self._require_private("reject a value")
+        self._require_trusted("reject a value")
         return self.writer.reject(entity, key, value, reason)
 
     def unreject(self, entity: str, key: str, value: str) -> bool:
         """Allow a rejected value again."""
-        self._require_private("lift a rejection")
+        self._require_trusted("lift a rejection")
         return self.writer.unreject(entity, key, value)
 
     def remove(self, entity: str, key: str = "", value: str = "", purge: bool = False) -> list[int]:
@@ -264,6 +293,7 @@ class KnowledgeGraph:
     def _remove(
         self, table: FactTable | RelationTable, rows: Sequence[FactRow | RelationRow], purge: bool
     ) -> list[int]:
+        rows = [row for row in rows if trust(row.item.origin) >= trust(self.scope.author)]
         for row in rows:
             if purge:
                 table.delete(row.item.id)
@@ -275,7 +305,8 @@ class KnowledgeGraph:
     def unalias(self, alias: str, entity: str = "") -> int:
         """Remove an alias."""
         with self.db.transaction():
-            gone = self.names.remove_alias(fold(alias), fold(entity) if entity else "")
+            foreign = self.scope.author in FOREIGN
+            gone = self.names.remove_alias(fold(alias), fold(entity) if entity else "", foreign)
         if not gone:
             raise NotFound(f"there is no alias {alias!r}", "look: nanoclaw-memory graph export")
         return gone
@@ -328,7 +359,8 @@ class KnowledgeGraph:
 
         self._require_private("import")
         self._check_file(path)
-        return import_rows(self.writer, read_rows(path), replace(self._origin, by="import"), path.name)
+        by = self.scope.author if self.scope.author in FOREIGN else "import"
+        return import_rows(self.writer, read_rows(path), replace(self._origin, by=by), f"import {path.name}")
 
     def export(self, form: str = "jsonl") -> Iterator[str]:
         """The whole graph, line by line."""
@@ -372,15 +404,16 @@ class KnowledgeGraph:
     def other_names(self, question: str) -> list[str]:
         """Aliases and former names of whom a question names."""
         user = self.settings.user
-        named = Resolver(self.names, user.entity, user.agent_entity).read(question).named
+        named = Resolver(self.trusted_names, user.entity, user.agent_entity).read(question).named
         found: dict[str, None] = {}
         for name in named:
             if name.how not in ("name", "alias") or name.ambiguous:
                 continue  # a guessed name must not bring in others
             for entity in name.entities:
                 found.setdefault(entity)
-                found |= dict.fromkeys(alias.alias for alias in self.names.aliases(entity))
-                found |= dict.fromkeys(fact.value for fact in self.history(entity, "name"))
+                found |= dict.fromkeys(alias.alias for alias in self.trusted_names.aliases(entity))
+                called = (fact for fact in self.history(entity, "name") if fact.origin not in FOREIGN)
+                found |= dict.fromkeys(fact.value for fact in called)
         return list(found)[:MOST_NAMES]
 
     @cached_property
@@ -397,12 +430,11 @@ class KnowledgeGraph:
 
         return Ingest(self.writer, self.settings)
 
-    @cached_property
-    def _lookup(self) -> Lookup:
+    def _lookup(self, names: NameTable) -> Lookup:
         user = self.settings.user
-        resolver = Resolver(self.names, user.entity, user.agent_entity)
+        resolver = Resolver(names, user.entity, user.agent_entity)
         weights = self.settings.plugins.entries.graph_memory
-        return Lookup(self.facts, self.relations, self.names, resolver, weights)
+        return Lookup(self.facts, self.relations, names, resolver, weights)
 
     def _start(self, valid_from: str) -> str:
         return start_of(valid_from, self.clock.now()) if valid_from else ""
@@ -421,6 +453,12 @@ class KnowledgeGraph:
         if not self.scope.private:
             raise PathRefused(f"a shared scope may not {what}", "ask in private: without --shared")
 
+    def _require_trusted(self, what: str) -> None:
+        """Refuse also whoever may only state something beside what is known."""
+        self._require_private(what)
+        if self.scope.author in FOREIGN:
+            raise Refused(f"what comes from {self.scope.author} may not {what}", "run it at the command line")
+
     def _known(self, names: list[str]) -> set[str]:
         """The known names; for a shared scope only those with a fact or relation that it sees."""
         if self.scope.private:
@@ -434,4 +472,5 @@ class KnowledgeGraph:
         name = fold(entity)
         if not name:
             raise InvalidValue("the entity is empty", 'name it: nanoclaw-memory graph history "Keystone"')
-        return list(self.names.meanings([name])[name].names)
+        table = self.trusted_names if self.trusted_names.known([name]) else self.names
+        return list(table.meanings([name])[name].names)

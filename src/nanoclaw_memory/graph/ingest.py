@@ -19,7 +19,7 @@ from nanoclaw_memory.graph.writer import GraphWriter, NewFact, NewRelation, Orig
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.statements import source_date, without_date
 from nanoclaw_memory.store.mentions import MentionRow, MentionTable
-from nanoclaw_memory.store.names import fold, slot_of
+from nanoclaw_memory.store.names import NameTable, fold, slot_of
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Ingested, Scope, Upserted
 from nanoclaw_memory.workspace.files import read_text
@@ -71,6 +71,7 @@ class Ingest:
         self.writer = writer
         self.settings = settings
         self.mentions = MentionTable(writer.db)
+        self.names = NameTable(writer.db, writer.names.sees_all, trusted=True)
 
     def file(self, path: str, text: str, moment: str = "", again: bool = False) -> Ingested:
         """Read a file; `moment` is when it was written, for today's log and files without a date in their name.
@@ -216,10 +217,10 @@ class Ingest:
     def _full_name(self, name: str) -> str:
         """The only known full name that begins with this name; the name itself if it is known or there are several."""
         folded = fold(name)
-        if self.writer.names.known([folded]) or not is_name(name, 1):
+        if self.names.known([folded]) or not is_name(name, 1):
             return name
-        whole = self.writer.names.beginning(folded + " ", 2)
-        return self.writer.names.labels(whole)[whole[0]] if len(whole) == 1 else name
+        whole = self.names.beginning(folded + " ", 2)
+        return self.names.labels(whole)[whole[0]] if len(whole) == 1 else name
 
     def _store(self, triple: Triple, origin: Origin, start: str) -> Upserted:
         if triple.kind == "relation":

@@ -16,7 +16,7 @@ from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.names import NameTable, fold
 from nanoclaw_memory.store.relations import RelationRow, RelationTable
 from nanoclaw_memory.text import STOP_WORDS, content_words, encodable, stem, words
-from nanoclaw_memory.types import Fact, GraphAnswer, GraphHit, Relation
+from nanoclaw_memory.types import FOREIGN, Fact, GraphAnswer, GraphHit, Relation
 
 MAX_QUERY = 20_000
 MAX_TERMS = 24
@@ -123,10 +123,10 @@ class Lookup:
         if intent and only_self and not answers:
             # "my notes on GraphQL" asks for what the keywords find, not for everything about me.
             rest = [] if _relative_of(question.named[0], question) else [c for c in rest if c.cover]
-        return answers + rest + self._other_names(question, intent, bool(answers or rest))
+        return answers + rest + self._other_names(question, intent, bool(answers or rest), reader.view)
 
     def _other_names(
-        self, question: ParsedQuestion, intent: intents.Intent, known: bool
+        self, question: ParsedQuestion, intent: intents.Intent, known: bool, view: View
     ) -> list[GraphCandidate]:
         """What an alias stands for of which nothing else is known, and other names when these are asked for."""
         found: list[GraphCandidate] = []
@@ -136,8 +136,10 @@ class Lookup:
                 [alias for entity in name.entities for alias in self.names.aliases(entity)] if asked else []
             )
             for alias in aliases:
+                if view.trust == "foreign" and alias.origin not in FOREIGN:
+                    continue
                 # No row of the table: a negative id is none that could be warmed.
-                shown = Relation(-1 - len(found), alias.alias, ALIAS, alias.entity)
+                shown = Relation(-1 - len(found), alias.alias, ALIAS, alias.entity, origin=alias.origin)
                 row = RelationRow(shown, fold(alias.alias), ALIAS, fold(alias.entity), shared=False)
                 found.append(GraphCandidate(row, RELATION_INTENT, 1, f"another name of {alias.entity}", 2))
         return found

@@ -15,7 +15,7 @@ from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.names import fold
 from nanoclaw_memory.store.relations import RelationTable
 from nanoclaw_memory.text import stem
-from nanoclaw_memory.types import Fact, Relation
+from nanoclaw_memory.types import Fact, Relation, trust
 
 LEAST_WORDS = 3  # of a value that is a sentence
 MAX_TERMS = 8
@@ -32,22 +32,34 @@ _SYNONYMS = (
 
 
 class Retirement:
-    """Retires statements as one speaker may: one who does not see private ones does not end them either.
+    """Retires statements as one speaker may: neither private ones that they do not see, nor those of the more trusted.
 
     Writing needs an open transaction.
     """
 
     def __init__(
-        self, facts: FactTable, relations: RelationTable, clock: Clock, sees_all: bool = True
+        self,
+        facts: FactTable,
+        relations: RelationTable,
+        clock: Clock,
+        sees_all: bool = True,
+        by: str = "owner",
     ) -> None:
         self.facts = facts
         self.relations = relations
         self.clock = clock
         self.sees_all = sees_all
+        self.by = by
 
-    def seen_by(self, sees_all: bool) -> Retirement:
+    def seen_by(self, sees_all: bool, by: str = "owner") -> Retirement:
         """The same for another speaker."""
-        return Retirement(self.facts, self.relations, self.clock, sees_all)
+        return Retirement(self.facts, self.relations, self.clock, sees_all, by)
+
+    def _end(self, item: Fact | Relation, moment: str, by: int | None) -> None:
+        """Retire a statement, unless somebody more trusted made it."""
+        if trust(item.origin) >= trust(self.by):
+            table = self.facts if isinstance(item, Fact) else self.relations
+            table.retire(item.id, moment, by)
 
     def end_synonyms(self, names: Sequence[str], slot: str, value: str, start: str, by: int | None) -> None:
         """Retire other values under the key's synonyms."""
@@ -57,11 +69,11 @@ class Retirement:
         wanted = digest(value)
         for fact in self.facts.at(names, sorted(others), self._now()):
             if fact.fact.valid_from <= start and digest(fact.fact.value) != wanted:
-                self.facts.retire(fact.fact.id, start, by)
+                self._end(fact.fact, start, by)
         for row in self.relations.line(names, everything=self.sees_all):
             current = row.slot in others and not row.relation.valid_to and row.relation.valid_from <= start
             if current and digest(row.relation.object) != wanted:
-                self.relations.retire(row.relation.id, start, None)
+                self._end(row.relation, start, None)
 
     def end_restatements(
         self, names: Sequence[str], slot: str, old: Fact | Relation, new: str, start: str, by: int | None
@@ -78,20 +90,20 @@ class Retirement:
         for row in {row.fact.id: row for row in own + others}.values():
             older = row.slot != slot and row.fact.valid_from <= start
             if older and _is_sentence(row) and _states(row.fact.value, slot, value, new):
-                self.facts.retire(row.fact.id, start, by)
+                self._end(row.fact, start, by)
 
     def end_contradicted(self, names: Sequence[str], slot: str, text: str, start: str, by: int) -> None:
         """Retire the older sentences that a new one contradicts."""
         for row in self._replaceable(names, slot, text):
             if row.fact.id != by and row.fact.valid_from <= start and _contradicts(row.fact.value, text):
-                self.facts.retire(row.fact.id, start, by)
+                self._end(row.fact, start, by)
 
     def end_rejected(self, names: Sequence[str], slot: str, value: str) -> None:
         """Retire the sentences that state a rejected value."""
         now = self._now()
         for row in self.facts.of(names, now):
             if row.slot != slot and _is_sentence(row) and _states(row.fact.value, slot, value):
-                self.facts.retire(row.fact.id, now.at, None)
+                self._end(row.fact, now.at, None)
 
     def known_end(
         self, names: Sequence[str], slot: str, text: str, start: str
@@ -102,11 +114,11 @@ class Retirement:
         ends: list[tuple[str, int | None]] = [
             (row.fact.valid_from, row.fact.id)
             for row in self._replaceable(names, slot, text)
-            if row.fact.valid_from > start and _contradicts(text, row.fact.value)
+            if row.fact.valid_from > start and self._counts(row.fact) and _contradicts(text, row.fact.value)
         ]
         relations = self.relations.line(names, everything=self.sees_all)
         for key, item, value in self._replaced(names, slot, start):
-            if item.valid_to <= start or not _states(text, key, value):
+            if item.valid_to <= start or not self._counts(item) or not _states(text, key, value):
                 continue
             current = [row.fact.value for row in self.facts.at(names, [key], self._now())]
             current += [r.relation.object for r in relations if r.slot == key and not r.relation.valid_to]
@@ -118,6 +130,10 @@ class Retirement:
         """Whether a sentence was stored for an entity and is valid no more."""
         same = [row for row in self.facts.line(names) if digest(row.fact.value) == digest(text)]
         return bool(same) and all(row.fact.valid_to for row in same)
+
+    def _counts(self, item: Fact | Relation) -> bool:
+        """Whether a statement may end one of this speaker."""
+        return trust(item.origin) <= trust(self.by)
 
     def _replaced(
         self, names: Sequence[str], slot: str, start: str

@@ -105,11 +105,14 @@ FORMS: dict[str, Callable[[Iterable[dict[str, Any]]], Iterator[str]]] = {
 # ---- import ----
 
 
-def given_rows(*kinds: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Facts, relations and aliases that a caller gives; who says so is never theirs to give."""
+def given_rows(*kinds: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any] | str]:
+    """Facts, relations and aliases that a caller gives; who says so is never theirs to give, and is refused."""
     for kind, given in zip(("fact", "relation", "alias"), kinds, strict=True):
         for row in given:
-            yield {**{key: row[key] for key in row if key not in ("source", "valid_to")}, "type": kind}
+            if forged := sorted({"origin", "source"} & row.keys()):
+                yield f"gives {' and '.join(forged)}: who says it is known without it"
+            else:
+                yield {**{key: row[key] for key in row if key != "valid_to"}, "type": kind}
 
 
 def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
@@ -235,8 +238,6 @@ def _import_row(writer: GraphWriter, row: dict[str, Any], origin: Origin, done: 
     kind = row.get("type") or ("relation" if "predicate" in row else "alias" if "alias" in row else "fact")
     now = writer.clock.now()
     start, end = (start_of(str(row[key]), now) if row.get(key) else "" for key in ("valid_from", "valid_to"))
-    if row.get("source"):
-        origin = replace(origin, source=str(row["source"]))
     if kind == "alias":
         created = writer.alias(_text(row, "alias"), _text(row, "entity"), origin)
         return replace(done, aliases=done.aliases + created, known=done.known + (not created))

@@ -12,7 +12,7 @@ from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.store.facts import FactTable, View
 from nanoclaw_memory.store.names import NameTable
 from nanoclaw_memory.store.relations import RelationTable
-from nanoclaw_memory.types import Fact, Relation
+from nanoclaw_memory.types import FOREIGN, Fact, Relation, stated_by
 
 MAX_DEPTH = 4
 MAX_NODES = 200
@@ -56,6 +56,8 @@ def neighbourhood(
         layer = following
     for fact in facts.of([name for name, entity in same.items() if entity in around.depths], view):
         around.facts.setdefault(same[fact.name], []).append(fact.fact)
+    for known in around.facts.values():
+        known.sort(key=lambda fact: fact.origin in FOREIGN)
     around.labels = names.labels(around.depths)
     return around
 
@@ -71,7 +73,7 @@ def as_tree(around: Neighbourhood) -> str:
 
 def _branch(around: Neighbourhood, name: str, indent: str, seen: set[str], lines: list[str]) -> None:
     rows: list[tuple[str, str]] = [
-        (f"{fact.key} = {_short(fact.value)}", "") for fact in around.facts.get(name, [])
+        (_marked(f"{fact.key} = {_short(fact.value)}", fact), "") for fact in around.facts.get(name, [])
     ]
     for subject, object_, relation in around.relations:
         if name not in (subject, object_):
@@ -80,7 +82,7 @@ def _branch(around: Neighbourhood, name: str, indent: str, seen: set[str], lines
         if around.depths[other] < around.depths[name]:
             continue
         arrow = f"── {relation.predicate} ──▶" if name == subject else f"◀── {relation.predicate} ──"
-        rows.append((f"{arrow} {_label(around, other)}", "" if other in seen else other))
+        rows.append((_marked(f"{arrow} {_label(around, other)}", relation), "" if other in seen else other))
         seen.add(other)
     for number, (text, other) in enumerate(rows):
         last = number == len(rows) - 1
@@ -97,7 +99,7 @@ def as_mermaid(around: Neighbourhood) -> str:
         body = "<br/>".join([_label(around, name), *_facts(around, name)]).replace('"', "#quot;")
         lines.append(f'  {own}["{body}"]')
     for subject, object_, relation in around.relations:
-        predicate = visible_line(relation.predicate).replace('"', "#quot;")
+        predicate = _marked(visible_line(relation.predicate), relation).replace('"', "#quot;")
         lines.append(f'  {ids[subject]} -->|"{predicate}"| {ids[object_]}')
     return "\n".join(lines)
 
@@ -110,7 +112,7 @@ def as_dot(around: Neighbourhood) -> str:
         lines.append(f'  "{_quoted(name)}" [label="{body}"];')
     for subject, object_, relation in around.relations:
         edge = f'  "{_quoted(subject)}" -> "{_quoted(object_)}"'
-        lines.append(f'{edge} [label="{_quoted(relation.predicate)}"];')
+        lines.append(f'{edge} [label="{_quoted(_marked(relation.predicate, relation))}"];')
     return "\n".join([*lines, "}"])
 
 
@@ -122,7 +124,10 @@ def as_data(around: Neighbourhood) -> dict[str, Any]:
             {
                 "name": _label(around, name),
                 "depth": depth,
-                "facts": [{"key": fact.key, "value": fact.value} for fact in around.facts.get(name, [])],
+                "facts": [
+                    {"key": fact.key, "value": fact.value, "origin": fact.origin}
+                    for fact in around.facts.get(name, [])
+                ],
             }
             for name, depth in around.depths.items()
         ],
@@ -131,6 +136,7 @@ def as_data(around: Neighbourhood) -> dict[str, Any]:
                 "subject": _label(around, subject),
                 "predicate": own.predicate,
                 "object": _label(around, object_),
+                "origin": own.origin,
             }
             for subject, object_, own in around.relations
         ],
@@ -148,7 +154,16 @@ def _label(around: Neighbourhood, name: str) -> str:
 
 
 def _facts(around: Neighbourhood, name: str) -> list[str]:
-    return [f"{visible_line(fact.key)}: {_short(fact.value)}" for fact in around.facts.get(name, [])]
+    return [
+        _marked(f"{visible_line(fact.key)}: {_short(fact.value)}", fact)
+        for fact in around.facts.get(name, [])
+    ]
+
+
+def _marked(text: str, item: Fact | Relation) -> str:
+    """A statement with who made it, unless the owner did."""
+    mark = stated_by(item.origin)
+    return f"{text} ({mark})" if mark else text
 
 
 def _short(value: str) -> str:

@@ -19,7 +19,7 @@ from nanoclaw_memory.store.facts import FactRow, FactTable, digest
 from nanoclaw_memory.store.names import NameTable, fold, slot_of
 from nanoclaw_memory.store.relations import RelationRow, RelationTable
 from nanoclaw_memory.text import encodable, one_line
-from nanoclaw_memory.types import ORIGINS, Upserted
+from nanoclaw_memory.types import FOREIGN, ORIGINS, Upserted, trust
 
 MAX_VALUE = 10_000
 MAX_NAME = 200
@@ -66,6 +66,8 @@ class _Interval(Protocol):
     def valid_from(self) -> str: ...
     @property
     def valid_to(self) -> str: ...
+    @property
+    def origin(self) -> str: ...
 
 
 class Position(msgspec.Struct, frozen=True):
@@ -76,10 +78,13 @@ class Position(msgspec.Struct, frozen=True):
     followed_by: int | None = None
 
 
-def position(values: Sequence[_Interval], start: str) -> Position:
-    """The position of a value that is valid from `start`."""
-    current = tuple(v.id for v in values if v.valid_from <= start and (not v.valid_to or v.valid_to > start))
-    later = min((v for v in values if v.valid_from > start), key=lambda v: (v.valid_from, v.id), default=None)
+def position(values: Sequence[_Interval], start: str, by: str = "owner") -> Position:
+    """The position of a value that is valid from `start`: nobody less trusted ends what another stated."""
+    own = trust(by)
+    valid = (v for v in values if v.valid_from <= start and (not v.valid_to or v.valid_to > start))
+    current = tuple(v.id for v in valid if trust(v.origin) >= own)
+    following = (v for v in values if v.valid_from > start and trust(v.origin) <= own)
+    later = min(following, key=lambda v: (v.valid_from, v.id), default=None)
     return Position(current, later.valid_from if later else None, later.id if later else None)
 
 
@@ -98,7 +103,6 @@ class GraphWriter:
         self.facts = facts
         self.relations = relations
         self.names = names
-        self._shared_names = NameTable(facts.db, sees_all=False)
         self.retirement = Retirement(facts, relations, clock)
         self.intake = intake
         self.settings = settings
@@ -116,7 +120,7 @@ class GraphWriter:
         row["value"] = kept.text
         slot, value, start = row["slot"], row["value"], fact.valid_from or self._now()
         several = fact.add or slot in self._multi_valued
-        retirement = self.retirement.seen_by(origin.sees_all)
+        retirement = self.retirement.seen_by(origin.sees_all, origin.by)
         with self.db.transaction():
             names = self._resolve(row, ("entity",), ("entity", "key", "value"), origin)["entity"]
             row["name"] = fold(row["entity"])
@@ -124,8 +128,8 @@ class GraphWriter:
             self.facts.redate(names, min(start, self._now()), self._now())
             history = self.facts.line(names, slot)
             seen = [entry.fact for entry in history if origin.sees_all or entry.shared]
-            same = self._same_fact(history, digest(value), start, several)
-            where = Position() if several else position(seen, start)
+            same = self._same_fact(history, digest(value), start, several, origin.by)
+            where = Position() if several else position(seen, start, origin.by)
             if several and not same:
                 where = Position((), *retirement.known_end(names, slot, value, start))
             done = self._confirm(same, where, start, row) if same else self._insert_fact(row, where, start)
@@ -157,21 +161,25 @@ class GraphWriter:
             "origin": origin.by,
         }
 
-    def _same_fact(self, history: list[FactRow], wanted: str, start: str, several: bool) -> FactRow | None:
+    def _same_fact(
+        self, history: list[FactRow], wanted: str, start: str, several: bool, by: str
+    ) -> FactRow | None:
         """The entry with this value that is valid at `start`, or is the next to be.
 
         Of several values none follows another: the one valid now is the same from an earlier day on.
         """
         equal = [entry for entry in history if digest(entry.fact.value) == wanted]
+        equal.sort(key=lambda entry: trust(entry.fact.origin))
         valid = [e for e in equal if not e.fact.valid_to or e.fact.valid_to > start]
         if several:
             return valid[0] if valid else None
-        following = position([entry.fact for entry in history], start).followed_by
+        following = position([entry.fact for entry in history], start, by).followed_by
         return next((e for e in valid if e.fact.valid_from <= start or e.fact.id == following), None)
 
     def _confirm(self, same: FactRow, where: Position, start: str, row: dict[str, Any]) -> Upserted:
         done = self._keep(self.facts, same, where, start, row["origin"])
-        self.facts.confirm(done.id, row["importance"], bool(row["permanent"]), row["shared"])
+        if trust(row["origin"]) <= trust(same.fact.origin):
+            self.facts.confirm(done.id, row["importance"], bool(row["permanent"]), row["shared"])
         return done
 
     def _insert_fact(self, row: dict[str, Any], where: Position, start: str) -> Upserted:
@@ -213,7 +221,7 @@ class GraphWriter:
         row["object"] = kept.text
         start = relation.valid_from or self._now()
         single = relation.replace or slot in self._single_valued
-        retirement = self.retirement.seen_by(origin.sees_all)
+        retirement = self.retirement.seen_by(origin.sees_all, origin.by)
         with self.db.transaction():
             parts = ("subject", "predicate", "object")
             ends = self._resolve(row, ("subject", "object"), parts, origin)
@@ -223,14 +231,14 @@ class GraphWriter:
             self.relations.redate(names, min(start, self._now()), self._now())
             history = self.relations.line(names, slot)
             seen = [entry.relation for entry in history if origin.sees_all or entry.shared]
-            where = position(seen, start) if single else Position()
+            where = position(seen, start, origin.by) if single else Position()
             same = self._same_relation(history, objects, start)
             for entry in history:
                 if entry.relation.id in where.retires and entry != same:
                     retirement.end_restatements(names, slot, entry.relation, row["object"], start, None)
             if same is not None:
                 done = self._keep(self.relations, same, where, start, origin.by)
-                if origin.shared:
+                if origin.shared and trust(origin.by) <= trust(same.relation.origin):
                     self.relations.share(done.id)
             else:
                 if single and not where.until:
@@ -241,7 +249,7 @@ class GraphWriter:
     def _same_relation(
         self, history: list[RelationRow], objects: Sequence[str], start: str
     ) -> RelationRow | None:
-        same = (entry for entry in history if entry.object in objects)
+        same = sorted((e for e in history if e.object in objects), key=lambda e: trust(e.relation.origin))
         return next((e for e in same if not e.relation.valid_to or e.relation.valid_to > start), None)
 
     def alias(self, alias: str, entity: str, origin: Origin) -> bool:
@@ -251,7 +259,7 @@ class GraphWriter:
             raise InvalidValue(f"{alias!r} is the entity's own name", "give another name of it")
         with self.db.transaction():
             self.intake.refuse(other, target, origin.source)
-            return self.names.add_alias(other, target, origin.source, origin.shared)
+            return self.names.add_alias(other, target, origin.source, origin.shared, origin.by)
 
     # ---- facts and relations alike ----
 
@@ -262,7 +270,7 @@ class GraphWriter:
         given = [row[end] for end in ends]
         names = {}
         for end in ends:
-            names[end], row[end] = self._entity(row[end], origin.shared)
+            names[end], row[end] = self._entity(row[end], origin.shared, origin.by)
         if [row[end] for end in ends] != given:
             self.intake.refuse(*(row[part] for part in parts))
         return names
@@ -302,7 +310,7 @@ class GraphWriter:
         retired = tuple(other for other in where.retires if other != same.item.id)
         for other in retired:
             table.retire(other, start, same.item.id)
-        if same.item.valid_from > start:
+        if same.item.valid_from > start and trust(origin) <= trust(same.item.origin):
             table.extend(same.item.id, start)
         if ORIGINS.index(origin) < ORIGINS.index(same.item.origin):
             table.attribute(same.item.id, origin)
@@ -355,13 +363,14 @@ class GraphWriter:
         ends = [entry.item.valid_to for entry in table.line(names, slot) if digest(entry.value) == wanted]
         return bool(ends) and all(end and end <= self._now() for end in ends)
 
-    def _entity(self, label: str, shared: bool = False) -> tuple[tuple[str, ...], str]:
+    def _entity(self, label: str, shared: bool = False, by: str = "owner") -> tuple[tuple[str, ...], str]:
         """All names of an entity, and the one it is stored under: the entity that an unambiguous alias means.
 
-        What shared scopes may see is not stored under a name that only a private alias leads to.
+        What shared scopes may see is not stored under a name that only a private alias leads to, and what somebody
+        trusted states not under one that only others gave.
         """
         name = fold(label)
-        table = self._shared_names if shared else self.names
+        table = NameTable(self.db, self.names.sees_all and not shared, trusted=by not in FOREIGN)
         meaning = table.meanings([name])[name]
         if meaning.ambiguous or meaning.ends[0] == name:
             return (name,) if meaning.ambiguous else meaning.names, label

@@ -163,7 +163,9 @@ class WorkspacePart:
         self._group.require_owner("edit a page")
         relative = self._group.file(file)[0]
         if relative.startswith("shared/") and self._group.scope.group != MAIN_GROUP:
-            raise PathRefused(f"{relative} belongs to all groups", "edit it in the main group: without --group")
+            raise PathRefused(
+                f"{relative} belongs to all groups", "edit it in the main group: without --group"
+            )
         pages.save(self._group, relative, text, fingerprint)
         self._group.telemetry.record("page saved", chars=len(text))
         return self.page(relative)

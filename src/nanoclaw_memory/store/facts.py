@@ -9,7 +9,7 @@ import msgspec
 
 from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.store.keywords import spaced
-from nanoclaw_memory.store.names import placeholders
+from nanoclaw_memory.store.names import FOREIGN_ORIGINS, placeholders
 from nanoclaw_memory.store.sqlite import any_of
 from nanoclaw_memory.text import fingerprint, one_line
 from nanoclaw_memory.types import Fact
@@ -19,7 +19,8 @@ _COLUMNS = (
     " permanent, created_at, valid_from, valid_to, superseded_by, name, slot, shared, origin"
 )
 VALID = (
-    "({row}.valid_from <= :at OR {ahead}) AND (:all OR {row}.shared)"
+    "({row}.valid_from <= :at OR {ahead}) AND (:all OR {row}.shared)"  # noqa: S608
+    f" AND (:trust = '' OR (:trust = 'foreign') = ({{row}}.origin IN {FOREIGN_ORIGINS}))"
     " AND ({row}.valid_to IS NULL OR {row}.valid_to > :at AND NOT EXISTS"
     " (SELECT 1 FROM {table} AS newer WHERE newer.id = {row}.superseded_by AND {newer_ahead}))"
 )
@@ -46,11 +47,13 @@ class View(msgspec.Struct, frozen=True):
     at: str
     all: bool = True
     past: bool = False
+    trust: str = ""  # own: what the owner trusts, foreign: the rest, empty: both
 
     @property
     def params(self) -> dict[str, Any]:
         # Nothing is ahead of the clock of a view of the past: it shows what was dated until then.
-        return {"at": self.at, "all": int(self.all), "now": "~" if self.past else self.at}
+        now = "~" if self.past else self.at
+        return {"at": self.at, "all": int(self.all), "now": now, "trust": self.trust}
 
 
 class FactRow(msgspec.Struct, frozen=True):
@@ -388,6 +391,13 @@ def generation(facts: Database) -> str:
         " coalesce((SELECT max(rowid) FROM aliases), 0)"
     )
     return ".".join(map(str, rows[0]))
+
+
+def has_foreign(facts: Database) -> bool:
+    """Whether there is a statement of somebody whom the owner does not trust."""
+    wanted = f"SELECT 1 FROM {{}} WHERE origin IN {FOREIGN_ORIGINS}"  # noqa: S608 (our own words)
+    exists = " OR ".join(f"EXISTS ({wanted.format(table)})" for table in ("facts", "relations", "aliases"))
+    return bool(facts.query(f"SELECT {exists}")[0][0])
 
 
 def all_current(facts: Database, fact_ids: Sequence[int], relation_ids: Sequence[int]) -> bool:

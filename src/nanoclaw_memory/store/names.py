@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -10,7 +11,7 @@ import msgspec
 
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.store.database import Database
-from nanoclaw_memory.types import Alias
+from nanoclaw_memory.types import FOREIGN, ORIGINS, Alias
 
 _TOKEN = regex(r"[^\W_]+(?:['’][^\W_]+)*[+#]*")
 _CAMEL = regex(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -18,6 +19,19 @@ _WORDS = regex(r"[^\W_]+")
 _LAST = "\U0010ffff"
 MAX_IN = 2_000
 MAX_CHAIN = 8
+FOREIGN_ORIGINS = f"({', '.join(map(repr, FOREIGN))})"  # in SQL
+_TRUSTED = f"origin NOT IN {FOREIGN_ORIGINS}"
+# The names that somebody whom the owner trusts has used.
+_USED = " OR ".join(
+    f"EXISTS (SELECT 1 FROM {table} AS t WHERE t.{column} = names.name AND t.{_TRUSTED})"  # noqa: S608
+    for table, column in (
+        ("facts", "name"),
+        ("relations", "subject_name"),
+        ("relations", "object_name"),
+        ("aliases", "name"),
+        ("aliases", "target"),
+    )
+)
 
 
 def fold(name: str) -> str:
@@ -54,11 +68,17 @@ class Meaning(msgspec.Struct, frozen=True):
 
 
 class NameTable:
-    """The known names of one database; without `sees_all` only shared aliases. Writing needs a transaction."""
+    """The known names of one database; without `sees_all` only shared aliases. Writing needs a transaction.
 
-    def __init__(self, db: Database, sees_all: bool = True) -> None:
+    With `trusted`, what others say adds neither names nor aliases.
+    """
+
+    def __init__(self, db: Database, sees_all: bool = True, trusted: bool = False) -> None:
         self.db = db
+        self.sees_all = sees_all
         self._seen = "1" if sees_all else "shared"  # our own SQL: which aliases count
+        self._seen += f" AND {_TRUSTED}" if trusted else ""
+        self._used = f"({_USED})" if trusted else "1"
         self._merged_at: tuple[object, ...] = ()
         self._merged: dict[str, str] = {}
 
@@ -69,7 +89,7 @@ class NameTable:
         found: set[str] = set()
         for start in range(0, len(names), MAX_IN):
             marks, params = placeholders("n", names[start : start + MAX_IN])
-            rows = self.db.query(f"SELECT name FROM names WHERE name IN ({marks})", params)  # noqa: S608
+            rows = self.db.query(f"SELECT name FROM names WHERE name IN ({marks}) AND {self._used}", params)  # noqa: S608
             found.update(row[0] for row in rows)
         return found
 
@@ -152,7 +172,7 @@ class NameTable:
     def beginning(self, start: str, limit: int) -> list[str]:
         """Known names that begin with `start`."""
         rows = self.db.query(
-            "SELECT name FROM names WHERE name >= :low AND name < :high LIMIT :limit",
+            f"SELECT name FROM names WHERE name >= :low AND name < :high AND {self._used} LIMIT :limit",  # noqa: S608
             {"low": start, "high": start + _LAST, "limit": limit},
         )
         return [row[0] for row in rows]
@@ -160,7 +180,7 @@ class NameTable:
     def ending(self, end: str, limit: int) -> list[str]:
         """Known names that end with `end`."""
         rows = self.db.query(
-            "SELECT name FROM names WHERE mirror >= :low AND mirror < :high LIMIT :limit",
+            f"SELECT name FROM names WHERE mirror >= :low AND mirror < :high AND {self._used} LIMIT :limit",  # noqa: S608
             {"low": end[::-1], "high": end[::-1] + _LAST, "limit": limit},
         )
         return [row[0] for row in rows]
@@ -168,7 +188,7 @@ class NameTable:
     def aliases(self, target: str = "") -> list[Alias]:
         """The aliases of one folded entity, or all."""
         rows = self.db.query(
-            f"SELECT alias, entity FROM aliases WHERE (:target = '' OR target = :target) AND {self._seen}"  # noqa: S608
+            f"SELECT alias, entity, origin FROM aliases WHERE (:target = '' OR target = :target) AND {self._seen}"  # noqa: S608
             " ORDER BY name, target",
             {"target": target},
         )
@@ -185,14 +205,23 @@ class NameTable:
         )
         return name
 
-    def add_alias(self, alias: str, entity: str, source: str, shared: bool) -> bool:
-        """Make `alias` another name of `entity`; False when it was. Given in a shared scope, it becomes shared."""
+    def add_alias(self, alias: str, entity: str, source: str, shared: bool, origin: str = "owner") -> bool:
+        """Make `alias` another name of `entity`; False when it was. Given in a shared scope, it becomes shared.
+
+        The most trusted who gives it is its author.
+        """
         params: dict[str, Any] = {"alias": alias, "entity": entity, "source": source, "shared": int(shared)}
-        params |= {"name": self.learn(alias), "target": self.learn(entity)}
+        params |= {"name": self.learn(alias), "target": self.learn(entity), "origin": origin}
+        less = json.dumps(ORIGINS[ORIGINS.index(origin) + 1 :])
+        self.db.execute(
+            "UPDATE aliases SET origin = :origin WHERE name = :name AND target = :target"
+            " AND origin IN (SELECT value FROM json_each(:less))",
+            {"less": less, **{key: params[key] for key in ("origin", "name", "target")}},
+        )
         return bool(
             self.db.execute(
-                "INSERT INTO aliases (alias, entity, source, name, target, shared)"
-                " VALUES (:alias, :entity, :source, :name, :target, :shared) ON CONFLICT (name, target)"
+                "INSERT INTO aliases (alias, entity, source, name, target, shared, origin)"
+                " VALUES (:alias, :entity, :source, :name, :target, :shared, :origin) ON CONFLICT (name, target)"
                 " DO UPDATE SET shared = 1, source = excluded.source WHERE excluded.shared > aliases.shared",
                 params,
             )
@@ -206,10 +235,11 @@ class NameTable:
             {"path": path, "shared": int(shared)},
         )
 
-    def remove_alias(self, name: str, target: str = "") -> int:
-        """Remove a folded alias, or only one of its entities; returns how many."""
-        params = {"name": name, "target": target}
+    def remove_alias(self, name: str, target: str = "", foreign: bool = False) -> int:
+        """Remove a folded alias, or only one of its entities; returns how many. `foreign`: only if others gave it."""
+        params = {"name": name, "target": target, "foreign": int(foreign)}
         where = f"name = :name AND (:target = '' OR target = :target) AND {self._seen}"
+        where += f" AND (NOT :foreign OR origin IN {FOREIGN_ORIGINS})"
         gone = [
             row[0]
             for row in self.db.query(

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from nanoclaw_memory.types.search import IN_SHARED_CHAT, Newer
+from nanoclaw_memory.types.turn import FOREIGN, stated_by
 
 MAX_PROBLEMS = 20
 
@@ -65,6 +66,7 @@ class Alias(msgspec.Struct, frozen=True):
 
     alias: str
     entity: str
+    origin: str = "owner"
 
 
 class GraphHit(msgspec.Struct, frozen=True):
@@ -82,6 +84,11 @@ class GraphHit(msgspec.Struct, frozen=True):
     shared: bool = False  # said in a shared chat, and shown in private
 
     @property
+    def untrusted(self) -> bool:
+        """Whether it comes from whom the owner does not trust."""
+        return self.item.origin in FOREIGN
+
+    @property
     def kind(self) -> str:
         return "fact" if isinstance(self.item, Fact) else "relation"
 
@@ -95,10 +102,11 @@ class GraphHit(msgspec.Struct, frozen=True):
 
     @property
     def when(self) -> str:
-        """Since when it holds, and what was stated later on the same subject."""
+        """Since when it holds, who stated it, and what was stated later on the same subject."""
         since = f"since {(self.item.valid_from or self.item.created_at)[:10]}"
-        since = f"{since}; {IN_SHARED_CHAT}" if self.shared else since
-        return f"{since}; {self.newer.quoted(self.mark)}" if self.newer else since
+        said = IN_SHARED_CHAT if self.shared else stated_by(self.item.origin)
+        newer = self.newer.quoted(self.mark) if self.newer else ""
+        return "; ".join(filter(None, (since, said, newer)))
 
     @property
     def dated(self) -> str:

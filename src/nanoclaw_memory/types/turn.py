@@ -12,6 +12,18 @@ ORIGINS = ("owner", "user", "agent", "shared", "import", "tool", "web")
 FOREIGN = ("shared", "import", "tool", "web")  # what they say steers nothing before a person has approved it
 
 
+def trust(origin: str) -> int:
+    """How far an origin counts in the graph: whom the owner trusts alike, others less the further they are."""
+    return max(ORIGINS.index(origin), ORIGINS.index("agent"))
+
+
+def stated_by(origin: str) -> str:
+    """What a reader must know of who stated something: an agent, or somebody whom the owner does not trust."""
+    # Private memory says itself what a shared chat said.
+    untrusted = f"untrusted: from {origin}" if origin in FOREIGN and origin != "shared" else ""
+    return "by agent" if origin == "agent" else untrusted
+
+
 class Scope(msgspec.Struct, frozen=True):
     """Who asks: the group whose directory is used, the session, whether private memory may be seen, and where."""
 

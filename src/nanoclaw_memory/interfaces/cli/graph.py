@@ -12,7 +12,7 @@ from nanoclaw_memory.interfaces.cli.common import Output, fields, group, limit_o
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.text import plural
-from nanoclaw_memory.types import Fact, GraphHit, Upserted, tier
+from nanoclaw_memory.types import Fact, GraphHit, Upserted, stated_by, tier
 
 
 @group("graph")
@@ -55,8 +55,8 @@ def _hit(hit: GraphHit) -> dict[str, Any]:
         "combined": round(hit.combined, 4),
         "phase": hit.phase,
         "activation": round(hit.item.activation, 4),
-        **fields(hit, "tier", "linked", "context", "why", "mark", "newer", "shared"),
-        **fields(hit.item, "source", "valid_from"),
+        **fields(hit, "tier", "linked", "context", "why", "mark", "newer", "shared", "untrusted"),
+        **fields(hit.item, "source", "origin", "valid_from"),
         "valid_to": hit.item.valid_to or None,
     }
 
@@ -211,7 +211,7 @@ def history(memory: Memory, entity: str, key: str) -> Output:
     rows = [{**_fact(fact), "current": not fact.valid_to} for fact in facts]
     shown = [
         f"{fact.valid_from[:10] or 'always':<10} – {fact.valid_to[:10] or 'now':<10}  {visible_line(fact.text)}"
-        f"  [{fact.source}]"
+        f"  [{'; '.join(filter(None, (visible_line(fact.source), stated_by(fact.origin))))}]"
         for fact in facts
     ]
     return Output({"facts": rows}, shown, "Nothing is known about that.")
@@ -221,7 +221,7 @@ def _fact(fact: Fact) -> dict[str, Any]:
     return {
         **fields(fact, "id", "entity", "key", "value", "category", "valid_from"),
         "valid_to": fact.valid_to or None,
-        **fields(fact, "superseded_by", "source"),
+        **fields(fact, "superseded_by", "source", "origin"),
         "activation": round(fact.activation, 4),
         "tier": tier(fact.activation),
         **fields(fact, "access_count", "importance", "permanent"),
@@ -251,7 +251,11 @@ def top(memory: Memory, wanted: str, limit: int) -> Output:
     """
     facts = memory.graph.top(wanted, limit)
     shown = [
-        f"{fact.activation:6.2f} {tier(fact.activation):<4}  {visible_line(fact.text)}" for fact in facts
+        " ".join(
+            (f"{fact.activation:6.2f} {tier(fact.activation):<4} ", visible_line(fact.text), said)
+        ).rstrip()
+        for fact in facts
+        for said in [stated_by(fact.origin)]
     ]
     return Output({"facts": [_fact(fact) for fact in facts]}, shown, "No facts.")
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from nanoclaw_memory.interfaces.mcp.texts import for_model
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.rendering import fenced, inert_line, inert_lines, safe_line, short_ids
-from nanoclaw_memory.types import Fact, GraphAnswer, Recall, Relation, Stored
+from nanoclaw_memory.types import Fact, GraphAnswer, Recall, Relation, Stored, stated_by
 
 Query = Annotated[str, Field(description="A question or key words", max_length=10_000)]
 Type = Literal[
@@ -75,7 +75,8 @@ class Tools:
             *self._memory.graph.relations_of(entity, key),
         ]
         lines = [
-            f"{one.valid_from[:10] or 'always'} to {one.valid_to[:10] or 'now'}: {one.text} [{short_ids(one.source)}]"
+            f"{one.valid_from[:10] or 'always'} to {one.valid_to[:10] or 'now'}: {one.text}"
+            f" [{'; '.join(filter(None, (short_ids(one.source), stated_by(one.origin))))}]"
             for one in known
         ]
         return fenced(map(safe_line, lines)) or "Nothing is known about that."
