@@ -284,8 +284,10 @@ def test_a_home_that_kept_both_together_is_parted_when_it_is_opened(home: Path, 
         facts.execute("UPDATE aliases SET shared = 1")
     for table in ("facts", "relations"):  # what later releases added
         facts.query(f"DROP TRIGGER {table}_outbox_au")
+        facts.query(f"DROP INDEX {table}_origin")
         facts.query(f"ALTER TABLE {table} DROP COLUMN origin")
         facts.query(f"CREATE TRIGGER {table}_outbox_au AFTER UPDATE ON {table} BEGIN SELECT 1; END")
+    facts.query("ALTER TABLE aliases DROP COLUMN origin")
     for column in ("origin", "foreign_lines"):
         continuity.query(f"ALTER TABLE exchanges DROP COLUMN {column}")
     continuity.query("PRAGMA user_version = 3")
