@@ -261,6 +261,18 @@ def test_without_a_token_or_with_a_wrong_one_nothing_is_told(served):
             assert problem(refused)["type"] == "Unauthorized"
 
 
+def test_of_two_tokens_none_counts(served):
+    import httpx2
+
+    good = ("Authorization", f"Bearer {served.token}")
+    for headers in (
+        [good, ("Authorization", "Bearer wrong")],
+        [("Authorization", "Bearer wrong"), good],
+        [good] * 2,
+    ):
+        assert httpx2.get(f"{served.url}{API}/status", headers=headers).status_code == 401
+
+
 def test_the_token_is_for_its_owner_alone(served):
     assert (served.home / "token").stat().st_mode & 0o777 == 0o600
     assert (served.home / "ncm.sock").stat().st_mode & 0o777 == 0o600

@@ -135,7 +135,10 @@ def test_a_group_sees_only_its_own_directory(house: Home):
     assert names == [house.root / "groups/family/workspace/MEMORY.md", house.shared / "CLAUDE.md"]
 
 
-@pytest.mark.parametrize("name", ["../x", "", "a/b", "a b", ".", "..", "x" * 65, "naïve", "a\n", "a\x00"])
+@pytest.mark.parametrize(
+    "name",
+    ["../x", "", "--home", "-x", "Main", "MAIN", "a/b", "a b", ".", "..", "x" * 65, "naïve", "a\n", "a\x00"],
+)
 def test_group_names_that_could_leave_are_refused(name: str):
     with pytest.raises(PathRefused):
         check_group(name)

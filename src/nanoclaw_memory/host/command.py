@@ -48,7 +48,9 @@ def command_runner(
         raise InvalidValue(f"a time limit of {timeout} s is refused", "give 1 to 86400 seconds")
 
     def run(task: Task, session: str) -> str:
-        values = {"{prompt}": task.prompt, "{group}": task.group, "{session}": session, "{task}": task.id}
+        # No option of the command: a prompt never begins with a hyphen.
+        prompt = f" {task.prompt}" if task.prompt.startswith("-") else task.prompt
+        values = {"{prompt}": prompt, "{group}": task.group, "{session}": session, "{task}": task.id}
         arguments = [_filled(part, values) for part in parts]
         where = place(task.group)
         environment = {**os.environ, **where.environment, "NANOCLAW_SESSION": session}

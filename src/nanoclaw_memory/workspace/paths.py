@@ -14,7 +14,8 @@ from nanoclaw_memory.errors import InvalidValue, PathRefused
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.types import MAIN_GROUP, Scope
 
-_GROUP = regex(r"[a-zA-Z0-9_-]{1,64}\Z")
+# No option of a command, and no second `main` where file names have no case.
+_GROUP = regex(r"(?:main|(?!(?i:main)\Z)[a-zA-Z0-9_][a-zA-Z0-9_-]{0,63})\Z")
 _SLUG = regex(r"[a-z0-9][a-z0-9._-]{0,63}\Z")
 _DAILY = regex(r"memory/(?:archive/|shared/)?(\d{4}-\d{2}-\d{2})\.md\Z")
 _PROJECT = regex(r"(?:memory/(?:project|active-context)|shared/project)-([a-z0-9][a-z0-9._-]{0,63})\.md\Z")
@@ -90,9 +91,10 @@ def default_home() -> Path:
 def check_group(name: str) -> str:
     """The group's name, or an error that describes valid names."""
     if not _GROUP.match(name):
-        raise PathRefused(
-            f"group name {name[:80]!r} is refused", "use 1 to 64 letters, digits, hyphens and underscores"
+        hint = (
+            "use 1 to 64 letters, digits, underscores and, but for the first, hyphens; `main` is the main one"
         )
+        raise PathRefused(f"group name {name[:80]!r} is refused", hint)
     return name
 
 

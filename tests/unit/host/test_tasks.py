@@ -314,6 +314,11 @@ def test_a_command_gets_the_prompt_as_one_argument_and_no_shell(host: Host, cloc
     assert not (tmp_path / "owned").exists()
 
 
+def test_a_prompt_is_no_option_of_the_command(host: Host, clock) -> None:
+    run = run_command(host, clock, python("import sys; print(sys.argv[1:2])"), prompt="--version")
+    assert run.result == str([" --version"])
+
+
 def test_a_command_runs_in_the_groups_directory_with_the_groups_home(host: Host, clock, home: Path) -> None:
     host.register_group("a@g", "A", "alpha", "@A")
     code = "import os; print(os.getcwd(), os.environ['HOME'], os.environ['NANOCLAW_GROUP'])"

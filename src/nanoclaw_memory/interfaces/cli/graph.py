@@ -10,7 +10,7 @@ import click
 from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.interfaces.cli.common import Output, fields, group, limit_option, noted
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.rendering import visible_line
+from nanoclaw_memory.rendering import inert_line, visible_line
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Fact, GraphHit, Upserted, stated_by, tier
 
@@ -63,7 +63,7 @@ def _hit(hit: GraphHit) -> dict[str, Any]:
 
 def _hit_line(hit: GraphHit) -> str:
     mark = " [linked]" if hit.linked else ""
-    return f"{visible_line(hit.text)}{mark}  ({hit.score}, {hit.tier}: {hit.why})  {visible_line(hit.when)}"
+    return f"{inert_line(hit.text)}{mark}  ({hit.score}, {hit.tier}: {hit.why})  {visible_line(hit.when)}"
 
 
 @graph.command("query")
