@@ -87,8 +87,9 @@ async def test_all_tools_are_the_documents_tools(agent):
 
 
 async def test_an_agent_ingests_facts_and_relations_queries_them_and_reads_their_history(agent):
-    facts = [{"entity": "Keystone", "key": "port", "value": port, "valid_from": day, "source": "forged"}
+    facts = [{"entity": "Keystone", "key": "port", "value": port, "valid_from": day}
              for port, day in (("3000", "2025-01-01"), ("3055", "2026-01-01"))]  # fmt: skip
+    facts.append({"entity": "Keystone", "key": "port", "value": "666", "source": "forged"})
     relations = [
         {"subject": "Ada", "predicate": "owns", "object": "Keystone"},
         {"subject": "", "predicate": "owns"},
@@ -96,7 +97,8 @@ async def test_an_agent_ingests_facts_and_relations_queries_them_and_reads_their
     async with Client(build_server(agent, "all")) as client:
         done = await call(client, "memory_graph_ingest", facts=facts, relations=relations)
         assert said(done).startswith("2 facts, 1 relations, 0 aliases stored; 0 were known, 1 old values")
-        assert "skipped: line 4: the subject is empty" in said(done)
+        assert "skipped: line 3 gives source" in said(done)
+        assert "skipped: line 5: the subject is empty" in said(done)
         found = await call(client, "memory_graph_query", query="MATCH (a)-[:OWNS]->(b) RETURN a.name, b.port")
         assert said(found).startswith(OPENING) and "Ada | 3055" in said(found)
         then = await call(
