@@ -722,6 +722,9 @@ def test_no_way_in_admits_it_however_it_is_written(scene: Scene, data: st.DataOb
 # ---- the list is whole ----
 
 READS_OR_NAMES_ONLY = {
+    "counts",
+    "evaluate",
+    "evaluate_example",
     *(
         "open",
         "close",
