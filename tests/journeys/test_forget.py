@@ -192,12 +192,13 @@ def test_what_nobody_sees_in_a_word_does_not_bring_it_back(memory: Memory, hidde
 
 
 def test_a_source_that_tells_is_refused_and_forgotten(memory: Memory, home: Path, tmp_path: Path) -> None:
-    rows = tmp_path / "rows.jsonl"
-    rows.write_text(json.dumps({"entity": "Diary", "key": "colour", "value": "green", "source": TEXT}) + "\n")
+    rows = tmp_path / f"{TEXT}.jsonl"  # a file's name is the source of its rows
+    rows.write_text(json.dumps({"entity": "Diary", "key": "colour", "value": "green"}) + "\n")
     assert memory.graph.import_file(rows).facts == 1
+    assert TEXT in memory.graph.history("Diary")[0].source
     memory.forget(text=TEXT)
     assert [fact.source for fact in memory.graph.history("Diary")] == [""]
-    rows.write_text(json.dumps({"entity": "Diary", "key": "size", "value": "small", "source": TEXT}) + "\n")
+    rows.write_text(json.dumps({"entity": "Diary", "key": "size", "value": "small"}) + "\n")
     assert memory.graph.import_file(rows).skipped == 1
     memory.close()
     assert traces(home) == []
