@@ -172,7 +172,12 @@ class DomainFiles:
         after = [f"+ {safe_line(text)}"] if text else []
         proposal = self._proposals.propose(
             "domain-edit",
-            {"type": entry_type, "id": entry.id if entry else "", "content": text},
+            {
+                "type": entry_type,
+                "id": entry.id if entry else "",
+                "content": text,
+                "origin": entry.provenance.origin if entry else "",
+            },
             why="edited by hand" if entry and text else "removed by hand" if entry else "added by hand",
             key=f"{entry_type}\n{entry.id if entry else ''}\n{entry.updated_at if entry else ''}\n{text}",
             moment=stamp(self._clock.now()),

@@ -117,10 +117,10 @@ def undo(entries: Entries, proposal: Proposal) -> None:
     """Bring an entry back to where it was before a decision on it."""
     ledger = entries.ledger
     if proposal.kind == "domain-edit":
-        raise Refused("an edit of a domain file cannot be taken back", "edit the file again")
+        return _undo_edit(entries, proposal)
     accepted, held = proposal.status == "accepted", proposal.kind == "held"
     if proposal.kind == "archive" and not accepted:
-        return
+        return None
     entry = ledger.entry(str(proposal.payload["id"]))
     left = "active" if accepted and proposal.kind != "archive" else "archived"
     if entry.status != left:
@@ -140,6 +140,36 @@ def undo(entries: Entries, proposal: Proposal) -> None:
         ledger.audit("undo", entry.id)
     gone, come = ([entry], restored) if held else ([], [before])
     ledger.changed(gone=gone, come=come)
+    return None
+
+
+def _undo_edit(entries: Entries, proposal: Proposal) -> None:
+    """Take back what a person's edit of a domain file did: the entry goes, comes back or has its old words."""
+    if proposal.status != "accepted":
+        return
+    ledger, now = entries.ledger, entries.ledger.moment()
+    edited, content = str(proposal.payload["id"]), str(proposal.payload["content"])
+    with ledger.db.transaction():
+        if edited:
+            entry = ledger.entry(edited)
+        else:
+            kind, key = str(proposal.payload["type"]), statements.text_key(content)
+            found = ledger.table.same_text(kind, key, now)
+            if not found:
+                raise Refused("the entry that the edit added was changed since", "see: ncm entries list")
+            entry = found[0]
+        if edited and (entry.status == "active") != bool(content):
+            raise Refused(f"entry {entry.id} is {entry.status} since", "see: ncm entries show")
+        if edited:
+            old = ledger.table.merges_of(entry.id)[-1]["content"] if content else entry.content
+            origin = str(proposal.payload.get("origin") or "agent")
+            by = replace(entry.provenance, origin=origin)
+            before = replace(entry, status="active", content=old, provenance=by, updated_at=now)
+        else:
+            before = replace(entry, status="archived", updated_at=now)
+        ledger.table.change(before, statements.text_key(before.content))
+        ledger.audit("undo", entry.id)
+    ledger.changed(gone=[] if edited else [entry], come=[before] if edited else [])
 
 
 def _added(entries: Entries, proposal: Proposal) -> EntryDraft | None:

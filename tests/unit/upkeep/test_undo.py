@@ -155,3 +155,24 @@ def test_only_the_owner_takes_a_decision_back(memory: Memory):
             agent.upkeep.undo(made.id)
         with pytest.raises(Refused):
             agent.workspace.save_page("MEMORY.md", "mine", memory.workspace.page("MEMORY.md").fingerprint)
+
+
+def test_an_edit_of_a_domain_file_is_taken_back(memory: Memory):
+    with Memory.open(memory.home.root, Scope(origin="agent")) as agent:
+        port = agent.store("Port is 1", "fact")
+    luna = memory.store("Luna is a dog", "fact")
+    path = memory.group.workspace / "memory/domains/fact.md"
+    text = path.read_text().replace("Port is 1", "Port is 7") + "- Anna plays chess\n"
+    path.write_text("".join(line for line in text.splitlines(keepends=True) if "Luna" not in line))
+    memory.entries.render()
+    offered = memory.group.proposals.listed(kind="domain-edit")
+    for one in offered:
+        memory.upkeep.decide(one.id, True)
+    assert {one.content for one in memory.entries.all()} == {"Port is 7", "Anna plays chess"}
+    assert [memory.upkeep.undo(one.id).status for one in offered] == ["open"] * 3
+    assert {one.content for one in memory.entries.all()} == {"Port is 1", "Luna is a dog"}
+    assert (memory.entries.get(port.id).author, memory.entries.get(luna.id).author) == ("agent", "owner")
+    assert "Port is 1" in path.read_text() and "Luna is a dog" in path.read_text()
+    for one in offered:
+        memory.upkeep.decide(one.id, True)
+    assert {one.content for one in memory.entries.all()} == {"Port is 7", "Anna plays chess"}
