@@ -147,29 +147,30 @@ def _undo_edit(entries: Entries, proposal: Proposal) -> None:
     """Take back what a person's edit of a domain file did: the entry goes, comes back or has its old words."""
     if proposal.status != "accepted":
         return
-    ledger, now = entries.ledger, entries.ledger.moment()
-    edited, content = str(proposal.payload["id"]), str(proposal.payload["content"])
+    ledger = entries.ledger
     with ledger.db.transaction():
-        if edited:
-            entry = ledger.entry(edited)
-        else:
-            kind, key = str(proposal.payload["type"]), statements.text_key(content)
-            found = ledger.table.same_text(kind, key, now)
-            if not found:
-                raise Refused("the entry that the edit added was changed since", "see: ncm entries list")
-            entry = found[0]
-        if edited and (entry.status == "active") != bool(content):
-            raise Refused(f"entry {entry.id} is {entry.status} since", "see: ncm entries show")
-        if edited:
-            old = ledger.table.merges_of(entry.id)[-1]["content"] if content else entry.content
-            origin = str(proposal.payload.get("origin") or "agent")
-            by = replace(entry.provenance, origin=origin)
-            before = replace(entry, status="active", content=old, provenance=by, updated_at=now)
-        else:
-            before = replace(entry, status="archived", updated_at=now)
+        entry, before = _before_edit(entries, proposal)
         ledger.table.change(before, statements.text_key(before.content))
         ledger.audit("undo", entry.id)
-    ledger.changed(gone=[] if edited else [entry], come=[before] if edited else [])
+    came = before.status == "active"
+    ledger.changed(gone=[] if came else [entry], come=[before] if came else [])
+
+
+def _before_edit(entries: Entries, proposal: Proposal) -> tuple[Entry, Entry]:
+    """The entry that an accepted edit changed, and what it was before; an added one was none, and is archived."""
+    ledger, payload = entries.ledger, proposal.payload
+    edited, content, now = str(payload["id"]), str(payload["content"]), ledger.moment()
+    if not edited:
+        added = ledger.table.same_text(str(payload["type"]), statements.text_key(content), now)
+        if not added:
+            raise Refused("the entry that the edit added was changed since", "see: ncm entries list")
+        return added[0], replace(added[0], status="archived", updated_at=now)
+    entry = ledger.entry(edited)
+    wordings = [one["content"] for one in ledger.table.merges_of(entry.id)] if content else [entry.content]
+    if (entry.status == "active") != bool(content) or not wordings:
+        raise Refused(f"entry {entry.id} was changed or forgotten since", "see: ncm entries show")
+    by = replace(entry.provenance, origin=str(payload.get("origin") or "agent"))
+    return entry, replace(entry, status="active", content=wordings[-1], provenance=by, updated_at=now)
 
 
 def _added(entries: Entries, proposal: Proposal) -> EntryDraft | None:

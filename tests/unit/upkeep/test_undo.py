@@ -176,3 +176,17 @@ def test_an_edit_of_a_domain_file_is_taken_back(memory: Memory):
     for one in offered:
         memory.upkeep.decide(one.id, True)
     assert {one.content for one in memory.entries.all()} == {"Port is 7", "Anna plays chess"}
+
+
+def test_an_edit_whose_old_words_were_forgotten_is_not_taken_back(memory: Memory):
+    port = memory.store("Port is 1 at Quillon", "fact")
+    path = memory.group.workspace / "memory/domains/fact.md"
+    path.write_text(path.read_text().replace("Port is 1 at Quillon", "Port is 7"))
+    memory.entries.render()
+    (edit,) = memory.group.proposals.listed(kind="domain-edit")
+    memory.upkeep.decide(edit.id, True)
+    with memory.group.database("entries").transaction():
+        memory.group.database("entries").execute("DELETE FROM merges")
+    with pytest.raises(Refused, match="forgotten since"):
+        memory.upkeep.undo(edit.id)
+    assert memory.entries.get(port.id).content == "Port is 7"
