@@ -82,6 +82,7 @@ class Tab:
         self.served = served
         self.context = chromium.new_context(viewport={"width": 1100, "height": 800}, **options)
         self.context.set_default_timeout(15_000)
+        playwright.expect.set_options(timeout=15_000)
         self.page = self.new()
         self.page.goto(command(served.home, "web", "--print"))
 
