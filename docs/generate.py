@@ -122,7 +122,7 @@ READING_ORDER = {
     ),
     "Reference": ("commands", "settings", "http", "measurements", "code-map"),
     "Explanation": tuple(
-        "overview graph entries search turn lessons judge upkeep security secrets tokens".split()
+        "overview graph entries search turn lessons judge upkeep security secrets tokens documents".split()
     ),
 }
 

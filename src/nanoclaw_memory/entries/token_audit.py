@@ -110,7 +110,7 @@ class TokenAudit:
                 "by_priority": {PRIORITIES[n]: count for n, (count, _) in by_priority.items()},
                 "total_tokens_estimated": sum(cost for _, cost in by_type.values()),
                 "last_store": stored,
-                "last_recall": used if used != stored else None,
+                "last_recall": used,
                 "held": table.count(replace(wanted, statuses=("held",))),
                 "domain_files": [source.name for source in domains],
             },

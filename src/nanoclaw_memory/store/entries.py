@@ -147,8 +147,9 @@ class EntryTable:
         return {value: (int(count), int(cost)) for value, count, cost in self.db.query(sql, params)}
 
     def latest(self) -> tuple[str | None, str | None]:
-        """When an entry was last stored, and when one was last used."""
-        return self.db.query("SELECT max(created_at), max(used_at) FROM entries")[0]
+        """When an entry was last stored, and when one was last used since."""
+        sql = "SELECT max(created_at), max(CASE WHEN used_at > created_at THEN used_at END) FROM entries"
+        return self.db.query(sql)[0]
 
     def used_since(self, entry_type: str, moment: str) -> bool:
         """Whether any current entry of the type was stored, recalled or reinforced since."""
@@ -273,7 +274,10 @@ class EntryTable:
 
     def touch(self, ids: Iterable[str], moment: str, unless_since: str) -> None:
         """Note that entries were used, unless that was noted since: most recalls then write nothing."""
-        sql = "UPDATE entries SET used_at = :moment WHERE id = :id AND used_at < :since"
+        sql = (
+            "UPDATE entries SET used_at = :moment WHERE id = :id"
+            " AND (used_at < :since OR used_at = created_at)"
+        )
         given = [{"id": entry_id, "moment": moment, "since": unless_since} for entry_id in ids]
         self.db.execute_many(sql, given)
 

@@ -28,7 +28,6 @@ from nanoclaw_memory.types import Exchange, Newer, Passage, ToolCall
 MOST_CHARS = 600  # of one side of an exchange
 RECENT, MID = timedelta(days=7), timedelta(days=60)
 LATELY = timedelta(days=2)  # what was talked about then may be gone on with
-SHARES = (0.5, 0.3, 0.2)  # of the budget: recent, mid, old; what one tier leaves goes to the next
 SHOWN_ANCHORS = 3
 
 
@@ -119,7 +118,8 @@ class Continuity(Plugin):
         Several lines of one conversation stand under what it was about; a single one says itself when it was said.
         """
         limit = min(self.own.context_budget, moment.budget)
-        kept = allot(chosen, moment.now, limit, lambda one: self._told(one, wanted))
+        shares = (self.own.recent_share, self.own.mid_share)
+        kept = allot(chosen, moment.now, limit, lambda one: self._told(one, wanted), shares)
         kept.sort(key=lambda one: one.exchange.id)
         lines: list[tuple[str, str]] = []
         quoted: set[str] = set()  # newer statements whose words were given
@@ -251,8 +251,12 @@ def allot(
     now: datetime,
     budget: int,
     told: Callable[[Recollection], list[str]],
+    shares: tuple[float, float],
 ) -> list[Recollection]:
-    """The recollections that fit: each tier of age has its share, the newest tier first, the best first in each."""
+    """The recollections that fit: each tier of age has its share, the newest tier first, the best first in each.
+
+    What one tier leaves of its share goes to the next.
+    """
     tiers: list[list[Recollection]] = [[], [], []]
     for one in chosen:
         age = now - moment_of(one.exchange.timestamp)
@@ -260,7 +264,7 @@ def allot(
     kept: list[Recollection] = []
     left = 0.0
     waiting: list[Recollection] = []
-    for share, tier in zip(SHARES, tiers, strict=True):
+    for share, tier in zip((*shares, max(0.0, 1 - sum(shares))), tiers, strict=True):
         left += share * budget
         for one in tier:
             cost = sum(tokens.estimate(line) for line in told(one)) + 12

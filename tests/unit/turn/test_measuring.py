@@ -251,11 +251,13 @@ def test_the_newest_tier_is_filled_first_and_leftovers_are_used():
     recent = [Recollection(exchange(n, text, age=timedelta(hours=1)), 1.0) for n in (1, 2, 3, 4)]
     old = [Recollection(exchange(n, text, age=timedelta(days=200)), 2.0) for n in (5, 6)]
 
-    def kept(budget):
-        found = allot([*old, *recent], NOW, budget, lambda one: [one.exchange.user_message])
+    def kept(budget, shares=(0.5, 0.3)):
+        found = allot([*old, *recent], NOW, budget, lambda one: [one.exchange.user_message], shares)
         return [one.exchange.id for one in found]
 
     assert kept(60) == [1, 5]
+    assert kept(60, (1.0, 0.0)) == [1, 2]
+    assert kept(60, (0.0, 0.0)) == [5, 6]
     assert kept(10_000) == [1, 2, 3, 4, 5, 6]
     assert kept(10) == []
 

@@ -49,7 +49,7 @@ INSTRUCTIONS = """Long-term memory of this user and their projects, kept as file
 
 Before you answer anything about earlier work, decisions, dates, people, preferences or to-dos: call
 memory_search (or graph_search for a fact about a named person, project or thing). memory_get reads
-the lines around a hit.
+the lines around a hit, memory_recall packs what is known of a topic into a token budget.
 
 Store what you learn the moment you learn it; a session can end without warning:
 - a preference, standing instruction or correction -> memory_store with that type
@@ -72,7 +72,7 @@ First search memory for what is already known about it. Then store it once, as t
 sentence, superseding an entry that it contradicts."""
 
 RECALL = """What do we know about {topic}? Use graph_search for named people, projects and things, and
-memory_search for the rest. Quote file and lines. Say what is uncertain, old, untrusted or missing."""
+memory_search or memory_recall for the rest. Quote file and lines. Say what is uncertain, old, untrusted or missing."""
 
 SWEEP = """Look back over this session. Store what a later session needs and memory does not have yet: standing
 preferences and corrections, decisions with their reasons, facts about people and projects, where
