@@ -88,6 +88,11 @@ def features(text: str) -> Features:
     )
 
 
+def gives_reason(text: str) -> bool:
+    """Whether a statement says why."""
+    return bool(_REASON.search(text))
+
+
 def _stems(text: str, spoken: Language) -> frozenset[str]:
     return frozenset(stem(word, spoken) for word in content_words(text) if not word.isdigit())
 
@@ -165,6 +170,18 @@ def contradiction(known: Features, new: Features) -> str:
     if known.numbers and new.numbers and known.numbers != new.numbers and common / shorter >= MOST_WORDS:
         return "the numbers differ"
     return ""
+
+
+def succeeds(known: str, new: str) -> bool:
+    """Whether a new line says of the same subject, in the same words, another value: one name for one name."""
+    one, other = features(known), features(new)
+    first, second = content_words(known), content_words(new)
+    return (
+        first[:2] == second[:2] != []
+        and one.negated == other.negated
+        and overlap(one.stems, other.stems) >= SAME_SUBJECT
+        and len(one.names - other.stems) == len(other.names - one.stems) == 1
+    )
 
 
 def _different_names(one: Features, other: Features) -> bool:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from datetime import UTC, datetime
 
 import pytest
+
+from nanoclaw_memory.clock import FixedClock
+from nanoclaw_memory.memory import Memory
 
 
 def event(name, **fields):
@@ -42,6 +46,17 @@ def test_a_person_without_a_memory_is_told_how_to_begin_and_nothing_is_created(n
     assert "ncm init" in json.loads(ran.out)["systemMessage"]
     assert ncm("hook", "user-prompt-submit", stdin=event("UserPromptSubmit", prompt="hello")).out == ""
     assert not home.exists()
+
+
+def test_whoever_starts_a_session_learns_that_proposals_wait_and_the_model_does_not(hook, home):
+    (home / "workspace/memory/2026-01-02.md").write_text("- [decision|i=0.9] Keystone uses SQLite\n")
+    hook("session-start", event("SessionStart", source="startup", session_id="s0"))
+    with Memory.open(home, clock=FixedClock(datetime(2026, 1, 4, tzinfo=UTC))) as memory:
+        memory.upkeep.run("promote")
+    answer = hook("session-start", event("SessionStart", source="startup"))
+    assert answer["systemMessage"] == "memory: 1 proposal for you: ncm review"
+    assert "proposal" not in context(answer)
+    assert "systemMessage" not in hook("session-start", event("SessionStart", source="compact"))
 
 
 def test_a_resumed_session_is_not_told_again_but_a_compacted_one_is(hook):

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.interfaces import shim
 from nanoclaw_memory.project import project_of, slug_of
 from nanoclaw_memory.rendering import cut, inert_line, json_text
-from nanoclaw_memory.text import as_typed
+from nanoclaw_memory.text import as_typed, plural
 from nanoclaw_memory.types import Scope
 
 if TYPE_CHECKING:
@@ -131,7 +131,9 @@ def answer(
         try:
             if memory.group.is_off(where):
                 return b""
-            return _answer_json(event, _HANDLERS[event.kind](memory, event)).encode("utf-8", "replace")
+            context = _HANDLERS[event.kind](memory, event)
+            told = _waiting(memory, event) if event.kind == "start" else ""
+            return _answer_json(event, context, told).encode("utf-8", "replace")
         except (NanoClawError, OSError) as error:
             memory.group.telemetry.record(
                 "hook failed", hook=event.kind, client=event.client, error=str(error)[:500]
@@ -174,6 +176,17 @@ def _start(memory: Memory, event: Event) -> str:
     if source == "resume":
         return ""
     return memory.session_start(MAX_CONTEXT, cleared=source in ("clear", "compact")).text
+
+
+def _waiting(memory: Memory, event: Event) -> str:
+    """A line for whoever is at the keyboard when proposals wait; the model does not get it."""
+    if event.client != "other" or event.text("source") not in ("", "startup") or not memory.scope.private:
+        return ""
+    with suppress(NanoClawError, OSError):  # a session starts without it
+        if waiting := memory.upkeep.count_open():
+            own = "" if memory.scope.group == "main" else f" --group {memory.scope.group}"
+            return f"memory: {plural(waiting, 'proposal')} for you: ncm review{own}"
+    return ""
 
 
 def _prompt(memory: Memory, event: Event) -> str:
@@ -309,13 +322,15 @@ _HANDLERS: Mapping[str, Callable[[Memory, Event], str]] = {
 }
 
 
-def _answer_json(event: Event, context: str) -> str:
-    """The client's JSON around a context; only the two keys that every client takes."""
+def _answer_json(event: Event, context: str, told: str = "") -> str:
+    """The client's JSON around a context, in keys that every client takes, and a line for the person."""
+    line = {"systemMessage": told} if told else {}
     if not context:
-        return ""
+        return json_text(line) if line else ""
     if event.kind == "tool":
         return _tool_json(event, context)
     context = cut(context, MAX_CONTEXT)
     if event.client in _SNAKE_CLIENTS:
         return json_text({"additional_context": context})
-    return json_text({"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": context}})
+    own = {"hookEventName": event.name, "additionalContext": context}
+    return json_text({**line, "hookSpecificOutput": own})

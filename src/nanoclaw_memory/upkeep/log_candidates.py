@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nanoclaw_memory.errors import FileProblem
-from nanoclaw_memory.statements import features, same_statement
+from nanoclaw_memory.statements import features, gives_reason, same_statement
 from nanoclaw_memory.store.mentions import MentionTable
 from nanoclaw_memory.text import content_words, fingerprint, one_line
 from nanoclaw_memory.types import FOREIGN, ORIGINS
@@ -183,7 +183,8 @@ def _scored(lines: list[DatedLine], uses: dict[tuple[str, int], int]) -> Promoti
         + PER_USE * min(answered, 5)
         + LASTING * (lasting and again > 0)
     )
-    reasons = [f"importance {best.importance:g}"]
+    reasons = [f"{best.tag or 'line'} of importance {best.importance:g}"]
+    reasons += ["with its reason"] if gives_reason(best.text) else []
     reasons += [f"said on {len(days)} days"] if len(days) > 1 else []
     reasons += (
         [f"answered {answered} questions" if answered > 1 else "answered a question"] if answered else []

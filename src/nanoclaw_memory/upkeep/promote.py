@@ -15,13 +15,15 @@ from nanoclaw_memory.statements import (
     restates,
     same_statement,
     source_date,
+    succeeds,
     without_date,
 )
 from nanoclaw_memory.store.currency import SUPERSEDED
 from nanoclaw_memory.store.names import fold, slot_of
-from nanoclaw_memory.text import plural
+from nanoclaw_memory.text import content_words, plural
 from nanoclaw_memory.types import ORIGINS, JobResult, Proposal
 from nanoclaw_memory.upkeep import pages
+from nanoclaw_memory.upkeep.absolute_dates import with_dates
 from nanoclaw_memory.upkeep.demote import demote
 from nanoclaw_memory.upkeep.log_candidates import PromotionCandidate, log_candidates
 from nanoclaw_memory.upkeep.rewording import reworded
@@ -37,8 +39,11 @@ SECTIONS = {
     "person": "About the user",
     "user": "About the user",
     "family": "About the user",
+    "instruction": "Preferences",
+    "correction": "Preferences",
 }
 DEFAULT_SECTION = "Decisions and lessons"
+_DECIDED = frozenset({"decision", "lesson", "insight"})
 
 
 class PromotionDraft(msgspec.Struct, frozen=True):
@@ -127,7 +132,7 @@ def _forgotten(group: Group, one: PromotionCandidate) -> bool:
 
 def _drafts(group: Group, chosen: list[PromotionCandidate]) -> tuple[list[PromotionDraft], list[str]]:
     """The candidates in their own words, or in the language model's where it lost nothing."""
-    masked = [group.intake.masked(one.text).text for one in chosen]
+    masked = [with_dates(group.intake.masked(one.text).text, one.best.day) for one in chosen]
     writer = group.resources.writer if chosen else None
     if writer is None:
         return [PromotionDraft(text, (one,)) for text, one in zip(masked, chosen, strict=True)], []
@@ -140,11 +145,11 @@ def _drafts(group: Group, chosen: list[PromotionCandidate]) -> tuple[list[Promot
 
 def _propose(group: Group, text: str, draft: PromotionDraft) -> bool:
     candidates = draft.candidates
-    section = SECTIONS.get(draft.first.best.tag, DEFAULT_SECTION)
+    section = _section(group, text, draft)
     day = max(line.day for one in candidates for line in one.lines)
     line = f"{draft.text} ({day.isoformat()})"
     old, reason = _outdated_item(text, draft.text)
-    why = "; ".join(dict.fromkeys(one.why for one in candidates))
+    why = "; ".join(dict.fromkeys(one.why for one in candidates)) + _beside(text, draft.text)
     for best in (one.best for one in candidates):
         if later := group.retrieval.overtaken_line(best.path, best.number):
             why += f"; said later at {later[1].place} of {later[1].day}: “{later[1].text}”"
@@ -189,7 +194,30 @@ def _outdated_item(text: str, new: str) -> tuple[str, str]:
             return line, reason
         if extends(known, own):
             return line, "the new line says the same and more"
+        if succeeds(without_date(line), new):
+            return line, "the same with another value"
     return "", ""
+
+
+def _section(group: Group, text: str, draft: PromotionDraft) -> str:
+    """The section of the page that names what the line is about; else that of its tag, or of its kind."""
+    own = set(content_words(draft.text))
+    for item in pages.items(text):
+        if (named := set(content_words(item.heading))) and named <= own:
+            return item.heading
+    tag = draft.first.best.tag
+    judge = group.resources.judge if tag not in SECTIONS and tag not in _DECIDED else None
+    kind = judge.line_type(draft.text, "")[0] if judge is not None else tag
+    return SECTIONS.get(kind, DEFAULT_SECTION)
+
+
+def _beside(text: str, line: str) -> str:
+    """What MEMORY.md has on the names in a line so far."""
+    names = features(line).names
+    if not names:
+        return ""
+    known = [one for one in pages.item_features(text) if names & one.stems]
+    return f"; MEMORY.md has {plural(len(known), 'line')} about it" if known else "; new in MEMORY.md"
 
 
 def _slots(text: str) -> dict[tuple[str, str], str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.errors import InvalidValue, NotFound, Refused
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.types import Proposal
+from nanoclaw_memory.upkeep.absolute_dates import with_dates
 
 Log = Callable[..., Path]
 
@@ -38,7 +39,10 @@ def test_an_important_line_is_proposed_with_its_source_and_day_in_the_section_of
     log("2026-04-30", "- [preference|i=0.8] Anna prefers tea over coffee")
     one = the_one(memory)
     assert one.payload["text"] == "Anna prefers tea over coffee (2026-04-30)"
-    assert (one.source, one.why) == ("memory/2026-04-30.md:3", "importance 0.8")
+    assert (one.source, one.why) == (
+        "memory/2026-04-30.md:3",
+        "preference of importance 0.8",
+    )
     assert one.diff == "## Preferences\n+ Anna prefers tea over coffee (2026-04-30)"
 
 
@@ -54,7 +58,7 @@ def test_what_comes_up_again_in_other_words_counts_more_than_its_label(memory: M
     assert proposed(memory) == []
     log("2026-04-12", "- [decision|i=0.7] As agreed, Redis serves the Keystone message queue")
     one = the_one(memory)
-    assert one.why == "importance 0.7, said on 2 days"
+    assert one.why == "decision of importance 0.7, said on 2 days; new in MEMORY.md"
     assert set(one.source.split(", ")) == {"memory/2026-04-12.md:3", "memory/2026-04-01.md:3"}
 
 
@@ -135,6 +139,7 @@ def test_what_memory_says_already_is_not_proposed(memory: Memory, log: Log, page
         ),
         ("Keystone's port is 3055", "Keystone's port is 4000", "there it is 3055, here 4000"),
         ("Caddy serves Keystone", "Caddy serves Keystone and renews certificates at night", "and more"),
+        ("Harbor uses Nginx as its gateway", "Harbor uses Kong as its gateway", "another value"),
     ],
 )
 def test_what_disagrees_with_memory_is_shown_side_by_side_and_replaces_it(
@@ -156,6 +161,63 @@ def test_of_two_lines_that_disagree_only_the_newer_is_proposed(memory: Memory, l
     log("2026-04-02", "- [decision|i=0.9] Keystone uses Postgres for the store")
     log("2026-04-20", "- [decision|i=0.9] Keystone moved the store from Postgres to SQLite")
     assert proposed(memory) == ["Keystone moved the store from Postgres to SQLite (2026-04-20)"]
+
+
+@pytest.mark.parametrize(
+    ("known", "line"),
+    [
+        ("Anna likes the tea of Kyoto", "Bruno likes the tea of Lisbon"),
+        ("Keystone uses Redis for the queue", "Keystone uses Postgres for the store"),
+    ],
+)
+def test_what_holds_beside_a_line_does_not_replace_it(
+    memory: Memory, log: Log, page: Callable[..., str], known: str, line: str
+):
+    page("Decisions and lessons", known)
+    log("2026-04-30", f"- [decision|i=0.9] {line}")
+    assert the_one(memory).payload["replaces"] == ""
+
+
+def test_a_line_goes_to_the_section_that_names_what_it_is_about_and_says_why(
+    memory: Memory, log: Log, home: Path
+):
+    with (home / "workspace/MEMORY.md").open("a") as page:
+        page.write("\n## Harbor\n- Harbor runs in Oslo\n")
+    log("2026-04-30", "- [decision|i=0.9] We chose Kong for Harbor because Nginx was too slow")
+    one = the_one(memory)
+    assert one.diff.startswith("## Harbor\n+ We chose Kong")
+    assert one.why == "decision of importance 0.9, with its reason; MEMORY.md has 1 line about it"
+
+
+def test_days_that_count_from_the_day_of_writing_become_dates(memory: Memory, log: Log):
+    log(
+        "2026-04-30",
+        "- [decision|i=0.9] The launch of Harbor is next week on Tuesday, two weeks ago it was June",
+    )
+    (text,) = proposed(memory)
+    assert text == "The launch of Harbor is on 2026-05-05, on 2026-04-16 it was June (2026-04-30)"
+
+
+@pytest.mark.parametrize(
+    ("written", "dated"),
+    [
+        ("Yesterday's restore failed", "2026-04-29's restore failed"),
+        ("We agreed today to drop REST", "We agreed on 2026-04-30 to drop REST"),
+        ("Budget frozen until next quarter", "Budget frozen until 2026 Q3"),
+        ("The office moves next month", "The office moves in 2026-05"),
+        ("The review is this week", "The review is in the week of 2026-04-27"),
+        ("Since last Friday Kong runs", "Since 2026-04-24 Kong runs"),
+        ("Das Team zieht nächste Woche um", "Das Team zieht in der Woche ab 2026-05-04 um"),
+        ("Vor zwei Wochen ging der Server kaputt", "Am 2026-04-16 ging der Server kaputt"),
+        ("Wir liefern morgen, heute nicht", "Wir liefern am 2026-05-01, am 2026-04-30 nicht"),
+        ("We built it in two weeks", "We built it in two weeks"),
+        ("Review next Friday", "Review next Friday"),  # tomorrow, or in eight days
+        ("In the last year we grew", "In the last year we grew"),
+        ("Guten Morgen am Morgen", "Guten Morgen am Morgen"),
+    ],
+)
+def test_a_day_becomes_a_date_only_where_it_is_one_day(written: str, dated: str):
+    assert with_dates(written, date(2026, 4, 30)) == dated
 
 
 # ---- decisions ----
