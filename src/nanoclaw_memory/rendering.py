@@ -27,7 +27,7 @@ LABEL = r"[A-Z][A-Z0-9 _-]{1,39}"
 # The end of a fence, and of a turn's block; the digest is that of all that stands before it.
 CLOSING = regex(rf"\[(end of memory|/{LABEL}) ([0-9a-f]{{8}})\]")
 _MARKS = ("memory recalled", "end of memory", *LABELS)
-_OWN_PAGE = regex(r"[^/]+|(?:memory|shared)/project-[^/]+")
+_OWN_PAGE = regex(r"[^/]+|(?:memory|shared)/project-[^/]+|shared/CLAUDE\.md")
 CUT = "[cut: memory_search has the rest]"
 SHOWN_CODES = 4  # of characters that hide side by side; of the others the number is enough
 

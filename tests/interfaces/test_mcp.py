@@ -58,6 +58,13 @@ async def test_a_server_that_serves_several_conversations_answers_each_of_them(a
             assert "Keystone.port = 3000" in said(turn)
 
 
+async def test_a_client_that_counts_its_tokens_is_asked_once_to_write_down_what_should_last(agent):
+    async with Client(build_server(agent, "all")) as client:
+        for used, asked in ((1000, False), (176_000, True), (177_000, False)):
+            turn = await call(client, "memory_turn", message="go on", context_tokens=used)
+            assert ("compacted soon" in said(turn)) == asked
+
+
 async def test_the_core_set_is_what_the_documents_promise_and_small(agent):
     async with Client(build_server(agent)) as client:
         listed = (await client.list_tools()).tools

@@ -33,6 +33,52 @@ def test_the_main_agent_reads_its_files_in_order(memory: Memory, home: Path):
     assert boot.mode == "both"
 
 
+def test_what_somebody_wrote_into_agents_tools_heartbeat_and_boot_is_read_and_our_own_lines_are_not(
+    memory: Memory, home: Path
+):
+    for name in ("AGENTS.md", "TOOLS.md", "HEARTBEAT.md", "BOOT.md"):
+        with (home / "workspace" / name).open("a") as page:
+            page.write(f"- own rule of {name}\n")
+    text = memory.boot().text
+    order = [
+        text.index(f"own rule of {name}") for name in ("AGENTS.md", "TOOLS.md", "HEARTBEAT.md", "BOOT.md")
+    ]
+    assert order == sorted(order) and text.index("# Soul") < order[0]
+    assert "Prune MEMORY.md" not in text and "search memory" not in text
+
+
+def test_a_groups_claude_md_and_the_shared_one_are_read_searched_and_shown(
+    open_memory: Callable[..., Memory], memory: Memory, home: Path
+):
+    open_memory("family").init()
+    with (home / "groups/family/CLAUDE.md").open("a") as page:
+        page.write("Oma's cake needs 300 g of flour.\n")
+    with (home / "shared/CLAUDE.md").open("a") as page:
+        page.write("The house number is 14.\n")
+    for private in (True, False):
+        family = open_memory("family", private=private)
+        assert "300 g" in family.boot().text and "number is 14" in family.boot().text
+        assert "300 g" in family.get("CLAUDE.md").text
+        assert family.search("flour for the cake", fast=True).hits[0].path == "CLAUDE.md"
+    other = open_memory("work")
+    other.init()
+    assert "300 g" not in other.boot().text and not other.search("flour for the cake", fast=True).hits
+    assert "number is 14" in memory.boot().text and "300 g" not in memory.boot().text
+
+
+def test_a_link_in_place_of_a_groups_claude_md_is_not_followed(
+    open_memory: Callable[..., Memory], memory: Memory, home: Path
+):
+    family = open_memory("family")
+    family.init()
+    (home / "workspace/MEMORY.md").write_text("the secret of main\n")
+    page = home / "groups/family/CLAUDE.md"
+    page.unlink()
+    page.symlink_to(home / "workspace/MEMORY.md")
+    assert "secret" not in family.boot().text and not family.get("CLAUDE.md").exists
+    assert not family.search("secret of main", fast=True).hits
+
+
 def test_a_missing_file_is_one_marker_line(memory: Memory, home: Path):
     (home / "workspace" / "USER.md").unlink()
     boot = memory.boot()
@@ -112,7 +158,7 @@ def test_a_shared_scope_gets_no_private_file(memory: Memory, home: Path, open_me
     for path in home.joinpath("workspace").rglob("*.md"):
         path.write_text(f"secret of {path.name}")
     boot = open_memory(private=False).boot()
-    assert paths(boot) == ["SOUL.md", "IDENTITY.md"]
+    assert paths(boot) == ["SOUL.md", "AGENTS.md", "IDENTITY.md"]
     for private in ("USER.md", "MEMORY.md", "active-context.md", "2026-02-23.md"):
         assert private not in boot.text
 

@@ -358,19 +358,39 @@ class Memory:
         return hits_text(hits, self.group.today, self.scope.project, question)
 
     def get(self, file: str, start_line: int | None = None, end_line: int | None = None) -> Lines:
-        """Exact lines of a memory file; a missing file or range is empty with a note, never an error."""
+        """Exact lines of a memory file; a missing file or range is empty with a note, never an error.
+
+        What was moved of a day's log is read where it is now.
+        """
         from nanoclaw_memory.workspace.files import read_lines
 
         self.group.require_group()
         shared_files = self.settings.privacy.shared_files
-        return read_lines(self.home, self.scope, shared_files, file, start_line, end_line)
+        found = read_lines(self.home, self.scope, shared_files, file, start_line, end_line)
+        path, first, last = (
+            self.group.archived(found.path) if found.path.startswith("memory/") else ("", 0, 0)
+        )
+        if not last:
+            return found
+        if found.exists:
+            return replace(found, note=f"more of that day is in {path}, lines {first} to {last}")
+        end = last if end_line is None else min(first + end_line - 1, last)
+        moved = read_lines(self.home, self.scope, shared_files, path, first + (start_line or 1) - 1, end)
+        return replace(moved, note=f"moved to {path}")
 
     def log(self, day: str | date | None = None) -> tuple[date, list[LogLine]]:
         """The entries of one day's log; today's without an argument."""
         from nanoclaw_memory.workspace import log
 
         wanted = _day(day) if day else self.group.today
-        return wanted, log.parse(self.get(log_path(wanted, self.scope.private)).text)
+        own = log_path(wanted, self.scope.private)
+        found = self.get(own)
+        lines = log.parse(found.text) if found.path == own else []
+        path, first, last = self.group.archived(own)
+        if last:
+            moved = log.parse(self.get(path).text)
+            lines += [replace(one, path=path) for one in moved if first <= one.line <= last]
+        return wanted, lines
 
     def boot(self, project: str = "", max_chars: Count = 0) -> Boot:
         """What an agent reads at session start, within the caps, privacy applied.

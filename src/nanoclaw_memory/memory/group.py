@@ -536,6 +536,16 @@ class Group:
         except FileNotFoundError:
             return ""
 
+    def archived(self, relative: str) -> tuple[str, int, int]:
+        """Where the lines of a daily log are that were moved: the archive, its first and last line; 0 for none."""
+        from nanoclaw_memory.workspace.log import archived_lines
+        from nanoclaw_memory.workspace.paths import archive_path, day_in_path, of_shared_chats
+
+        day = day_in_path(relative)
+        if day is None or not self.scope.private or of_shared_chats(relative):
+            return "", 0, 0
+        return archive_path(day), *archived_lines(self.page(archive_path(day)), day)
+
     def outdated(self, text: str, day: date) -> bool:
         """Whether a line of that day states what the graph knows to be replaced or rejected."""
         return self.has("facts") and self.graph.outdated(text, day)

@@ -19,6 +19,7 @@ class LogLine(msgspec.Struct, frozen=True):
     indent: int = 0
     project: str = ""
     origin: str = "owner"
+    path: str = ""  # of the archive that the line was moved to
 
 
 class Lines(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.calendar_days import LENGTHS
-from nanoclaw_memory.retrieval.date_words import lexeme
+from nanoclaw_memory.retrieval.date_words import LEXICON, lexeme
 from nanoclaw_memory.text import language
 
 _DAYS = {
@@ -24,14 +24,15 @@ _DAYS = {
     "übermorgen": 2,
 }
 _UNITS = "week|weekend|month|quarter|year|woche|wochenende|monat|quartal|jahr"
-_WEEKDAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag"
+_WEEKDAYS = "|".join(name for name, word in LEXICON.items() if word.kind == "weekday")
 _COUNTS = "day|week|month|year|tag|woche|monat|jahr"
 # "In two weeks" is left: work may be done in two weeks.
 _PHRASE = regex(
     r"(?P<before>\b(?i:on|by|until|till|since|from|before|after|for|of|in|during|over|bis|ab|seit|vor|nach|am|im|zum|für|"
     r"von|vom|zur)\s+)?(?P<article>\b(?i:the|der|die|das|dem|den)\s+)?"
     r"(?:(?P<day>day before yesterday|day after tomorrow)"
-    r"|(?P<word>(?i:yesterday|today|tonight|tomorrow|gestern|vorgestern|heute|übermorgen)|(?<!am )(?<!jeden )(?<![Gg]uten )morgen)"
+    r"|(?P<word>(?i:yesterday|today|tonight|tomorrow|gestern|vorgestern|heute|übermorgen)"
+    r"|(?<!am )(?<!jeden )(?<![Gg]uten )morgen)"
     r"|(?P<which>(?i:next|coming|this|last|previous|nächste|kommende|diese|letzte|vorige|vergangene))[nmrs]?\s+"
     rf"(?P<unit>(?i:{_UNITS}|{_WEEKDAYS}))(?:\s+(?:on|am)\s+(?P<weekday>(?i:{_WEEKDAYS})))?"
     rf"|(?P<many>\d{{1,3}}|(?i:an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve))\s+(?P<ago>(?i:{_COUNTS})s?)\s+ago"

@@ -7,10 +7,15 @@ from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
+import msgspec
+from msgspec.structs import replace
+
+from nanoclaw_memory.clock import day_of, stamp
 from nanoclaw_memory.errors import FileProblem
 from nanoclaw_memory.intake.own_words import said
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.statements import Features, contained, contradiction, features, restates
-from nanoclaw_memory.text import one_line
+from nanoclaw_memory.text import one_line, sentences
 from nanoclaw_memory.types import FOREIGN, LogLine, Refreshed
 from nanoclaw_memory.upkeep import pages, run_history
 from nanoclaw_memory.upkeep.log_blocks import logs
@@ -30,7 +35,13 @@ MAX_LINE = 200
 _DECISION = "decision"
 _OPEN_TAGS = frozenset({"question", "open", "todo", "task"})
 _BOX = re.compile(r"\s*[-*+]\s+\[ \]\s+\S")
+_CALLED_OPEN = regex(
+    r"(?i:(?:an?other |one )?open question|still open|open(?= ?:)|(?:noch )?offene? frage|(?:noch )?offen(?: ist)?)"
+    r"\s*(?::|is|remains|bleibt|,)\s*(?P<what>.{8,})"
+)
 _NOTE = "active_context"
+MOST_EXCHANGES = 100
+MAX_TALK = 4_000  # characters of one side that are looked at
 
 
 def refresh(group: Group) -> Refreshed:
@@ -93,15 +104,63 @@ def _decisions(group: Group) -> Iterator[str]:
 
 
 def _questions(group: Group) -> Iterator[str]:
-    """Questions and to-dos of the last weeks that no later line settles."""
-    settled: list[Features] = []
-    for _, raw, entry in _recent_lines(group, QUESTION_DAYS):
+    """Questions and to-dos of the last weeks, logged or called open, that nothing later settles."""
+    settled = list(_answers(group))
+    for asked in _called_open(group):
+        if not _is_settled(features(asked.text), asked.day, settled):
+            yield from _presentable(group, [asked.text])
+    for day, raw, entry in _recent_lines(group, QUESTION_DAYS):
+        own = features(entry.text)
         if entry.tag.lower() in _OPEN_TAGS or entry.text.endswith("?") or _BOX.match(raw):
-            own = features(entry.text)
-            if not any(contained(own, other) >= 0.5 for other in settled):
+            if not _is_settled(own, day, settled):
                 yield from _presentable(group, [entry.text], entry.origin)
         else:
-            settled.append(features(entry.text))
+            settled.append((day, own))
+
+
+def _is_settled(question: Features, day: date, settled: Iterable[tuple[date, Features]]) -> bool:
+    return any(said >= day and contained(question, answer) >= 0.5 for said, answer in settled)
+
+
+class _Sentence(msgspec.Struct, frozen=True):
+    """A sentence of a conversation with its day."""
+
+    day: date
+    text: str
+    by_person: bool
+
+
+def _talk(group: Group) -> Iterator[_Sentence]:
+    """What the person and the agent said in the project during the last weeks, latest first."""
+    if not group.has("continuity"):
+        return
+    since = stamp(group.clock.now() - timedelta(days=QUESTION_DAYS))
+    project = group.scope.project if group.settings.projects.enabled else None
+    for one in reversed(group.exchanges.recent(since=since, limit=MOST_EXCHANGES, project=project)):
+        day = day_of(one.timestamp[:10])
+        yield from (_Sentence(day, text, False) for text in sentences(one.agent_response[:MAX_TALK]))
+        yield from (
+            _Sentence(day, text, True) for text in sentences(said(one, teaches=False).text[:MAX_TALK])
+        )
+
+
+def _answers(group: Group) -> Iterator[tuple[date, Features]]:
+    """What was stated in talk; an agent that denies knows no answer."""
+    for one in _talk(group):
+        own = features(one.text)
+        if (
+            not one.text.endswith("?")
+            and not _CALLED_OPEN.match(one.text)
+            and (one.by_person or not own.negated)
+        ):
+            yield one.day, own
+
+
+def _called_open(group: Group) -> Iterator[_Sentence]:
+    """What the person called an open question."""
+    for one in _talk(group):
+        if one.by_person and (match := _CALLED_OPEN.match(one.text)):
+            yield replace(one, text=match["what"])
 
 
 def _recent_lines(group: Group, days: int) -> Iterator[tuple[date, str, LogLine]]:

@@ -21,7 +21,7 @@ from nanoclaw_memory.workspace.files import (
     replace_text,
     split_lines,
 )
-from nanoclaw_memory.workspace.paths import within
+from nanoclaw_memory.workspace.paths import GROUP_PAGE, within
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
@@ -158,6 +158,9 @@ def _admitted(group: Group, before: str, after: str) -> str:
 
 
 def _place(group: Group, relative: str) -> Path:
+    own_page = group.home.has_group_page(group.scope.group) and not (group.workspace / GROUP_PAGE).exists()
+    if relative == GROUP_PAGE and own_page:
+        return group.home.group_page(group.scope.group)
     base, own = (group.workspace, relative)
     if relative.startswith("shared/"):
         base, own = group.home.shared, relative.removeprefix("shared/")

@@ -20,6 +20,7 @@ from nanoclaw_memory.types import Boot, BootFile, Scope
 from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.files import read_text
 from nanoclaw_memory.workspace.paths import (
+    GROUP_PAGE,
     SHARED_LOGS,
     Home,
     check_slug,
@@ -29,7 +30,7 @@ from nanoclaw_memory.workspace.paths import (
     project_in_path,
     visible,
 )
-from nanoclaw_memory.workspace.starter import as_read
+from nanoclaw_memory.workspace.starter import as_read, without_starter
 
 SIZE_TARGETS = {  # bytes; over them doctor and audit warn
     "SOUL.md": 2_000,
@@ -42,6 +43,9 @@ SIZE_TARGETS = {  # bytes; over them doctor and audit warn
 MEMORY_MAX_LINES = 200
 ACTIVE_CONTEXT = "memory/active-context.md"
 BRIEF = "MEMORY.md (brief)"
+# How to work, read at every start as far as somebody wrote something there.
+INSTRUCTIONS = ("AGENTS.md", GROUP_PAGE, f"shared/{GROUP_PAGE}")
+CHECKLISTS = ("TOOLS.md", "HEARTBEAT.md", "BOOT.md")
 _BRIEF_LINE = re.compile(r"^- \[\w+\] (?P<content>.*?)(?: \([^()]*\))?$")
 
 
@@ -91,7 +95,8 @@ def boot(
             if mode == "both" or not added:  # however little the entries say, what a person wrote is not lost
                 added.insert(0, page)
         else:
-            added = [_load(home, scope, settings, relative, limit)]
+            piece = _load(home, scope, settings, relative, limit)
+            added = [piece] if piece.text or not _is_optional(relative) else []
         pieces += added
         left = max(left - sum(piece.file.chars for piece in added), 0)
     return _boot_of([replace(piece, text=mask(piece.text)) for piece in pieces], mode, most)
@@ -117,10 +122,12 @@ def _joined(pieces: Iterable[_Piece]) -> str:
 
 
 def main_sequence(today: date, scope: Scope) -> list[str]:
-    """Who am I, whom do I help, what is hot, what is known, here and everywhere, what happened."""
+    """Who am I, how do I work, whom do I help, what is hot, what is known, here and everywhere, what to check, what
+    happened."""
     logs = [log_path(today - timedelta(days=back), scope.private) for back in (1, 0)]
     own = [active_context(scope.project), *_memory_of(scope.project)] if scope.project else []
-    return ["SOUL.md", "USER.md", "IDENTITY.md", ACTIVE_CONTEXT, *own, "MEMORY.md", *logs]
+    first = ["SOUL.md", *INSTRUCTIONS, "USER.md", "IDENTITY.md", ACTIVE_CONTEXT]
+    return [*first, *own, "MEMORY.md", *CHECKLISTS, *logs]
 
 
 def active_context(project: str) -> str:
@@ -132,7 +139,8 @@ def project_sequence(home: Home, scope: Scope, slug: str, today: date) -> list[s
     """Institutional knowledge first; then who am I; then today."""
     pages = _memory_of(check_slug(slug))
     present = [path for path in pages if _exists(home, scope, path)]
-    return [*(present or pages[:1]), "SOUL.md", "IDENTITY.md", log_path(today)]
+    how = [path for path in INSTRUCTIONS if _exists(home, scope, path)]
+    return [*(present or pages[:1]), "SOUL.md", *how, "IDENTITY.md", log_path(today)]
 
 
 def _memory_of(project: str) -> list[str]:
@@ -141,10 +149,13 @@ def _memory_of(project: str) -> list[str]:
 
 def _is_optional(relative: str) -> bool:
     """Whether most sessions do without this file: that it is missing is not worth a line."""
-    return bool(project_in_path(relative)) or relative.startswith(f"{SHARED_LOGS}/")
+    named = relative in INSTRUCTIONS or relative in CHECKLISTS or bool(project_in_path(relative))
+    return named or relative.startswith(f"{SHARED_LOGS}/")
 
 
 def _exists(home: Home, scope: Scope, relative: str) -> bool:
+    if relative == GROUP_PAGE and home.has_group_page(scope.group):
+        return True
     shared = relative.startswith("shared/")
     return ((home.root if shared else home.workspace(scope.group)) / relative).exists()
 
@@ -175,6 +186,8 @@ def _load(
     try:
         _, path = locate(home, scope, relative, settings.privacy.shared_files)
         text = _read(path)
+        if relative in INSTRUCTIONS or relative in CHECKLISTS:
+            text = without_starter(text)
         if scope.private and day_in_path(relative):
             text = log.of_insiders(text)
         if scope.project and day_in_path(relative):

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from nanoclaw_memory.text import encodable
-from nanoclaw_memory.workspace.paths import Home
+from nanoclaw_memory.workspace.paths import GROUP_PAGE, Home
 
 DOMAINS = "memory/domains/"  # written from entries, which are passages themselves
 _name = operator.attrgetter("name")
@@ -54,6 +54,9 @@ def memory_pages(home: Home, group: str) -> list[Seen]:
     found: list[Seen] = []
     for base, prefix in ((home.workspace(group), ""), (home.shared, "shared/")):
         _add_below(found, str(base), prefix, base)
+    if home.has_group_page(group) and not (home.workspace(group) / GROUP_PAGE).exists():
+        status = home.group_page(group).stat()
+        found.append(Seen(GROUP_PAGE, str(home.group_page(group)), status.st_size, status.st_mtime_ns))
     return found
 
 

@@ -38,6 +38,18 @@ def archived_day(heading: str) -> date | None:
         return None
 
 
+def archived_lines(text: str, day: date) -> tuple[int, int]:
+    """The first and last line that an archive has of a day, its heading left out; (0, 0) for none."""
+    first = last = 0
+    current: date | None = None
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith("## "):
+            current = archived_day(line[3:])
+        elif current == day and line.strip():
+            first, last = first or number, number
+    return first, last
+
+
 def format_line(
     text: str, tag: str = "", importance: float | None = None, project: str = "", origin: str = "owner"
 ) -> str:

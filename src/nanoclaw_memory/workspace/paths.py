@@ -28,6 +28,7 @@ ARCHIVE = "memory/archive"  # log lines whose time is over, and what left MEMORY
 SHARED_LOGS = "memory/shared"  # daily logs that shared scopes write; private ones and upkeep write none there
 SHARED_TALKS = "conversations/shared"  # archives of shared chats
 SHARED_FOLDERS = (SHARED_LOGS, SHARED_TALKS)
+GROUP_PAGE = "CLAUDE.md"  # lies beside the workspace, where the group's agent works
 MAX_NAME = 255
 MAX_PATH = 1024
 
@@ -55,6 +56,15 @@ class Home(msgspec.Struct, frozen=True):
         if group != MAIN_GROUP and (root.is_symlink() or folder.is_symlink()):
             raise PathRefused(f"{name} of {group} is a link", "replace it by a directory of its own")
         return folder
+
+    def group_page(self, group: str) -> Path:
+        """The group's CLAUDE.md, a plain file: its agent could put a link to others there."""
+        return self.group_root(group) / GROUP_PAGE
+
+    def has_group_page(self, group: str) -> bool:
+        page = self.group_page(group)
+        linked = page.is_symlink() or (group != MAIN_GROUP and self.group_root(group).is_symlink())
+        return page.is_file() and not linked
 
     def exists(self) -> bool:
         """Whether there is a memory; an empty or foreign directory is none."""
@@ -147,6 +157,8 @@ def visible(scope: Scope, relative: str, shared_files: Iterable[str]) -> bool:
     """
     if scope.private or of_shared_chats(relative):
         return True
+    if relative == GROUP_PAGE and scope.group != MAIN_GROUP:  # written for everybody in the group's chat
+        return True
     return any(_matches(relative, pattern) for pattern in shared_files)
 
 
@@ -203,6 +215,8 @@ def locate(home: Home, scope: Scope, name: str, shared_files: Iterable[str]) -> 
         )
     if not visible(scope, relative, patterns):
         raise PathRefused(f"{relative} is private", "it is not shown in a shared scope (--shared)")
+    if relative == GROUP_PAGE and not (workspace / relative).exists() and home.has_group_page(scope.group):
+        return relative, home.group_page(scope.group)
     base = home.shared if parts[0] == "shared" else workspace
     real = home.shared.joinpath(*parts[1:]) if parts[0] == "shared" else workspace / relative
     resolved = within(real, base)
@@ -254,6 +268,9 @@ def memory_files(home: Home, scope: Scope, shared_files: Iterable[str]) -> Itera
             # A link that all may see may lead to a page that not all may see.
             if visible(scope, relative, patterns) and (scope.private or not path.is_symlink()):
                 yield relative, path
+    beside = home.has_group_page(scope.group) and not (workspace / GROUP_PAGE).exists()
+    if beside and visible(scope, GROUP_PAGE, patterns):
+        yield GROUP_PAGE, home.group_page(scope.group)
 
 
 def _markdown_below(base: Path) -> Iterator[Path]:

@@ -34,6 +34,35 @@ def test_a_question_that_a_later_decision_takes_up_is_open_no_more(memory: Memor
     assert "Which queue" not in memory.get(PAGE).text
 
 
+def test_a_question_that_was_answered_in_talk_is_closed_and_one_that_was_not_stays(
+    memory: Memory, log: Callable[..., Path]
+):
+    log("2026-04-29", "- [question] Who covers on-call in December?", "- [question] Do we rename Harbor?")
+    memory.after_turn("Who covers on-call in December?", "I do not know who covers on-call in December.")
+    memory.workspace.refresh_active_context()
+    assert "Who covers" in memory.get(PAGE).text
+    memory.after_turn("Ravi covers on-call in December.", "Noted.")
+    memory.workspace.refresh_active_context()
+    assert "Who covers" not in memory.get(PAGE).text and "rename Harbor" in memory.get(PAGE).text
+
+
+def test_what_a_person_calls_an_open_question_is_one_until_it_is_settled(memory: Memory):
+    memory.after_turn("Thanks. Open question: which bank do we use for Harbor?", "I will keep that in mind.")
+    memory.workspace.refresh_active_context()
+    assert "- which bank do we use for Harbor?" in memory.get(PAGE).text
+    memory.after_turn("For Harbor we use the Nordea bank.", "Good.")
+    memory.workspace.refresh_active_context()
+    assert "which bank" not in memory.get(PAGE).text
+
+
+def test_an_open_question_that_a_person_wrote_on_the_page_is_theirs_to_close(memory: Memory, home: Path):
+    path = home / "workspace" / PAGE
+    path.write_text(path.read_text() + "- Which bank do we use for Harbor?\n")
+    memory.after_turn("For Harbor we use the Nordea bank.", "Good.")
+    memory.session_end()
+    assert "- Which bank do we use for Harbor?\n" in path.read_text()
+
+
 def test_lines_that_somebody_wrote_stay_and_ours_give_way(
     memory: Memory, log: Callable[..., Path], home: Path, clock: FixedClock
 ):

@@ -80,6 +80,23 @@ def test_a_log_with_nothing_left_is_removed_and_its_lines_are_found_in_the_archi
     assert hits[1].day == "2026-03-01" and hits[1].parts["recency"] < 0.5
 
 
+def test_the_lines_of_a_day_are_read_where_they_were_moved_to(memory: Memory, log: Callable[..., Path]):
+    log("2026-03-01", "- [note|i=0.5] the crane was painted", "- [note|i=0.5] Anna called")
+    log("2026-03-02", "- [note|i=0.5] the crane was sold", "- [decision|i=0.9] no more cranes")
+    memory.upkeep.run("retain")
+    _, moved = memory.log("2026-03-01")
+    assert [(one.text, one.path) for one in moved] == [
+        ("the crane was painted", "memory/archive/2026-03.md"),
+        ("Anna called", "memory/archive/2026-03.md"),
+    ]
+    read = memory.get("memory/2026-03-01.md")
+    assert read.path == "memory/archive/2026-03.md" and "sold" not in read.text and "Anna called" in read.text
+    assert memory.get("memory/2026-03-01.md", 2).text == "- [note|i=0.5] Anna called\n"
+    _, both = memory.log("2026-03-02")
+    assert [one.text for one in both] == ["no more cranes", "the crane was sold"]
+    assert "memory/archive/2026-03.md" in memory.get("memory/2026-03-02.md").note
+
+
 def test_line_ends_of_windows_stay_and_days_are_in_order(
     memory: Memory, log: Callable[..., Path], home: Path
 ):

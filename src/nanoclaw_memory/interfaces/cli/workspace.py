@@ -133,7 +133,8 @@ def log(memory: Memory, date: str | None) -> Output:
 
 def _log_line(entry: LogLine) -> str:
     importance = "" if entry.importance is None else f"{entry.importance:g}"
-    return f"{entry.line:>4}  {entry.tag or '-':<10} {importance:<4}  {entry.text}"
+    moved = f"  ({entry.path})" if entry.path else ""
+    return f"{entry.line:>4}  {entry.tag or '-':<10} {importance:<4}  {entry.text}{moved}"
 
 
 @command("boot")

@@ -58,7 +58,8 @@ class Tools:
     ) -> str:
         """Read a memory file, or some of its lines."""
         lines = self._memory.get(file, start_line, end_line)
-        return fenced([inert_lines(lines.text.rstrip("\n"))]) if lines.text else inert_line(lines.note)
+        note = [inert_line(lines.note)] if lines.note else []
+        return fenced([inert_lines(lines.text.rstrip("\n")), *note]) if lines.text else inert_line(lines.note)
 
     def graph_search(self, query: Query, limit: Limit = 6) -> str:
         """Look up facts and relations of named people, projects and things ("What is Keystone's port?")."""
@@ -141,11 +142,15 @@ class Tools:
         return "\n".join(map(safe_line, lines)) or "No policy is met."
 
     def memory_turn(
-        self, message: Annotated[str, Field(description="The user's message, as it came")]
+        self,
+        message: Annotated[str, Field(description="The user's message, as it came")],
+        context_tokens: Annotated[int, Field(ge=0, description="Tokens in your window, if you know")] = 0,
     ) -> str:
         """For hosts without hooks: what memory has to say to a message, before you answer it."""
         turn = self._memory.before_turn(message, repeat=True)  # one server may serve several conversations
-        return turn.text or "Memory has nothing to add."
+        private = context_tokens and self._memory.scope.private
+        flush = self._memory.conversations.flush_needed(context_tokens).prompt if private else ""
+        return "\n\n".join(filter(None, (turn.text, flush))) or "Memory has nothing to add."
 
     def memory_write(
         self,
