@@ -14,7 +14,8 @@ NanoClawError                    something failed (exit 1)
 │   ├── CorruptDatabase          fails its integrity check
 │   ├── StoreBusy                another process holds it longer than the limit
 │   └── ReadOnlyStore            it may be read, and cannot be written
-└── ProviderError                an embedder, reranker or writer failed
+├── ProviderError                an embedder, reranker or writer failed
+└── ServerBusy                   too many requests wait; ask again
 """
 
 from __future__ import annotations
@@ -87,3 +88,7 @@ class ReadOnlyStore(StoreError):
 
 class ProviderError(NanoClawError):
     """An embedder, reranker or writer failed."""
+
+
+class ServerBusy(NanoClawError):
+    """Too many requests of a client wait already; nothing was done."""

@@ -147,9 +147,12 @@ class Group:
         return self._shared_chats
 
     def _has_shared_chats(self) -> bool:
-        known = (name for name in ALL_DATABASES if name.startswith(SHARED))
-        folders = (self.data / f"{SHARED}spool", *(self.workspace / name for name in SHARED_FOLDERS))
-        return any(map(self.resources.has, known)) or any(folder.is_dir() for folder in folders)
+        def look() -> bool:
+            known = (name for name in ALL_DATABASES if name.startswith(SHARED))
+            folders = (self.data / f"{SHARED}spool", *(self.workspace / name for name in SHARED_FOLDERS))
+            return any(map(self.resources.has, known)) or any(folder.is_dir() for folder in folders)
+
+        return self.resources.freshness.look("shared chats", look)
 
     # ---- services ----
 
@@ -218,7 +221,7 @@ class Group:
     def refreshed_graph(self) -> Iterator[str]:
         """Read files that changed since the graph read them; with what is still unread. They are listed only once."""
         with self.resources.listing.kept():
-            yield self._refresh_graph()
+            yield self.resources.freshness.look(("graph", self.scope.private), self._refresh_graph)
 
     def _refresh_graph(self) -> str:
         """Read changed files, if they are few; returns what is still unread."""
@@ -337,6 +340,7 @@ class Group:
                 lambda: self.resources.reranker,
                 self._other_names,
                 self.pages,
+                self.resources.freshness,
             )
             self.resources.closing.callback(self._retrieval.close)
         return self._retrieval
@@ -449,8 +453,12 @@ class Group:
 
     def settle_spool(self) -> None:
         """Archive what hooks have spooled before a question is answered; what cannot be written stays spooled."""
+        self.resources.freshness.look(("spool", self.scope.private), self._settle_spool)
+
+    def _settle_spool(self) -> None:
         try:
-            self.drain_spool(SPOOLED_AT_ONCE)
+            if self.drain_spool(SPOOLED_AT_ONCE):
+                self.resources.freshness.forget()
         except StoreError as error:
             self.telemetry.record("drain failed", error=error.message)
 

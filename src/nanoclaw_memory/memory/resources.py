@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, SystemClock
 from nanoclaw_memory.errors import PathRefused, SettingsError
+from nanoclaw_memory.freshness import Freshness
 from nanoclaw_memory.types import MAIN_GROUP, SHARED, Scope
 from nanoclaw_memory.workspace.listing import PageListing
 from nanoclaw_memory.workspace.paths import Home, check_slug
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.store.migrate import Adopt
     from nanoclaw_memory.store.sqlite import SqliteDatabase
     from nanoclaw_memory.telemetry import Telemetry
+    from nanoclaw_memory.turn.worker import PluginThread
 
 DATABASES = ("facts", "entries", "continuity", "index", "sdk", "forgotten")
 ALL_DATABASES = (*DATABASES, *(f"{SHARED}{name}" for name in DATABASES if name != "forgotten"))
@@ -52,6 +54,7 @@ class Resources:
         self.overrides = dict(overrides or {})
         self.directory = directory
         self.closing = ExitStack()
+        self.freshness = Freshness()
         self._configuration: Configuration | None = None
         self._databases: dict[str, SqliteDatabase] = {}
         self.home.group_root(group)  # refuses a bad name at once
@@ -111,7 +114,8 @@ class Resources:
         """Whether the group has a database, be it a lost one: looking must not create one."""
         from nanoclaw_memory.store.write_count import has_database
 
-        return has_database(self.home.data(self.group) / f"{name}.db")
+        path = self.home.data(self.group) / f"{name}.db"
+        return self.freshness.look(path.name, lambda: has_database(path))
 
     def database(self, name: str) -> SqliteDatabase:
         """One of the group's databases (see ALL_DATABASES), opened once."""
@@ -161,6 +165,15 @@ class Resources:
             yield
         finally:
             self._judging = before
+
+    @cached_property
+    def plugin_thread(self) -> PluginThread:
+        """The thread in which the plugins of all sessions run."""
+        from nanoclaw_memory.turn.worker import PluginThread
+
+        made = PluginThread()
+        self.closing.callback(made.close)
+        return made
 
     @cached_property
     def reranker(self) -> Reranker:

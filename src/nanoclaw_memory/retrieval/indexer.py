@@ -9,12 +9,14 @@ from contextlib import contextmanager, suppress
 from datetime import date, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import IO
 
 import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory import private
 from nanoclaw_memory.errors import FileProblem, ReadOnlyStore
+from nanoclaw_memory.freshness import Freshness
 from nanoclaw_memory.progress import counted
 from nanoclaw_memory.providers.embedder import Chain
 from nanoclaw_memory.retrieval.chunker import Chunking, chunks_of
@@ -34,6 +36,8 @@ SMALL_BYTES = 1_000_000
 SMALL_TEXTS = 32
 COMPARED_AT_ONCE = 500
 LONGEST_COMPARISON = 60.0  # seconds
+PATIENCE = 0.5  # seconds: what another process or thread takes in on the way to a search
+_RUN = "run"  # in the lock file, while a whole run has the lock
 
 Files = Callable[[], Iterable[Seen]]
 Reader = Callable[[Path], str]
@@ -61,6 +65,7 @@ class Index(msgspec.Struct, dict=True):
     forget: Callable[[str], str] = lambda text: text  # takes forgotten lines out, and keeps their places
     rows: RowReader | None = None  # the group's databases; a corpus has none
     today: Callable[[], date] = date.today
+    freshness: Freshness = msgspec.field(default_factory=Freshness)
 
     @cached_property
     def currency(self) -> Currency:
@@ -105,6 +110,10 @@ class Index(msgspec.Struct, dict=True):
         `sources` names those that the search is about: without files among them, no file is looked at. `quiet`:
         nobody reads the report, so what is said only once is kept for the next one.
         """
+        key = (str(self.lock), embed, sources if sources is None else tuple(sources))
+        return [*self.freshness.look(key, lambda: self._refresh(embed, sources, quiet))]
+
+    def _refresh(self, embed: bool, sources: Collection[str] | None, quiet: bool) -> list[str]:
         if sources is not None and FILES not in sources:
             said = self._read_rows(sources)[1]
             found = Scan((), (), {})
@@ -134,10 +143,11 @@ class Index(msgspec.Struct, dict=True):
         changed = set(found.changed) - set(recut)
         if len(changed) > SMALL_FILES or sum(seen.size for seen in changed) > SMALL_BYTES:
             return [f"index: {plural(len(changed), 'file')} changed since; run: nanoclaw-memory index"]
-        with self._alone() as alone:
+        with self._alone(PATIENCE) as alone:
             if not alone:
                 return [_BUSY]
-            self._store(found, changed)
+            found = self.scan()  # whom we waited for may have taken it in
+            self._store(found, set(found.changed) - set(recut))
             said = self._recut_few(recut, found, work) if recut else []
             return said + self._embed_few(work) if work else said
 
@@ -299,16 +309,31 @@ class Index(msgspec.Struct, dict=True):
         )
 
     @contextmanager
-    def _alone(self) -> Iterator[bool]:
-        """Whether this process may index now; it never waits for another that does."""
+    def _alone(self, patience: float = 0.0) -> Iterator[bool]:
+        """Whether we may index now; waits so many seconds for another that takes in a change, not for a whole run."""
         private.make_folder(self.lock.parent)
-        with open(self.lock, "a", opener=private.opener) as handle:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-                return
+        until = time.monotonic() + patience
+        with open(self.lock, "a+", opener=private.opener) as handle:
+            while not _is_locked(handle):
+                handle.seek(0)
+                if time.monotonic() >= until or handle.read() == _RUN:
+                    yield False
+                    return
+                time.sleep(0.002)
+            handle.truncate(0)
+            if not patience:
+                handle.write(_RUN)
+                handle.flush()
             yield True
+
+
+def _is_locked(handle: IO[str]) -> bool:
+    """Lock a file, unless another has done so."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _seen(new: NewPassage, day: str) -> NewPassage:

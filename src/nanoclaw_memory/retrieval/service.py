@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import CorruptDatabase, InvalidValue, NotFound, StoreError
+from nanoclaw_memory.freshness import Freshness
 from nanoclaw_memory.retrieval.chunker import Chunking
 from nanoclaw_memory.retrieval.hits import hits_of, newer_of
 from nanoclaw_memory.retrieval.indexer import Index
@@ -55,6 +56,7 @@ class Retrieval(msgspec.Struct, dict=True):
     reranker: Callable[[], Reranker | None]
     expand: Callable[[str], list[str]]
     pages: Callable[[], list[Seen]]  # all Markdown of the group: what a scope sees is decided in the query
+    freshness: Freshness
     _corpus_searchers: dict[str, Searcher] = msgspec.field(default_factory=dict)
     _unasked: dict[str, str] = msgspec.field(default_factory=dict)  # parts that could not be asked last time
 
@@ -230,6 +232,7 @@ class Retrieval(msgspec.Struct, dict=True):
             forget=self._without_forgotten,
             rows=rows,
             today=lambda: self.clock.now().date(),
+            freshness=self.freshness,
         )
 
     @cached_property

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.store.lessons import LessonTable
     from nanoclaw_memory.store.turns import TurnTable
     from nanoclaw_memory.turn.recalled import Recaller
+    from nanoclaw_memory.turn.worker import PluginThread
     from nanoclaw_memory.types import Exchange, Scope
     from nanoclaw_memory.workspace.paths import Home
 
@@ -80,6 +81,11 @@ class PluginContext:
     def database(self, name: str) -> Database:
         """One of the group's databases."""
         return self._group.database(name)
+
+    @property
+    def plugin_thread(self) -> PluginThread:
+        """The thread in which plugins run; the sessions of a process share it, and its connections."""
+        return self._group.resources.plugin_thread
 
     def settings_of(self, plugin: str) -> Mapping[str, Any]:
         """The settings of a third-party plugin."""

@@ -52,7 +52,8 @@ class TurnLifecycle:
     def pipeline(self) -> Pipeline:
         plugins, refused = loading.load(self.context)
         own = self.context.settings.plugins
-        return Pipeline(plugins, own.budget, own.timeout_ms, self._record, refused, self._given)
+        given, thread = self._given, self.context.plugin_thread
+        return Pipeline(plugins, own.budget, own.timeout_ms, self._record, refused, given, thread)
 
     def before_turn(self, message: str, explain: bool = False, repeat: bool = False) -> Turn:
         """The blocks for a message; never fails because a plugin did. To `explain` records nothing."""

@@ -59,6 +59,7 @@ class Pipeline:
         record: Callable[[Scope, Sequence[Injection], Mapping[str, str]], None],
         refused: Sequence[PluginNote] = (),
         given: Callable[[Scope], Given] = lambda scope: Given(),
+        thread: PluginThread | None = None,
     ) -> None:
         self.plugins = sorted(plugins, key=lambda plugin: (plugin.order, plugin.name))
         self._budget = budget
@@ -66,7 +67,7 @@ class Pipeline:
         self._record = record
         self._refused = tuple(refused)
         self._given = given
-        self._thread = PluginThread()
+        self._thread = thread or PluginThread()
 
     # ---- hooks that return blocks ----
 
@@ -212,10 +213,9 @@ class Pipeline:
         return self._notify(lambda plugin, moment: plugin.session_end(moment), scope, now)
 
     def close(self) -> None:
-        """Stop every plugin."""
+        """Stop every plugin; the thread, which other sessions may share, goes on."""
         for plugin in self.plugins:
             self._thread.run(plugin.stop, RECORD_SECONDS)
-        self._thread.close()
 
     def _notify(
         self, hook: Callable[[Plugin, Moment], Any], scope: Scope, now: datetime

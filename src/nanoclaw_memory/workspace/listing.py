@@ -32,21 +32,28 @@ class PageListing:
 
     def __init__(self, home: Home, group: str) -> None:
         self._home, self._group = home, group
-        self._kept: list[Seen] | None = None
+        self._listed: list[Seen] | None = None
+        self._keeping = 0
 
     def pages(self) -> list[Seen]:
         """Every page that there is."""
-        return memory_pages(self._home, self._group) if self._kept is None else self._kept
+        if self._listed is not None:
+            return self._listed
+        found = memory_pages(self._home, self._group)
+        if self._keeping:
+            self._listed = found
+        return found
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """List once for whatever is asked meanwhile."""
-        before = self._kept
-        self._kept = self.pages()
+        """List at most once for whatever is asked meanwhile."""
+        self._keeping += 1
         try:
             yield
         finally:
-            self._kept = before
+            self._keeping -= 1
+            if not self._keeping:
+                self._listed = None
 
 
 def memory_pages(home: Home, group: str) -> list[Seen]:

@@ -19,6 +19,7 @@ from nanoclaw_memory.errors import (
     PathRefused,
     ProviderError,
     Refused,
+    ServerBusy,
     StoreBusy,
 )
 from nanoclaw_memory.interfaces.http import openapi
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
 
 PREFIX = "/api/v1"
+RETRY_SECONDS = 1
 SCOPE_ARGUMENTS = ("group", "session", "shared", "project")
 
 
@@ -82,7 +84,9 @@ def scope_of(query: QueryParams, headers: Headers, token: AgentToken, session: s
 
 def failure(error: NanoClawError) -> JSONResponse:
     """An error of ours as JSON with the status that fits."""
-    return error_response(status_of(error), type(error).__name__, error.message, error.hint)
+    status = status_of(error)
+    headers = {"retry-after": str(RETRY_SECONDS)} if status == 503 else None
+    return error_response(status, type(error).__name__, error.message, error.hint, headers)
 
 
 def status_of(error: NanoClawError) -> int:
@@ -95,7 +99,7 @@ def status_of(error: NanoClawError) -> int:
         return 409
     if isinstance(error, Refused):
         return 400
-    return 503 if isinstance(error, StoreBusy | ProviderError) else 500
+    return 503 if isinstance(error, StoreBusy | ProviderError | ServerBusy) else 500
 
 
 def _handler(pool: MemoryPool, operation: Operation) -> Any:
@@ -113,7 +117,7 @@ def _handler(pool: MemoryPool, operation: Operation) -> Any:
             if operation.lasting:
                 result = await asyncio.to_thread(pool.run_exclusive, scope, work)
             else:
-                result = await pool.run(scope, work)
+                result = await pool.run(scope, work, reading=operation.method == "GET")
         except NanoClawError as error:
             return failure(error)
         except OSError as error:

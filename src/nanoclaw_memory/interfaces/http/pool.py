@@ -1,20 +1,23 @@
-"""Memories kept open between requests, each used by one thread of its own; MCP tools for many scopes at once."""
+"""Memories kept open between requests, each used by one thread at a time; MCP tools for many scopes at once."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
 from contextvars import ContextVar
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.errors import NanoClawError
+from nanoclaw_memory.interfaces.http.fair_queue import FairQueue, Job
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.settings.load import FILE_NAME, project_file
 from nanoclaw_memory.types import Scope
@@ -28,43 +31,68 @@ T = TypeVar("T")
 
 MAX_FILES = 8192
 MAX_WORKERS = 8
-MAX_SESSIONS = 16  # per worker; each has its plugins, their thread and its connections: some ten files
+MAX_THREADS = 4  # per worker; each has its connections
+MAX_SESSIONS = 64  # per thread; each has its plugins
+READING = frozenset({"search", "recall", "get", "log", "brief", "graph.search", "graph.query"})
+
+
+class _Open(msgspec.Struct):
+    """What one thread has open: a memory, and as sessions see it."""
+
+    base: Memory
+    sessions: OrderedDict[Hashable, Memory] = msgspec.field(default_factory=OrderedDict)
 
 
 class MemoryWorker:
-    """One group's memory for one privacy and origin, and the thread that uses it; its sessions share what is open."""
+    """One group's memory for one privacy and origin: a few threads, each with a memory of its own.
 
-    def __init__(self, base: Memory, is_warm: Callable[[], bool], sessions: int) -> None:
-        self._base = base
+    What a thread has open, all sessions share that it serves; nobody waits for a slow question of another.
+    """
+
+    def __init__(self, open_base: Callable[[], Memory], is_warm: Callable[[], bool], threads: int) -> None:
+        self._open_base = open_base
         self._is_warm = is_warm
-        self._most = sessions
-        self._sessions: OrderedDict[tuple[str, str, str], Memory] = OrderedDict()
-        # One thread: databases keep a connection per thread, and plugins are not made for two at a time.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="memory")
+        self._most = threads
+        self._jobs = FairQueue()
+        self._threads: list[threading.Thread] = []
+        self._local = threading.local()
 
-    def submit(self, work: Callable[[MemoryWorker], T]) -> Future[T]:
-        """Queue work for the thread."""
-        return self._thread.submit(work, self)
+    def submit(self, client: Hashable, work: Callable[[MemoryWorker], T], reading: bool) -> Future[T]:
+        """Queue work of a client for the next thread that is free; `reading` changes nothing that is looked at."""
+        job = Job(lambda: work(self), Future(), time.monotonic() if reading else None)
+        self._jobs.put(client, job)
+        if self._jobs.idle < 0 and len(self._threads) < self._most:
+            self._threads.append(threading.Thread(target=self._serve, name="memory"))
+            self._threads[-1].start()
+        return job.future
 
     def session(self, scope: Scope) -> Memory:
-        """The memory of a scope's session in its project; only for work in the worker's thread."""
+        """The memory of a scope's session in its project; only for work in a thread of the worker's."""
         key = (scope.session_id, scope.project, scope.client)
-        memory = self._sessions.pop(key, None) or self._base.for_session(*key)
-        self._sessions[key] = memory
-        memory.group.resources.resident = self._is_warm()
-        if len(self._sessions) > self._most:
-            self._sessions.popitem(last=False)[1].close()
+        own: _Open = getattr(self._local, "own", None) or _Open(self._open_base())
+        self._local.own = own
+        memory = own.sessions.pop(key, None) or own.base.for_session(*key)
+        own.sessions[key] = memory
+        if len(own.sessions) > MAX_SESSIONS:
+            own.sessions.popitem(last=False)[1].close()
+        resources = memory.group.resources
+        resources.resident = self._is_warm()
+        resources.freshness.asked(self._local.asked_at)
         return memory
 
     def close(self) -> None:
         """Finish the queued work, then close everything."""
-        self._thread.submit(self._close)
-        self._thread.shutdown(wait=True)
+        self._jobs.close()
+        for thread in self._threads:
+            thread.join()
 
-    def _close(self) -> None:
-        for memory in self._sessions.values():
-            memory.close()
-        self._base.close()
+    def _serve(self) -> None:
+        for job in self._jobs:
+            self._local.asked_at = job.asked_at
+            job.run()
+        if own := getattr(self._local, "own", None):
+            for memory in (*own.sessions.values(), own.base):
+                memory.close()
 
 
 class MemoryPool:
@@ -79,26 +107,32 @@ class MemoryPool:
         self._lock = threading.Lock()
         self._closed = False
         self._settings_changed_at: int | None = None
+        self._closing: list[threading.Thread] = []
         self._embedder: Chain | None = None
         self._warm = False
 
-    async def run(self, scope: Scope, work: Callable[[Memory], T]) -> T:
+    async def run(self, scope: Scope, work: Callable[[Memory], T], reading: bool = False) -> T:
         """The result of work on a scope's memory, for the event loop."""
-        return await asyncio.wrap_future(self.submit(scope, work))
+        return await asyncio.wrap_future(self.submit(scope, work, reading=reading))
 
-    def submit(self, scope: Scope, work: Callable[[Memory], T], directory: Path | None = None) -> Future[T]:
-        """Queue work on the memory of a scope's session."""
-        return self.submit_to_worker(scope, lambda worker: work(worker.session(scope)), directory)
+    def submit(
+        self, scope: Scope, work: Callable[[Memory], T], directory: Path | None = None, reading: bool = False
+    ) -> Future[T]:
+        """Queue work on the memory of a scope's session; ServerBusy if too much of its client's is waiting."""
+        return self.submit_to_worker(scope, lambda worker: work(worker.session(scope)), directory, reading)
 
     def submit_to_worker(
-        self, scope: Scope, work: Callable[[MemoryWorker], T], directory: Path | None = None
+        self,
+        scope: Scope,
+        work: Callable[[MemoryWorker], T],
+        directory: Path | None = None,
+        reading: bool = False,
     ) -> Future[T]:
         """Queue work that chooses its session itself; `directory` may contain a project's settings."""
         with self._lock:
             worker, retired = self._worker(scope, directory)
-            future = worker.submit(work)
-        for other in retired:
-            other.close()
+            future = worker.submit((scope.client, scope.session_id), work, reading)
+            self._retire(retired)
         return future
 
     def run_exclusive(self, scope: Scope, work: Callable[[Memory], T]) -> T:
@@ -124,17 +158,22 @@ class MemoryPool:
                 self._embedder = memory.group.resources.embedder
         with self._lock:
             self._warm = True
-            retired = self._take_all()
-        for worker in retired:
-            worker.close()
+            self._retire(self._take_all())
 
     def close(self) -> None:
         """Finish the queued work and close everything; new work is refused."""
         with self._lock:
             self._closed = True
-            retired = self._take_all()
-        for worker in retired:
-            worker.close()
+            self._retire(self._take_all())
+        for thread in self._closing:
+            thread.join()
+
+    def _retire(self, workers: list[MemoryWorker]) -> None:
+        """Let workers finish what they have, without waiting for it."""
+        self._closing = [thread for thread in self._closing if thread.is_alive()]
+        for worker in workers:
+            self._closing.append(threading.Thread(target=worker.close, name="closing"))
+            self._closing[-1].start()
 
     def _worker(self, scope: Scope, directory: Path | None) -> tuple[MemoryWorker, list[MemoryWorker]]:
         """The scope's worker, and those it replaces."""
@@ -147,8 +186,9 @@ class MemoryPool:
         known, worker = self._workers.pop(key, (state, None))
         retired = [worker] if worker is not None and known != state else []
         if worker is None or retired:
-            base = self.open(replace(scope, session_id="", project=""), found.parent if found else None)
-            worker = MemoryWorker(base, lambda: self._warm, _share(self.files, 256, MAX_SESSIONS))
+            own, where = replace(scope, session_id="", project=""), found.parent if found else None
+            threads = _share(self.files, 512, MAX_THREADS)
+            worker = MemoryWorker(lambda: self.open(own, where), lambda: self._warm, threads)
         self._workers[key] = (state, worker)
         if len(self._workers) > _share(self.files, 128, MAX_WORKERS):
             retired.append(self._workers.popitem(last=False)[1][1])
@@ -198,7 +238,7 @@ class ScopedMemory:
         def work(memory: Memory) -> Any:
             return attrgetter(self._method)(memory)(*args, **kwargs)
 
-        return self._pool.submit(scope, work, directory).result()
+        return self._pool.submit(scope, work, directory, self._method in READING).result()
 
 
 def servers(pool: MemoryPool) -> dict[str, MCPServer]:

@@ -1,0 +1,193 @@
+"""Many clients at once over HTTP and on the socket, beside an older version of this repository in the same run.
+
+    python bench/faces.py [--before REV] [--chunks 3000] [--rounds 20] [--clients 10,50] [--part clients,soak,rude]
+
+Every client is a session of its own with a kept connection. "Words and graph" alternates `search?fast=1` and
+`graph/search`; every question differs. The versions take turns on copies of one home, without a model unless `--models`
+names one. Clients and server share the machine: on two cores nothing else should run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from interfaces import NAMES, TOPICS, cpu_of_pid, fill
+from measure import table
+
+ROOT = Path(__file__).parent.parent
+Ask = Callable[[int, int], tuple[str, str, dict[str, Any] | None]]
+
+
+def words(client: int, turn: int) -> tuple[str, str, dict[str, Any] | None]:
+    asked = f"{NAMES[client % 8]} {TOPICS[turn % 8]} word{(client * 131 + turn * 37) % 5000}"
+    return "GET", f"/api/v1/search?fast=true&query={quote(asked)}", None
+
+
+def graph(client: int, turn: int) -> tuple[str, str, dict[str, Any] | None]:
+    person = f"birthday of Person{(client * 131 + turn * 37) % 2000}"
+    asked = f"What port does {NAMES[client % 8]} run on?" if turn % 2 else person
+    return "GET", f"/api/v1/graph/search?query={quote(asked)}", None
+
+
+def words_and_graph(client: int, turn: int) -> tuple[str, str, dict[str, Any] | None]:
+    return (words if turn % 2 else graph)(client, turn // 2)
+
+
+def turns(client: int, turn: int) -> tuple[str, str, dict[str, Any] | None]:
+    asked = f"What did we say about the {NAMES[client % 8]} {TOPICS[turn % 8]}, number {client * 31 + turn}?"
+    return "POST", "/api/v1/turns/before", {"message": asked}
+
+
+LOADS: dict[str, Ask] = {"words": words, "graph": graph, "words and graph": words_and_graph, "turns": turns}
+
+
+# ---- servers ----
+
+
+@contextmanager
+def version(revision: str) -> Iterator[Path]:
+    """The sources of a revision, checked out beside this tree; this tree's own for an empty name."""
+    if not revision:
+        yield ROOT / "src"
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        git = ["git", "-C", str(ROOT)]
+        subprocess.run([*git, "worktree", "add", "--detach", "-q", folder + "/tree", revision], check=True)
+        try:
+            yield Path(folder) / "tree" / "src"
+        finally:
+            subprocess.run([*git, "worktree", "remove", "--force", folder + "/tree"], check=True)
+
+
+@contextmanager
+def served(home: Path, sources: Path) -> Iterator[dict[str, Any]]:
+    """A running server of a home, of these sources."""
+    command = [sys.executable, "-m", "nanoclaw_memory", "--home", str(home), "--json", "serve", "--port", "0"]
+    environment = {**os.environ, "PYTHONPATH": str(sources)}
+    process = subprocess.Popen(
+        [*command, "--no-watch", "--no-upkeep"], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    assert process.stdout is not None
+    place: dict[str, Any] = json.loads(process.stdout.readline())
+    try:
+        yield {**place, "token": (home / "token").read_text().strip()}
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+# ---- clients ----
+
+
+class Client:
+    """One kept connection, as light as a client can be: its own cost must not hide the server's."""
+
+    def __init__(self, place: dict[str, Any], session: str) -> None:
+        self._port = int(place["url"].rpartition(":")[2])
+        self._head = (
+            f"Host: 127.0.0.1:{self._port}\r\nAuthorization: Bearer {place['token']}\r\n"
+            f"X-NanoClaw-Session: {session}\r\n"
+        )
+
+    async def open(self) -> None:
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+
+    async def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, bytes]:
+        """Status and body of an answer."""
+        raw = json.dumps(body).encode() if body is not None else b""
+        head = f"{method} {path} HTTP/1.1\r\n{self._head}Content-Length: {len(raw)}\r\n\r\n"
+        self._writer.write(head.encode() + raw)
+        lines = (await self._reader.readuntil(b"\r\n\r\n")).decode().lower()
+        length = int(lines.partition("content-length:")[2].split()[0])
+        return int(lines.split()[1]), await self._reader.readexactly(length)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+async def load(place: dict[str, Any], ask: Ask, clients: int, rounds: int) -> tuple[list[float], int]:
+    """Milliseconds of all requests, and how many failed."""
+    took: list[float] = []
+    failed = 0
+
+    async def work(number: int) -> None:
+        nonlocal failed
+        client = Client(place, f"client-{number}")
+        await client.open()
+        for turn in range(rounds):
+            began = time.perf_counter()
+            status, _ = await client.ask(*ask(number, turn))
+            took.append((time.perf_counter() - began) * 1000)
+            failed += status != 200
+        client.close()
+
+    await asyncio.gather(*map(work, range(clients)))
+    return took, failed
+
+
+def measured(place: dict[str, Any], ask: Ask, clients: int, rounds: int) -> list[object]:
+    """Percentiles, requests a second, CPU of the server for one, and failures."""
+    asyncio.run(load(place, ask, clients, 2))
+    cpu, began = cpu_of_pid(place["pid"]), time.perf_counter()
+    took, failed = asyncio.run(load(place, ask, clients, rounds))
+    wall, spent = time.perf_counter() - began, cpu_of_pid(place["pid"]) - cpu
+    took.sort()
+    middle, late = took[len(took) // 2], took[int(len(took) * 0.95)]
+    return [middle, late, len(took) / wall, spent / len(took), failed]
+
+
+def clients(home: Path, options: argparse.Namespace) -> None:
+    """Each load for each number of clients, version by version."""
+    rows: list[list[object]] = []
+    for revision in filter(None, [options.before, "now"]):
+        with (
+            version("" if revision == "now" else revision) as sources,
+            tempfile.TemporaryDirectory() as folder,
+        ):
+            copy = Path(folder) / "home"
+            shutil.copytree(home, copy, symlinks=True)
+            with served(copy, sources) as place:
+                for name in options.loads.split(","):
+                    for count in map(int, options.clients.split(",")):
+                        found = measured(place, LOADS[name], count, options.rounds)
+                        rows.append([f"{name}, {count} clients", revision, *found])
+    table(
+        ["load", "version", "p50 ms", "p95 ms", "requests/s", "server's CPU ms", "failed"],
+        sorted(rows, key=lambda row: str(row[0])),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--before", default="")
+    parser.add_argument("--chunks", type=int, default=3_000)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--clients", default="10,50")
+    parser.add_argument("--loads", default=",".join(LOADS))
+    parser.add_argument("--part", default="clients")
+    parser.add_argument("--home", type=Path, help="a filled home of an earlier run")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ["PYTHONPYCACHEPREFIX"] = str(Path(folder) / "bytecode")
+        home = options.home or Path(folder) / "home"
+        if not home.exists():
+            fill(home, options.chunks)
+        clients(home, options)
+
+
+if __name__ == "__main__":
+    main()
