@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
-import time
 from concurrent.futures import Future
 
 import pytest
@@ -110,19 +110,6 @@ def test_what_hooks_noted_before_a_question_came_in_is_found(pool):
         assert "north dock" in " ".join(hit.text for hit in found.result(60).hits)
 
 
-def test_what_a_question_archives_itself_is_found_though_the_index_was_looked_at_since_it_came_in(pool):
-    with Memory.open(pool.home) as memory:
-        freshness = memory.group.resources.freshness
-        freshness.asked(time.monotonic())
-        memory.search("harbour", fast=True)
-        memory.conversations.note("prompt", "Where is the walrus?")
-        memory.conversations.note("answer", "It is in the north dock.")
-        at = time.monotonic()
-        freshness.asked(at)
-        memory.group.retrieval.refresh()
-        assert "north dock" in " ".join(hit.text for hit in memory.search("walrus", fast=True).hits)
-
-
 def test_a_great_many_sessions_keep_few_memories_open(pool):
     started = threading.active_count()
     for number in range(1_000):
@@ -149,6 +136,6 @@ def test_every_client_s_turn_comes_round_and_its_jobs_stay_in_order(clients, mos
         own = [at for name, at in taken if name == client]
         assert own == sorted(own)
         places = [place for place, (name, _) in enumerate(taken) if name == client]
-        assert all(later - one <= 4 for one, later in zip(places, places[1:], strict=False))
+        assert all(later - one <= 4 for one, later in itertools.pairwise(places))
     refused = {at for at, (_, job) in kept.items() if job.future.done()}
     assert refused == kept.keys() - {at for _, at in taken}
