@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -146,6 +147,48 @@ def test_a_fresh_home_holds_nothing_to_migrate(plain: Memory) -> None:
     assert (done.stored, done.known) == (0, 0)
 
 
+def test_a_dry_run_shows_the_place_of_each_line(plain: Memory, home: Path, ncm: Callable[..., Any]) -> None:
+    (home / "workspace/MEMORY.md").write_text(MEMORY)
+    preview = ncm("entries", "migrate", "--dry-run", "--set", "embeddings.provider=none")
+    assert "MEMORY.md:7: person: Lives in Oslo with two cats" in preview.out
+    assert "sk-proj" not in preview.out
+    placed = ncm("entries", "migrate", "--dry-run", "--json").json["placed"]
+    assert len(placed) == 6 and placed[-1] == "MEMORY.md:18: preference: Prefers short answers"
+
+
+def test_a_migration_is_taken_back_by_its_own_command_and_can_be_repeated(
+    plain: Memory, home: Path, clock: FixedClock
+) -> None:
+    (home / "workspace/MEMORY.md").write_text(MEMORY)
+    own = plain.store("Backups run at night", "fact")
+    done = plain.upkeep.migrate_files()
+    assert [one.name for one in plain.workspace.checkpoints()] == [done.checkpoint]
+    cats = next(one for one in plain.entries.all() if "cats" in one.content)
+    kept = plain.store("Lives in Bergen with two cats", "person", supersedes=cats.id)
+    assert plain.upkeep.migrate_files(undo=True, dry_run=True).removed == 5
+    assert plain.upkeep.migrate_files(undo=True).removed == 5
+    assert {one.id for one in plain.entries.all(status="all", limit=100)} == {own.id, kept.id, cats.id}
+    assert "SQLite" not in plain.get("memory/domains/decision.md").text
+    assert plain.group.proposals.listed() == []
+    assert plain.upkeep.migrate_files(undo=True).removed == 0
+    clock.moment += timedelta(minutes=1)
+    assert plain.upkeep.migrate_files().stored == 5
+    assert plain.entries.verify().ok
+
+
+def test_audit_calls_no_migrated_line_a_duplicate_of_its_own_source(plain: Memory, home: Path) -> None:
+    page = home / "workspace/MEMORY.md"
+    page.write_text("# Memory\n\n## Decisions\n\n- Deploys of the payment service are on Tuesdays\n")
+    plain.upkeep.migrate_files()
+    assert plain.audit().analysis.duplicates == ()
+    page.write_text(
+        page.read_text().replace("\n## Decisions", "\nA new line above, which moves it.\n\n## Decisions")
+    )
+    assert plain.audit().analysis.duplicates == ()
+    (home / "workspace/USER.md").write_text("- Deploys of the payment service are on Tuesdays\n")
+    assert plain.audit().analysis.duplicates != ()
+
+
 def test_migrating_never_changes_a_file_and_a_dry_run_stores_nothing(plain: Memory, home: Path) -> None:
     (home / "workspace/MEMORY.md").write_text(MEMORY)
     plain.write("Chose Rust for the parser", "decision", 0.9)
@@ -156,7 +199,8 @@ def test_migrating_never_changes_a_file_and_a_dry_run_stores_nothing(plain: Memo
     assert (preview.stored, preview.types) == (done.stored, done.types)
     after = digest(home / "workspace")
     assert {name: after[name] for name in before} == before
-    assert {name.rpartition("/")[0] for name in after.keys() - before.keys()} == {"memory/domains"}
+    made = {name.split("/")[1] for name in after.keys() - before.keys()}
+    assert made == {"checkpoints", "domains"}
 
 
 def test_migrating_again_adds_nothing_and_changes_nothing(plain: Memory, home: Path) -> None:

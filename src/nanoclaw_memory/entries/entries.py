@@ -171,9 +171,14 @@ class Entries:
     def delete(self, entry_id: str) -> Deleted:
         """Remove an entry for good; what it had replaced becomes current again."""
         with self.ledger.db.transaction():
-            entry = self.ledger.entry(entry_id)
-            self.ledger.require_right_to_delete(entry)
+            self.ledger.require_right_to_delete(self.ledger.entry(entry_id))
             self.ledger.spend("delete")
+        return self.remove(entry_id, "delete")
+
+    def remove(self, entry_id: str, event: str) -> Deleted:
+        """Remove an entry without limit, under an event of the audit log: what `undo` removes may be imported again."""
+        with self.ledger.db.transaction():
+            entry = self.ledger.entry(entry_id)
             before = self.ledger.table.predecessors(entry.id)
             restored = [] if entry.superseded_by else before
             if entry.superseded_by:
@@ -185,7 +190,7 @@ class Entries:
                 self.ledger.proposals.withdraw(kind, held_key(entry.type, entry.content))
             back = tuple(old.id for old in restored)
             self.ledger.audit(
-                "delete", entry.id, type=entry.type, text=fingerprint(entry.content), restored=back
+                event, entry.id, type=entry.type, text=fingerprint(entry.content), restored=back
             )
         notes = self.ledger.changed(gone=[entry], come=[self.ledger.entry(old) for old in back])
         return Deleted(entry.id, True, back, tuple(notes))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,33 +16,78 @@ if TYPE_CHECKING:
     from nanoclaw_memory.providers.judge import Judge
 
 FEW_WORDS = 4  # below which the judge guesses
-# The first pattern that a heading (or any heading above it) or the wording matches decides.
+# Whole words, English and German: the first type whose words the nearest telling heading has.
 _BY_HEADING = (
-    ("correction", r"correction|mistake|don'?t do"),
-    ("preference", r"preference|style|taste|likes|communication"),
-    ("instruction", r"instruction|rule|directive|convention|standing|guideline|workflow"),
-    ("decision", r"decision|chosen|choices"),
-    ("insight", r"lesson|insight|learn|gotcha|pitfall|risk"),
-    ("person", r"people|person|famil|contact|about|team|friend|colleague|user"),
-    ("project", r"project|architecture|stack|repo|roadmap|goal"),
-    ("fact", r"fact|environment|infrastructure|server|account|channel|address|setup|knowledge|tools?\b"),
-    ("context", r"context|focus|status|question|current|active|todo|next"),
-)
-_BY_WORDING = (
-    ("instruction", r"^(?:always|never|do not|don't|must|make sure|ask before|avoid)\b"),
-    ("correction", r"^(?:stop|no longer|not .* but)\b|\bcorrected\b"),
-    ("preference", r"\b(?:prefers?|likes?|loves?|hates?|dislikes?|rather|favou?rite|wants?)\b"),
+    ("correction", r"correct\w*|mistakes?|wrong|don'?t do|korrektur\w*|falsch|fehler"),
     (
-        "decision",
-        r"\b(?:decided|chose|chosen|agreed|switched to|moved to|settled on|we use|going with|replaced)\b",
+        "preference",
+        r"preferences?|style|tone|tastes?|(?:dis)?likes?|communication|how i (?:like|want|work)"
+        r"|vorlieben|stil|(?:so )?mag ich\w*",
     ),
-    ("insight", r"\b(?:lesson|learn(?:ed|t)|turns out|because|beware|careful|root cause)\b"),
+    (
+        "instruction",
+        r"instructions?|rules?|directives?|conventions?|standing|guidelines?|workflows?"
+        r"|regeln?|anweisung\w*|vorgaben|konventionen|richtlinien",
+    ),
+    ("decision", r"decisions?|decided|chosen|choices|entscheidung\w*|entschieden|beschl(?:üsse|ossen)"),
+    (
+        "insight",
+        r"lessons?|insights?|learn\w*|gotchas?|pitfalls?|risks?|til|lektion\w*|gelernt\w*|erkenntnis\w*|gemerkt|risiken",
+    ),
     (
         "person",
-        r"\b(?:birthday|born|married|partner|wife|husband|mother|father|daughter|son|phone|e-?mail)\b",
+        r"people|persons?|famil(?:y|ie)|contacts?|team|friends?|colleagues?"
+        r"|(?:about|über) (?:me|us|the user|mich|uns)|leute|personen|menschen|kontakte?|freunde?|kolleg\w*",
     ),
-    ("fact", r"\b(?:is|are|was|has|have|runs?|lives?|uses?|costs?|means?)\b|=|:"),
+    ("project", r"projects?|architecture|stack|roadmap|goals?|ongoing|projekte?|vorhaben|ziele"),
+    (
+        "fact",
+        r"facts?|environment|infra(?:structure)?|servers?|accounts?|channels?|address(?:es)?|setup|knowledge"
+        r"|fakten|umgebung|technik|konten|adressen|geräte",
+    ),
+    (
+        "context",
+        r"context|focus|status|(?:right )?now|this (?:week|month|spring|summer|autumn|fall|winter)|current\w*"
+        r"|open questions|kontext|gerade|aktuell\w*|derzeit|lage|offene fragen",
+    ),
 )
+_COMMAND = (
+    (
+        "instruction",
+        r"^(?:please |bitte )?(?:always|never|do not|don't|must|make sure|ask before|avoid|immer|nie|niemals)\b"
+        r"|\b(?:you must|please|bitte|du (?:musst|sollst|darfst))\b",
+    ),
+    ("correction", r"^(?:stop|no longer|not .* but)\b|\b(?:corrected|korrektur|korrigiert)\b"),
+    (
+        "preference",
+        r"^(?:i|ich) (?:hate|like|love|prefer|mag|hasse|liebe)\b|\b(?:i'd rather|ich will lieber)\b",
+    ),
+)
+_BY_WORDING = (
+    (
+        "decision",
+        r"\b(?:decision|decided|chose|chosen|agreed|switched to|moved to|settled on|we use|going with|replaced"
+        r"|entschieden|entscheidung|beschlossen|geeinigt|wir nehmen)\b",
+    ),
+    (
+        "insight",
+        r"\b(?:lesson|learn(?:ed|t)|turns out|because|beware|careful|root cause|gelernt|erkenntnis)\b",
+    ),
+    (
+        "preference",
+        r"\b(?:prefers?|likes?|loves?|hates?|dislikes?|rather|favou?rite|wants?|mag|hasst?|lieber|liebt|lieblings\w*)\b",
+    ),
+    (
+        "person",
+        r"\b(?:birthday|born|married|partner|wife|husband|mother|father|sister|brother|daughter|son|phone|e-?mail"
+        r"|geburtstag|geboren|verheiratet|mutter|vater|schwester|bruder|tochter|sohn|telefon)\b",
+    ),
+)
+# What any sentence has: asked last, and only where no judge is at hand.
+_PLAIN = re.compile(
+    r"\b(?:is|are|was|has|have|runs?|lives?|uses?|costs?|means?|ist|sind|hat|läuft|kostet|heißt)\b|=|:"
+)
+_DATE_FIRST = re.compile(r"\d{4}-\d\d(?:-\d\d)?[:,]?\s+")
 _LOG_TAGS = {
     "decision": "decision",
     "lesson": "insight",
@@ -63,6 +108,8 @@ _BULLET = re.compile(r"^(\s*)(?:[-*+•]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*)$")
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
 _FENCE = re.compile(r"\s*(```+|~~~+)")
 _RULE = re.compile(r"\s{0,3}([-*_])\s*(?:\1\s*){2,}$")
+_UNDERLINE = re.compile(r"={2,}|-{2,}")  # of a heading
+_LABEL = re.compile(r"(?:\*\*)?[A-ZÄÖÜ][^\s:]*(?: [^\s:]+){0,2}:(?:\*\*)? \S")
 _FRONT_MATTER = re.compile(r"---\n.*?\n(?:---|\.\.\.)\n", re.DOTALL)
 _DAILY = re.compile(r"memory/\d{4}-\d{2}-\d{2}\.md\Z")
 
@@ -150,31 +197,32 @@ def read_page(
         return
     project = re.fullmatch(r"(?:memory|shared)/project-(.+)\.md", relative)
     starter = _starter_lines()
-    headings: list[str] = []
+    above: list[tuple[int, str]] = []
     for part in parts(text):
         source = f"{relative}:{part.line}"
+        headings = [heading for _, heading in above]
         if part.kind == "heading":
             depth = len(part.text) - len(part.text.lstrip("#"))
-            headings = [*headings[: depth - 1], part.text.strip("# ")]
+            above = [*(one for one in above if one[0] < depth), (depth, part.text.strip("# "))]
         elif part.text in starter or ignored(part.text):
             continue
         elif problem := _problem(part):
             found.skip(source, problem)
         elif kind := "project" if project else type_of(part.text, headings):
             tags = [project[1]] if project else []
-            tags += [slug(headings[-1], 40)] if len(headings) > 1 else []
+            tags += [slug(headings[-1], 40)] if above and above[-1][0] > 1 else []
             found.add(kind, part.text, source, tags)
-        elif kind := _judged_type(found, part.text, headings, source, judge):
+        elif judge and (kind := _judged_type(found, part.text, headings, source, judge)):
             found.add(kind, part.text, source)
+        elif not judge and _PLAIN.search(part.text.casefold()):
+            found.add("fact", part.text, source)
         else:
             found.skip(source, "neither its heading nor its wording tells a type")
 
 
-def _judged_type(
-    found: Imports, content: str, headings: list[str], source: str, judge: Judge | None
-) -> str | None:
+def _judged_type(found: Imports, content: str, headings: list[str], source: str, judge: Judge) -> str | None:
     """The type that the judge tells, which is reported; None for what is no memory."""
-    if judge is None or len(words(content)) < FEW_WORDS:
+    if len(words(content)) < FEW_WORDS:
         return None
     kind, share = judge.line_type(content, headings[-1] if headings else "")
     if kind == "none":
@@ -219,15 +267,15 @@ def _problem(part: MarkdownPart) -> str:
 
 def type_of(content: str, headings: list[str]) -> str | None:
     """The type that wording or headings suggest; plain words of command win over any heading."""
-    lowered = content.casefold()
-    for kind, pattern in _BY_WORDING[:2]:
-        if re.search(pattern, lowered):
-            return kind
-    for heading in reversed(headings):
-        for kind, pattern in _BY_HEADING:
-            if re.search(pattern, heading.casefold()):
-                return kind
-    return next((kind for kind, pattern in _BY_WORDING[2:] if re.search(pattern, lowered)), None)
+    lowered = _DATE_FIRST.sub("", content.casefold(), count=1)
+    by_heading = (
+        _first(_BY_HEADING, heading.casefold(), r"(?<!\w)(?:%s)(?!\w)") for heading in reversed(headings)
+    )
+    return _first(_COMMAND, lowered) or next(filter(None, by_heading), None) or _first(_BY_WORDING, lowered)
+
+
+def _first(table: Sequence[tuple[str, str]], text: str, form: str = "%s") -> str | None:
+    return next((kind for kind, pattern in table if re.search(form % pattern, text)), None)
 
 
 # ---- the parts of a page ----
@@ -258,11 +306,15 @@ class _EntryReader(msgspec.Struct):
     above: list[tuple[int, str]] = msgspec.field(default_factory=list)
     inside: str = ""  # the end of what is being skipped: a code block or a comment
     table: bool = False
+    bullet: bool = False  # what was begun is an item, not a paragraph
 
     def read(self, number: int, line: str) -> Iterator[MarkdownPart]:
         if self.inside:
             if self.inside in line:
                 self.inside = ""
+            return
+        if self.words and not self.bullet and len(self.words) == 1 and _UNDERLINE.fullmatch(line):
+            yield MarkdownPart(self.start, "heading", f"{'#' if line[0] == '=' else '##'} {self.words.pop()}")
             return
         fence, heading, bullet = _FENCE.match(line), _HEADING.match(line), _BULLET.match(line)
         comment, table = line.lstrip().startswith("<!--"), line.lstrip().startswith("|")
@@ -284,15 +336,18 @@ class _EntryReader(msgspec.Struct):
         elif bullet:
             self._begin(number, len(bullet[1].expandtabs(4)), bullet[2])
         else:
+            text = line.lstrip("> ").strip()
+            if self.words and not self.bullet and _separate(self.words[-1], text):
+                yield from self.rest()
             if not self.words:
-                self.start, self.lead = number, ""
+                self.start, self.lead, self.bullet = number, "", False
                 self.above = self.above if line[:1].isspace() else []
-            self.words.append(line.lstrip("> ").strip())
+            self.words.append(text)
 
     def _begin(self, number: int, indent: int, text: str) -> None:
         self.above = [(depth, lead) for depth, lead in self.above if depth < indent]
         self.lead = " ".join(lead for _, lead in self.above)
-        self.start, self.words = number, [text]
+        self.start, self.words, self.bullet = number, [text], True
         if text.endswith(":") and len(text) <= 100:
             self.above.append((indent, text))
 
@@ -302,3 +357,9 @@ class _EntryReader(msgspec.Struct):
         if whole:
             yield MarkdownPart(self.start, "statement", f"{self.lead} {whole}".strip())
         self.words = []
+
+
+def _separate(before: str, after: str) -> bool:
+    """Whether a line of a paragraph is a statement of its own: after a whole sentence, or one more `Name: …`."""
+    whole = before.endswith((".", "!", "?")) and not after[:1].islower()
+    return whole or bool(_LABEL.match(before) and _LABEL.match(after))

@@ -161,6 +161,8 @@ class TokenAudit:
         found: list[Duplicate] = []
         for one, other in _pairs(list(self._statements(sources))):
             places = [one, other]
+            if _is_own_source(one, other) or _is_own_source(other, one):
+                continue
             if not any(s.source.rpartition(":")[0] in names or (s.entry and entries_too) for s in places):
                 continue
             alike = _similarity(one.text, other.text)
@@ -255,6 +257,12 @@ class TokenAudit:
 def cost(text: str) -> int:
     """Tokens of a text: exact, or for a very long one an estimate from above."""
     return tokens.count(text) if len(text) <= _LONG else tokens.estimate(text)
+
+
+def _is_own_source(entry: _Statement, line: _Statement) -> bool:
+    """Whether an entry was read from the file that the line is in; the line may have moved since."""
+    source = entry.entry.provenance.source if entry.entry else ""
+    return bool(source) and source.rpartition(":")[0] == line.source.rpartition(":")[0]
 
 
 def _category(relative: str, booted: Sequence[str]) -> str:

@@ -88,16 +88,28 @@ class UpkeepPart:
 
     # ---- bringing memory in ----
 
-    def migrate_files(self, dry_run: bool = False) -> BroughtIn:
-        """MEMORY.md and memory/*.md into typed entries; the files stay as they are.
+    def migrate_files(self, dry_run: bool = False, undo: bool = False) -> BroughtIn:
+        """MEMORY.md and memory/*.md into typed entries, after a checkpoint; the files stay as they are.
 
-        What domain files say of entries that the database lost comes back first.
+        What domain files say of entries that the database lost comes back first. `undo` takes back what was stored so.
         """
-        from nanoclaw_memory.upkeep.importing import migrate_files, restore_lost, together
-        from nanoclaw_memory.workspace.paths import memory_files
+        from nanoclaw_memory.upkeep.importing import undo_migration
 
         self._group.require_private("memory files")
         self._group.require_group()
+        if undo:
+            return undo_migration(self._group.entries, dry_run)
+        preview = self._migrated(dry_run=True)
+        if dry_run or not preview.stored:
+            return replace(preview, dry_run=dry_run)
+        name = f"before-migrate-{self._group.clock.now():%Y%m%d-%H%M%S}"
+        self._group.checkpoints.create(name, "before ncm entries migrate")
+        return replace(self._migrated(dry_run=False), checkpoint=name)
+
+    def _migrated(self, dry_run: bool) -> BroughtIn:
+        from nanoclaw_memory.upkeep.importing import migrate_files, restore_lost, together
+        from nanoclaw_memory.workspace.paths import memory_files
+
         restored = restore_lost(self._group.entries, dry_run)
         files = memory_files(self._group.home, self._group.scope, ())
         with self._group.resources.judging():

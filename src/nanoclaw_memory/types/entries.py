@@ -279,6 +279,9 @@ class BroughtIn(msgspec.Struct, frozen=True):
     unplaced: tuple[str, ...]
     dry_run: bool = False
     judged: tuple[str, ...] = ()  # lines whose type the judge told, and how sure it was
+    placed: tuple[str, ...] = ()  # of a dry run: each line with its place, type and text
+    removed: int = 0  # entries that an undo took back
+    checkpoint: str = ""  # made before anything was stored
 
 
 class ForgottenPage(msgspec.Struct, frozen=True):

@@ -18,6 +18,7 @@ from nanoclaw_memory.errors import NanoClawError, Refused
 from nanoclaw_memory.graph.graph import KnowledgeGraph
 from nanoclaw_memory.graph.writer import NewRelation, Origin
 from nanoclaw_memory.progress import counted
+from nanoclaw_memory.store.entries import Filter
 from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.store.phrases import FORGOTTEN
 from nanoclaw_memory.text import fingerprint
@@ -38,6 +39,7 @@ class EntryImport:
         self.dry_run = dry_run
         self.counts: Counter[str] = Counter()
         self.types: Counter[str] = Counter()
+        self.placed: list[str] = []
         self._entries = entries
         self._ledger = ledger = entries.ledger
         # Wordings that a merge replaced, and texts that were deleted: the log knows their fingerprints.
@@ -73,6 +75,7 @@ class EntryImport:
             unplaced=tuple(found.unplaced),
             dry_run=self.dry_run,
             judged=tuple(found.judged),
+            placed=tuple(self.placed),
         )
 
     def _import(self, one: ImportedEntry) -> str:
@@ -86,6 +89,7 @@ class EntryImport:
             return "known"
         if self.dry_run:
             self._replaced.add(key)
+            self.placed.append(f"{one.source}: {one.type}: {text}")
             return "stored"
         try:
             done = self._entries.admission.admit(draft, source=one.source, limited=False, origin=one.origin)
@@ -107,6 +111,20 @@ def migrate_files(
         except (NanoClawError, FileNotFoundError) as error:
             found.skip(relative, getattr(error, "message", "it is gone"))
     return EntryImport(entries, dry_run).run(found, "memory files")
+
+
+def undo_migration(entries: Entries, dry_run: bool) -> BroughtIn:
+    """Take back what migrations stored and nobody has changed or replaced since; it can be migrated again."""
+    migrated = [
+        one.id
+        for one in entries.ledger.table.all(Filter(entries.ledger.moment(), statuses=("active", "held")))
+        if _is_memory(one.provenance.source.rpartition(":")[0])
+        and not one.supersedes
+        and one.updated_at == one.provenance.timestamp
+    ]
+    for entry_id in () if dry_run else migrated:
+        entries.remove(entry_id, "undo")
+    return BroughtIn(0, 0, 0, 0, 0, {}, (), dry_run=dry_run, removed=len(migrated))
 
 
 def restore_lost(entries: Entries, dry_run: bool) -> BroughtIn:
@@ -139,6 +157,7 @@ def together(first: BroughtIn, second: BroughtIn) -> BroughtIn:
         types=dict(sorted((Counter(first.types) + Counter(second.types)).items())),
         unplaced=first.unplaced + second.unplaced,
         judged=first.judged + second.judged,
+        placed=first.placed + second.placed,
         dry_run=first.dry_run,
     )
 

@@ -66,6 +66,51 @@ def test_headings_and_wording_decide_the_type_and_the_line_is_kept() -> None:
     }
 
 
+def test_a_section_ends_where_the_next_one_of_its_depth_begins() -> None:
+    page = "## Decisions\n- Chose Kong\n\n## Ideas\n- A bot\n\n## Shopping\n- Oat milk\n\n## Team\n- Ana, on call"
+    assert {text: kind for kind, text in placed(page).values()} == {
+        "Chose Kong": "decision",
+        "Ana, on call": "person",
+    }
+
+
+@pytest.mark.parametrize(
+    "heading", ["Asterisk configuration", "User interface", "About the build", "Next.js notes"]
+)
+def test_a_heading_is_read_by_its_whole_words(heading: str) -> None:
+    assert type_of("some words", [heading]) is None
+
+
+@pytest.mark.parametrize(
+    ("heading", "line", "kind"),
+    [
+        ("Vorlieben", "Kurze Antworten, ohne Vorrede", "preference"),
+        ("Regeln", "Erst fragen, dann pushen", "instruction"),
+        ("Entscheidungen", "PostgreSQL für den Speicher", "decision"),
+        ("Lektionen", "Erst messen, dann bauen", "insight"),
+        ("Korrekturen", "Der Zahnarzt ist nicht Dr. Braun", "correction"),
+        ("Leute", "Mara führt das Team in Graz", "person"),
+        ("Sonstiges", "Niemals ohne Rückfrage löschen", "instruction"),
+        ("Sonstiges", "Wir haben uns auf Kong geeinigt", "decision"),
+        ("Notes", "2026-03-01: Never push to main", "instruction"),
+        ("People", "I hate phone calls", "preference"),
+    ],
+)
+def test_german_headings_and_words_tell_a_type_too(heading: str, line: str, kind: str) -> None:
+    assert type_of(line, [heading]) == kind
+
+
+def test_underlined_headings_and_lines_of_a_paragraph_are_read() -> None:
+    rules = "Rules\n=====\nSign every commit.\nKeep main green, whatever\nhappens elsewhere.\n"
+    page = f"{rules}\nPeople\n---\nAna: on call\nBen: away"
+    assert placed(page) == {
+        "MEMORY.md:3": ("instruction", "Sign every commit."),
+        "MEMORY.md:4": ("instruction", "Keep main green, whatever happens elsewhere."),
+        "MEMORY.md:9": ("person", "Ana: on call"),
+        "MEMORY.md:10": ("person", "Ben: away"),
+    }
+
+
 def test_what_cannot_be_placed_is_said_with_its_line_and_reason() -> None:
     assert read("MEMORY.md", PAGE).unplaced == [
         "MEMORY.md:17: it says too little on its own",

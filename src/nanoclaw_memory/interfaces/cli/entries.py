@@ -173,17 +173,21 @@ def status(memory: Memory) -> Output:
 
 
 @entries.command("migrate")
-@click.option("--dry-run", is_flag=True, help="Only show what would be stored.")
-def migrate(memory: Memory, dry_run: bool) -> Output:
-    """Turn MEMORY.md and memory/*.md into typed entries; the files stay as they are.
+@click.option("--dry-run", is_flag=True, help="Only show what would be stored, line by line.")
+@click.option("--undo", is_flag=True, help="Take back what migrations stored and nobody has changed since.")
+def migrate(memory: Memory, dry_run: bool, undo: bool) -> Output:
+    """Turn MEMORY.md and memory/*.md into typed entries, after a checkpoint; the files stay as they are.
 
     Headings and wording decide the type, else the judge; what cannot be placed is listed. A second run adds nothing.
 
     \b
     ncm entries migrate --dry-run
     ncm entries migrate
+    ncm entries migrate --undo
     """
-    done = memory.upkeep.migrate_files(dry_run)
+    done = memory.upkeep.migrate_files(dry_run, undo)
+    if undo:
+        return Output(done, [f"{'would take' if dry_run else 'took'} {done.removed} entries back"])
     return Output(done, _import_lines(done))
 
 
@@ -213,6 +217,9 @@ def _import_lines(done: BroughtIn) -> list[str]:
         lines.append(f"found: {kinds}")
     if done.relations or done.conversations:
         lines.append(f"{done.relations} relations, {done.conversations} conversations")
+    if done.checkpoint:
+        lines.append(f"checkpoint {done.checkpoint}; to take it back: ncm entries migrate --undo")
+    lines += done.placed
     lines += [f"type told by the judge: {one}" for one in done.judged[:20]]
     lines += [f"not placed: {one}" for one in done.unplaced[:20]]
     if len(done.unplaced) > 20:
