@@ -26,6 +26,8 @@ def test_groups_are_added_listed_and_removed(ready, home: Path) -> None:
     assert ready("groups", "remove", "family").code == 0
     assert ready("--json", "groups", "list").json["groups"] == []
     assert ready("groups", "remove", "family").code == 2
+    assert ready("--json", "groups", "list").json["without_chat"] == ["family"]
+    assert ready("groups", "list").out.split() == ["family", "(no", "chat)"]
 
 
 @pytest.mark.parametrize(

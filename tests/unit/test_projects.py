@@ -23,7 +23,7 @@ def test_a_new_project_is_shared_by_all_groups(
     family.init()
     assert [(one.slug, one.title) for one in family.workspace.projects()] == [("payment-api", "Payment API")]
     text = family.workspace.project("payment-api")[0].text
-    for section in ("Architecture decisions", "Lessons", "Conventions", "Risks"):
+    for section in ("Architecture decisions", "Lessons", "Conventions", "Workflow", "Risks"):
         assert f"\n## {section}\n" in text
     assert "[missing" not in family.boot("payment-api").text.partition("SOUL.md")[0]
 

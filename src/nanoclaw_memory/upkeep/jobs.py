@@ -210,7 +210,7 @@ def _metabolize(group: Group, dry_run: bool) -> JobResult:
     known = pages.item_features(page)
     proposed, notes = 0, []
     for lesson in ripe(group.lessons.all(("active",)), group.clock.now()):
-        principle = _principle(lesson)
+        principle = _principle(lesson, page)
         if reasons := suspicions(principle):
             notes.append(f"lesson {lesson.id} is not proposed: {', '.join(reasons)}")
         elif any(restates(other, features(principle)) for other in known):
@@ -222,9 +222,14 @@ def _metabolize(group: Group, dry_run: bool) -> JobResult:
     return JobResult(proposed, tuple(notes))
 
 
-def _principle(lesson: Lesson) -> str:
+def _principle(lesson: Lesson, page: str) -> str:
+    """The line for SOUL.md: under its principle's name, unless a principle of that name is there already."""
     title, text = one_line(lesson.principle), one_line(lesson.lesson)
-    return f"{title}: {text}" if title else text
+    there = any(
+        pages.item_text(item).lstrip("*_").casefold().startswith(title.casefold())
+        for item in pages.items(page)
+    )
+    return text if there or not title else f"{title}: {text}"
 
 
 def _propose_principle(group: Group, lesson: Lesson, principle: str, page_bytes: int) -> bool:

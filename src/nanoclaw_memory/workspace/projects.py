@@ -28,6 +28,9 @@ notes (they go to the log) or anything personal (MEMORY.md).
 ## Conventions
 <!-- Habits that emerged: names, branches, reviews, releases. -->
 
+## Workflow
+<!-- How work moves here: its states, who tests, what is decided before it is built. -->
+
 ## Risks
 <!-- What may still break, and who watches it. -->
 """

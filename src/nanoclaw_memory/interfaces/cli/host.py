@@ -9,7 +9,7 @@ import click
 from nanoclaw_memory.interfaces.cli.common import Caller, Command, Output, fields, group, listing, noted
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.rendering import visible_line
-from nanoclaw_memory.types import Task, TaskRun
+from nanoclaw_memory.types import MAIN_GROUP, Task, TaskRun
 
 TASK_ID = click.argument("task_id", metavar="ID")
 GROUP_FIELDS = ("folder", "name", "jid", "trigger_pattern", "requires_trigger")
@@ -38,7 +38,7 @@ def add_group(memory: Memory, folder: str, chat: str, name: str, trigger: str, a
 
 @groups.command("list")
 def list_groups(memory: Memory) -> Output:
-    """List the groups with the session that each resumes.
+    """List the groups with the chat and the session that each resumes; then those without a chat.
 
     \b
     ncm groups list
@@ -47,7 +47,9 @@ def list_groups(memory: Memory) -> Output:
     found, sessions, problems = list(host.groups.values()), host.all_sessions(), host.problems
     rows = [fields(one, *GROUP_FIELDS) | {"session_id": sessions.get(one.folder, "")} for one in found]
     lines = [f"{one.folder:<16} {one.jid:<32} {one.trigger_pattern:<16} {one.name}" for one in found]
-    result = {"groups": rows, "problems": problems}
+    silent = sorted(set(memory.home.groups()) - {one.folder for one in found} - {MAIN_GROUP})
+    lines += [f"{name:<16} (no chat)" for name in silent]
+    result = {"groups": rows, "without_chat": silent, "problems": problems}
     return Output(result, lines, "No chat has an agent yet.", noted(problems))
 
 
