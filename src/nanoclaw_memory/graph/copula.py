@@ -15,7 +15,7 @@ from nanoclaw_memory.graph.clauses import (
     without_preposition,
 )
 from nanoclaw_memory.graph.intents import concepts, stemmed
-from nanoclaw_memory.graph.keys import normal_key, singular
+from nanoclaw_memory.graph.keys import is_known_key, normal_key, singular
 from nanoclaw_memory.graph.subjects import Subject, SubjectReader
 from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.graph.values import (
@@ -37,6 +37,12 @@ _REAL_NAMES = frozenset(
 )
 
 
+# "My goal is to give kids a home", "my work is paying off": what somebody does, wants or feels is no value.
+_NO_VALUE = re.compile(
+    r"(?:to|about|like|all|so|too|very|really|just|pretty|getting|going|being)\b|[a-z]{3,}ing [a-z]"
+)
+
+
 class Pending(msgspec.Struct, frozen=True):
     """What the clause before stated: its subject, predicate and kind of value, for clauses that leave these out."""
 
@@ -49,8 +55,9 @@ class Pending(msgspec.Struct, frozen=True):
 class CopulaReader(SubjectReader):
     """Reads clauses with the verb to be."""
 
-    def __init__(self, user: str = "User", owner: str = "", habits: bool = True) -> None:
+    def __init__(self, user: str = "User", owner: str = "", habits: bool = True, talk: bool = False) -> None:
         super().__init__(user, owner)
+        self.talk = talk  # in a conversation feelings and moments are told as if they lasted
         self.habits = habits  # whether "Klaas plays the bass" is a habit; in a log it is an event
         self.pending: Pending | None = None
         self.since = ""
@@ -84,6 +91,13 @@ class CopulaReader(SubjectReader):
         """Whether a relative is described rather than named: "my partner is vegan"."""
         return rest.split(" ")[0].casefold() in wording.TRAITS or bool(YEARS_OLD.match(rest))
 
+    def _is_lasting(self, rest: str) -> bool:
+        """Whether what somebody says to be lasts: an age, a trait, a role; "inspired by" does not."""
+        words = phrase_at(rest, 4)[0].casefold().split()
+        return bool(words) and (
+            YEARS_OLD.match(rest) is not None or bool(wording.TRAITS & {*words}) or wording.is_role(words[-1])
+        )
+
     def _keyed(self, subject: Subject, rest: str) -> Iterator[Triple]:
         """ "Heidi's birthday is 14 March", "our Slack channel is #harbor", "my dentist is Dr. Lima"."""
         key, entity = subject.key, subject.entity
@@ -108,14 +122,14 @@ class CopulaReader(SubjectReader):
         """The value of a key where it ends; empty when what follows is no value."""
         if re.fullmatch(r"(?:not|nicht) [\w-]+", rest):
             return rest
-        value = typed(without_preposition(rest))
+        value = typed(without_article(without_preposition(rest)))
         if when := schedule(rest):
             return when
         if value and value.type == "number" and value.rest[:1].isalpha():
             return phrase_at(rest, 4)[0]
         if value and value.type != "schedule":
             return value.text
-        if wording.DENIAL.match(rest):
+        if wording.DENIAL.match(rest) or _NO_VALUE.match(rest):
             return ""
         first = rest.split(" ")[0].rstrip(".,;")
         if is_identifier(first) and not is_name(first):
@@ -133,6 +147,8 @@ class CopulaReader(SubjectReader):
         entity = subject.entity
         german = predicate == "ist"
         if entity == self.user and (is_name(rest) or typed(rest)):
+            return
+        if self.talk and entity == self.user and not self._is_lasting(rest):
             return
         if passive := wording.PASSIVE.fullmatch(rest) or wording.PASSIVE_GERMAN.fullmatch(rest):
             who, _ = phrase_at(passive["who"], 4)
@@ -195,6 +211,8 @@ class CopulaReader(SubjectReader):
         value = typed(without_preposition(rest))
         if value and value.type in ("date", "url", "ip"):
             return value.text
+        if value and value.type == "number" and not value.rest and is_known_key(entity.split()[-1]):
+            return value.text  # "the staging port is 7001"
         if when := schedule(rest):
             return when
         if self.habits and value and value.type == "time" and rest.startswith(("at ", "um ")):
@@ -212,6 +230,7 @@ class CopulaReader(SubjectReader):
         kind = wording.is_somebody(phrase.split()[-1])
         living = fold(entity) in map(fold, self.named.values())
         if first in ("a", "an", "ein", "eine"):
+            kind = kind or phrase.casefold() in wording.TRAITS
             return phrase if kind or living or (named and self.verb == "is") else ""
         # "the API gateway is Kong": of a thing, a name says which one; of a person it would be another person.
         thing = not is_name(entity) or self.verb == "ist"

@@ -96,6 +96,7 @@ class FileRules(msgspec.Struct, frozen=True):
     names: bool = False  # `name: X` makes X an alias of the subject
     page: str = ""  # the file's name in words: the subject of its pairs if its title names none
     log: bool = False  # lines tell what happened on a day
+    talk: bool = False  # said in a conversation: only plain statements are read
 
 
 def extract(text: str, rules: FileRules) -> list[Triple]:
@@ -113,7 +114,7 @@ class _Page:
     def __init__(self, rules: FileRules) -> None:
         self.rules = rules
         own = rules.subject if rules.subject and not rules.names else ""
-        self.sentences = RosterReader(rules.user, own, habits=not rules.log)
+        self.sentences = RosterReader(rules.user, own, habits=not rules.log, talk=rules.talk)
         self.title = self.heading = self.parent = ""
         self.keys: dict[str, list[str]] = {}  # of each heading: the left sides of the colons below it
         self.verb = "is"
@@ -202,9 +203,10 @@ class _Page:
     # ---- one line ----
 
     def _line(self, line: str) -> Iterator[Triple]:
-        text, origin = without_marks(_text_of(line))
+        text, origin, project = without_marks(_text_of(line))
         if origin not in FOREIGN:
-            yield from (replace(triple, origin=origin) for triple in self._of_text(text))
+            marks = {"origin": origin, "project": project if self.rules.log else ""}
+            yield from (replace(triple, **marks) for triple in self._of_text(text))
 
     def _of_text(self, text: str) -> Iterator[Triple]:
         label = _LABEL.match(text)
@@ -218,6 +220,9 @@ class _Page:
 
     def _stated(self, text: str) -> Iterator[Triple]:
         plain = unmarked(text)
+        if self.rules.talk:
+            yield from self.sentences.read(plain)
+            return
         if not stated(plain.replace('"', "") if _ARROWS.search(plain) else plain):
             yield from self.sentences.read(plain, self._subject() if not self.rules.names else "")
         elif arrows := _arrow(text) or self._pointing(text):

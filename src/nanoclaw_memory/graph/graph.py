@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from functools import cached_property
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from datetime import date
     from pathlib import Path
 
-    from nanoclaw_memory.graph.ingest import Ingest
+    from nanoclaw_memory.graph.ingest import Ingest, Statement
     from nanoclaw_memory.graph.view import Neighbourhood
     from nanoclaw_memory.graph.writer import GraphWriter, Origin
     from nanoclaw_memory.intake.intake import Intake
@@ -203,7 +203,8 @@ class KnowledgeGraph:
     def view(self, as_of: str | None = None) -> View:
         """What this scope may see, now or at a date (until its end)."""
         now = self.clock.now()
-        return View(end_of(as_of, now) if as_of else stamp(now), self.scope.private, past=bool(as_of))
+        at = end_of(as_of, now) if as_of else stamp(now)
+        return View(at, self.scope.private, past=bool(as_of), project=self.scope.project)
 
     # ---- changes ----
 
@@ -217,8 +218,12 @@ class KnowledgeGraph:
         permanent: bool = False,
         add: bool = False,
         valid_from: str = "",
+        project: str = "",
     ) -> Upserted:
-        """Store a fact; credentials in it are masked when the settings say so."""
+        """Store a fact; credentials in it are masked when the settings say so.
+
+        It belongs to `project`: no value of another one replaces it. What the owner states belongs to none by itself.
+        """
         from nanoclaw_memory.graph.writer import NewFact
 
         new = NewFact(
@@ -231,10 +236,16 @@ class KnowledgeGraph:
             add=add,
             valid_from=self._start(valid_from),
         )
-        return self.writer.upsert(new, self._origin)
+        return self.writer.upsert(new, self._stated_in(project))
 
     def relate(
-        self, subject: str, predicate: str, object: str, replace: bool = False, valid_from: str = ""
+        self,
+        subject: str,
+        predicate: str,
+        object: str,
+        replace: bool = False,
+        valid_from: str = "",
+        project: str = "",
     ) -> Upserted:
         """Store a relation between a subject and an object; credentials are masked as in a fact."""
         from nanoclaw_memory.graph.writer import NewRelation
@@ -243,7 +254,7 @@ class KnowledgeGraph:
         new = NewRelation(
             subject=subject, predicate=predicate, object=object, replace=replace, valid_from=start
         )
-        return self.writer.relate(new, self._origin)
+        return self.writer.relate(new, self._stated_in(project))
 
     def alias(self, alias: str, entity: str) -> bool:
         """Give an entity another name; False when it had it already."""
@@ -327,6 +338,18 @@ class KnowledgeGraph:
         `path` is the path in the workspace; facts of a daily log are valid from its day, others from `moment`.
         """
         return self._ingest.file(path, text, moment)
+
+    def take_in(self, statement: Statement) -> Ingested:
+        """Read what a person said or an agent stored, as a file is read."""
+        return self._ingest.statement(statement)
+
+    def statements_in(self, source: str) -> list[str]:
+        """The exchanges or entries of which the graph has read something."""
+        return self._ingest.mentions.paths(f"{source}/")
+
+    def said_in(self, paths: Iterable[str]) -> dict[str, set[int]]:
+        """Ids of the facts and relations that exchanges or entries state."""
+        return self._ingest.items_of(paths)
 
     def said_on(self, path: str, text: str, lines: Collection[int]) -> dict[str, set[int]]:
         """Ids of the facts and relations that a file states on these lines, counted from 0."""
@@ -444,9 +467,14 @@ class KnowledgeGraph:
         """Provenance comes from the scope, never from arguments."""
         from nanoclaw_memory.graph.writer import Origin
 
-        source = f"session {self.scope.session_id}" if self.scope.session_id else "direct"
         own = self.scope
-        return Origin(source, shared=not own.private, sees_all=own.private, by=own.author)
+        source = f"session {own.session_id}" if own.session_id else "direct"
+        # What the owner states is meant for every project: a directory is only where they happen to be.
+        project = "" if own.origin == "owner" else own.project
+        return Origin(source, shared=not own.private, sees_all=own.private, by=own.author, project=project)
+
+    def _stated_in(self, project: str) -> Origin:
+        return replace(self._origin, project=project) if project else self._origin
 
     def _require_private(self, what: str) -> None:
         """Refuse a shared scope what concerns more than its own statements."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
+import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import LONG_AGO, stamp, start_of
@@ -18,8 +19,10 @@ from nanoclaw_memory.graph.values import is_name
 from nanoclaw_memory.graph.writer import GraphWriter, NewFact, NewRelation, Origin
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.statements import source_date, without_date
+from nanoclaw_memory.store.facts import FactTable
 from nanoclaw_memory.store.mentions import MentionRow, MentionTable
 from nanoclaw_memory.store.names import NameTable, fold, slot_of
+from nanoclaw_memory.store.relations import RelationTable
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Ingested, Scope, Upserted
 from nanoclaw_memory.workspace.files import read_text
@@ -33,6 +36,18 @@ LASTING = frozenset(
     "birthday|born|birth date|date of birth|geburtstag|geboren|anniversary|wedding anniversary|hochzeitstag|"
     "allergic to|allergy|allergie|blood type|blutgruppe".split("|")
 )
+
+
+class Statement(msgspec.Struct, frozen=True, kw_only=True):
+    """A text outside of files that may state facts: what a person said, or an entry."""
+
+    path: str  # the name under which the graph knows it, like a file's path
+    text: str
+    moment: str
+    origin: str
+    project: str = ""
+    until: str = ""  # when it expires
+    talk: bool = False  # said in a conversation: only plain statements are read
 
 
 def rules_of(path: str, text: str, settings: Settings) -> FileRules:
@@ -92,22 +107,48 @@ class Ingest:
         starts |= promoted
         open_to_all = visible(Scope(private=False), path, self.settings.privacy.shared_files)
         triples = self.triples(path, text)
-        done = Ingested(path)
         with self.writer.db.transaction():
-            before = self._renewed(path, self.mentions.of(path), triples)
             self.writer.facts.reshare(path, open_to_all)
             self.writer.relations.reshare(path, open_to_all)
             self.writer.names.reshare(path, open_to_all)
+            return self._take_in(path, text, triples, start, starts, open_to_all, again)
+
+    def statement(self, stated: Statement) -> Ingested:
+        """Read what a person said or an agent stored; empty text retires what was read of it before."""
+        text = self.writer.intake.without_forgotten(stated.text)
+        found = extract(text, FileRules(user=self.settings.user.entity, log=stated.talk, talk=stated.talk))
+        triples = [
+            replace(self._masked(triple), origin=stated.origin, project=stated.project) for triple in found
+        ]
+        with self.writer.db.transaction():
+            return self._take_in(stated.path, text, triples, stated.moment, {}, until=stated.until)
+
+    def _take_in(
+        self,
+        path: str,
+        text: str,
+        triples: list[Triple],
+        start: str,
+        starts: Mapping[int, str],
+        open_to_all: bool = False,
+        again: bool = False,
+        until: str = "",
+    ) -> Ingested:
+        """Store what is new of these triples, and retire what their source no longer states."""
+        done = Ingested(path)
+        with self.writer.db.transaction():
+            before = self._renewed(path, self.mentions.of(path), triples)
             seen: set[str] = set()
             for triple in triples:
                 mark = triple.mark
                 seen.add(mark)
-                origin = Origin(f"{path}:{triple.line}", open_to_all, by=triple.origin)
+                source = f"{path}:{triple.line}"
+                origin = Origin(source, open_to_all, by=triple.origin, project=triple.project)
                 if mark in before:
                     self._moved(path, mark, before[mark].line, triple, before[mark].item)
                     done = replace(done, kept=done.kept + 1)
                 else:
-                    done = self._add(path, mark, triple, origin, starts.get(triple.line, start), done)
+                    done = self._add(path, mark, triple, origin, starts.get(triple.line, start), done, until)
             for mark in before.keys() - seen:
                 if again or ":" in mark or not self._still_stated(before[mark], text, triples):
                     done = self._gone(path, mark, before[mark], done)
@@ -127,7 +168,7 @@ class Ingest:
 
     def _still_stated(self, mention: MentionRow, text: str, triples: list[Triple]) -> bool:
         """Whether a file still has the words of a fact that an older reader made, and no line states it better."""
-        table = self.writer.facts if mention.kind == "fact" else self.writer.relations
+        table = self._table(mention.kind)
         row = table.get(mention.item) if mention.item else None
         if row is None or fold(row.value) not in fold(text):
             return False
@@ -169,6 +210,13 @@ class Ingest:
                 found[mention.kind].add(mention.item)
         return found
 
+    def items_of(self, paths: Iterable[str]) -> dict[str, set[int]]:
+        """Ids of the facts and relations that these sources state."""
+        found: dict[str, set[int]] = {"fact": set(), "relation": set()}
+        for mention in (row for path in paths for row in self.mentions.of(path).values() if row.item):
+            found[mention.kind].add(mention.item)
+        return found
+
     def _archived_starts(self, path: str, text: str) -> dict[int, str]:
         """For each line of a log archive the first moment of the day above it."""
         if not path.startswith(f"{ARCHIVE}/"):
@@ -199,7 +247,14 @@ class Ingest:
         return replace(triple, object=kept.text)
 
     def _add(
-        self, path: str, mark: str, triple: Triple, origin: Origin, start: str, done: Ingested
+        self,
+        path: str,
+        mark: str,
+        triple: Triple,
+        origin: Origin,
+        start: str,
+        done: Ingested,
+        until: str = "",
     ) -> Ingested:
         triple = replace(triple, subject=self._full_name(triple.subject))
         try:
@@ -209,6 +264,8 @@ class Ingest:
             else:
                 stored = self._store(triple, origin, start)
                 item, retired = stored.id, len(stored.retired)
+                if until and stored.created:
+                    self._table(triple.kind).retire(item, until, None)
         except Refused:  # rejected before, or too long: a file must not stop at one bad line
             return replace(done, skipped=done.skipped + 1)
         self.mentions.put(path, mark, triple.line, triple.kind, item)
@@ -252,8 +309,10 @@ class Ingest:
         if line == triple.line or not item:
             return
         self.mentions.put(path, mark, triple.line, triple.kind, item)
-        table = self.writer.facts if triple.kind == "fact" else self.writer.relations
-        table.resource(item, f"{path}:{line}", f"{path}:{triple.line}")
+        self._table(triple.kind).resource(item, f"{path}:{line}", f"{path}:{triple.line}")
+
+    def _table(self, kind: str) -> FactTable | RelationTable:
+        return self.writer.facts if kind == "fact" else self.writer.relations
 
     def _gone(self, path: str, mark: str, mention: MentionRow, done: Ingested) -> Ingested:
         """Retire the fact of a missing line, unless another file or a person stated it too."""
@@ -261,7 +320,7 @@ class Ingest:
         self.mentions.drop(path, mark)
         if not item:
             return done
-        table = self.writer.facts if kind == "fact" else self.writer.relations
+        table = self._table(kind)
         if other := self.mentions.elsewhere(kind, item):
             table.resource(item, f"{path}:{mention.line}", other)
             return done

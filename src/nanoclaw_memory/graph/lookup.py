@@ -50,6 +50,10 @@ class GraphCandidate(msgspec.Struct, frozen=True):
     def item(self) -> Fact | Relation:
         return self.row.item
 
+    def elsewhere(self, project: str) -> str:
+        """The other project in which it was stated; empty for the reader's own and for none."""
+        return self.item.project if self.item.project != project else ""
+
     def hit(self, combined: float) -> GraphHit:
         return GraphHit(self.item, self.score, self.phase, self.why, combined, context=self.context)
 
@@ -99,7 +103,7 @@ class Lookup:
             found = _asked_for(found, question, intent)
         elif not found:
             _merge(found, self._by_keyword(text, top_k, view))
-        hits = self._ranked(found, top_k)
+        hits = self._ranked(found, top_k, view.project)
         named = question.named if view.all else _seen(question.named, found.values())
         entities = ParsedQuestion(question.words, named).entities
         labels = self.names.labels(entities) if entities else {}
@@ -198,7 +202,9 @@ class Lookup:
 
     # ---- the answer ----
 
-    def _ranked(self, found: dict[tuple[str, int], GraphCandidate], top_k: int) -> list[GraphHit]:
+    def _ranked(
+        self, found: dict[tuple[str, int], GraphCandidate], top_k: int, project: str
+    ) -> list[GraphHit]:
         hottest = max((candidate.item.activation for candidate in found.values()), default=0.0)
 
         def combined(candidate: GraphCandidate) -> float:
@@ -210,12 +216,19 @@ class Lookup:
             key=lambda pair: (
                 pair[0].group,
                 -round(pair[0].cover, 2),
+                bool(pair[0].elsewhere(project)),
                 -pair[1],
                 -_importance(pair[0].item),
                 pair[0].key,
             ),
         )
-        return [candidate.hit(score) for candidate, score in order[:top_k]]
+        # What was said in two projects is one hit.
+        first = {pair[0].item.text: pair for pair in reversed(order)}
+        chosen = [pair for pair in order if first[pair[0].item.text] is pair]
+        return [
+            replace(candidate.hit(score), elsewhere=candidate.elsewhere(project))
+            for candidate, score in chosen[:top_k]
+        ]
 
     def _combined(self, score: int, warmth: float) -> float:
         """The score of a hit whose activation is `warmth` (0 to 1) of the hottest one's."""

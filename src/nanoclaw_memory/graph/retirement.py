@@ -44,20 +44,22 @@ class Retirement:
         clock: Clock,
         sees_all: bool = True,
         by: str = "owner",
+        project: str = "",
     ) -> None:
         self.facts = facts
         self.relations = relations
         self.clock = clock
         self.sees_all = sees_all
         self.by = by
+        self.project = project
 
-    def seen_by(self, sees_all: bool, by: str = "owner") -> Retirement:
-        """The same for another speaker."""
-        return Retirement(self.facts, self.relations, self.clock, sees_all, by)
+    def seen_by(self, sees_all: bool, by: str = "owner", project: str = "") -> Retirement:
+        """The same for another speaker, in a project."""
+        return Retirement(self.facts, self.relations, self.clock, sees_all, by, project)
 
     def _end(self, item: Fact | Relation, moment: str, by: int | None) -> None:
-        """Retire a statement, unless somebody more trusted made it."""
-        if trust(item.origin) >= trust(self.by):
+        """Retire a statement, unless somebody more trusted made it, or it belongs to another project."""
+        if trust(item.origin) >= trust(self.by) and same_place(item.project, self.project):
             table = self.facts if isinstance(item, Fact) else self.relations
             table.retire(item.id, moment, by)
 
@@ -133,7 +135,7 @@ class Retirement:
 
     def _counts(self, item: Fact | Relation) -> bool:
         """Whether a statement may end one of this speaker."""
-        return trust(item.origin) <= trust(self.by)
+        return trust(item.origin) <= trust(self.by) and same_place(item.project, self.project)
 
     def _replaced(
         self, names: Sequence[str], slot: str, start: str
@@ -156,6 +158,11 @@ class Retirement:
 
     def _now(self) -> View:
         return View(stamp(self.clock.now()), self.sees_all)
+
+
+def same_place(one: str, other: str) -> bool:
+    """Whether statements of two projects may change each other: those of one project, or of none."""
+    return one == other or not (one and other)
 
 
 def _is_sentence(row: FactRow) -> bool:

@@ -81,13 +81,14 @@ class SentenceReader(CopulaReader):
         found: list[Triple] = []
         for sentence in sentences(text):
             self.pending = None
+            sentence = wording.without_opening(sentence) if self.talk else sentence
             if not stated(sentence):
                 self.last = ""
                 continue
             triples = list(self._sentence(sentence))
             found += triples
-            if not triples:
-                self.last = only_name(sentence)
+            if not triples:  # in talk the only name may be that of whom one talks to
+                self.last = "" if self.talk else only_name(sentence)
         return found
 
     def _sentence(self, sentence: str) -> Iterator[Triple]:
@@ -196,9 +197,13 @@ class SentenceReader(CopulaReader):
             yield from self._copula(subject, predicate, rest)
         elif kind in ("alias", "named"):
             yield from self._naming(subject, kind, rest)
-        elif kind == "stands":
+        elif kind in ("stands", "means"):
             phrase, _ = phrase_at(rest, 5)
-            if phrase:
+            # "It means a lot": only what is written as an abbreviation or a name means something named.
+            written = re.fullmatch(r"[A-Z\d&/.-]{2,}", subject.entity) or (
+                is_name(subject.entity) and any(map(is_name_token, phrase.split()))
+            )
+            if phrase and (kind == "stands" or written):
                 yield Triple("alias", self._entity(subject), "", phrase)
         elif kind == "habit":
             yield from self._habit(Subject(self._entity(subject)), predicate, rest) if self.habits else ()

@@ -89,8 +89,8 @@ class SubjectReader:
         if MINE.fullmatch(words[0]) and len(words) > 1:
             owner = self.user if low in ("my", "mein", "meine", "meines", "meiner") else self.owner
             return self._possessive(owner, words[1:], name)
-        if _THEIRS.fullmatch(words[0]) and len(words) > 1 and self.last:
-            return self._possessive(self.last, words[1:], name)
+        if _THEIRS.fullmatch(words[0]) and len(words) > 1:
+            return self._possessive(self.last, words[1:], name) if self.last else None
         return self._other_subject(words, low, name)
 
     def _portrait(self, name: str, text: str) -> list[Triple]:
@@ -144,6 +144,8 @@ class SubjectReader:
         if of := re.search(r" (?:von|of) ", text):
             owner = without_article(text[of.end() :])
             key = text[: of.start()]
+            if any(word in wording.NO_ENTITY for word in key.casefold().split()):
+                return None
             known = is_german_key(key) or " of " in text
             return Subject(owner, key.casefold()) if known and (is_name(owner) or may_name(owner)) else None
         if target := re.match(r"(?P<key>[A-ZÄÖÜ]?[\w-]+) (?:for|für) (?P<owner>.+)$", text):
@@ -170,6 +172,8 @@ class SubjectReader:
             if word.endswith(("'s", "’s", "s'", "s’")) and place + 1 < len(words):
                 links.append(" ".join([*part[:-1], without_possessive(word)]))
                 part = []
+        if len(part) > 1 and part[0].casefold() in _CLASSES and is_name(" ".join(part[1:])) and not links:
+            return Subject(" ".join(part[1:]))  # "our project Keystone"
         key = " ".join(part)
         heads = [
             n

@@ -24,10 +24,12 @@ class Triple(msgspec.Struct, frozen=True):
     single: bool = False  # a relation instead of other objects of its predicate
     line: int = 0
     origin: str = "owner"
+    project: str = ""
 
     @property
     def mark(self) -> str:
         """A key that is equal for triples that state the same in one origin's words, in whatever line."""
         parts = [self.kind, fold(self.subject), slot_of(self.predicate), one_line(self.object).casefold()]
         parts += [self.origin] if self.origin != "owner" else []
+        parts += [f"@{self.project}"] if self.project else []
         return f"{READER}:{fingerprint(chr(10).join(parts))[:24]}"

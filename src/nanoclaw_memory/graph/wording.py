@@ -80,9 +80,10 @@ trägt Größe, hat Größe | größe | size
 answers to | port | answers
 goes by, is known as, is also known as, is called, is nicknamed, nicknamed, also known as, aka | | alias
 heißt auch, genannt, wird genannt, hört auf den Namen, rufname | | alias
-is short for, stands for, means, is the codename for, is the code name for, is codename for | | stands
+stands for, means, steht für, bedeutet | | means
+is short for, is the codename for, is the code name for, is codename for | | stands
 is our name for, is what we call, is our word for, is shorthand for, is the nickname for | | stands
-steht für, ist kurz für, ist die Abkürzung für, ist der Codename für, ist unser Name für, bedeutet | | stands
+ist kurz für, ist die Abkürzung für, ist der Codename für, ist unser Name für | | stands
 plays, sings, practises, practices | = | habit
 spielt, singt | = | habit
 buys, orders, gets | = | habit
@@ -140,7 +141,12 @@ PASSIVE_GERMAN = re.compile(
     r"(?P<verb>\w*ge\w{3,}(?:t|en)|be\w{3,}(?:t|en)|ver\w{3,}t|\w+iert)$"
 )
 _CONTRACTIONS = (
-    (re.compile(r"\b([Ss]he|[Hh]e|[Ii]t|[Tt]hat|[Ww]ho)['’]s (?!name|phone|birthday|number)"), r"\1 is "),
+    (
+        re.compile(
+            r"\b([Ss]he|[Hh]e|[Ii]t|[Tt]hat|[Ww]ho|[Hh]ere|[Tt]here|[Ww]hat)['’]s (?!name|phone|birthday|number)"
+        ),
+        r"\1 is ",
+    ),
     (re.compile(r"\bI(?:['’]m| am)\b"), "I are"),  # German has another "am"
     (re.compile(r"\b([Ww]e|[Tt]hey)['’]re\b"), r"\1 are"),
 )
@@ -315,6 +321,22 @@ NO_ENTITY = frozenset(
 )
 
 
+# Words before what somebody has to say: "ok so", "by the way,", "remember that".
+_OPENING = re.compile(
+    r"^(?:(?:(?:ok(?:ay)?|so|well|oh|ah|hey|hi|hello|yes|yeah|yep|no|nope|right|and|also|actually|btw|fyi|ps|sure|"
+    r"by the way|just so you know|for the record|one more thing|quick note|heads up|in case you need it|"
+    r"(?:please |just )?(?:remember|note|keep in mind|don['’]t forget|bear in mind)(?: that)?|"
+    r"ja|nein|doch|ach ja|ach|also|übrigens|nebenbei|und|hallo|(?:bitte )?merk(?:e)? dir|(?:bitte )?denk dran|"
+    r"nur dass du(?:'s| es) weißt|zur info|dass)\b[,:!.]?\s+))+(?=\S)",
+    re.I,
+)
+
+
+def without_opening(text: str) -> str:
+    """What somebody says, without the words that only begin it."""
+    return _OPENING.sub("", text)
+
+
 def expanded(text: str) -> str:
     """`she's` as `she is`: a possessive of a name stays."""
     for pattern, whole in _CONTRACTIONS:
@@ -331,11 +353,18 @@ def _verbs() -> dict[str, list[tuple[str, str]]]:
     table: dict[str, list[tuple[str, str]]] = {}
     for line in _VERBS.strip().splitlines():
         forms, predicate, kind = (part.strip() for part in line.split("|"))
-        for form in forms.split(", "):
-            table.setdefault(form, []).append(
-                (form.removeprefix("is ") if predicate == "=" else predicate, kind)
-            )
+        listed = forms.split(", ")
+        for form in listed:
+            own = _third_person(form, listed).removeprefix("is ")
+            table.setdefault(form, []).append((own if predicate == "=" else predicate, kind))
     return table
+
+
+def _third_person(form: str, forms: list[str]) -> str:
+    """`live in` as `lives in`, `wohne in` as `wohnt in`: what I say of me is asked for like what I say of others."""
+    verb, space, rest = form.partition(" ")
+    others = (f"{stem}{space}{rest}" for stem in (f"{verb}s", f"{verb}t", f"{verb[:-1]}t", f"{verb[:-2]}t"))
+    return next((other for other in others if other in forms), form)
 
 
 VERBS = _verbs()

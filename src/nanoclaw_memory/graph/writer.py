@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -12,7 +12,7 @@ from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import InvalidValue, Refused
 from nanoclaw_memory.graph.clauses import names as names_in
 from nanoclaw_memory.graph.extract import FileRules, extract
-from nanoclaw_memory.graph.retirement import Retirement
+from nanoclaw_memory.graph.retirement import Retirement, same_place
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.settings.sections import GraphSettings
 from nanoclaw_memory.store.facts import FactRow, FactTable, digest
@@ -49,12 +49,13 @@ class NewRelation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Source and author of a statement, whether shared scopes may see it, and whether its author sees private ones."""
+    """Source, author and project of a statement; whether shared scopes may see it, and its author private ones."""
 
     source: str
     shared: bool = False
     sees_all: bool = True
     by: str = "owner"
+    project: str = ""
 
 
 class _Interval(Protocol):
@@ -120,13 +121,14 @@ class GraphWriter:
         row["value"] = kept.text
         slot, value, start = row["slot"], row["value"], fact.valid_from or self._now()
         several = fact.add or slot in self._multi_valued
-        retirement = self.retirement.seen_by(origin.sees_all, origin.by)
+        retirement = self.retirement.seen_by(origin.sees_all, origin.by, origin.project)
         with self.db.transaction():
             names = self._resolve(row, ("entity",), ("entity", "key", "value"), origin)["entity"]
             row["name"] = fold(row["entity"])
             self._refuse_rejected(names, slot, value, f"{row['entity']}.{row['key']} = {value[:80]}")
             self.facts.redate(names, min(start, self._now()), self._now())
-            history = self.facts.line(names, slot)
+            line = self.facts.line(names, slot)
+            history = [entry for entry in line if same_place(entry.fact.project, origin.project)]
             seen = [entry.fact for entry in history if origin.sees_all or entry.shared]
             same = self._same_fact(history, digest(value), start, several, origin.by)
             where = Position() if several else position(seen, start, origin.by)
@@ -159,6 +161,7 @@ class GraphWriter:
             "source": origin.source,
             "shared": int(origin.shared),
             "origin": origin.by,
+            "project": origin.project,
         }
 
     def _same_fact(
@@ -177,7 +180,7 @@ class GraphWriter:
         return next((e for e in valid if e.fact.valid_from <= start or e.fact.id == following), None)
 
     def _confirm(self, same: FactRow, where: Position, start: str, row: dict[str, Any]) -> Upserted:
-        done = self._keep(self.facts, same, where, start, row["origin"])
+        done = self._keep(self.facts, same, where, start, row)
         if trust(row["origin"]) <= trust(same.fact.origin):
             self.facts.confirm(done.id, row["importance"], bool(row["permanent"]), row["shared"])
         return done
@@ -215,13 +218,14 @@ class GraphWriter:
             "source": origin.source,
             "shared": int(origin.shared),
             "origin": origin.by,
+            "project": origin.project,
         }
         row["slot"] = slot = slot_of(row["predicate"])
         kept = self.intake.admit_fact(row["subject"], row["predicate"], row["object"], origin.source)
         row["object"] = kept.text
         start = relation.valid_from or self._now()
         single = relation.replace or slot in self._single_valued
-        retirement = self.retirement.seen_by(origin.sees_all, origin.by)
+        retirement = self.retirement.seen_by(origin.sees_all, origin.by, origin.project)
         with self.db.transaction():
             parts = ("subject", "predicate", "object")
             ends = self._resolve(row, ("subject", "object"), parts, origin)
@@ -229,7 +233,8 @@ class GraphWriter:
             row |= {"subject_name": fold(row["subject"]), "object_name": fold(row["object"])}
             self._refuse_rejected(names, slot, row["object"], " → ".join(row[part] for part in parts))
             self.relations.redate(names, min(start, self._now()), self._now())
-            history = self.relations.line(names, slot)
+            line = self.relations.line(names, slot)
+            history = [entry for entry in line if same_place(entry.relation.project, origin.project)]
             seen = [entry.relation for entry in history if origin.sees_all or entry.shared]
             where = position(seen, start, origin.by) if single else Position()
             same = self._same_relation(history, objects, start)
@@ -237,7 +242,7 @@ class GraphWriter:
                 if entry.relation.id in where.retires and entry != same:
                     retirement.end_restatements(names, slot, entry.relation, row["object"], start, None)
             if same is not None:
-                done = self._keep(self.relations, same, where, start, origin.by)
+                done = self._keep(self.relations, same, where, start, row)
                 if origin.shared and trust(origin.by) <= trust(same.relation.origin):
                     self.relations.share(done.id)
             else:
@@ -304,16 +309,19 @@ class GraphWriter:
         same: FactRow | RelationRow,
         where: Position,
         start: str,
-        origin: str,
+        row: Mapping[str, Any],
     ) -> Upserted:
         """Make a stored row valid from `start` on instead of those that it retires; the most trusted is its author."""
-        retired = tuple(other for other in where.retires if other != same.item.id)
+        retired, origin = tuple(other for other in where.retires if other != same.item.id), row["origin"]
         for other in retired:
             table.retire(other, start, same.item.id)
         if same.item.valid_from > start and trust(origin) <= trust(same.item.origin):
             table.extend(same.item.id, start)
         if ORIGINS.index(origin) < ORIGINS.index(same.item.origin):
             table.attribute(same.item.id, origin)
+        # What is said again outside of projects belongs to none; lines may have been read before they had one.
+        if same.item.project != row["project"] and (not row["project"] or same.item.source == row["source"]):
+            table.place(same.item.id, row["project"])
         return Upserted(same.item.id, retired, created=False)
 
     # ---- rejections ----

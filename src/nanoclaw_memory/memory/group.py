@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.conversations.spool import SpooledExchange
     from nanoclaw_memory.entries.entries import Entries
     from nanoclaw_memory.graph.graph import KnowledgeGraph
+    from nanoclaw_memory.graph.statements import StatementReader
     from nanoclaw_memory.host.host import Host
     from nanoclaw_memory.intake.intake import Intake
     from nanoclaw_memory.retrieval.exchange_search import ExchangeSearch
@@ -230,9 +231,19 @@ class Group:
         if not self.workspace.is_dir():
             return ""
         files, stale = Refresh(self.graph, self.home, self.pages).run()
+        if self.scope.private:  # in a group chat nobody knows whose "my" is whose
+            _, unread = self.statements.read()
+            stale = stale or unread
         if files or stale:
             self.telemetry.record("graph refresh", files=files, stale=stale)
         return stale
+
+    @property
+    def statements(self) -> StatementReader:
+        """What reads conversations and entries into the graph."""
+        from nanoclaw_memory.graph.statements import StatementReader
+
+        return StatementReader(self.graph, self.database, self.has)
 
     @cached_property
     def entries(self) -> Entries:

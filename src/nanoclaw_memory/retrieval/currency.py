@@ -248,8 +248,11 @@ def _overtaken(older: StoredPassage, newer: StoredPassage) -> Iterator[Overtaken
 
 
 def _was_read(stored: StoredPassage) -> bool:
-    """Whether it is a fact that was read from a file: there the statement stands itself."""
-    return stored.passage.kind == "fact" and ".md:" in stored.passage.reference
+    """Whether it is a fact that was read from a file, a conversation or an entry: there the statement stands itself."""
+    source = stored.passage.reference
+    return stored.passage.kind == "fact" and (
+        ".md:" in source or source.startswith(("exchanges/", "entries/"))
+    )
 
 
 def _key(fact: StoredPassage) -> str:

@@ -129,7 +129,7 @@ def _relations(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
 
 
 def _of_graph(number: int, kind: str, text: str, rest: Sequence[object]) -> Passage:
-    source, created, since, until, shared, origin = rest
+    source, created, since, until, shared, origin, project = rest
     at = str(since or created)
     return Passage(
         0,
@@ -140,6 +140,7 @@ def _of_graph(number: int, kind: str, text: str, rest: Sequence[object]) -> Pass
         number=number,
         reference=str(source or ""),
         moment=at,
+        project=str(project),
         origin=str(origin),
         private=not shared,
         expires=str(until or ""),  # a value that ends in the future holds until then
@@ -168,7 +169,7 @@ def _plain(key: str) -> str:
     return key.replace("_", " ").replace("-", " ")
 
 
-_OF_GRAPH = "source, created_at, valid_from, valid_to, shared, origin"
+_OF_GRAPH = "source, created_at, valid_from, valid_to, shared, origin, project"
 SOURCES = (
     RowSource(
         "exchanges",

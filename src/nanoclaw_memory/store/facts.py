@@ -16,7 +16,7 @@ from nanoclaw_memory.types import Fact
 
 _COLUMNS = (
     "id, entity, key, value, category, source, importance, activation, access_count, last_accessed,"
-    " permanent, created_at, valid_from, valid_to, superseded_by, name, slot, shared, origin"
+    " permanent, created_at, valid_from, valid_to, superseded_by, name, slot, shared, origin, project"
 )
 VALID = (
     "({row}.valid_from <= :at OR {ahead}) AND (:all OR {row}.shared)"  # noqa: S608
@@ -48,6 +48,7 @@ class View(msgspec.Struct, frozen=True):
     all: bool = True
     past: bool = False
     trust: str = ""  # own: what the owner trusts, foreign: the rest, empty: both
+    project: str = ""  # of the reader: what was stated in others comes later
 
     @property
     def params(self) -> dict[str, Any]:
@@ -156,6 +157,11 @@ class StatementTable(Generic[RowT]):
         sql = f"UPDATE {self.table} SET origin = :origin WHERE id = :id"  # noqa: S608
         self.db.execute(sql, {"id": number, "origin": origin})
 
+    def place(self, number: int, project: str) -> None:
+        """Change the project of a row."""
+        sql = f"UPDATE {self.table} SET project = :project WHERE id = :id"  # noqa: S608
+        self.db.execute(sql, {"id": number, "project": project})
+
     def resource(self, number: int, before: str, source: str) -> None:
         """Change the source of a row from `before` to `source`: the line moved."""
         sql = f"UPDATE {self.table} SET source = :source WHERE id = :id AND source = :before"  # noqa: S608
@@ -208,7 +214,7 @@ class FactTable(StatementTable[FactRow]):
     kind = "fact"
     columns = _COLUMNS
     words = ("entity", "key", "value")
-    identity = ("name", "slot", "digest")
+    identity = ("name", "slot", "digest", "project")
     cools = "permanent = 0 AND activation > 0.01"
 
     def read(self, row: Row) -> FactRow:
@@ -428,5 +434,6 @@ def _row(row: Row) -> FactRow:
         valid_to=row[13] or "",
         superseded_by=row[14],
         origin=row[18],
+        project=row[19],
     )
     return FactRow(fact, row[15], row[16], bool(row[17]))

@@ -27,9 +27,10 @@ class MentionTable:
         rows = self.db.query("SELECT mark, line, kind, item FROM mentions WHERE path = :path", {"path": path})
         return {row[0]: MentionRow(*row) for row in rows}
 
-    def paths(self) -> list[str]:
-        """The files that were read."""
-        return [row[0] for row in self.db.query("SELECT DISTINCT path FROM mentions ORDER BY path")]
+    def paths(self, below: str = "") -> list[str]:
+        """The files that were read, or what was read below a folder."""
+        sql = "SELECT DISTINCT path FROM mentions WHERE path LIKE :below || '%' ORDER BY path"
+        return [row[0] for row in self.db.query(sql, {"below": below})]
 
     def put(self, path: str, mark: str, line: int, kind: str, item: int) -> None:
         """Store that a file states an item on this line."""

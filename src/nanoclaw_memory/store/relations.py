@@ -13,7 +13,7 @@ from nanoclaw_memory.types import Relation
 
 _COLUMNS = (
     "id, subject, predicate, object, source, activation, access_count, last_accessed, created_at, valid_from,"
-    " valid_to, superseded_by, subject_name, slot, object_name, shared, origin"
+    " valid_to, superseded_by, subject_name, slot, object_name, shared, origin, project"
 )
 _VALID = valid("relations")
 
@@ -47,7 +47,7 @@ class RelationTable(StatementTable[RelationRow]):
     kind = "relation"
     columns = _COLUMNS
     words = ("subject", "predicate", "object")
-    identity = ("subject_name", "slot", "object_name")
+    identity = ("subject_name", "slot", "object_name", "project")
 
     def read(self, row: Row) -> RelationRow:
         return _row(row)
@@ -103,5 +103,6 @@ def _row(row: Row) -> RelationRow:
         valid_to=row[10] or "",
         superseded_by=row[11],
         origin=row[16],
+        project=row[17],
     )
     return RelationRow(relation, row[12], row[13], row[14], bool(row[15]))

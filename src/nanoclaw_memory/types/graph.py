@@ -31,6 +31,7 @@ class Fact(msgspec.Struct, frozen=True):
     valid_to: str = ""
     superseded_by: int | None = None
     origin: str = "owner"
+    project: str = ""  # in which it was stated; a value of one project replaces none of another
 
     @property
     def text(self) -> str:
@@ -53,6 +54,7 @@ class Relation(msgspec.Struct, frozen=True):
     valid_to: str = ""
     superseded_by: int | None = None
     origin: str = "owner"
+    project: str = ""  # in which it was stated; a value of one project replaces none of another
 
     @property
     def text(self) -> str:
@@ -82,6 +84,7 @@ class GraphHit(msgspec.Struct, frozen=True):
     mark: str = ""  # superseded, earlier: a newer statement on the same subject stands elsewhere
     newer: Newer | None = None
     shared: bool = False  # said in a shared chat, and shown in private
+    elsewhere: str = ""  # another project, in which it was said
 
     @property
     def untrusted(self) -> bool:
@@ -106,7 +109,8 @@ class GraphHit(msgspec.Struct, frozen=True):
         since = f"since {(self.item.valid_from or self.item.created_at)[:10]}"
         said = IN_SHARED_CHAT if self.shared else stated_by(self.item.origin)
         newer = self.newer.quoted(self.mark) if self.newer else ""
-        return "; ".join(filter(None, (since, said, newer)))
+        place = f"project {self.elsewhere}" if self.elsewhere else ""
+        return "; ".join(filter(None, (since, place, said, newer)))
 
     @property
     def dated(self) -> str:

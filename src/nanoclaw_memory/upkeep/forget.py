@@ -190,6 +190,9 @@ class Forgetting:
                 said = self.group.graph.said_on(change.relative, change.before, change.gone)
                 keys.setdefault("facts", set()).update(said["fact"])
                 keys.setdefault("relations", set()).update(said["relation"])
+            said = self.group.graph.said_in(self.at.statements())
+            keys.setdefault("facts", set()).update(said["fact"])
+            keys.setdefault("relations", set()).update(said["relation"])
             self.at.wanted = replace(
                 self.at.wanted, keys={name: frozenset(found) for name, found in keys.items()}
             )

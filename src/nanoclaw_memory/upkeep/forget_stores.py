@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -111,6 +112,18 @@ class ForgetTargets:
             found = erasure.rows_of(db, erasure.EXCHANGE, self.wanted, given) if db is not None else []
             self._exchanges[step] = found
         return self._exchanges[step]
+
+    def statements(self) -> list[str]:
+        """What the graph calls the exchanges and entries that go, and from which it may have read facts."""
+        exchanges = [f"exchanges/{row.key}" for row in self.exchanges()]
+        if (db := self._database("entries")) is None:
+            return exchanges
+        numbers = [row.key for place, rows in self.found("entries") if place is erasure.ENTRY for row in rows]
+        sql = "SELECT id FROM entries WHERE number IN (SELECT value FROM json_each(:numbers))"
+        return [
+            *exchanges,
+            *(f"entries/{one}" for (one,) in db.query(sql, {"numbers": json.dumps(numbers)})),
+        ]
 
     def graph_values(self) -> Iterator[tuple[str, str, str]]:
         """Name, key and digest of the facts and relations that go."""

@@ -120,7 +120,8 @@ def _ingest(group: Group, dry_run: bool) -> JobResult:
     changed += sum(done.added + done.retired for done in graph.seed(group.home))
     with graph.db.transaction():
         refresh.note(files_now)
-    return JobResult(changed, tuple(notes))
+    said, unread = group.statements.read(whole=True)
+    return JobResult(changed + said, (*notes, *filter(None, [unread])))
 
 
 def _log_texts(group: Group, seen: set[str], notes: list[str]) -> Iterator[tuple[str, Path, str]]:

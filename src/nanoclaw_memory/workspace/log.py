@@ -142,14 +142,15 @@ def parse_line(line: str, number: int = 1) -> LogLine | None:
     )
 
 
-def without_marks(text: str) -> tuple[str, str]:
-    """A line's text without its marks of project and origin, and its origin."""
+def without_marks(text: str) -> tuple[str, str, str]:
+    """A line's text without its marks of project and origin, its origin and its project."""
     label = re.match(r"\[(?P<parts>[^\]\n]*)\]\s+(?P<rest>.*)", text)
     marks = _marks(label["parts"]) if label else []
     if label is None or not marks:
-        return text, "owner"
+        return text, "owner", ""
+    project = next((mark[1:] for mark in marks if mark.startswith("@")), "")
     kept = "|".join(part for part in label["parts"].split("|") if part.strip() not in marks)
-    return f"[{kept}] {label['rest']}" if kept else label["rest"], _least_trusted(marks)
+    return f"[{kept}] {label['rest']}" if kept else label["rest"], _least_trusted(marks), project
 
 
 def _marks(extra: str | None) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from nanoclaw_memory.errors import InvalidValue
-from nanoclaw_memory.interfaces.cli.common import Output, fields, group, limit_option, noted
+from nanoclaw_memory.interfaces.cli.common import Output, caller_of, fields, group, limit_option, noted
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.rendering import inert_line, visible_line
 from nanoclaw_memory.text import plural
@@ -105,7 +105,8 @@ def add(memory: Memory, entity: str, key: str, value: str, **options: Any) -> Ou
     ncm graph add Alice employer Acme --valid-from 2026-03-01
     ncm graph add Alice hobby chess --add
     """
-    done = memory.graph.upsert(entity, key, value, **options)
+    named = caller_of(click.get_current_context()).project
+    done = memory.graph.upsert(entity, key, value, **options, project=named)
     kept = f" = {visible_line(done.value)}" if done.redacted else ""
     return Output(done, f"{entity}.{key}{kept} {_outcome(done)}")
 
@@ -124,7 +125,10 @@ def relate(
     \b
     ncm graph relate Alice owns Keystone
     """
-    done = memory.graph.relate(subject, predicate, object, replace=replace, valid_from=valid_from)
+    named = caller_of(click.get_current_context()).project
+    done = memory.graph.relate(
+        subject, predicate, object, replace=replace, valid_from=valid_from, project=named
+    )
     return Output(done, f"{subject} → {predicate} → {visible_line(done.value)} {_outcome(done)}")
 
 

@@ -1,0 +1,141 @@
+"""What a person says, and what entries state, is in the graph: with its project, as long as its source is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from nanoclaw_memory.clock import FixedClock
+from nanoclaw_memory.interfaces.cli import cli
+from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.types import Scope
+
+At = Callable[..., Memory]
+
+
+@pytest.fixture
+def at(memory: Memory, home: Path, clock: FixedClock) -> Iterator[At]:
+    """Open the memory as a session in a project; all are closed at the end."""
+    opened: list[Memory] = []
+
+    def open_(project: str = "", session: str = "s1", origin: str = "owner", private: bool = True) -> Memory:
+        scope = Scope(session_id=session, project=project, origin=origin, private=private)
+        opened.append(Memory.open(home, scope, clock=clock))
+        return opened[-1]
+
+    yield open_
+    for one in opened:
+        one.close()
+
+
+def answers(memory: Memory, question: str) -> list[str]:
+    return [hit.text for hit in memory.graph.search(question).hits]
+
+
+def test_what_a_person_says_plainly_is_in_the_graph_at_once(at: At):
+    at().after_turn(
+        "By the way, my daughter Ida turns 9 on 3 May. My boss is Anna Weber.", "Noted: her boss is Carl Ott."
+    )
+    later = at(session="s2")
+    assert answers(later, "When is my daughter's birthday?")[0] == "Ida.birthday = 3 May"
+    assert answers(later, "Who is my boss?")[0] == "User.boss = Anna Weber"
+    assert not any("Carl" in one for one in answers(later, "Who is Anna Weber's boss?"))
+    fact = later.graph.history("Ida", "birthday")[0]
+    assert (fact.origin, fact.source) == ("user", "exchanges/1:1")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Is Keystone's port 3055?",
+        "If Keystone's port is 3055 we must change the firewall.",
+        "Lena said Keystone's port is 3055.",
+        "Write a test that checks this:\n> Keystone's port is 3055.",
+        "Keystone's port was 3055.",
+        "Thanks, Keystone means a lot to me.",
+    ],
+)
+def test_what_a_person_asks_supposes_quotes_or_remembers_is_no_fact(at: At, message: str):
+    at().after_turn(message, "I see.")
+    assert answers(at(session="s2"), "What is Keystone's port?") == []
+
+
+def test_an_entry_that_states_something_is_in_the_graph_as_long_as_it_holds(at: At, clock: FixedClock):
+    memory = at(origin="agent")
+    kept = memory.store("Kornblume uses Postgres", "fact")
+    memory.store("Ravi Menon owns Harbor", "fact", expires="2026-03-01")
+    assert "Kornblume → uses → Postgres" in answers(memory, "What does Kornblume use?")
+    assert "Ravi Menon → owns → Harbor" in answers(memory, "Who owns Harbor?")
+    memory.store("Kornblume uses MariaDB", "fact", supersedes=kept.id)
+    found = answers(memory, "What does Kornblume use?")
+    assert "Kornblume → uses → MariaDB" in found and "Kornblume → uses → Postgres" not in found
+    clock.moment += timedelta(days=30)
+    assert not any("Ravi" in one for one in answers(memory, "Who owns Harbor?"))
+
+
+def test_what_a_shared_chat_says_is_nobodys_fact(at: At):
+    at(private=False).after_turn("My boss is Anna Weber.", "Noted.")
+    assert not any("boss" in one for one in answers(at(), "Who is my boss?"))
+
+
+def test_a_value_said_in_one_repository_retires_none_of_another(at: At):
+    at("orchard", "o1").after_turn("The staging port is 7001.", "Noted.")
+    at("keystone", "k1").after_turn("The staging port is 7002.", "Noted.")
+    at("keystone").write("Gateway's timeout is 30 seconds", "fact", 0.9)
+    at("orchard").write("Gateway's timeout is 90 seconds", "fact", 0.9)
+    for project, port, timeout in (("orchard", "7001", "90"), ("keystone", "7002", "30")):
+        memory = at(project, "q")
+        hits = memory.graph.search("What is the staging port?").hits
+        assert port in hits[0].text and not hits[0].elsewhere and len(hits) == 2
+        assert hits[1].elsewhere in hits[1].dated and hits[1].elsewhere != project
+        assert timeout in answers(memory, "What is Gateway's timeout?")[0]
+    at("orchard", "o2").after_turn("The staging port is 7011.", "Noted.")
+    now = answers(at("orchard", "q2"), "What is the staging port?")
+    assert "7011" in now[0] and "7002" in now[1] and len(now) == 2
+
+
+def test_what_the_owner_adds_belongs_to_no_project_unless_they_name_one(at: At, home: Path):
+    runner = CliRunner()
+
+    def add(*args: str) -> None:
+        done = runner.invoke(cli, ["--home", str(home), "graph", "add", *args])
+        assert done.exit_code == 0, done.output
+
+    add("Keystone", "port", "3000")
+    assert at("orchard").graph.history("Keystone")[0].project == ""
+    add("Gateway", "port", "1", "--project", "orchard")
+    add("Gateway", "port", "2", "--project", "keystone")
+    hits = at("keystone").graph.search("Gateway's port?").hits
+    assert [hit.item.value for hit in hits] == ["2", "1"]
+    add("Gateway", "port", "3")  # for every project
+    assert answers(at("keystone"), "Gateway's port?") == ["Gateway.port = 3"]
+
+
+def test_what_is_said_in_two_projects_is_one_hit(at: At):
+    for project in ("orchard", "keystone"):
+        at(project, project).after_turn("Lena's birthday is 3 June.", "Noted.")
+    assert answers(at("harbor"), "When is Lena's birthday?") == ["Lena.birthday = 3 June"]
+
+
+def test_facts_leave_with_the_session_or_entry_that_is_forgotten(at: At):
+    at(session="gone").after_turn("Keystone's port is 3055.", "Noted.")
+    stored = at().store("Kornblume uses Postgres", "fact")
+    memory = at(session="q")
+    assert answers(memory, "What is Keystone's port?") and answers(memory, "What does Kornblume use?")
+    memory.forget(session="gone")
+    assert memory.graph.history("Keystone") == []
+    memory.forget(id=stored.id)
+    assert memory.graph.relations_of("Kornblume") == []
+
+
+def test_upkeep_reads_what_was_said_before_there_was_a_graph_of_talk(at: At):
+    memory = at()
+    for number in range(250):
+        memory.after_turn(f"Server{number}'s port is {4000 + number}.", "Noted.")
+    done = memory.upkeep.run("ingest")
+    assert done[0].changed == 250
+    assert memory.upkeep.run("ingest")[0].changed == 0
