@@ -70,7 +70,7 @@ def _locomo(samples: list[dict[str, Any]]) -> tuple[list[Document], list[Questio
             turns |= said
             day = datetime.strptime(talk[f"{key}_date_time"].split(" on ")[1], "%d %B, %Y").date().isoformat()
             title = f"{talk['speaker_a']} and {talk['speaker_b']}, {key.replace('_', ' ')}"
-            name = f"{day}-{title.lower().replace(',', '').replace(' ', '-')}"
+            name = f"{day}-{talk['speaker_a'].lower()}-{key.rpartition('_')[2]}"
             documents.append(Document(name, day, title, tuple(said.values()), True))
         for asked in sample["qa"]:
             ids = map(_turn_id, re.findall(r"D\d+:\d+", " ".join(asked["evidence"])))
