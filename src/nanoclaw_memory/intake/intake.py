@@ -208,6 +208,15 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         rows += [("", "", "", mark, reason, moment) for mark in phrases.marks()]
         self._change(lambda kept: kept.insert(rows))
 
+    def bury(self, marks: Iterable[tuple[str, str, str, str]]) -> None:
+        """Keep out what was forgotten or rejected on another machine: name, key, digest and fingerprint of each."""
+        rows = [(*mark, "on another machine", "") for mark in marks]
+        self._change(lambda kept: kept.insert(rows))
+
+    def unbury(self, marks: Iterable[tuple[str, str, str, str]]) -> None:
+        """Let come back what was allowed again on another machine."""
+        self._change(lambda kept: kept.discard(marks))
+
     def veil(self, tells: Callable[[str, Sequence[str]], bool]) -> None:
         """Put fingerprints in the place of names of rejected values that tell."""
         if self.tombstones() is not None:

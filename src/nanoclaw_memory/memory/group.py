@@ -143,8 +143,13 @@ class Group:
     def shared_chats(self) -> Group | None:
         """What the group's shared chats remember, where a private scope reads it beside its own."""
         if self._shared_chats is None and self.scope.private and self._has_shared_chats():
-            self._shared_chats = Group(self.resources, replace(self.scope, private=False))
-            self._closing.callback(self._shared_chats.close)
+            return self.open_shared_chats()
+        return self._shared_chats
+
+    def open_shared_chats(self) -> Group:
+        """The group's shared chats, though nothing was said there yet."""
+        self._shared_chats = Group(self.resources, replace(self.scope, private=False))
+        self._closing.callback(self._shared_chats.close)
         return self._shared_chats
 
     def _has_shared_chats(self) -> bool:
@@ -509,7 +514,7 @@ class Group:
 
         kept = tuple(name for name in ALL_DATABASES if name not in NEVER_RESTORED)
         return Checkpoints(
-            self.workspace, Snapshots(kept, self.resources.database), self.clock, restored=self._forget_again
+            self.workspace, Snapshots(kept, self.resources.database), self.clock, restored=self.forget_again
         )
 
     def finish_restore(self) -> None:
@@ -526,7 +531,7 @@ class Group:
         self.require_workspace()
         return ForgetTargets(self)
 
-    def _forget_again(self) -> None:
+    def forget_again(self) -> None:
         """A restored state may contain what was forgotten since it was saved: remove that again."""
         from nanoclaw_memory.errors import NanoClawError
 

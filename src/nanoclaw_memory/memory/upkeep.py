@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from nanoclaw_memory.types import BroughtIn, HeartbeatItem, Installed, JobRun, JobState, Proposal
+from nanoclaw_memory.types import (
+    BroughtIn,
+    Exported,
+    HeartbeatItem,
+    Installed,
+    JobRun,
+    JobState,
+    MergedIn,
+    Proposal,
+)
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
@@ -125,6 +134,26 @@ class UpkeepPart:
         self._group.require_own_file(path)
         with self._importing() as own:
             return import_export(own, kind, path, dry_run)
+
+    # ---- the person's other machines ----
+
+    def export(self, folder: Path) -> Exported:
+        """Write everything that is not Markdown as text that git can merge, for the person's other machines."""
+        from nanoclaw_memory.upkeep.sync import export
+
+        done = export(self._group, folder)
+        self._group.telemetry.record("export", lines=done.lines, files=done.files_changed)
+        return done
+
+    def merge_in(self, folder: Path) -> MergedIn:
+        """Merge in what the person's other machines exported."""
+        from nanoclaw_memory.upkeep.scheduler import jobs_paused
+        from nanoclaw_memory.upkeep.sync import import_directory
+
+        with jobs_paused(self._group.data):
+            done = import_directory(self._group, folder)
+        self._group.telemetry.record("merge in", added=done.added, problems=len(done.problems))
+        return done
 
     def _importing(self) -> Group:
         """The same group as one that writes with the origin `import`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -205,6 +205,20 @@ class EntryTable:
         ((number,),) = self.db.query("SELECT number FROM entries WHERE id = :id", {"id": entry.id})
         self.db.execute("DELETE FROM entries_fts WHERE rowid = :number", {"number": number})
         self._index(number, entry)
+
+    def put(self, values: Mapping[str, Any], number: int) -> int:
+        """Store the columns of an entry of another machine as a new row, or in the place of row `number`."""
+        if number:
+            sets = ", ".join(f"{name} = :{name}" for name in values)
+            sql = f"UPDATE entries SET {sets} WHERE number = :number"  # noqa: S608
+            self.db.execute(sql, {**values, "number": number})
+            self.db.execute("DELETE FROM entries_fts WHERE rowid = :number", {"number": number})
+        else:
+            new = {**values, "used_at": values["updated_at"], "origin": "agent"}
+            marks = ", ".join(f":{name}" for name in new)
+            number = self.db.insert(f"INSERT INTO entries ({', '.join(new)}) VALUES ({marks})", new)  # noqa: S608
+        self._index(number, self.by_number([number])[number])
+        return number
 
     def keep_wording(self, entry: Entry, provenance: Provenance) -> None:
         """Record the wording that a merge is about to replace."""

@@ -127,8 +127,8 @@ class StatementTable(Generic[RowT]):
         marks = ", ".join(f":{name}" for name in filled)
         return self.db.insert(f"INSERT INTO {self.table} ({columns}) VALUES ({marks})", filled)  # noqa: S608
 
-    def retire(self, number: int, moment: str, by: int | None) -> None:
-        """End the validity of a row at `moment`."""
+    def retire(self, number: int, moment: str | None, by: int | None) -> None:
+        """End the validity of a row at `moment`; None lets it hold again."""
         sql = f"UPDATE {self.table} SET valid_to = :moment, superseded_by = :by WHERE id = :id"  # noqa: S608
         self.db.execute(sql, {"id": number, "moment": moment, "by": by})
 

@@ -14,7 +14,7 @@ from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Proposal
 
-KINDS = ("promotion", "demotion", "lesson", "held", "suggestion", "archive", "domain-edit")
+KINDS = ("promotion", "demotion", "lesson", "held", "suggestion", "archive", "domain-edit", "conflict")
 _COLUMNS = "id, kind, payload, why, source, diff, status, created_at, decided_at, origin, effect"
 
 
@@ -116,11 +116,13 @@ class Proposals:
                 )
         return proposal
 
-    def reopen(self, proposal_id: str) -> Proposal:
+    def reopen(self, proposal_id: str, moment: str) -> Proposal:
         """Let a decided proposal wait again; what its decision changed is the caller's to take back."""
         with self.db.transaction():
+            # The moment stays: of two machines' versions the later one counts.
             self.db.execute(
-                "UPDATE proposals SET status = 'open', decided_at = NULL WHERE id = :id", {"id": proposal_id}
+                "UPDATE proposals SET status = 'open', decided_at = :moment WHERE id = :id",
+                {"id": proposal_id, "moment": moment},
             )
             return self.get(proposal_id)
 

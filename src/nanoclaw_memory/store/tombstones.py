@@ -97,6 +97,15 @@ class TombstoneTable:
         names = ("name", "slot", "digest", "text", "reason", "moment")
         self.db.execute_many(_INSERT, [dict(zip(names, row, strict=True)) for row in rows])
 
+    def discard(self, marks: Iterable[Row]) -> None:
+        """Remove tombstones by name, key, digest and fingerprint."""
+        names = ("name", "slot", "digest", "text")
+        self.db.execute_many(
+            "DELETE FROM tombstones WHERE name = :name AND slot = :slot AND digest = :digest"
+            " AND text_fingerprint = :text",
+            [dict(zip(names, mark, strict=True)) for mark in marks],
+        )
+
 
 def veiled(name: str) -> str:
     """A name as a fingerprint, so that a tombstone does not say whose it is."""

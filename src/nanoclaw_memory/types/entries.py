@@ -186,7 +186,7 @@ class Proposal(msgspec.Struct, frozen=True):
     """A change that only a person may make."""
 
     id: str
-    kind: str  # promotion, demotion, lesson, held, suggestion, archive, domain-edit
+    kind: str  # promotion, demotion, lesson, held, suggestion, archive, domain-edit, conflict
     payload: Mapping[str, Any]
     why: str
     source: str

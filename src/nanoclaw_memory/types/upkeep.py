@@ -34,6 +34,25 @@ class JobState(msgspec.Struct, frozen=True):
     due: bool
 
 
+class Exported(msgspec.Struct, frozen=True):
+    """What an export wrote for other machines."""
+
+    directory: str
+    lines: int
+    files_changed: int
+
+
+class MergedIn(msgspec.Struct, frozen=True):
+    """What an import of another machine's export changed, by kind of record."""
+
+    added: dict[str, int] = {}
+    changed: dict[str, int] = {}
+    removed: dict[str, int] = {}
+    forgotten: int = 0  # records that were left out because a person forgot or rejected them
+    conflicts: tuple[str, ...] = ()  # proposals: two machines set one thing without knowing of each other
+    problems: tuple[str, ...] = ()  # file, line and what is wrong with it
+
+
 class Flush(msgspec.Struct, frozen=True):
     """Whether an agent is to be asked to write down what should last, why, and with which hidden prompt."""
 

@@ -12,6 +12,7 @@ from nanoclaw_memory.entries import lifecycle
 from nanoclaw_memory.errors import FileProblem, InvalidValue, Refused, StoreError
 from nanoclaw_memory.intake.suspicion import STEERING
 from nanoclaw_memory.lessons.learning import held
+from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Lesson, Proposal
 from nanoclaw_memory.upkeep import pages
@@ -101,6 +102,10 @@ def decide(group: Group, proposal_id: str, accept: bool, text: str = "") -> Prop
         raise InvalidValue(f"a {proposal.kind} cannot be reworded", "accept or reject it")
     if proposal.status != "open":
         raise InvalidValue(f"proposal {proposal_id} was {proposal.status} already", "see: ncm review")
+    if proposal.kind == "conflict":
+        if accept:
+            _settle(group, proposal.payload)
+        return group.proposals.decide(proposal_id, accept, group.moment())
     if proposal.kind not in PAGE_KINDS:
         return lifecycle.decide(group.entries, proposal, accept)
     if proposal.kind == "lesson" and "file" not in proposal.payload:
@@ -124,7 +129,10 @@ def undo(group: Group, proposal_id: str) -> Proposal:
     if proposal.status == "open":
         raise InvalidValue(f"proposal {proposal_id} is not decided", "see: ncm review")
     accepted, payload = proposal.status == "accepted", proposal.payload
-    if proposal.kind not in PAGE_KINDS:
+    if proposal.kind == "conflict":
+        if accepted:
+            _settle(group, payload, undo=True)
+    elif proposal.kind not in PAGE_KINDS:
         lifecycle.undo(group.entries, proposal)
     elif proposal.kind == "lesson" and "file" not in payload:
         group.lessons.update(int(payload["lesson"]), state="candidate", why=proposal.why, retired_because="")
@@ -132,7 +140,19 @@ def undo(group: Group, proposal_id: str) -> Proposal:
         _undo_page(group, proposal)
         if proposal.kind == "lesson":
             group.lessons.update(int(payload["lesson"]), state="active", is_metabolized=0)
-    return group.proposals.reopen(proposal_id)
+    return group.proposals.reopen(proposal_id, group.moment())
+
+
+def _settle(group: Group, payload: Mapping[str, Any], undo: bool = False) -> None:
+    """Retire the older of two values that two machines set, or let both stand again."""
+    table = group.graph.facts if payload["table"] == "facts" else group.graph.relations
+    rows = table.line([fold(str(payload["entity"]))], slot_of(str(payload["key"])))
+    newer = [row.item for row in rows if row.value == payload["newer"] and not row.item.valid_to]
+    for row in rows:
+        if newer and row.value == payload["older"] and bool(row.item.valid_to) == undo:
+            end = None if undo else newer[0].valid_from
+            with group.database("facts").transaction():
+                table.retire(row.item.id, end, None if undo else newer[0].id)
 
 
 def _undo_page(group: Group, proposal: Proposal) -> None:

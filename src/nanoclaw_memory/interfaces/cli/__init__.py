@@ -52,7 +52,8 @@ COMMANDS = {
     "tasks": ("host", "Scheduled tasks: add, list, pause, resume, remove, logs, run."),
     "sessions": ("conversations", "Conversations: list, show, search, transcripts, archives, archive."),
     "forget": ("admin", "Remove something for good, from everywhere."),
-    "import": ("entries", "Bring in what another memory exported."),
+    "import": ("entries", "Bring in what another memory, or your other machine, exported."),
+    "export": ("entries", "Write what is not Markdown as text, for your other machines."),
     "install": ("agents", "Put memory into Claude Code, Codex, Cursor, …"),
     "uninstall": ("agents", "Take it out again."),
     "upkeep": ("upkeep", "Keep memory healthy; run it daily, or let cron do it."),
@@ -69,7 +70,7 @@ COMMANDS = {
 }
 SECTIONS = {
     "Begin": "init install uninstall doctor status models completion",
-    "Remember and find": "write log search recall brief graph entries lessons sessions forget import corpus",
+    "Remember and find": "write log search recall brief graph entries lessons sessions forget import export corpus",
     "See and decide": "web turn injections boot review upkeep heartbeat off on audit eval bench",
     "Pages, projects, groups": "get project projects runbook policy checkpoint groups share tasks exchange",
     "Run": "serve token mcp hook index watch install-cron config db",

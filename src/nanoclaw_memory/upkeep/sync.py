@@ -1,0 +1,439 @@
+"""Export a group's memory as text beside its pages, and merge in what the person's other machines exported."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
+
+from nanoclaw_memory import private
+from nanoclaw_memory.errors import Refused
+from nanoclaw_memory.progress import report
+from nanoclaw_memory.rendering import safe_line
+from nanoclaw_memory.store.facts import digest
+from nanoclaw_memory.store.names import fold, slot_of
+from nanoclaw_memory.store.records import KINDS, ProposalRecord, RecordStore, RemovalRecord, Row, id_of
+from nanoclaw_memory.text import fingerprint
+from nanoclaw_memory.types import Exported, MergedIn, trust
+from nanoclaw_memory.upkeep.sync_files import WORLDS, ExportDirectory, Found, sync_key
+from nanoclaw_memory.upkeep.sync_merge import merge, without_removed
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory.group import Group
+
+STATE_FILE = "sync.json"
+DATABASES = ("facts", "entries", "continuity")
+TABLES = tuple(kind for kind in KINDS if kind != "removed")  # what has rows; tombstones come first
+Ids = dict[str, set[str]]  # of one kind in one world, as `world/kind`
+
+
+class SyncState(msgspec.Struct):
+    """What this machine had when it last exported or imported: ids only, no text."""
+
+    cursors: dict[str, tuple[int, int]] = {}
+    seen: Ids = {}  # there at the last export or import
+    known: Ids = {}  # there at the last import: what other machines may know
+    removed: Ids = {}  # deletions that were carried out here
+    dropped: Ids = {}  # records that are not taken: forgotten, or the same as another
+
+
+def export(group: Group, folder: Path) -> Exported:
+    """Write what is not Markdown into a directory; lines of other machines that were not imported yet stay there."""
+    directory = _directory(group, folder, new=True)
+    state = _load(group)
+    files, lines = directory.write_attributes(), 0
+    for world, store in _stores(group):
+        found = directory.read(world)
+        rows = {kind: store.rows(kind) for kind in TABLES}
+        removed = _removed_ids(state, world, store, rows, found)
+        for kind in TABLES:
+            records = _exported(kind, rows[kind], found, removed, state.dropped.get(f"{world}/{kind}", set()))
+            files += directory.write(world, kind, records, found.foreign.get(kind, []))
+            lines += len(records)
+        gone = _removals(removed)
+        files += directory.write(world, "removed", gone, found.foreign.get("removed", []))
+        _remember(state, world, store, rows, removed)
+    _save(group, state)
+    return Exported(directory=str(folder), lines=lines, files_changed=files)
+
+
+def import_directory(group: Group, folder: Path) -> MergedIn:
+    """Merge in what other machines exported; what was forgotten anywhere is forgotten here."""
+    directory = _directory(group, folder)
+    worlds = {world: directory.read(world) for world in WORLDS}
+    if not any(found.signed for found in worlds.values()):
+        foreign = any(found.foreign for found in worlds.values())
+        raise Refused(
+            f"{folder} contains no line that is signed with this machine's key",
+            "copy sync.key from the machine that exported it" if foreign else "give what ncm export wrote",
+        )
+    state = _load(group)
+    done = MergedIn(problems=tuple(one for found in worlds.values() for one in found.problems))
+    for world, store in _stores(group, [world for world, found in worlds.items() if found.signed]):
+        done = _Merging(group, world, store, state, worlds[world]).run(done)
+    if done.added.get("tombstones"):
+        group.forget_again()
+    for world, store in _stores(group):
+        rows = {kind: store.rows(kind) for kind in TABLES}
+        gone = {kind: state.removed.get(f"{world}/{kind}", set()) - rows[kind].keys() for kind in TABLES}
+        _remember(state, world, store, rows, gone)
+        for kind in TABLES:
+            state.known[f"{world}/{kind}"] = set(rows[kind])
+            state.dropped[f"{world}/{kind}"] = worlds[world].records[kind].keys() - rows[kind].keys()
+    _save(group, state)
+    return done
+
+
+# ---- export ----
+
+
+def _exported(
+    kind: str, rows: dict[str, Row], found: Found, removed: Ids, dropped: set[str]
+) -> dict[str, Any]:
+    """The records that a file gets: ours with what others wrote of the same, and theirs that are new."""
+    gone = removed[kind]
+    records = {}
+    for name, row in rows.items():
+        versions = [row.record, *found.records[kind].get(name, ())]
+        records[name] = merge(without_removed(one, gone) for one in versions)
+    for name, versions in found.records[kind].items():
+        if name not in records and name not in gone and name not in dropped:
+            records[name] = merge(without_removed(one, gone) for one in versions)
+    return records
+
+
+def _removed_ids(
+    state: SyncState, world: str, store: RecordStore, rows: dict[str, dict[str, Row]], found: Found
+) -> Ids:
+    """What was deleted on purpose, here or elsewhere. A database that was restored or replaced deletes nothing."""
+    removed: Ids = {kind: set() for kind in TABLES}
+    for one in (version for versions in found.records["removed"].values() for version in versions):
+        removed.get(one.kind, set()).add(one.removed)
+    for kind in TABLES:
+        place, base = f"{world}/{kind}", KINDS[kind].database
+        continued = base == "forgotten" or store.continues(base, state.cursors.get(f"{world}/{base}"))
+        gone = state.seen.get(place, set()) - state.dropped.get(place, set()) if continued else set()
+        removed[kind] |= state.removed.get(place, set()) | gone
+        removed[kind] -= rows[kind].keys()
+    return removed
+
+
+def _removals(removed: Ids) -> dict[str, RemovalRecord]:
+    gone = (RemovalRecord(kind=kind, removed=name) for kind, names in removed.items() for name in names)
+    return {id_of("removed", one): one for one in gone}
+
+
+# ---- import ----
+
+
+class _Merging:
+    """The import of one world."""
+
+    def __init__(self, group: Group, world: str, store: RecordStore, state: SyncState, found: Found) -> None:
+        self.group = group
+        self.own = group if world == "private" else group.shared_chats or group
+        self.world = world
+        self.store = store
+        self.state = state
+        self.found = found
+        self.rows: dict[str, dict[str, Row]] = {}
+        self.same: dict[str, str] = {}  # ids of records that another one stands for
+        self.added: dict[str, int] = {}
+        self.changed: dict[str, int] = {}
+        self.removed: dict[str, int] = {}
+        self.refused = 0
+        self.new: dict[str, set[str]] = {kind: set() for kind in TABLES}  # those that came in or changed
+        self.came: dict[str, set[str]] = {kind: set() for kind in TABLES}
+
+    def run(self, done: MergedIn) -> MergedIn:
+        """Tombstones first, then deletions, then all else; each database in one transaction."""
+        self._bury()
+        with ExitStack() as stack:
+            for name in DATABASES:
+                if self.store.has(name) or self._brings(name) or name == "entries":
+                    stack.enter_context(self.store.database(name).transaction())
+            self.rows = {kind: self.store.rows(kind) for kind in TABLES}
+            self._delete()
+            for kind in TABLES[1:]:
+                self._take_all(kind)
+            for kind in ("facts", "relations", "lessons"):
+                self._link(kind)
+            conflicts = [self._propose(pair) for pair in self._conflicts()]
+        self._render()
+        return MergedIn(
+            added=_sum(done.added, self.added),
+            changed=_sum(done.changed, self.changed),
+            removed=_sum(done.removed, self.removed),
+            forgotten=done.forgotten + self.refused,
+            conflicts=(*done.conflicts, *filter(None, conflicts)),
+            problems=done.problems,
+        )
+
+    def _brings(self, database: str) -> bool:
+        return any(self.found.records[kind] for kind in TABLES if KINDS[kind].database == database)
+
+    def _bury(self) -> None:
+        """Keep away what was forgotten or rejected elsewhere."""
+        known = self.store.rows("tombstones")
+        gone = self._gone("tombstones")
+        new = [v[0] for name, v in self.found.records["tombstones"].items() if name not in {*known, *gone}]
+        if new:
+            self.group.intake.bury([(one.name, one.slot, one.digest, one.text_fingerprint) for one in new])
+            self.added["tombstones"] = len(new)
+        allowed = [row.record for name, row in known.items() if name in self._new_removals("tombstones")]
+        if allowed:
+            self.group.intake.unbury(
+                [(one.name, one.slot, one.digest, one.text_fingerprint) for one in allowed]
+            )
+
+    def _gone(self, kind: str) -> set[str]:
+        """The ids of a kind that were deleted on purpose, somewhere."""
+        every = (one for versions in self.found.records["removed"].values() for one in versions)
+        return {one.removed for one in every if one.kind == kind}
+
+    def _new_removals(self, kind: str) -> set[str]:
+        """Deletions that this machine has not carried out yet: what was stated again since stays."""
+        place = f"{self.world}/{kind}"
+        gone = self._gone(kind)
+        new = gone - self.state.removed.get(place, set())
+        self.state.removed[place] = self.state.removed.get(place, set()) | gone
+        return new
+
+    def _delete(self) -> None:
+        for kind in TABLES[1:]:
+            for name in sorted(self._new_removals(kind) & self.rows[kind].keys()):
+                self._remove(kind, name)
+        for kind in ("facts", "relations"):
+            for name in [
+                name for name, row in self.rows[kind].items() if self._is_rejected(kind, row.record)
+            ]:
+                self._remove(kind, name)
+        if any(
+            self.removed.get(kind) for kind in ("facts", "relations")
+        ):  # what they had replaced is valid again
+            self.rows |= {kind: self.store.rows(kind) for kind in ("facts", "relations")}
+
+    def _remove(self, kind: str, name: str) -> None:
+        row = self.rows[kind].pop(name)
+        self.store.delete(kind, row)
+        if kind == "entries":
+            self.own.entries.ledger.audit("delete", row.record.id, by="another machine")
+        self.removed[kind] = self.removed.get(kind, 0) + 1
+
+    # ---- rows ----
+
+    def _take_all(self, kind: str) -> None:
+        gone, dropped = self._gone(kind), self.state.dropped.setdefault(f"{self.world}/{kind}", set())
+        current = {
+            _said(kind, row.record): name for name, row in self.rows[kind].items() if _holds(row.record)
+        }
+        found = self.found.records[kind]
+        for number, name in enumerate(sorted(found, key=lambda one: KINDS[kind].order(found[one][0]))):
+            report(kind, number, len(found))
+            if name in dropped or (name in gone and name not in self.rows[kind]):
+                continue
+            row = self.rows[kind].get(name)
+            versions = [without_removed(one, gone) for one in found[name]]
+            record = merge([*([row.record] if row else []), *versions])
+            if row and record == row.record:
+                continue
+            admitted = self._admitted(kind, record)
+            if admitted is None:
+                dropped.add(name)
+                self.refused += 1
+                continue
+            self._take(kind, name, admitted, row, current)
+
+    def _take(
+        self, kind: str, name: str, record: Any, row: Row | None, current: dict[tuple[str, ...], str]
+    ) -> None:
+        """Store one record; a statement that holds here already is the same one, said first where it was first said."""
+        place = f"{self.world}/{kind}"
+        other = current.get(_said(kind, record)) if _holds(record) else None
+        if other is not None and other != name:
+            if row is not None:  # it would hold twice
+                return
+            row = self.rows[kind].pop(other)
+            record = merge([record, row.record])
+        stored = id_of(kind, record)
+        for gone in {name, other or name} - {stored}:
+            self.state.dropped.setdefault(place, set()).add(gone)
+            self.same[gone] = stored
+        number = self.store.put(kind, record, row.number if row else 0)
+        self.rows[kind][stored] = Row(number, record)
+        if _holds(record):
+            current[_said(kind, record)] = stored
+        counts = self.changed if row else self.added
+        counts[kind] = counts.get(kind, 0) + 1
+        self.new[kind].add(stored)
+        if not row:
+            self.came[kind].add(stored)
+        if kind == "entries":
+            self.own.entries.ledger.audit("import", record.id, source="another machine")
+
+    def _admitted(self, kind: str, record: Any) -> Any | None:
+        """The record as intake lets it in; None for what was forgotten or rejected here."""
+        own = KINDS[kind]
+        texts = [str(getattr(record, name)) for name in own.texts]
+        if self.group.intake.forgets(*texts) or self._is_rejected(kind, record):
+            return None
+        if kind == "facts":
+            return replace(
+                record, value=self.group.intake.masked_fact(record.entity, record.key, record.value).text
+            )
+        clean = {
+            name: self.group.intake.masked(text).text for name, text in zip(own.texts, texts, strict=True)
+        }
+        return replace(record, **clean)
+
+    def _is_rejected(self, kind: str, record: Any) -> bool:
+        if kind == "facts":
+            name, slot, value = fold(record.entity), slot_of(record.key), record.value
+        elif kind == "relations":
+            name, slot, value = fold(record.subject), slot_of(record.predicate), record.object
+        else:
+            return False
+        return self.own.intake.rejects((name,), slot, digest(value))
+
+    def _link(self, kind: str) -> None:
+        """Have statements and lessons of this import refer to the rows that they mean."""
+        rows, others = self.rows[kind], self.rows["exchanges" if kind == "lessons" else kind]
+        field = "exchange" if kind == "lessons" else "superseded_by"
+        links = []
+        for name in self.new[kind]:
+            wanted = getattr(rows[name].record, field)
+            other = others.get(self.same.get(wanted, wanted))
+            links.append((rows[name].number, other.number if other else 0 if kind == "lessons" else None))
+        if links:
+            self.store.link(kind, links)
+
+    # ---- what two machines set without knowing of each other ----
+
+    def _conflicts(self) -> Iterator[tuple[str, Any, Any]]:
+        """Pairs of values of a key that may have one: one came in, the other was set here since the last import."""
+        own = self.group.settings.graph
+        several, single = (
+            set(map(slot_of, own.multi_valued_keys)),
+            set(map(slot_of, own.single_valued_predicates)),
+        )
+        for kind in ("facts", "relations"):
+            known = self.state.known.get(f"{self.world}/{kind}", set())
+            values: dict[tuple[str, ...], dict[str, Any]] = {}
+            for name, row in self.rows[kind].items():
+                if _holds(row.record):
+                    values.setdefault(_said(kind, row.record)[:2], {})[name] = row.record
+            for (_, slot), found in values.items():
+                if (slot in several) if kind == "facts" else (slot not in single):
+                    continue
+                if found.keys() & known:  # both machines let another value stand: they added theirs to it
+                    continue
+                for name in sorted(found.keys() & self.came[kind]):
+                    for other in sorted(found.keys() - self.came[kind]):
+                        if trust(found[name].origin) == trust(found[other].origin):
+                            pair = sorted(
+                                (found[name], found[other]), key=lambda one: (one.valid_from, _value(one))
+                            )
+                            yield kind, *pair
+
+    def _propose(self, pair: tuple[str, Any, Any]) -> str:
+        """Let the person decide between two values, under an id that every machine gives it; returns the id, if new."""
+        kind, older, newer = pair
+        entity, key = (older.entity, older.key) if kind == "facts" else (older.subject, older.predicate)
+        mark = fingerprint(
+            "conflict\n" + "\n".join((self.world, kind, id_of(kind, older), id_of(kind, newer)))
+        )
+        record = ProposalRecord(
+            fingerprint=mark,
+            id=f"prop-{mark[:12]}",
+            kind="conflict",
+            payload=json.dumps(
+                {"table": kind, "entity": entity, "key": key, "older": _value(older), "newer": _value(newer)},
+                ensure_ascii=False,
+            ),
+            why="two machines set it without knowing of each other",
+            source=f"{entity}.{key}",
+            diff=f"- {safe_line(f'{entity}.{key} = {_value(older)}')}\n+ {safe_line(_value(newer))}",
+            status="open",
+            created_at=max(older.created_at, newer.created_at),
+            decided_at=None,
+            origin=newer.origin,
+            effect="the newer value holds and the older one is history; if rejected, both stay",
+            text_key="",
+        )
+        name = id_of("proposals", record)
+        if name in self.rows["proposals"] or name in self._gone("proposals"):
+            return ""
+        self.rows["proposals"][name] = Row(self.store.put("proposals", record), record)
+        return record.id
+
+    def _render(self) -> None:
+        """Write the domain files of entries that came in or changed."""
+        if self.world == "private":
+            changed = {self.rows["entries"][name].record.type for name in self.new["entries"]}
+            for kind in sorted(changed):
+                self.group.entries.ledger.domains.render(kind)
+
+
+def _value(record: Any) -> str:
+    return str(record.value if hasattr(record, "value") else record.object)
+
+
+def _holds(record: Any) -> bool:
+    return hasattr(record, "valid_to") and record.valid_to is None
+
+
+def _said(kind: str, record: Any) -> tuple[str, ...]:
+    """What a statement says, whenever it was said."""
+    return KINDS[kind].identity(record)[:3] if hasattr(record, "valid_to") else ()
+
+
+def _sum(one: dict[str, int], other: dict[str, int]) -> dict[str, int]:
+    return {kind: one.get(kind, 0) + other.get(kind, 0) for kind in {**one, **other}}
+
+
+# ---- what both need ----
+
+
+def _directory(group: Group, folder: Path, new: bool = False) -> ExportDirectory:
+    group.require_owner("export or import memory")
+    group.require_workspace()
+    group.require_own_file(folder)
+    return ExportDirectory(folder, sync_key(group.home.root, new), group.scope.group)
+
+
+def _stores(group: Group, needed: list[str] | None = None) -> Iterator[tuple[str, RecordStore]]:
+    """The worlds of a group: its private memory, and its shared chats where there are any or they are `needed`."""
+    yield "private", RecordStore(group.database, group.has)
+    chats = group.shared_chats
+    if chats is None and "shared" in (needed or ()):
+        chats = group.open_shared_chats()
+    if chats is not None:
+        # Tombstones keep a text away from both worlds; they travel once.
+        yield "shared", RecordStore(chats.database, lambda name: name != "forgotten" and chats.has(name))
+
+
+def _load(group: Group) -> SyncState:
+    try:
+        return msgspec.json.decode((group.data / STATE_FILE).read_bytes(), type=SyncState)
+    except (FileNotFoundError, msgspec.MsgspecError):  # a lost state costs nothing but what was deleted since
+        return SyncState()
+
+
+def _save(group: Group, state: SyncState) -> None:
+    private.replace_file(group.data / STATE_FILE, msgspec.json.encode(state, order="deterministic").decode())
+
+
+def _remember(
+    state: SyncState, world: str, store: RecordStore, rows: dict[str, dict[str, Row]], removed: Ids
+) -> None:
+    for kind in TABLES:
+        state.seen[f"{world}/{kind}"] = set(rows[kind])
+        state.removed[f"{world}/{kind}"] = removed[kind]
+    for name in DATABASES:
+        if cursor := store.cursor(name):
+            state.cursors[f"{world}/{name}"] = cursor
