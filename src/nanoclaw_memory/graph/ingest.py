@@ -48,6 +48,7 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     project: str = ""
     until: str = ""  # when it expires
     talk: bool = False  # said in a conversation: only plain statements are read
+    triples: tuple[Triple, ...] | None = None  # what somebody else read in it
 
 
 def rules_of(path: str, text: str, settings: Settings) -> FileRules:
@@ -116,7 +117,8 @@ class Ingest:
     def statement(self, stated: Statement) -> Ingested:
         """Read what a person said or an agent stored; empty text retires what was read of it before."""
         text = self.writer.intake.without_forgotten(stated.text)
-        found = extract(text, FileRules(user=self.settings.user.entity, log=stated.talk, talk=stated.talk))
+        rules = FileRules(user=self.settings.user.entity, log=stated.talk, talk=stated.talk)
+        found = extract(text, rules) if stated.triples is None else stated.triples
         triples = [
             replace(self._masked(triple), origin=stated.origin, project=stated.project) for triple in found
         ]

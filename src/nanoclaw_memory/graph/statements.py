@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = 100  # rows of each kind that a question waits for
 OWN = ("owner", "user")
+READ_BY_MODEL = "/model"  # ends the name of an exchange whose facts a language model read
 _STATING = ("fact", "context", "project", "person", "decision")  # types of entries
 
 
@@ -125,7 +126,7 @@ class StatementReader(msgspec.Struct, frozen=True):
         if len(rows) < len(numbers):
             known = self.graph.statements_in(source.name)
             there = {str(row[0]) for row in db.query(f"SELECT id FROM {source.name}")}  # noqa: S608
-            for path in (path for path in known if path.partition("/")[2] not in there):
+            for path in (path for path in known if path.split("/")[1] not in there):
                 yield self.graph.take_in(Statement(path=path, text="", moment=now, origin="owner")).retired
 
     def _cursor(self, source: StatementSource) -> tuple[int, int]:

@@ -131,7 +131,14 @@ class JsonEndpoint:
         self._breaker.closed()
         usage = answer.get("usage")
         counts = usage if isinstance(usage, dict) else {}
-        self._charge(_count(counts.get("prompt_tokens"), tokens), _count(counts.get("completion_tokens"), 0))
+        sent, written = (  # OpenAI's names, and Anthropic's
+            _count(counts.get(one, counts.get(other)), default)
+            for one, other, default in (
+                ("prompt_tokens", "input_tokens", tokens),
+                ("completion_tokens", "output_tokens", 0),
+            )
+        )
+        self._charge(sent, written)
         return answer
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Text from a language model behind any OpenAI-compatible chat address; off unless it is configured."""
+"""Text from a language model behind an OpenAI-compatible, Azure or Anthropic address; off unless it is configured."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.settings.sections import WriterSettings
 
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+ANTHROPIC_VERSION = "2023-06-01"
 _OWN_LIMIT_NAME = re.compile(r"(?:o\d|gpt-5)")
 
 
@@ -57,14 +58,13 @@ class ChatWriter:
 
     def ask(self, system: str, user: str, max_tokens: int, deadline: float | None = None) -> Completion:
         """What the model wrote, cut off or not."""
-        messages = [
-            {"role": "system", "content": sendable(system)},
-            {"role": "user", "content": sendable(user)},
-        ]
-        body = {"model": self._model, "messages": messages, **self._limits(max_tokens)}
         limit = time.monotonic() + self._timeout if deadline is None else deadline
-        answer = self._endpoint.post(body, limit, estimate(system) + estimate(user))
-        return self._read(answer)
+        body = self._body(sendable(system), sendable(user), max_tokens)
+        return self._read(self._endpoint.post(body, limit, estimate(system) + estimate(user)))
+
+    def _body(self, system: str, user: str, max_tokens: int) -> dict[str, Any]:
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        return {"model": self._model, "messages": messages, **self._limits(max_tokens)}
 
     def _limits(self, max_tokens: int) -> dict[str, Any]:
         # OpenAI's reasoning models take the limit under another name and no temperature.
@@ -79,12 +79,33 @@ class ChatWriter:
         except (KeyError, IndexError, TypeError):
             written = None
             choice = {}
+        return self._completion(written, choice.get("finish_reason") != "length")
+
+    def _completion(self, written: Any, whole: bool) -> Completion:
         text = _THOUGHT.sub("", written).strip() if isinstance(written, str) else ""
         if not text:
             raise ProviderError(
                 f"{self._endpoint.service.name}: the answer holds no text", "is it a chat model?"
             )
-        return Completion(text, choice.get("finish_reason") != "length")
+        return Completion(text, whole)
+
+
+class AnthropicWriter(ChatWriter):
+    """One model behind Anthropic's `/v1/messages`."""
+
+    def _body(self, system: str, user: str, max_tokens: int) -> dict[str, Any]:
+        messages = [{"role": "user", "content": user}]
+        asked = {"model": self._model, "messages": messages, "max_tokens": max_tokens, "temperature": 0}
+        return {**asked, "system": system} if system else asked
+
+    def _read(self, answer: dict[str, Any]) -> Completion:
+        parts = answer.get("content")
+        texts = [
+            part.get("text", "")
+            for part in (parts if isinstance(parts, list) else ())
+            if isinstance(part, dict) and part.get("type") == "text"
+        ]
+        return self._completion("".join(map(str, texts)), answer.get("stop_reason") != "max_tokens")
 
 
 def fenced(label: str, text: str) -> str:
@@ -106,6 +127,10 @@ def writer_for(
         raise SettingsError("writer.model is not set", "run: nanoclaw-memory config set writer.model NAME")
     config = EndpointConfig(data_dir, clock or SystemClock())
     service = Service(settings.provider, model, "writer", settings.price_in, settings.price_out)
+    if settings.provider == "anthropic":
+        url = f"{web_address(settings.endpoint, 'writer').removesuffix('/v1')}/v1/messages"
+        headers = {"x-api-key": settings.api_key, "anthropic-version": ANTHROPIC_VERSION}
+        return AnthropicWriter(JsonEndpoint(service, url, headers, config), model, settings.timeout_ms / 1000)
     if settings.provider == "azure-openai":
         url = azure_url(settings.endpoint, model, "chat/completions", settings.api_version, "writer")
         headers = {"api-key": settings.api_key}

@@ -126,10 +126,18 @@ class RerankSettings(Section, frozen=True):
 
 class WriterSettings(Section, frozen=True):
     provider: Annotated[
-        Literal["none", "openai", "azure-openai"],
-        doc("who writes text for upkeep: nobody, any OpenAI-compatible chat server, Azure OpenAI"),
+        Literal["none", "openai", "azure-openai", "anthropic"],
+        doc("who writes text for upkeep: nobody, any OpenAI-compatible chat server, Azure OpenAI, Anthropic"),
     ] = "none"
-    endpoint: Annotated[str, doc("base address of the chat server or Azure resource")] = ""
+    tasks: Annotated[
+        tuple[Literal["reword", "consolidate", "settle", "merge"], ...],
+        doc(
+            "what upkeep may ask it: reword log lines that are proposed, consolidate what was said into facts and"
+            " proposals, settle which of two statements holds, merge entries that say the same"
+        ),
+    ] = ("reword",)
+    max_tokens: Annotated[Positive, doc("most tokens that one job may send in one run")] = 20_000
+    endpoint: Annotated[str, doc("base address of the chat server, Azure resource or Anthropic")] = ""
     api_key: Annotated[str, doc("key for the endpoint; write ${VAR}, never the key itself")] = ""
     model: Annotated[str, doc("model name, or the Azure deployment")] = ""
     api_version: Annotated[str, doc("Azure API version")] = "2024-06-01"

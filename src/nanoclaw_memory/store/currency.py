@@ -12,6 +12,7 @@ from nanoclaw_memory.store.passage_search import Selection
 from nanoclaw_memory.store.sqlite import any_of
 
 SUPERSEDED, EARLIER = "superseded", "earlier"
+BOTH = "both"  # decided: they hold at once, and neither is marked
 # Passages that state something in a line or two: what an agent answers and the prose of pages are not compared.
 _STATEMENT = (
     "(p.kind IN ('line', 'item', 'entry', 'fact', 'lesson') OR (p.kind = 'turn' AND p.speaker = 'User'))"
@@ -23,7 +24,7 @@ class Overtaken(msgspec.Struct, frozen=True):
 
     older: int
     newer: int
-    kind: str  # superseded, earlier
+    kind: str  # superseded, earlier, both
     why: str
     sure: float
 
@@ -47,8 +48,17 @@ class CurrencyTable:
         only = visible.of("newer") if visible is not None else ""
         rows = self.database.query(
             "SELECT older, newer, kind, why, sure FROM currency"  # noqa: S608 (conditions of our own)
-            f" WHERE older IN (SELECT value FROM json_each(:older)){' AND ' + only if only else ''}",
+            f" WHERE kind <> 'both' AND older IN (SELECT value FROM json_each(:older)){' AND ' + only if only else ''}",
             {"older": json.dumps(list(older)), **(visible.params if visible is not None else {})},
+        )
+        return [Overtaken(*row) for row in rows]
+
+    def undecided(self, most: int) -> list[Overtaken]:
+        """Pairs of which it is not known whether both hold, those with the newest statements first."""
+        rows = self.database.query(
+            "SELECT older, newer, kind, why, sure FROM currency WHERE kind = 'earlier' AND sure <= 0.5"
+            " ORDER BY newer DESC, older DESC LIMIT :most",
+            {"most": most},
         )
         return [Overtaken(*row) for row in rows]
 

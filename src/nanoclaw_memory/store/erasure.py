@@ -205,6 +205,7 @@ PLACES: dict[str, tuple[TextPlace, ...]] = {
             also=f"name {_NAMED} OR target {_NAMED} OR source = :source",
             counted="aliases",
         ),
+        TextPlace(table="verdicts", key="rowid", columns=("reason",)),
         # An import may name any source: what remains loses a label that contains the text.
         TextPlace(table="facts", columns=("source",), instead="source = ''"),
         TextPlace(table="relations", columns=("source",), instead="source = ''"),

@@ -100,6 +100,11 @@ class Exchanges:
         rows = self.database.query(sql, params)
         return [_exchange(row) for row in reversed(rows)]
 
+    def after(self, number: int, limit: int) -> list[Exchange]:
+        """The private exchanges that were stored after one."""
+        sql = f"SELECT {_COLUMNS} FROM exchanges WHERE id > :id AND private ORDER BY id LIMIT :limit"  # noqa: S608
+        return [_exchange(row) for row in self.database.query(sql, {"id": number, "limit": limit})]
+
     def oldest(self, limit: int) -> list[Exchange]:
         """The exchanges that were stored first."""
         sql = f"SELECT {_COLUMNS} FROM exchanges ORDER BY id LIMIT :limit"  # noqa: S608 (constant columns)

@@ -14,7 +14,17 @@ from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Proposal
 
-KINDS = ("promotion", "demotion", "lesson", "held", "suggestion", "archive", "domain-edit", "conflict")
+KINDS = (
+    "promotion",
+    "demotion",
+    "memory",
+    "lesson",
+    "held",
+    "suggestion",
+    "archive",
+    "domain-edit",
+    "conflict",
+)
 _COLUMNS = "id, kind, payload, why, source, diff, status, created_at, decided_at, origin, effect"
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from nanoclaw_memory.graph.statements import READ_BY_MODEL
 from nanoclaw_memory.retrieval.chunker import Chunking
 from nanoclaw_memory.retrieval.sources import RowReader
 from nanoclaw_memory.store import erasure
@@ -115,7 +116,7 @@ class ForgetTargets:
 
     def statements(self) -> list[str]:
         """What the graph calls the exchanges and entries that go, and from which it may have read facts."""
-        exchanges = [f"exchanges/{row.key}" for row in self.exchanges()]
+        exchanges = [f"exchanges/{row.key}{by}" for row in self.exchanges() for by in ("", READ_BY_MODEL)]
         if (db := self._database("entries")) is None:
             return exchanges
         numbers = [row.key for place, rows in self.found("entries") if place is erasure.ENTRY for row in rows]

@@ -133,7 +133,8 @@ def _forgotten(group: Group, one: PromotionCandidate) -> bool:
 def _drafts(group: Group, chosen: list[PromotionCandidate]) -> tuple[list[PromotionDraft], list[str]]:
     """The candidates in their own words, or in the language model's where it lost nothing."""
     masked = [with_dates(group.intake.masked(one.text).text, one.best.day) for one in chosen]
-    writer = group.resources.writer if chosen else None
+    allowed = "reword" in group.settings.writer.tasks
+    writer = group.resources.writer if chosen and allowed else None
     if writer is None:
         return [PromotionDraft(text, (one,)) for text, one in zip(masked, chosen, strict=True)], []
     wordings, notes = reworded(writer, masked)

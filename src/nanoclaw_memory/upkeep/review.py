@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 DEMOTED_PAGE = f"{ARCHIVE}/MEMORY.md"
 MAX_LINE = 500
-PAGE_KINDS = ("promotion", "demotion", "lesson")  # every other kind concerns an entry
-REWORDABLE = ("promotion", "lesson")
+PAGE_KINDS = ("promotion", "demotion", "memory", "lesson")  # every other kind concerns an entry
+REWORDABLE = ("promotion", "memory", "lesson")
 NEW_PAGES = {"MEMORY.md": "# Long-Term Memory\n", "SOUL.md": "# Soul\n"}
 PROPOSALS_PAGE = "proposals.md"
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
     from nanoclaw_memory.types import Proposal
 
-REWORDABLE = ("promotion", "lesson")
+REWORDABLE = ("promotion", "memory", "lesson")
 AROUND = 2  # lines before and after a source
 MAX_SOURCES = 3
 _PLACE = re.compile(r"(.+\.md):(\d+)")
