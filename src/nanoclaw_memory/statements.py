@@ -136,12 +136,12 @@ def restates(known: Features, new: Features) -> bool:
 
 def same_statement(one: Features, other: Features) -> bool:
     """Whether two lines say the same in other words."""
-    return (
-        overlap(one.stems, other.stems) >= SAME_SUBJECT
-        and not _different_names(one, other)
-        and one.numbers == other.numbers
-        and one.negated == other.negated
-    )
+    return overlap(one.stems, other.stems) >= SAME_SUBJECT and agree(one, other)
+
+
+def agree(one: Features, other: Features) -> bool:
+    """Whether two lines have the same numbers, names and denials."""
+    return not _different_names(one, other) and one.numbers == other.numbers and one.negated == other.negated
 
 
 def extends(known: Features, new: Features) -> bool:

@@ -458,6 +458,24 @@ def test_audit_finds_what_says_the_same_in_two_places(keyword_only: Memory, home
     assert {share.category for share in memory.audit("memory_md").analysis.breakdown} == {"memory_md"}
 
 
+def test_audit_finds_the_same_in_other_words_and_not_another_value(
+    stored: Memory, open_memory: Callable[..., Memory], models_dir: Path, home: Path
+) -> None:
+    one = stored.store("Indent by two spaces in every editor", "preference")
+    two = stored.store("Indent by two spaces in all editors", "preference")
+    tea = [stored.store(text, "preference") for text in ("Wants tea at 9", "Wants tea at 10")]
+    (home / "workspace/MEMORY.md").write_text(
+        "- Chose SQLite as the index since no server is needed for it\n"
+    )
+    by_meaning = open_memory(embeddings__modelPath=str(models_dir / "e5-small-v2"))
+    pairs = {frozenset(pair.sources) for pair in by_meaning.audit().analysis.duplicates}
+    chose = next(one.id for one in stored.entries.all() if one.content.startswith("Chose SQLite"))
+    assert pairs == {frozenset({one.id, two.id}), frozenset({"MEMORY.md:1", chose})}
+    assert all(entry.id not in str(pairs) for entry in tea)
+    by_words = {frozenset(pair.sources) for pair in stored.audit().analysis.duplicates}
+    assert by_words == {frozenset({one.id, two.id})}
+
+
 def test_fix_does_only_the_low_risk_part_after_a_checkpoint(keyword_only: Memory, home: Path) -> None:
     memory = keyword_only
     line = "Deploys of the payment service happen on Tuesday mornings"

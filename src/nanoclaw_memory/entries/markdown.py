@@ -196,7 +196,7 @@ def read_page(
         _read_log(found, relative, text)
         return
     project = re.fullmatch(r"(?:memory|shared)/project-(.+)\.md", relative)
-    starter = _starter_lines()
+    starter = starter_lines()
     above: list[tuple[int, str]] = []
     for part in parts(text):
         source = f"{relative}:{part.line}"
@@ -246,7 +246,7 @@ def _read_log(found: Imports, relative: str, text: str) -> None:
             found.add(kind, entry.text, source, ("log",), "high" if strong else "medium", entry.origin)
 
 
-def _starter_lines() -> set[str]:
+def starter_lines() -> set[str]:
     """The statements that `init` wrote, which are no memory."""
     from nanoclaw_memory.workspace.projects import STARTER
     from nanoclaw_memory.workspace.starter import STARTERS

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -17,8 +18,10 @@ from nanoclaw_memory.entries import lifecycle, rules
 from nanoclaw_memory.entries.domains import FOLDER, domain_path
 from nanoclaw_memory.entries.entries import Entries
 from nanoclaw_memory.entries.lines import masked
-from nanoclaw_memory.errors import FileProblem
-from nanoclaw_memory.statements import longest_words, normal
+from nanoclaw_memory.entries.markdown import starter_lines
+from nanoclaw_memory.errors import FileProblem, ProviderError
+from nanoclaw_memory.providers.calibration import calibration
+from nanoclaw_memory.statements import agree, features, longest_words, normal, same_statement
 from nanoclaw_memory.store.entries import PRIORITIES, Filter
 from nanoclaw_memory.text import one_line, plural
 from nanoclaw_memory.types import (
@@ -38,7 +41,11 @@ SCOPES = ("all", "memory_md", "domains", "system_prompt")
 ALIKE = 0.85
 MOST_DUPLICATES = 50
 STALE_DAYS = 30
+MOST_EMBEDDED = 1_000  # statements; a model on two cores takes ten seconds for them
 _LONG = 100_000  # characters; beyond this the count would take seconds, the estimate does not
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.providers.embedder import Chain
 
 FileLister = Callable[[], Iterable[tuple[str, Path]]]
 
@@ -58,7 +65,8 @@ class _Statement(msgspec.Struct, frozen=True):
 class TokenAudit:
     """Audits one group as one scope sees it; `files` lists the Markdown that the scope may see."""
 
-    def __init__(self, entries: Entries, files: FileLister) -> None:
+    def __init__(self, entries: Entries, files: FileLister, embedder: Chain | None = None) -> None:
+        self._embedder = embedder
         self._entries = entries
         self._ledger = entries.ledger
         self._files = files
@@ -138,14 +146,15 @@ class TokenAudit:
             yield _Source("brief", "brief", brief)
 
     def _statements(self, sources: Sequence[_Source]) -> Iterator[_Statement]:
+        ours = starter_lines()
         for source in sources:
             if source.category in ("domains", "brief") or day_in_path(source.name) is not None:
                 continue  # written from entries; or a diary, which what is kept elsewhere was taken from
             if source.name.startswith("conversations/"):
                 continue
             for number, line in enumerate(source.text.splitlines(), 1):
-                text = one_line(line).lstrip("-*+>#| ").strip()
-                if len(text) >= 20:
+                text = one_line(line).lstrip("-*+>#| ").removeprefix("[ ]").strip()
+                if len(text) >= 20 and text not in ours:
                     yield _Statement(text, f"{source.name}:{number}")
         for entry in self._ledger.table.all(self._wanted()):
             yield _Statement(entry.content, entry.id, entry)
@@ -159,17 +168,41 @@ class TokenAudit:
         names = {source.name for source in shown}
         entries_too = any(source.category in ("domains", "brief") for source in shown)
         found: list[Duplicate] = []
-        for one, other in _pairs(list(self._statements(sources))):
+        for one, other, alike in self._alike(list(self._statements(sources))):
             places = [one, other]
             if _is_own_source(one, other) or _is_own_source(other, one):
                 continue
             if not any(s.source.rpartition(":")[0] in names or (s.entry and entries_too) for s in places):
                 continue
-            alike = _similarity(one.text, other.text)
-            if alike >= ALIKE:
-                texts = [one_line(masked(s.text))[:200] for s in places]
-                found.append(Duplicate(texts[0], texts[1], round(alike, 3), (one.source, other.source)))
+            texts = [one_line(masked(s.text))[:200] for s in places]
+            found.append(Duplicate(texts[0], texts[1], round(alike, 3), (one.source, other.source)))
         yield from sorted(found, key=lambda pair: (-pair.similarity, pair.sources))[:MOST_DUPLICATES]
+
+    def _alike(self, statements: list[_Statement]) -> Iterator[tuple[_Statement, _Statement, float]]:
+        """Pairs that say the same by their words, or in other words with the same numbers, names and denials."""
+        seen = set()
+        for one, other in _pairs(statements):
+            alike = _similarity(one.text, other.text)
+            if alike >= ALIKE or (alike and same_statement(features(one.text), features(other.text))):
+                seen.add((one.source, other.source))
+                yield one, other, alike
+        for one, other, alike in self._near(statements):
+            if (one.source, other.source) not in seen and agree(features(one.text), features(other.text)):
+                yield one, other, alike
+
+    def _near(self, statements: list[_Statement]) -> Iterator[tuple[_Statement, _Statement, float]]:
+        """Pairs that the embedder calls alike; of very many statements, or where it cannot be asked, none."""
+        if self._embedder is None or not 1 < len(statements) <= MOST_EMBEDDED:
+            return
+        try:
+            made = self._embedder.embed_documents([statement.text for statement in statements])
+        except ProviderError:
+            return
+        least = calibration(made.identity.key).duplicate
+        for number, row in enumerate(made.vectors @ made.vectors.T):
+            for other in range(number + 1, len(statements)):
+                if row[other] >= least:
+                    yield statements[number], statements[other], float(row[other])
 
     # ---- recommendations ----
 

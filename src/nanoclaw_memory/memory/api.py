@@ -447,7 +447,12 @@ class Memory:
         from nanoclaw_memory.workspace.paths import memory_files
 
         shared = self.settings.privacy.shared_files
-        return TokenAudit(self.group.entries, lambda: memory_files(self.home, self.scope, shared))
+        local = self.settings.embeddings.provider == "local"  # an audit spends nothing at a service
+        return TokenAudit(
+            self.group.entries,
+            lambda: memory_files(self.home, self.scope, shared),
+            self.group.resources.embedder if local else None,
+        )
 
     def status(self) -> Status:
         """What there is, at a glance; opens nothing."""
