@@ -223,7 +223,7 @@ def test_the_langgraph_store_keeps_finds_filters_and_lists(open_memory):
     assert again.get(("users", "mara"), "food").value == {"text": "likes green tea", "rank": 2}
     found = again.search(("users", "mara"), query="which tea is liked?")
     assert [(item.key, item.score is None) for item in found] == [("food", False), ("work", True)]
-    assert [item.key for item in again.search(("users",), filter={"rank": {"$gte": 2}})] == ["work", "food"]
+    assert [item.key for item in again.search(("users",), filter={"rank": {"$gte": 2}})] == ["food", "work"]
     assert again.list_namespaces(prefix=("users",)) == [("users", "jonas"), ("users", "mara")]
     assert again.list_namespaces(suffix=("mara",)) == [("users", "mara")]
     assert again.list_namespaces(max_depth=1) == [("users",)]
@@ -295,6 +295,19 @@ def test_a_batch_reads_what_was_there_before_it_and_the_last_put_counts(stores):
         old, new, listed, *none = store.batch([*puts[:1], *read, *puts[1:]])[1:]
         found.append((old.value, new, [item.key for item in listed], none, store.get(("docs",), "old"),
                       store.get(("docs",), "new").value, outcome(lambda store=store: store.batch(["x"]))))  # fmt: skip
+    assert found[0] == found[1]
+
+
+def test_a_listing_has_the_order_of_langgraphs_own_store(stores):
+    found = []
+    for store in stores:
+        for namespace, key in [("b", "2"), ("a", "1"), ("b", "0"), ("a", "0"), ("c", "9")]:
+            store.put(("docs", namespace), key, {"n": 1})
+        store.put(("docs", "b"), "2", {"n": 2})  # a change keeps its place
+        store.delete(("docs", "a"), "1")
+        store.put(("docs", "a"), "1", {"n": 3})  # put anew it comes last of its namespace
+        pages = [store.search(("docs",), limit=2, offset=offset) for offset in (0, 2, 4)]
+        found.append([(item.namespace, item.key) for page in pages for item in page])
     assert found[0] == found[1]
 
 

@@ -109,11 +109,13 @@ class SdkItems(msgspec.Struct, frozen=True):
     def search(
         self, prefix: Sequence[str], query: str, texts_of: Texts = lambda item: [json.dumps(item.value)]
     ) -> list[tuple[StoredItem, float | None]]:
-        """The items below a namespace: newest first, or for a question those first that answer it.
+        """The items below a namespace: as they were first put, or for a question those first that answer it.
 
         `texts_of` says what of an item is searched; one of which nothing is has no score.
         """
-        rows = self.db.query(f"SELECT {_COLUMNS} FROM items ORDER BY updated_at DESC, id DESC")  # noqa: S608
+        rows = self.db.query(
+            f"SELECT {_COLUMNS} FROM items ORDER BY min(items.id) OVER (PARTITION BY namespace), items.id"  # noqa: S608
+        )
         own = {row[0]: _item(row) for row in rows}
         below = {id_: item for id_, item in own.items() if item.namespace[: len(prefix)] == tuple(prefix)}
         if not query.strip():
