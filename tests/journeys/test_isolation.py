@@ -416,10 +416,14 @@ def test_a_shared_chat_archives_its_own_talk_and_reads_it_again(house: Path, ope
     shared = open_memory("beta", "talk", private=False, **KEYWORD_ONLY)
     talk = house / "data/sessions/beta/.claude/projects/p/talk.jsonl"
     talk.parent.mkdir(parents=True)
-    talk.write_text(json.dumps({"role": "user", "content": "hello kumquat"}) + "\n")
+    said = ["user: hello kumquat", "assistant: a fine fruit", "user: said elsewhere", "assistant: answered elsewhere"]
+    turns = [dict(zip(("role", "content"), one.split(": "), strict=True)) for one in said]
+    talk.write_text("".join(json.dumps(one) + "\n" for one in turns))
+    shared.after_turn("hello kumquat", "a fine fruit")
     written = shared.before_compaction(str(talk))
     assert written is not None and written.path.startswith("conversations/shared/")
-    assert "kumquat" in shared.get(written.path).text
+    assert "kumquat" in shared.get(written.path).text and "fruit" in shared.get(written.path).text
+    assert "elsewhere" not in shared.get(written.path).text  # nobody asked that in this chat
     assert shared.search("kumquat", fast=True).hits
     assert [one.path for one in shared.conversations.archives()] == [written.path]
 
@@ -444,6 +448,18 @@ def test_a_shared_chat_archives_no_private_talk(house: Path, open_memory, sessio
         except NotFound:
             continue
     assert not (house / "groups/alpha/workspace/conversations/shared").exists()
+
+
+def test_a_shared_chat_that_names_a_session_memory_never_heard_of_gets_nothing_of_it(house, open_memory):
+    path = house / "data/sessions/alpha/.claude/projects/p/session-of-alpha.jsonl"
+    later = {"role": "assistant", "content": f"the answer is {CANARY}", "timestamp": "2099-01-01T00:00:00Z"}
+    path.write_text(path.read_text() + json.dumps(later) + "\n")
+    shared = open_memory("alpha", "x", private=False, **KEYWORD_ONLY)
+    shared.after_turn("What did they say?", "Nothing.")
+    with pytest.raises(NotFound, match="there is no transcript"):
+        shared.before_compaction(str(path))
+    shared.conversations.note("prompt", "And now?")
+    assert not shared.conversations.note_answer_from(str(path))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, stamp
-from nanoclaw_memory.conversations.spool import MAX_TEXT, Spool, SpooledExchange, answer_in
+from nanoclaw_memory.conversations.spool import MAX_TEXT, Spool, SpooledExchange, answer_in, asked_here
 from nanoclaw_memory.errors import NotFound
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.store.exchanges import Exchanges
@@ -113,11 +113,18 @@ class Conversations:
 
     def read(self, transcript: str) -> Transcript:
         """A transcript, given by its path or by the id of a session of this group's agent."""
-        from nanoclaw_memory.conversations.transcripts import find_transcript, read_transcript
+        from nanoclaw_memory.conversations.transcripts import find_transcript, no_transcript, read_transcript
 
         found = read_transcript(find_transcript(self.home, self.scope, transcript))
+        if self.scope.private:
+            return found
         self._require_own(found, transcript)
-        return found
+        # Whoever may call a hook may name any session and file: only what was asked in this chat is this chat's.
+        questions = [one.user_message for one in self.exchanges.of_session(found.session_id, private=False)]
+        said = asked_here(found.said, questions, lambda text: self._spooled(text)[0])
+        if not said:
+            raise no_transcript(transcript)
+        return replace(found, said=said, title="")
 
     def _require_own(self, found: Transcript, asked: str) -> None:
         """A shared chat reads the transcript of its own session and no other; it does not learn which there are."""
@@ -171,7 +178,9 @@ class Conversations:
 
         found = read_end(find_transcript(self.home, self.scope, transcript))
         self._require_own(found, transcript)
-        answer = answer_in(found.said, *question, lambda text: self._spooled(text)[0])
+        text, at = question
+        by_time = at if self.scope.private else None
+        answer = answer_in(found.said, text, by_time, lambda text: self._spooled(text)[0])
         if answer:
             self.note("answer", answer)
         return bool(answer)

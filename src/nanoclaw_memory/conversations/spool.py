@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -139,10 +139,13 @@ class Spool(msgspec.Struct, frozen=True):
                 path.unlink(missing_ok=True)
 
 
-def answer_in(said: Sequence[Utterance], question: str, at: datetime, spooled: Callable[[str], str]) -> str:
+def answer_in(
+    said: Sequence[Utterance], question: str, at: datetime | None, spooled: Callable[[str], str]
+) -> str:
     """The answer to a spooled question among the last turns of a transcript; empty when it is not there.
 
-    `spooled` makes of a turn what the spool made of the question, so that the two can be compared.
+    `spooled` makes of a turn what the spool made of the question, so that the two can be compared. Without a time
+    `at` the question itself must stand there; with one, what was said last and later than that is its answer too.
     """
     if not said:
         return ""
@@ -151,7 +154,20 @@ def answer_in(said: Sequence[Utterance], question: str, at: datetime, spooled: C
         if _beginning(spooled(said[number].text[:COMPARED])) == _beginning(question):
             return _answer_after(said, number)
     last = asked[-1] if asked else -1
-    return _answer_after(said, last) if _is_younger(said[-1], at) else ""
+    return _answer_after(said, last) if at and _is_younger(said[-1], at) else ""
+
+
+def asked_here(
+    said: Sequence[Utterance], questions: Iterable[str], spooled: Callable[[str], str]
+) -> tuple[Utterance, ...]:
+    """The turns of a transcript that are one of these questions or follow it up to the next question."""
+    known, kept, inside = set(map(_beginning, questions)), [], False
+    for one in said:
+        if one.speaker == "User":
+            inside = _beginning(spooled(one.text[:COMPARED])) in known
+        if inside:
+            kept.append(one)
+    return tuple(kept)
 
 
 def _answer_after(said: Sequence[Utterance], number: int) -> str:
