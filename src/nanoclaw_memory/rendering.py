@@ -27,6 +27,7 @@ LABEL = r"[A-Z][A-Z0-9 _-]{1,39}"
 # The end of a fence, and of a turn's block; the digest is that of all that stands before it.
 CLOSING = regex(rf"\[(end of memory|/{LABEL}) ([0-9a-f]{{8}})\]")
 _MARKS = ("memory recalled", "end of memory", *LABELS)
+_ABOUT = "memory"  # with a colon: what memory says of a text, as in OPENING
 _OWN_PAGE = regex(r"[^/]+|(?:memory|shared)/project-[^/]+|shared/CLAUDE\.md")
 CUT = "[cut: memory_search has the rest]"
 SHOWN_CODES = 4  # of characters that hide side by side; of the others the number is enough
@@ -194,15 +195,20 @@ def _unmarked(line: str, label: str = "") -> str:
     folded, places = _folded(line)
     chars = list(line)
     for at in (at for at, char in enumerate(folded) if char == "["):
-        rest = folded[at + 1 : at + MARK_CHARS]
-        if not rest.startswith("/") and not any(_reads_as(rest, name) for name in _names(label)):
+        rest, start = folded[at + 1 : at + MARK_CHARS], places[at]
+        ours = rest.startswith("/") or any(_reads_as(rest, name) for name in _names(label))
+        if not ours and not (_reads_as(rest, _ABOUT) and _has_colon(line, places[at + len(_ABOUT)])):
             continue
-        start = places[at]
         after = range(start + 1, min(start + MARK_CHARS, len(line)))
         chars[start] = "("
         if end := next((place for place in after if _is_bracket(line[place], "]", "Pe")), 0):
             chars[end] = ")"
     return "".join(chars)
+
+
+def _has_colon(line: str, place: int) -> bool:
+    """Whether a colon follows the letter at this place."""
+    return unicodedata.normalize("NFKC", line[place + 1 : place + 8]).lstrip().startswith(":")
 
 
 def _is_bracket(char: str, plain: str, kind: str) -> bool:

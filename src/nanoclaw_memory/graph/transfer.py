@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from nanoclaw_memory.graph.neo4j import (
     episode_row,
 )
 from nanoclaw_memory.graph.writer import GraphWriter, NewFact, NewRelation, Origin
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.store.facts import FactTable
 from nanoclaw_memory.store.names import NameTable
 from nanoclaw_memory.store.relations import RelationTable
@@ -49,6 +51,14 @@ def rows_of(
         yield {"type": "relation", **{name: getattr(relation.relation, name) for name in _RELATION}}
 
 
+# A spreadsheet computes what begins like this; a quote before it makes it a text, and is taken off again on import.
+_FORMULA = regex(r"^'*[=+\-@\t\r]")
+
+
+def _without_quote(begin: re.Match[str]) -> str:
+    return begin[0].removeprefix("'")
+
+
 def as_jsonl(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
     """One JSON object a line."""
     for row in rows:
@@ -64,7 +74,8 @@ def as_csv(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
         elif row["type"] == "alias":
             row = {**row, "value": row["alias"], "key": "alias"}
         out = io.StringIO()
-        csv.writer(out, lineterminator="").writerow([row.get(name, "") for name in ("type", *_FACT)])
+        cells = [row.get(name, "") for name in ("type", *_FACT)]
+        csv.writer(out, lineterminator="").writerow([_FORMULA.sub(r"'\g<0>", str(cell)) for cell in cells])
         yield out.getvalue()
 
 
@@ -183,6 +194,7 @@ def _from_csv(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
         if foreign:
             yield from ((reader.line_num, one) for one in nodes.csv_row(row))
             continue
+        row = {name: _FORMULA.sub(_without_quote, cell or "") for name, cell in row.items()}
         kind = (row.get("type") or ("relation" if row.get("predicate") else "fact")).strip()
         if kind == "relation" and not row.get("subject"):
             row = {

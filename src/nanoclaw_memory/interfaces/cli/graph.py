@@ -63,7 +63,7 @@ def _hit(hit: GraphHit) -> dict[str, Any]:
 
 def _hit_line(hit: GraphHit) -> str:
     mark = " [linked]" if hit.linked else ""
-    return f"{inert_line(hit.text)}{mark}  ({hit.score}, {hit.tier}: {hit.why})  {visible_line(hit.when)}"
+    return f"{inert_line(hit.text)}{mark}  ({hit.score}, {hit.tier}: {inert_line(hit.why)})  {visible_line(hit.when)}"
 
 
 @graph.command("query")

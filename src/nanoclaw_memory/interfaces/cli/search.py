@@ -21,7 +21,7 @@ from nanoclaw_memory.interfaces.cli.common import (
     noted,
 )
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.rendering import marks, visible_line
+from nanoclaw_memory.rendering import inert_lines, marks, visible_line
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import EvalAnswer, Evaluation, Hit, Indexed
 
@@ -265,4 +265,4 @@ def _hit_lines(hit: Hit, project: str) -> str:
     mark = f", {hit.status}" if hit.status else ""
     head = f"{where}{other}  {hit.score:.2f}  ({', '.join(filter(None, (hit.why, trust)))})  {hit.when}{mark}"
     parts = "".join(f"\n    {name} {value:g}" for name, value in hit.parts.items())
-    return f"{head}{parts}\n" + "\n".join(f"  {line}" for line in hit.text.split("\n"))
+    return f"{head}{parts}\n" + "\n".join(f"  {line}" for line in inert_lines(hit.text).split("\n"))
