@@ -416,7 +416,12 @@ def test_a_shared_chat_archives_its_own_talk_and_reads_it_again(house: Path, ope
     shared = open_memory("beta", "talk", private=False, **KEYWORD_ONLY)
     talk = house / "data/sessions/beta/.claude/projects/p/talk.jsonl"
     talk.parent.mkdir(parents=True)
-    said = ["user: hello kumquat", "assistant: a fine fruit", "user: said elsewhere", "assistant: answered elsewhere"]
+    said = [
+        "user: hello kumquat",
+        "assistant: a fine fruit",
+        "user: said elsewhere",
+        "assistant: answered elsewhere",
+    ]
     turns = [dict(zip(("role", "content"), one.split(": "), strict=True)) for one in said]
     talk.write_text("".join(json.dumps(one) + "\n" for one in turns))
     shared.after_turn("hello kumquat", "a fine fruit")
