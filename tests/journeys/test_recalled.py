@@ -9,6 +9,7 @@ import pytest
 
 from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.turn.context import PluginContext
 
 
 @pytest.fixture
@@ -65,6 +66,15 @@ def test_a_prompt_that_needs_nothing_gets_nothing(
     weeks: Memory, open_memory: Callable[..., Memory], message: str
 ):
     assert told(open_memory(session=message), message) == ""
+
+
+def test_a_message_whose_words_need_nothing_gets_nothing_though_a_line_has_all_of_them(
+    weeks: Memory, open_memory: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch
+):
+    message = "Which cabin do we have on the ferry to Texel?"
+    assert "cabin 212" in told(open_memory(session="before"), message)
+    monkeypatch.setattr(PluginContext, "need", lambda self, text: 0.02)  # as of "thank you"
+    assert told(open_memory(session="after"), message) == ""
 
 
 def test_every_recalled_line_says_when_and_where_it_was_said(weeks: Memory):

@@ -22,7 +22,7 @@ SOME = 0.35  # the same of a message that asks about the past
 TELLING = 2  # words of a message from which this can be said
 SURE = 0.75
 CONCEIVABLE = (
-    0.1  # probability that a message needs memory, by its words, below which none of this counts: "thank you"
+    0.1  # probability that a message needs memory, by its words, below which nothing helps: "thank you"
 )
 CONSIDERED = 5  # of the best passages, that say whether anything helps
 
@@ -76,12 +76,13 @@ def judge(asked: Incoming, pool: Pool, found: Sequence[Candidate], known_names: 
         helpful.append(Helpful(one, one.score, parts))
     helpful.sort(key=lambda one: -one.probability)
     whole = verdict_features(about, helpful)
-    likely = probability(weights.message, whole) if helpful else 0.0
+    conceivable = helpful and asked.need >= CONCEIVABLE
+    likely = probability(weights.message, whole) if conceivable else 0.0
     # No model knows Keystone, but one passage has all that is asked about it; and who asks for the past wants it.
     least = NEARLY_ALL if about["known names"] else 1.0
     asks = len(rarities) >= TELLING and not about["lines"]  # of a pasted text some sentence is always known
     covered = (asks and whole["covered"] >= least) or (about["past"] and whole["covered"] >= SOME)
-    if covered and asked.need >= CONCEIVABLE:
+    if covered and conceivable:
         likely = max(likely, SURE)
     return Verdict(tuple(helpful), likely, about)
 

@@ -72,7 +72,9 @@ class Continuity(Plugin):
         lines, used = self._lines(chosen, wanted, moment, "helps with the message")
         if not used:
             return Silence(f"nothing fits the {moment.budget} tokens left", recalled.notes)
-        lines += self._closing(self._topics(moment), moment)
+        told = set(terms_of(" ".join((message, *(line for line, _ in lines)))))
+        own = [one for one in self._topics(moment) if told.intersection(terms_of(one.label))]
+        lines += self._closing(own, moment)
         return _draft(lines, used, recalled.notes, recalled.nearly)
 
     def _recollections(self, recalled: Recalled) -> list[Recollection]:

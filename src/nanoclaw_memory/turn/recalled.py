@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
 # Chosen by bench/needs.py on lives that the weights were not learnt from.
 OPEN = 0.6  # probability that a message needs memory from which anything is injected
-SHARE = 0.2  # of the best passage's probability below which another is not worth its tokens
+SHARE = 0.1  # of the best passage's probability below which another is not worth its tokens
 MOST_OF_DAYS = 10  # passages of the days asked about
-LEAST = 0.06  # probability below which a passage is never worth its tokens
-MOST = 6  # passages of one turn
+LEAST = 0.05  # probability below which a passage is never worth its tokens
+MOST = 5  # passages of one turn
+SURELY_NEEDED = 0.8  # probability that a message needs memory below which it gets fewer
+FEW = 3
 ENOUGH = 0.9  # probability that one of the chosen helps, from which on no further one is needed
 NEARLY = 5  # passages reported as nearly chosen
 RELATED = 0.02  # probability from which what is newer on a subject is quoted: it is about the message too
@@ -145,7 +147,7 @@ def _picked(verdict: Verdict) -> list[Helpful]:
         return [one for one in verdict.helpful if one.parts["of days only"]][:MOST_OF_DAYS]
     picked: list[Helpful] = []
     none_helps = 1.0
-    for one in verdict.helpful[:MOST]:
+    for one in verdict.helpful[: MOST if verdict.probability >= SURELY_NEEDED else FEW]:
         least = max(SHARE * verdict.helpful[0].probability, LEAST)
         if picked and (one.probability < least or 1 - none_helps >= ENOUGH):
             break
