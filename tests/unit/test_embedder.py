@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from threading import Event
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from word_hash import WordHashEmbedder
 
 from nanoclaw_memory.errors import ProviderError, SettingsError
-from nanoclaw_memory.providers.embedder import Chain, Identity, checked, embedder_for
+from nanoclaw_memory.providers.embedder import Chain, Identity, QuestionVectors, checked, embedder_for
 from nanoclaw_memory.settings.sections import EmbeddingsSettings
 
 WHO = Identity("test", "model", 3)
@@ -194,3 +196,47 @@ def test_the_fake_embedder_puts_texts_with_shared_words_near_each_other():
         "a blue house"
     )
     assert near > far
+
+
+class Slow(WordHashEmbedder):
+    """Waits for a sign before it embeds, and counts how often it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.free, self.begun, self.asked = Event(), Event(), 0
+
+    def embed_query(self, text: str, deadline: float | None = None):
+        self.asked += 1
+        self.begun.set()
+        assert self.free.wait(60)
+        return super().embed_query(text, deadline)
+
+
+def test_one_embedding_serves_all_who_wait_for_the_same_question():
+    slow = Slow()
+    chain = Chain((slow,), timeout=60)
+    with ThreadPoolExecutor(8) as threads:
+        found = [threads.submit(chain.embed_query, "tea") for _ in range(8)]
+        assert slow.begun.wait(60)
+        slow.free.set()
+        vectors = [one.result(60).vector for one in found]
+    assert slow.asked == 1
+    assert all(np.array_equal(one, vectors[0]) for one in vectors)
+
+
+def test_an_answer_of_a_fallback_is_not_kept():
+    large, small = Broken(), WordHashEmbedder(model="small")
+    chain = Chain((large, small))
+    for _ in range(3):
+        assert chain.embed_query("tea").identity == small.identity
+    assert len(large.deadlines) == 3
+
+
+@pytest.mark.parametrize("most", [0, 200, 100_000])
+def test_vectors_of_questions_stay_within_their_bound(most):
+    asked = QuestionVectors(most)
+    chain = Chain((WordHashEmbedder(),), asked=asked)
+    for number in range(200):
+        again = chain.embed_query(f"question {number % 50}").vector
+        assert np.array_equal(again, WordHashEmbedder().embed_query(f"question {number % 50}"))
+        assert asked.nbytes <= most

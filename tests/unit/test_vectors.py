@@ -126,3 +126,48 @@ def test_filters_reach_into_the_sketch(chunks: Passages, monkeypatch: pytest.Mon
     files = {path: number for number, _, path in chunks.documents()}
     found = matrix.nearest(rows[0], 10, chunks.search.selection(PassageFilter(documents=(files["b.md"],))))
     assert len(found) == 5
+
+
+def test_threads_that_share_a_cache_read_the_vectors_once_and_keep_what_they_have(chunks: Passages):
+    cache = vectors.VectorCache(10_000_000)
+    put(chunks, "a.md", unit(5, 1))
+    one, other = (vectors.Matrix(chunks, "fake@32", 32, cache) for _ in range(2))
+    one.refresh()
+    other.refresh()
+    assert one.ids is not None and np.shares_memory(one.ids, other.ids)
+    before = one.nearest(unit(1, 9)[0], 5)
+    put(chunks, "b.md", unit(5, 2))
+    other.refresh()
+    assert len(other.ids) == 10
+    assert (
+        one.nearest(unit(1, 9)[0], 5) == before
+    )  # a search that is under way goes on with what it began with
+
+
+@pytest.mark.parametrize("most", [0, 100, 3_000])
+def test_a_cache_stays_within_its_bound_and_answers_all_the_same(chunks: Passages, most: int):
+    cache = vectors.VectorCache(most)
+    rows = unit(50)
+    put(chunks, "a.md", rows)
+    for _ in range(3):
+        matrix = vectors.Matrix(chunks, "fake@32", 32, cache)
+        matrix.refresh()
+        assert matrix.nearest(rows[7], 1)[0][1] == pytest.approx(1.0, abs=0.01)
+        assert cache.nbytes <= most
+
+
+def test_vectors_of_a_file_that_was_deleted_and_built_anew_are_not_mixed(tmp_path: Path):
+    cache, query = vectors.VectorCache(10_000_000), unit(1, 9)[0]
+    for seed in (1, 2):
+        (tmp_path / "index.db").unlink(missing_ok=True)
+        database = SqliteDatabase(tmp_path / "index.db", "index")
+        chunks = Passages(database)
+        put(chunks, "a.md", unit(5, seed))
+        matrix = vectors.Matrix(chunks, "fake@32", 32, cache)
+        matrix.refresh()
+        alone = vectors.Matrix(chunks, "fake@32", 32)
+        alone.refresh()
+        assert matrix.nearest(query, 5) == alone.nearest(query, 5)
+        database.close()
+        for name in ("index.db-wal", "index.db-shm"):
+            (tmp_path / name).unlink(missing_ok=True)

@@ -206,6 +206,7 @@ def status(group: Group) -> Status:
         usage=tuple(msgspec.to_builtins(spent) for spent in usage),
         project=group.scope.project,
         off=group.settings.projects.off if private else (),
+        caches=group.resources.caches(),
     )
 
 

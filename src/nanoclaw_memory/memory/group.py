@@ -357,6 +357,7 @@ class Group:
                 self._other_names,
                 self.pages,
                 self.resources.freshness,
+                self.resources.vectors,
             )
             self.resources.closing.callback(self._retrieval.close)
         return self._retrieval

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.clock import Clock, SystemClock
 from nanoclaw_memory.errors import PathRefused, SettingsError
 from nanoclaw_memory.freshness import Freshness
-from nanoclaw_memory.types import MAIN_GROUP, SHARED, Scope
+from nanoclaw_memory.types import MAIN_GROUP, SHARED, CacheSize, Scope
 from nanoclaw_memory.workspace.listing import PageListing
 from nanoclaw_memory.workspace.paths import Home, check_slug
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.settings import Configuration, Settings
     from nanoclaw_memory.store.migrate import Adopt
     from nanoclaw_memory.store.sqlite import SqliteDatabase
+    from nanoclaw_memory.store.vectors import VectorCache
     from nanoclaw_memory.telemetry import Telemetry
     from nanoclaw_memory.turn.worker import PluginThread
 
@@ -140,13 +141,30 @@ class Resources:
         self.closing.callback(database.close)
 
     @cached_property
+    def vectors(self) -> VectorCache:
+        """The vectors that are kept in memory between questions; a server's threads share one."""
+        from nanoclaw_memory.store.vectors import VectorCache
+
+        return VectorCache(self.settings.memory.cache_bytes)
+
+    def caches(self) -> tuple[CacheSize, ...]:
+        """What this process keeps in memory between questions; loads nothing."""
+        from nanoclaw_memory.providers.embedder import QUESTION_BYTES
+
+        kept, chain = self.vectors, self.__dict__.get("embedder")
+        asked = chain.asked.nbytes if chain else 0
+        most = min(self.settings.memory.cache_bytes, QUESTION_BYTES)
+        return CacheSize("vectors", kept.nbytes, kept.most), CacheSize("questions", asked, most)
+
+    @cached_property
     def embedder(self) -> Chain | None:
         """The configured embedders; None when embeddings are off. Loads nothing before first use."""
         from nanoclaw_memory.providers.embedder import embedder_for
 
         self.embedder_used = True
         data = self.home.data(MAIN_GROUP)
-        return embedder_for(self.settings.embeddings, self.home.models, data, self.clock)
+        most = self.settings.memory.cache_bytes
+        return embedder_for(self.settings.embeddings, self.home.models, data, self.clock, most)
 
     @property
     def judge(self) -> Judge | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -14,6 +16,8 @@ from msgspec.structs import replace
 from nanoclaw_memory.errors import ProviderError, SettingsError
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     import numpy as np
     import numpy.typing as npt
 
@@ -23,6 +27,9 @@ if TYPE_CHECKING:
     from nanoclaw_memory.settings.sections import EmbeddingsSettings
 
     Vectors: TypeAlias = npt.NDArray[np.float32]
+
+
+QUESTION_BYTES = 2 * 1024 * 1024  # of vectors of the last questions
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -78,6 +85,71 @@ class Embedder(Protocol):
         ...
 
 
+class QuestionVectors:
+    """Vectors of the last questions, up to a bound in bytes: one embedding serves all who wait for it.
+
+    A question is known by its hash: what a person asks to forget is not kept here.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.nbytes = 0
+        self._known: OrderedDict[bytes, Future[Embedded]] = OrderedDict()
+        self._guard = threading.Lock()
+
+    def get(
+        self, question: object, limit: float, embed: Callable[[], Embedded], anew: bool = False
+    ) -> Embedded:
+        """The vector of a question, made once for all who ask meanwhile, and `anew` for whoever comes later."""
+        from concurrent.futures import Future
+
+        key = _key(question)
+        if anew:
+            self.drop(question)
+        with self._guard:
+            known = self._known.get(key)
+            made = self._known[key] = known or Future()
+            self._known.move_to_end(key)
+        if known is not None:
+            try:
+                return known.result(max(limit - time.monotonic(), 0.0))
+            except TimeoutError:
+                raise ProviderError("embedding the question took too long") from None
+        try:
+            found = embed()
+        except BaseException as error:
+            self._known.pop(key, None)
+            made.set_exception(error)
+            raise
+        self._keep(made, found)
+        return found
+
+    def drop(self, question: object) -> None:
+        """Forget the vector of a question, unless it is being made."""
+        with self._guard:
+            known = self._known.get(_key(question))
+            if known is not None and known.done():
+                del self._known[_key(question)]
+                self.nbytes -= known.result().vectors.nbytes
+
+    def _keep(self, made: Future[Embedded], found: Embedded) -> None:
+        """Hand a vector over, count it in, and let the oldest go."""
+        with self._guard:
+            made.set_result(found)
+            self.nbytes += found.vectors.nbytes
+            ready = [key for key, one in self._known.items() if one.done()]
+            for key in ready if self.nbytes > self.most else ():
+                self.nbytes -= self._known.pop(key).result().vectors.nbytes
+                if self.nbytes <= self.most:
+                    return
+
+
+def _key(question: object) -> bytes:
+    from _blake2 import blake2b  # hashlib takes five times as long to import
+
+    return blake2b(repr(question).encode("utf-8", "replace"), digest_size=16).digest()
+
+
 class Chain(msgspec.Struct, frozen=True):
     """Embedders in order of preference; the result names the one that made it.
 
@@ -89,6 +161,7 @@ class Chain(msgspec.Struct, frozen=True):
     members: tuple[Embedder, ...]
     timeout: float = 10.0
     former: Callable[[Identity], Embedder | None] = lambda identity: None
+    asked: QuestionVectors = msgspec.field(default_factory=lambda: QuestionVectors(QUESTION_BYTES))
 
     @property
     def identity(self) -> Identity:
@@ -117,6 +190,15 @@ class Chain(msgspec.Struct, frozen=True):
         """The query's vector by the first member in `among` that answers within the one time limit."""
         limit = time.monotonic() + self.timeout
         limit = limit if deadline is None else min(limit, deadline)
+        named = None if among is None else tuple(sorted(identity.key for identity in among))
+        # A search asks a service anew, so that one that is down is reported; the parts of a turn ask it once.
+        anew = deadline is None and self.identity.provider != "local"
+        found = self.asked.get((named, text), limit, lambda: self._embed_query(text, among, limit), anew)
+        if found.identity != self.identity:  # the preferred one may answer again next time
+            self.asked.drop((named, text))
+        return found
+
+    def _embed_query(self, text: str, among: Collection[Identity] | None, limit: float) -> Embedded:
         chosen = [member for member in self.members if among is None or member.identity in among]
         older = (self.former(identity) for identity in among or () if identity not in self.identities)
         chosen += [member for member in older if member is not None]
@@ -191,18 +273,24 @@ class UnusableEmbedder(msgspec.Struct, frozen=True):
 
 
 def embedder_for(
-    settings: EmbeddingsSettings, models_dir: Path, data_dir: Path, clock: Clock | None = None
+    settings: EmbeddingsSettings,
+    models_dir: Path,
+    data_dir: Path,
+    clock: Clock | None = None,
+    most: int = QUESTION_BYTES,
 ) -> Chain | None:
     """The configured chain; None when embeddings are off. Nothing is loaded or called before first use.
 
-    `models_dir` is the home's `models/`; `data_dir` (the home's `data/`) keeps breaker state and usage.
+    `models_dir` is the home's `models/`; `data_dir` (the home's `data/`) keeps breaker state and usage; at most `most`
+    bytes of questions' vectors are kept in memory.
     """
     from nanoclaw_memory.clock import SystemClock
 
     if settings.provider == "none":
         return None
     build = _Builder(settings, models_dir, data_dir, clock or SystemClock())
-    return Chain(build.members(), settings.timeout_ms / 1000, functools.cache(build.former))
+    asked = QuestionVectors(min(most, QUESTION_BYTES))
+    return Chain(build.members(), settings.timeout_ms / 1000, functools.cache(build.former), asked)
 
 
 class _Builder(msgspec.Struct, frozen=True):

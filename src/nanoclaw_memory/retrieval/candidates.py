@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import threading
 from collections.abc import Callable, Collection
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import TYPE_CHECKING
@@ -98,7 +97,7 @@ class Alike(msgspec.Struct, frozen=True):
 
 
 class Candidates:
-    """Gathers pools from one index; keeps its vectors in memory between questions."""
+    """Gathers pools from one index."""
 
     def __init__(
         self,
@@ -111,9 +110,6 @@ class Candidates:
         self._zone = zone or UTC
         self._weights = weights
         self._expand = expand
-        self._asked: dict[str, Embedded] = {}
-        self._matrices: dict[str, Matrix] = {}
-        self._guard = threading.Lock()
 
     def pool(
         self,
@@ -270,7 +266,7 @@ class Candidates:
         present = self._index.passages.identities()
         among = [Identity.of(old)] if replaced else [one for one in chain.identities if one.key in present]
         try:
-            embedded = self._embedded(chain, question, among, deadline)
+            embedded = chain.embed_query(question, among, deadline)
         except ProviderError as error:
             anew = f"the index is made anew for {chain.identity.key}, words alone answer until then"
             said = f"{anew}; {error.message}" if replaced else error.message
@@ -293,25 +289,12 @@ class Candidates:
             pool.unrelated = matrix.background(vector)
         pool.unknown = matrix.without(pool.keyword.keys() - pool.vector.keys())
 
-    def _embedded(
-        self, chain: Chain, question: str, among: list[Identity], deadline: float | None
-    ) -> Embedded:
-        """The question's vector; several parts of a turn ask for the same one."""
-        known = self._asked.get(question) if deadline is not None else None
-        if known is None or known.identity not in among:
-            known = chain.embed_query(question, among, deadline)
-            self._asked = {question: known}
-        return known
-
     def _matrix(self, identity: str, dimensions: int) -> Matrix:
         from nanoclaw_memory.store.vectors import Matrix
 
-        with self._guard:
-            if identity not in self._matrices:
-                self._matrices = {identity: Matrix(self._index.passages, identity, dimensions)}
-            matrix = self._matrices[identity]
-            matrix.refresh()
-            return matrix
+        matrix = Matrix(self._index.passages, identity, dimensions, self._index.vectors)
+        matrix.refresh()
+        return matrix
 
 
 def _meaning(question: str, embedded: Embedded, chain: Chain, pool: Pool) -> Floats:

@@ -26,6 +26,7 @@ from nanoclaw_memory.retrieval.scanner import Scan, scan
 from nanoclaw_memory.retrieval.sources import RowReader
 from nanoclaw_memory.retrieval.vectoring import Vectoring, answering
 from nanoclaw_memory.store.passages import FILES, FileRow, NewPassage, Passages
+from nanoclaw_memory.store.vectors import MOST_BYTES, VectorCache
 from nanoclaw_memory.text import fingerprint, plural
 from nanoclaw_memory.types import Indexed, Passage
 from nanoclaw_memory.workspace.files import read_text
@@ -66,6 +67,7 @@ class Index(msgspec.Struct, dict=True):
     rows: RowReader | None = None  # the group's databases; a corpus has none
     today: Callable[[], date] = date.today
     freshness: Freshness = msgspec.field(default_factory=Freshness)
+    vectors: VectorCache = msgspec.field(default_factory=lambda: VectorCache(MOST_BYTES))
 
     @cached_property
     def currency(self) -> Currency:

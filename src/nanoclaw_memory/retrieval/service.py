@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.retrieval.corpus import Corpora
     from nanoclaw_memory.settings import Configuration, Settings
     from nanoclaw_memory.store.sqlite import SqliteDatabase
+    from nanoclaw_memory.store.vectors import VectorCache
     from nanoclaw_memory.types import EntryHit
 
 T = TypeVar("T")
@@ -57,6 +58,7 @@ class Retrieval(msgspec.Struct, dict=True):
     expand: Callable[[str], list[str]]
     pages: Callable[[], list[Seen]]  # all Markdown of the group: what a scope sees is decided in the query
     freshness: Freshness
+    vectors: VectorCache
     _corpus_searchers: dict[str, Searcher] = msgspec.field(default_factory=dict)
     _unasked: dict[str, str] = msgspec.field(default_factory=dict)  # parts that could not be asked last time
 
@@ -233,6 +235,7 @@ class Retrieval(msgspec.Struct, dict=True):
             rows=rows,
             today=lambda: self.clock.now().date(),
             freshness=self.freshness,
+            vectors=self.vectors,
         )
 
     @cached_property
@@ -319,6 +322,7 @@ class Retrieval(msgspec.Struct, dict=True):
 
     def _healing(self, act: Callable[[], T]) -> tuple[T, bool]:
         """Do something with the index; a damaged one is begun anew before that is repeated. True if it was."""
+        self.database("index").leave_replaced()
         try:
             return act(), False
         except CorruptDatabase:
@@ -336,7 +340,9 @@ class Retrieval(msgspec.Struct, dict=True):
             return True
 
     def _start_anew(self) -> None:
-        """Delete the index: everything in it is derived."""
+        """Delete the index: everything in it is derived; another thread or process may have done so already."""
+        if self.database("index").leave_replaced():
+            return
         self.database("index").close()
         path = self.database("index").path
         for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):

@@ -34,6 +34,10 @@ class MemorySettings(Section, frozen=True):
     chunk_size: Annotated[Positive, doc("tokens a chunk")] = 400
     chunk_overlap: Annotated[NotNegative, doc("tokens shared by neighbouring chunks")] = 80
     temporal_decay_half_life: Annotated[Positive, doc("days until a dated file's relevance halves")] = 30
+    cache_bytes: Annotated[
+        NotNegative,
+        doc("most bytes of vectors that a process keeps in memory between questions; 0 keeps none"),
+    ] = 512 * 1024 * 1024
     max_bootstrap_chars_per_file: Annotated[Positive, doc("most characters of one file at boot")] = 20_000
     max_bootstrap_chars_total: Annotated[Positive, doc("most characters of all files at boot")] = 150_000
     boot: Annotated[

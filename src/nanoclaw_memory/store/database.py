@@ -64,6 +64,11 @@ class Database(Protocol):
         """Whether nothing that is written would last."""
         ...
 
+    @property
+    def place(self) -> str:
+        """What is the same for all who read the same rows, and no others, in this process."""
+        ...
+
     def version(self) -> int:
         """A number that changes whenever another connection has written."""
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -406,6 +407,11 @@ class Passages:
 
     def _next_generation(self) -> int:
         generation = self.generation() + 1
+        if (
+            generation == 1
+        ):  # by the clock: what was kept of another file at this place is older, and not compared
+            generation = time.time_ns() // 1_000
+            self.set_meta("removals known since", str(generation))
         self.set_meta("generation", str(generation))
         return generation
 

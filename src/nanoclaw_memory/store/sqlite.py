@@ -47,6 +47,7 @@ class SqliteDatabase:
         self._migrated = False
         self._read_only: bool | None = None  # known once it is asked for, until it is closed
         self._holder = 0  # the thread that has blocked all other writers
+        self._inode = 0
 
     # ---- reading ----
 
@@ -106,6 +107,11 @@ class SqliteDatabase:
         if self._read_only is None:
             self._read_only = not is_writable(self.path)
         return self._read_only
+
+    @property
+    def place(self) -> str:
+        """The file; of one that cannot be written everybody may have a copy of their own."""
+        return f"{id(self)}" if self.read_only else str(self.path)
 
     @property
     def strict(self) -> bool:
@@ -282,6 +288,13 @@ class SqliteDatabase:
             finally:
                 self._holder = 0
 
+    def leave_replaced(self) -> bool:
+        """Close a file that another was put in the place of; True if that was so."""
+        replaced = bool(self._opened) and not self.read_only and self._inode != _inode(self.path)
+        if replaced:
+            self.close()
+        return replaced
+
     def close(self) -> None:
         with self._guard:
             for _, connection in self._opened:
@@ -322,6 +335,7 @@ class SqliteDatabase:
         except OSError as error:
             raise self._unusable(error.strerror) from None
         connection = apsw.Connection(str(self.path))
+        self._inode = _inode(self.path)
         try:
             connection.set_busy_timeout(BUSY_MS)
             with self._guard:
@@ -473,6 +487,13 @@ def _close(connection: Any) -> None:
         connection.close()
     except apsw.ThreadingViolationError:
         connection.interrupt()
+
+
+def _inode(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0
 
 
 def in_memory(name: str) -> SqliteDatabase:

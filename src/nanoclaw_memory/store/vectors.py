@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import threading
+from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,8 +16,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Floats: TypeAlias = npt.NDArray[np.float32]
-    _Rows: TypeAlias = tuple[npt.NDArray[np.int64], Floats, npt.NDArray[np.int8]]
+    _Rows: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Floats, npt.NDArray[np.int8]]
 
+MOST_BYTES = 512 * 1024 * 1024  # of vectors kept in memory, unless the settings say otherwise
 EXACT_ROWS = 20_000
 ROOM = 1_024  # rows that can be added before all are copied
 RESCORED = 2_000  # rows that are computed exactly after the sketch, at least
@@ -37,125 +40,222 @@ def coded(fingerprints: Sequence[bytes], vectors: Floats) -> list[Coded]:
 class GrowingRows:
     """Rows of an array that grows at its end; most additions copy nothing but the new rows."""
 
-    def __init__(self, rows: npt.NDArray[Any]) -> None:
-        self._room, self._used = rows, len(rows)
+    def __init__(self, room: npt.NDArray[Any], used: int | None = None) -> None:
+        self._room = room
+        self._used = len(room) if used is None else used
 
     @property
     def rows(self) -> npt.NDArray[Any]:
         return self._room[: self._used]
 
-    def add(self, more: npt.NDArray[Any]) -> None:
+    @property
+    def nbytes(self) -> int:
+        return int(self._room.nbytes)
+
+    def and_also(self, more: npt.NDArray[Any]) -> GrowingRows:
+        """These rows and more; only the newest may be added to, for the others share its room."""
         import numpy as np
 
-        needed = self._used + len(more)
-        if needed > len(self._room):
-            room = np.empty((needed + ROOM, *more.shape[1:]), dtype=self._room.dtype)
+        needed, room = self._used + len(more), self._room
+        if needed > len(room):
+            room = np.empty((needed + ROOM, *more.shape[1:]), dtype=room.dtype)
             room[: self._used] = self.rows
-            self._room = room
-        self._room[self._used : needed] = more
-        self._used = needed
+        room[self._used : needed] = more
+        return GrowingRows(room, needed)
 
 
-class Matrix:
-    """All vectors of one identity in one index, brought up to date by what changed."""
+class VectorRows:
+    """All vectors of one identity in one index as they were at one generation; threads may share them."""
 
-    def __init__(self, passages: Passages, identity: str, dimensions: int) -> None:
-        self._passages = passages
-        self._identity = identity
-        self._dimensions = dimensions
-        self._reset()
-
-    def _reset(self) -> None:
-        import numpy as np
-
-        self._generation = self._last_vector = 0
-        codes = np.empty((0, self._dimensions), dtype=np.int8)
-        self._hold(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32), codes)
-
-    def _hold(self, ids: npt.NDArray[np.int64], scales: Floats, codes: npt.NDArray[np.int8]) -> None:
-        """Start from these rows."""
-        self._held = GrowingRows(ids), GrowingRows(scales), GrowingRows(codes)
-        self._exact: GrowingRows | None = None
-        self._forget()
-
-    def _forget(self) -> None:
-        """Drop what was computed from all rows."""
+    def __init__(
+        self, ids: GrowingRows, scales: GrowingRows, codes: GrowingRows, exact: GrowingRows | None = None
+    ) -> None:
+        self._held = ids, scales, codes
+        self._exact = exact
         self._known_mean: Floats | None = None
         self._sketch: Sketch | None = None
+        self._guard = threading.RLock()
+        self.generation = self.last_vector = 0
+
+    @classmethod
+    def of(cls, ids: npt.NDArray[np.int64], scales: Floats, codes: npt.NDArray[np.int8]) -> VectorRows:
+        """These rows."""
+        return cls(GrowingRows(ids), GrowingRows(scales), GrowingRows(codes))
+
+    @classmethod
+    def none(cls, dimensions: int) -> VectorRows:
+        """No rows yet."""
+        import numpy as np
+
+        codes = np.empty((0, dimensions), dtype=np.int8)
+        return cls.of(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32), codes)
 
     @property
     def ids(self) -> npt.NDArray[np.int64]:
         return self._held[0].rows
 
     @property
-    def _scales(self) -> Floats:
+    def scales(self) -> Floats:
         return self._held[1].rows
 
     @property
-    def _codes(self) -> npt.NDArray[np.int8]:
+    def codes(self) -> npt.NDArray[np.int8]:
         return self._held[2].rows
 
     @property
-    def _mean(self) -> Floats:
-        if self._known_mean is None:
-            self._known_mean = _mean(self._codes, self._scales)
-        return self._known_mean
+    def nbytes(self) -> int:
+        """What they take in memory, with what a question makes of them."""
+        codes = self.codes.nbytes
+        made = codes * 4 if len(self.ids) <= EXACT_ROWS else codes // 8
+        return sum(one.nbytes for one in self._held) + made
 
-    def refresh(self) -> None:
-        """Catch up with the index; costs next to nothing when it has not changed."""
+    @property
+    def mean(self) -> Floats:
+        with self._guard:
+            if self._known_mean is None:
+                self._known_mean = _mean(self.codes, self.scales)
+            return self._known_mean
+
+    @property
+    def whole(self) -> Floats:
+        """All rows as numbers."""
         import numpy as np
 
-        now = self._passages.generation()
-        if now == self._generation:
-            return
-        self._drop_removed()
-        if batches := list(self._batches()):
-            ids, scales, codes = map(np.concatenate, zip(*batches, strict=True))
-            self._add(ids, scales, codes)
-        self._generation = now
+        with self._guard:
+            if self._exact is None:
+                self._exact = GrowingRows(self.codes.astype(np.float32) * self.scales[:, None])
+            return self._exact.rows
 
-    def _add(self, ids: npt.NDArray[np.int64], scales: Floats, codes: npt.NDArray[np.int8]) -> None:
+    @property
+    def sketch(self) -> Sketch:
+        with self._guard:
+            if self._sketch is None:
+                self._sketch = Sketch(self.codes, self.scales, self.mean)
+            return self._sketch
+
+    def caught_up(self, passages: Passages, identity: str) -> VectorRows:
+        """The rows as the index has them now: these if it has not changed, which costs next to nothing."""
+        import numpy as np
+
+        now = passages.generation()
+        if now == self.generation:
+            return self
+        made, last = self._without_removed(passages), self.last_vector
+        if made is None:
+            made, last = VectorRows.none(self.codes.shape[1]), 0
+        newest = int(made.ids[-1]) if len(made.ids) else 0
+        if batches := list(_batches(passages.vectors(identity, newest, last))):
+            ids, numbers, scales, codes = map(np.concatenate, zip(*batches, strict=True))
+            made, last = made._and_also(ids, scales, codes), max(last, int(numbers.max()))
+        made.generation, made.last_vector = now, last
+        return made
+
+    def _without_removed(self, passages: Passages) -> VectorRows | None:
+        """The rows of passages that are still there; None when that cannot be told."""
+        import numpy as np
+
+        gone = passages.removed_since(self.generation)
+        if gone is None:
+            return None
+        keep = ~np.isin(self.ids, np.asarray(gone, dtype=np.int64))
+        if keep.all():
+            return VectorRows(*self._held, self._exact)
+        return VectorRows.of(self.ids[keep], self.scales[keep], self.codes[keep])
+
+    def _and_also(
+        self, ids: npt.NDArray[np.int64], scales: Floats, codes: npt.NDArray[np.int8]
+    ) -> VectorRows:
         import numpy as np
 
         if not len(self.ids):
-            self._hold(ids, scales, codes)
+            made = VectorRows.of(ids, scales, codes)
         else:
-            self._held[0].add(ids)
-            self._held[1].add(scales)
-            self._held[2].add(codes)
-            if self._exact is not None:
-                self._exact.add(codes.astype(np.float32) * scales[:, None])
-            self._forget()
-        if np.any(np.diff(self.ids[-len(ids) - 1 :]) < 0):
-            order = np.argsort(self.ids, kind="stable")
-            self._hold(self.ids[order], self._scales[order], self._codes[order])
+            exact = self._exact and self._exact.and_also(codes.astype(np.float32) * scales[:, None])
+            own = self._held
+            made = VectorRows(own[0].and_also(ids), own[1].and_also(scales), own[2].and_also(codes), exact)
+        if np.any(np.diff(made.ids[-len(ids) - 1 :]) < 0):
+            order = np.argsort(made.ids, kind="stable")
+            made = VectorRows.of(made.ids[order], made.scales[order], made.codes[order])
+        return made
 
-    def _drop_removed(self) -> None:
-        """Keep the rows of passages that are still there."""
-        import numpy as np
 
-        gone = self._passages.removed_since(self._generation)
-        if gone is None:
-            self._reset()
-        elif gone:
-            keep = ~np.isin(self.ids, np.asarray(gone, dtype=np.int64))
-            if not keep.all():
-                self._hold(self.ids[keep], self._scales[keep], self._codes[keep])
+def _batches(rows: Iterator[tuple[int, int, float, bytes]]) -> Iterator[_Rows]:
+    """Rows as arrays; in pieces, for Python's objects take more than the numbers."""
+    import numpy as np
 
-    def _batches(self) -> Iterator[_Rows]:
-        """The new rows; in pieces, for Python's objects take more than the numbers."""
-        import numpy as np
+    while batch := list(itertools.islice(rows, 4_096)):
+        ids, numbers, scales, codes = zip(*batch, strict=True)
+        yield (
+            np.array(ids, dtype=np.int64),
+            np.array(numbers, dtype=np.int64),
+            np.array(scales, dtype=np.float32),
+            np.frombuffer(b"".join(codes), dtype=np.int8).reshape(len(batch), -1),
+        )
 
-        newest = int(self.ids[-1]) if len(self.ids) else 0
-        rows = self._passages.vectors(self._identity, newest, self._last_vector)
-        while batch := list(itertools.islice(rows, 4_096)):
-            ids, numbers, scales, codes = zip(*batch, strict=True)
-            self._last_vector = max(self._last_vector, *numbers)
-            yield (
-                np.array(ids, dtype=np.int64),
-                np.array(scales, dtype=np.float32),
-                np.frombuffer(b"".join(codes), dtype=np.int8).reshape(len(batch), -1),
-            )
+
+class VectorCache:
+    """Vectors in memory between questions, up to a bound in bytes; all threads of a process may share one."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._kept: OrderedDict[tuple[str, str], VectorRows] = OrderedDict()
+        self._locks: dict[tuple[str, str], threading.Lock] = {}
+        self._guard = threading.Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """What is kept now."""
+        with self._guard:
+            return sum(rows.nbytes for rows in self._kept.values())
+
+    def rows(self, passages: Passages, identity: str, dimensions: int) -> VectorRows:
+        """The vectors of an identity in an index as it is now."""
+        key = passages.database.place, identity
+        with self._guard:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:  # one thread reads what is new, the others wait for it
+            found = self._kept.get(key) or VectorRows.none(dimensions)
+            found = found.caught_up(passages, identity)
+            self._keep(key, found)
+        return found
+
+    def _keep(self, key: tuple[str, str], rows: VectorRows) -> None:
+        """Keep what was used last, as far as there is room."""
+        with self._guard:
+            self._kept[key] = rows
+            self._kept.move_to_end(key)
+            taken = sum(one.nbytes for one in self._kept.values())
+            while taken > self.most:
+                taken -= self._kept.popitem(last=False)[1].nbytes
+
+
+class Matrix:
+    """All vectors of one identity in one index, searched."""
+
+    def __init__(
+        self, passages: Passages, identity: str, dimensions: int, cache: VectorCache | None = None
+    ) -> None:
+        self._passages = passages
+        self._identity = identity
+        self._dimensions = dimensions
+        self._cache = cache or VectorCache(MOST_BYTES)
+        self._held = VectorRows.none(dimensions)
+
+    def refresh(self) -> None:
+        """Catch up with the index; costs next to nothing when it has not changed."""
+        self._held = self._cache.rows(self._passages, self._identity, self._dimensions)
+
+    @property
+    def ids(self) -> npt.NDArray[np.int64]:
+        return self._held.ids
+
+    @property
+    def _scales(self) -> Floats:
+        return self._held.scales
+
+    @property
+    def _codes(self) -> npt.NDArray[np.int8]:
+        return self._held.codes
 
     def similarities(self, vector: Floats, rows: npt.NDArray[np.int64]) -> Floats:
         """The cosine of these rows with the vector."""
@@ -198,13 +298,15 @@ class Matrix:
             return []
         allowed = self._allowed(chosen)
         if len(self.ids) > EXACT_ROWS:
-            rows = self._likely(vector, max(limit, RESCORED + int(RESCORED_SHARE * len(self.ids))), allowed)
+            rows = self._held.sketch.likely(
+                vector, max(limit, RESCORED + int(RESCORED_SHARE * len(self.ids))), allowed
+            )
             scores = self.similarities(vector, rows)
         elif allowed is None:
-            rows, scores = np.arange(len(self.ids)), _cosines(self._whole(), vector)
+            rows, scores = np.arange(len(self.ids)), _cosines(self._held.whole, vector)
         else:
             rows = np.flatnonzero(allowed)
-            scores = _cosines(self._whole(), vector)[rows]
+            scores = _cosines(self._held.whole, vector)[rows]
         order = _best(scores, limit)
         return list(zip(self.ids[rows[order]].tolist(), scores[order].tolist(), strict=True))
 
@@ -212,12 +314,12 @@ class Matrix:
         """The cosine of each of these passages that has a vector."""
         rows = self._rows(passages)
         exact = len(self.ids) <= EXACT_ROWS
-        scores = _cosines(self._whole()[rows], vector) if exact else self.similarities(vector, rows)
+        scores = _cosines(self._held.whole[rows], vector) if exact else self.similarities(vector, rows)
         return dict(zip(self.ids[rows].tolist(), scores.tolist(), strict=True))
 
     def background(self, vector: Floats) -> float:
         """The mean cosine of all rows."""
-        return float(self._mean @ vector)  # the mean of cosines is the cosine with the mean
+        return float(self._held.mean @ vector)  # the mean of cosines is the cosine with the mean
 
     def _allowed(self, chosen: Selection | None) -> npt.NDArray[np.bool_] | None:
         """Which rows a selection lets in; None for all."""
@@ -240,21 +342,6 @@ class Matrix:
 
         rows, known = self._known(np.array(passages, dtype=np.int64))
         return rows[known]
-
-    def _whole(self) -> Floats:
-        """All rows as numbers."""
-        import numpy as np
-
-        if self._exact is None:
-            self._exact = GrowingRows(self._codes.astype(np.float32) * self._scales[:, None])
-        return self._exact.rows
-
-    def _likely(
-        self, vector: Floats, count: int, allowed: npt.NDArray[np.bool_] | None
-    ) -> npt.NDArray[np.int64]:
-        if self._sketch is None:
-            self._sketch = Sketch(self._codes, self._scales, self._mean)
-        return self._sketch.likely(vector, count, allowed)
 
 
 def _best(scores: Floats, limit: int) -> npt.NDArray[np.int64]:

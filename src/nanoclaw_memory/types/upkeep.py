@@ -99,6 +99,14 @@ class Finding(msgspec.Struct, frozen=True):
     next: str = ""
 
 
+class CacheSize(msgspec.Struct, frozen=True):
+    """What one cache of the process that answers takes, and the most that it may."""
+
+    name: str
+    bytes: int
+    most: int
+
+
 class Status(msgspec.Struct, frozen=True):
     """What a home contains, at a glance."""
 
@@ -113,6 +121,7 @@ class Status(msgspec.Struct, frozen=True):
     project: str = ""  # that the working directory names
     problems: tuple[str, ...] = ()  # lost or unusable databases, a clock that jumped
     off: tuple[str, ...] = ()  # directories in which agents get and leave nothing
+    caches: tuple[CacheSize, ...] = ()
 
 
 class JobResult(msgspec.Struct, frozen=True):

@@ -43,6 +43,7 @@ def status(memory: Memory) -> Output:
     lines += [f"database  {name}.db, {size:,} bytes" for name, size in found.databases.items()]
     lines += [f"PROBLEM   {problem}; for what helps: {program()} doctor{own}" for problem in found.problems]
     lines.append(f"embedder  {found.embedder}")
+    lines += [f"cache     {one.name}, at most {one.most:,} bytes in memory" for one in found.caches]
     lines += [f"project   {found.project}"] if found.project else []
     lines += [f"off       {'everywhere' if place == EVERYWHERE_OFF else place}" for place in found.off]
     for spent in found.usage:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
     from nanoclaw_memory.providers.embedder import Chain
+    from nanoclaw_memory.store.vectors import VectorCache
 
 T = TypeVar("T")
 
@@ -109,6 +110,7 @@ class MemoryPool:
         self._settings_changed_at: int | None = None
         self._closing: list[threading.Thread] = []
         self._embedder: Chain | None = None
+        self._vectors: VectorCache | None = None
         self._warm = False
 
     async def run(self, scope: Scope, work: Callable[[Memory], T], reading: bool = False) -> T:
@@ -145,6 +147,9 @@ class MemoryPool:
         memory = Memory.open(self.home, scope, directory=directory)
         if self._embedder is not None:
             memory.group.resources.embedder = self._embedder
+        if self._vectors is None:
+            self._vectors = memory.group.resources.vectors
+        memory.group.resources.vectors = self._vectors
         return memory
 
     def warm(self) -> None:
@@ -197,7 +202,7 @@ class MemoryPool:
     def _notice_settings(self, changed_at: int) -> None:
         """Changed settings may name another model."""
         if self._settings_changed_at not in (None, changed_at):
-            self._embedder, self._warm = None, False
+            self._embedder, self._vectors, self._warm = None, None, False
             threading.Thread(target=self.warm, name="warm", daemon=True).start()
         self._settings_changed_at = changed_at
 
