@@ -341,18 +341,22 @@ class Retrieval(msgspec.Struct, dict=True):
 
     def _start_anew(self) -> None:
         """Delete the index: everything in it is derived; another thread or process may have done so already."""
-        if self.database("index").leave_replaced():
-            return
-        self.database("index").close()
-        path = self.database("index").path
-        for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
-            try:
-                name.unlink(missing_ok=True)
-            except OSError as error:
-                problem = f"{name.name} is damaged and cannot be removed: {error.strerror}"
-                raise StoreError(problem, f"remove it: rm -r {name}") from None
+        database = self.database("index")
+        with database.held():
+            if not database.leave_replaced():
+                database.close()
+                _remove(database.path)
         self.__dict__.pop("index", None)
         self.__dict__.pop("searcher", None)
+
+
+def _remove(path: Path) -> None:
+    for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+        try:
+            name.unlink(missing_ok=True)
+        except OSError as error:
+            problem = f"{name.name} is damaged and cannot be removed: {error.strerror}"
+            raise StoreError(problem, f"remove it: rm -r {name}") from None
 
 
 def check(question: Question) -> None:
