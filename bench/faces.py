@@ -1,10 +1,12 @@
-"""Many clients at once over HTTP and on the socket, beside an older version of this repository in the same run.
+"""Many clients at once over HTTP, beside an older version of this repository in the same run; memory in a soak.
 
-    python bench/faces.py [--before REV] [--chunks 3000] [--rounds 20] [--clients 10,50] [--part clients,soak,rude]
+    python bench/faces.py [--before REV] [--chunks 3000] [--rounds 20] [--clients 10,50] [--part clients,soak]
+        [--minutes 3]
 
 Every client is a session of its own with a kept connection. "Words and graph" alternates `search?fast=1` and
-`graph/search`; every question differs. The versions take turns on copies of one home, without a model unless `--models`
-names one. Clients and server share the machine: on two cores nothing else should run.
+`graph/search`; every question differs. The versions take turns on copies of one home, without a model. The soak has 20
+new sessions every 200 requests, which search, ask the graph, ask for blocks and report exchanges. Clients and server
+share the machine: on two cores nothing else should run.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from interfaces import NAMES, TOPICS, cpu_of_pid, fill
+from interfaces import NAMES, TOPICS, cpu_of_pid, fill, memory_of
 from measure import table
 
 ROOT = Path(__file__).parent.parent
@@ -49,6 +51,18 @@ def words_and_graph(client: int, turn: int) -> tuple[str, str, dict[str, Any] | 
 def turns(client: int, turn: int) -> tuple[str, str, dict[str, Any] | None]:
     asked = f"What did we say about the {NAMES[client % 8]} {TOPICS[turn % 8]}, number {client * 31 + turn}?"
     return "POST", "/api/v1/turns/before", {"message": asked}
+
+
+def mixed(client: int, turn: int) -> tuple[str, str, dict[str, Any] | None]:
+    """Every kind of request in turn, reading and writing."""
+    kinds = (words, graph, turns, said, words)
+    return kinds[turn % len(kinds)](client, turn)
+
+
+def said(client: int, turn: int) -> tuple[str, str, dict[str, Any] | None]:
+    asked = f"What about the {TOPICS[turn % 8]} of {NAMES[client % 8]}?"
+    answer = f"We agreed on plan {(client * 7 + turn) % 50}."
+    return "POST", "/api/v1/turns/after", {"user": asked, "agent": answer}
 
 
 LOADS: dict[str, Ask] = {"words": words, "graph": graph, "words and graph": words_and_graph, "turns": turns}
@@ -118,14 +132,16 @@ class Client:
         self._writer.close()
 
 
-async def load(place: dict[str, Any], ask: Ask, clients: int, rounds: int) -> tuple[list[float], int]:
+async def load(
+    place: dict[str, Any], ask: Ask, clients: int, rounds: int, sessions: str = "client"
+) -> tuple[list[float], int]:
     """Milliseconds of all requests, and how many failed."""
     took: list[float] = []
     failed = 0
 
     async def work(number: int) -> None:
         nonlocal failed
-        client = Client(place, f"client-{number}")
+        client = Client(place, f"{sessions}-{number}")
         await client.open()
         for turn in range(rounds):
             began = time.perf_counter()
@@ -170,6 +186,23 @@ def clients(home: Path, options: argparse.Namespace) -> None:
     )
 
 
+def soak(home: Path, options: argparse.Namespace) -> None:
+    """Memory, threads and files of the server under a mixed load, with sessions that come and go."""
+    rows: list[list[object]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "home"
+        shutil.copytree(home, copy, symlinks=True)
+        with served(copy, ROOT / "src") as place:
+            until, began, asked = time.monotonic() + options.minutes * 60, time.monotonic(), 0
+            while time.monotonic() < until:
+                took, failed = asyncio.run(load(place, mixed, 20, 10, f"round-{asked}"))
+                asked += len(took)
+                if not rows or time.monotonic() - began > (len(rows)) * options.minutes * 6:
+                    minutes = (time.monotonic() - began) / 60
+                    rows.append([minutes, asked, *memory_of(place["pid"]), failed])
+    table(["minutes", "requests", "resident MB", "threads", "open files", "failed"], rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--before", default="")
@@ -177,7 +210,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--clients", default="10,50")
     parser.add_argument("--loads", default=",".join(LOADS))
-    parser.add_argument("--part", default="clients")
+    parser.add_argument("--part", default="clients,soak")
+    parser.add_argument("--minutes", type=float, default=3.0)
     parser.add_argument("--home", type=Path, help="a filled home of an earlier run")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -186,7 +220,9 @@ def main() -> None:
         home = options.home or Path(folder) / "home"
         if not home.exists():
             fill(home, options.chunks)
-        clients(home, options)
+        for name, work in {"clients": clients, "soak": soak}.items():
+            if name in options.part.split(","):
+                work(home, options)
 
 
 if __name__ == "__main__":

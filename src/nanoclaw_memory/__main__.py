@@ -20,13 +20,14 @@ def main() -> None:
 
         run(request)
     else:
+        _import_msgspec()
         from nanoclaw_memory.interfaces.cli import main
 
         main()
 
 
 def _import_msgspec() -> None:
-    """Import msgspec without `typing_extensions`, which it does not need and which costs a hook 8 ms."""
+    """Import msgspec without `typing_extensions`, which it does not need and which costs 8 ms."""
     sys.modules["typing_extensions"] = None  # type: ignore[assignment]
     import msgspec  # noqa: F401
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable
 from typing import Any, Literal
 
 from nanoclaw_memory.patterns import regex
+from nanoclaw_memory.sha256 import sha256
 
 Language = Literal["english", "german"]
 LANGUAGES: tuple[Language, ...] = ("english", "german")
@@ -69,7 +69,7 @@ def encodable(text: str) -> str:
 
 def fingerprint(text: str) -> str:
     """SHA-256 of the text, as hex; surrogates that cannot be encoded are kept distinct."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def words(text: str) -> list[str]:

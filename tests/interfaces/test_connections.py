@@ -148,3 +148,14 @@ def test_a_kept_alive_request_does_not_wait_for_an_acknowledgement(served):
 def test_mcp_over_http_opens_no_endless_stream(served):
     with served.client(Accept="text/event-stream") as client:
         assert client.get("/mcp").status_code == 405
+
+
+def test_a_question_of_a_megabyte_is_refused_and_costs_nobody_else_the_server(served):
+    long = "harbour gate " * 80_000
+    with served.client() as client:
+        assert client.get(f"{API}/search", params={"query": long[:60_000]}).status_code == 400
+        assert client.post(f"{API}/turns/before", json={"message": long}).status_code == 200
+    assert answers(served)
+    with connected(served, b"GET " + API.encode() + b"/search?query=" + b"x" * 1_000_000) as visitor:
+        assert b" 400 " in visitor.recv(65536).split(b"\r\n")[0] or closed(visitor)
+    assert answers(served)

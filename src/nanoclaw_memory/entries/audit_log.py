@@ -5,7 +5,6 @@ It names entries and fingerprints of their text, never the text: what is forgott
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections import deque
@@ -17,6 +16,7 @@ import msgspec
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import StoreError
+from nanoclaw_memory.sha256 import sha256
 from nanoclaw_memory.types import AuditVerdict, Scope
 from nanoclaw_memory.workspace.files import locked
 
@@ -172,7 +172,7 @@ def _bound(record: Mapping[str, Any], before: Link) -> tuple[Link, bytes]:
 
 def _digest(record: Mapping[str, Any]) -> str:
     body = {name: value for name, value in record.items() if name != "hash"}
-    return hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=True).encode("ascii")).hexdigest()
+    return sha256(json.dumps(body, sort_keys=True, ensure_ascii=True).encode("ascii")).hexdigest()
 
 
 def _parsed(raw: bytes) -> dict[str, Any] | None:

@@ -124,9 +124,10 @@ _NEAR = 5
 _IN_BRACKETS = verbose(r"""[\\"'`]{0,4}\s*,\s*""")
 _IN_LINES = verbose(r"""["'`]?[ \t]*\r?\n[ \t]*-[ \t]+""")
 # hunter2 is the password, set it to … as the password
+_REVERSED_LINKS = ("is", "as", "ist", "als", "est", "comme", "es", "como", "è", "come")
 _REVERSED = verbose(
-    rf"""(?<![^\s"'`(/\#;*])(?P<value>[^\s"'`(){{}}<>,;:=]{{5,200}})["'`)*]{{0,3}}[ \t]{{1,3}}(?P<link>is|as|ist|als
-    |est|comme|es|como|è|come)
+    rf"""(?<![^\s"'`(/\#;*])(?P<value>[^\s"'`(){{}}<>,;:=]{{5,200}})["'`)*]{{0,3}}[ \t]{{1,3}}
+    (?P<link>{"|".join(_REVERSED_LINKS)})
     (?:[ ](?:the|my|our|your|his|her|their|a|das|mein|unser|[a-zà-ɏ0-9-]{{1,12}})){{0,3}}[ ](?:{WORDS}|pin)(?![a-z])
     (?![ _-]?{ABOUT})"""
 )
@@ -158,7 +159,8 @@ def find_named(text: str, lowered: str) -> Iterator[tuple[int, int]]:
         for match in NAME.finditer(text, start, end):
             if match.start() >= looked_at and (name := name_at(text, match)):
                 looked_at = yield from _values_of(name, text)
-        for match in _REVERSED.finditer(text, start, end):
+        linked = not set(_REVERSED_LINKS).isdisjoint(text[start:end].lower().split())
+        for match in _REVERSED.finditer(text, start, end) if linked else ():
             value = match["value"].rstrip(".!?*_")
             phrase = is_passphrase(value, 2) and match["link"] in ("as", "als", "como", "comme", "come")
             if phrase or (any(char.isdigit() for char in value) and is_chosen(value)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from calendar import monthrange
 from datetime import date, timedelta
 
 import msgspec
@@ -46,17 +45,22 @@ def past_day(day: int, month: int, year: int | None, today: date) -> date:
     if year is not None:
         return date(year, month, day)
     for back in range(9):  # 29 February
-        if day <= monthrange(today.year - back, month)[1]:
+        if day <= _length(today.year - back, month):
             found = date(today.year - back, month, day)
             if found <= today:
                 return found
     raise ValueError(f"there is no day {day} in month {month}")
 
 
+def _length(year: int, month: int) -> int:
+    """How many days a month has."""
+    return 31 if month == 12 else (date(year, month + 1, 1) - DAY).day
+
+
 def past_number(number: int, today: date) -> date:
     """The last day with this number in its month."""
     first = today.replace(day=1)
-    while monthrange(first.year, first.month)[1] < number or first.replace(day=number) > today:
+    while _length(first.year, first.month) < number or first.replace(day=number) > today:
         first = (first - DAY).replace(day=1)
     return first.replace(day=number)
 
@@ -65,7 +69,7 @@ def months_from(first: date, count: int) -> Days:
     """Whole months from the first day of one."""
     index = first.year * 12 + first.month - 2 + count
     year, month = index // 12, index % 12 + 1
-    return Days(first, date(year, month, monthrange(year, month)[1]))
+    return Days(first, date(year, month, _length(year, month)))
 
 
 def unit(name: str, back: int, today: date, whole: bool = False) -> Days:

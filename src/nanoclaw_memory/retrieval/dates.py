@@ -63,7 +63,7 @@ def asked(question: str, today: date) -> Days | None:
     return when(question, today).days
 
 
-@functools.lru_cache(maxsize=8)  # several parts of a search ask it
+@functools.lru_cache(maxsize=64)  # several parts of a search ask it
 def when(question: str, today: date) -> When:
     """The days that a question names, and the rest of it."""
     tokens = list(_tokens(question))

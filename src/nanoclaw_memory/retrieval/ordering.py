@@ -73,7 +73,8 @@ def _newest_first(currency: Currency, question: str, ranked: Sequence[Candidate]
     near = [one for one in ranked if one.score >= least]
     near.sort(key=lambda one: currency.said(one.stored), reverse=True)
     near.sort(key=lambda one: is_foreign(one.stored))
-    near.sort(key=lambda one: -len(_numbers(question) & _numbers(one.stored.passage.text)))
+    if asked := _numbers(question):
+        near.sort(key=lambda one: -len(asked.intersection(words(one.stored.passage.text))))
     return near + [one for one in ranked if one.score < least]
 
 
@@ -90,8 +91,8 @@ def _mark(currency: Currency, found: Sequence[Candidate], question: str, visible
     for candidate in found:
         if candidate.stored.id in newest:
             row, newer_one = newest[candidate.stored.id]
-            asked = _numbers(question) & _numbers(candidate.stored.passage.text)
-            if asked <= _numbers(newer_one.passage.text):
+            asked = _numbers(question).intersection(words(candidate.stored.passage.text))
+            if asked.issubset(words(newer_one.passage.text)):
                 candidate.mark, candidate.newer = row.kind, newer_one
 
 

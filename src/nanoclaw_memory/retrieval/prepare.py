@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from datetime import date
 
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.chunker import without_speaker
+from nanoclaw_memory.sha256 import sha256
 from nanoclaw_memory.statements import without_date
 from nanoclaw_memory.store.passages import NewPassage
 from nanoclaw_memory.types import Passage
@@ -41,7 +41,7 @@ def prepared_row(turns: Sequence[Passage], around: str) -> tuple[NewPassage, ...
 
 
 def _print(chunk: Passage) -> bytes:
-    return hashlib.sha256(embedded_text(chunk).encode("utf-8", "surrogatepass")).digest()
+    return sha256(embedded_text(chunk).encode("utf-8", "surrogatepass")).digest()
 
 
 def _near(chunks: Sequence[Passage], bodies: Sequence[str], place: int) -> str:

@@ -273,7 +273,10 @@ def _distinct(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
     """
     if len({one.stored.source for one in ranked}) < 2:
         return list(ranked)
-    kept: list[tuple[Candidate, str]] = []
+    kept: list[tuple[str, str, Candidate]] = []
+    repeated: dict[
+        tuple[str, str], int
+    ] = {}  # where a source's text of more than a few words is among the kept
     lines = {
         f"{one.stored.path}:{number}": one
         for one in ranked
@@ -281,30 +284,27 @@ def _distinct(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
         for number in range(one.stored.passage.start_line, one.stored.passage.end_line + 1)
     }
     for candidate in sorted(ranked, key=lambda one: _PREFERRED.get(one.stored.passage.kind, 1)):
-        passage = candidate.stored.passage
+        passage, source = candidate.stored.passage, candidate.stored.source
         text = f" {' '.join(words(body_of(passage)))} "
+        # Of the same source only what repeats it word for word is the same, and not a mere "thanks".
+        before = repeated.get((source, text), len(kept))
         same = lines.get(passage.reference) or next(
             (
                 one
-                for one, other in kept
-                if (text in other or other in text) and _repeats(question, candidate, text, one, other)
+                for of, other, one in kept[:before]
+                if of != source and (text in other or other in text) and _same(question, text, other)
             ),
-            None,
+            kept[before][2] if before < len(kept) else None,
         )
         if same is not None:
             # A fact knows no project: it counts as the line does that it was read from.
             share = 1.0 if passage.project else same.parts.get("project", 1.0)
             same.score = max(same.score, candidate.score * share)
         else:
-            kept.append((candidate, text))
-    return sorted((candidate for candidate, _ in kept), key=lambda candidate: -candidate.score)
-
-
-def _repeats(question: str, candidate: Candidate, text: str, known: Candidate, other: str) -> bool:
-    """Whether a text repeats a known one: of the same source only word for word, and not a mere "thanks"."""
-    if candidate.stored.source == known.stored.source:
-        return text == other and text.count(" ") > SHORTEST
-    return _same(question, text, other)
+            if text.count(" ") > SHORTEST:
+                repeated[source, text] = len(kept)
+            kept.append((source, text, candidate))
+    return sorted((candidate for _, _, candidate in kept), key=lambda candidate: -candidate.score)
 
 
 def _same(question: str, one: str, other: str) -> bool:

@@ -43,9 +43,14 @@ def _run() -> re.Pattern[str]:
     return re.compile(f"[{_UNSPACED}]+")
 
 
+def _is_unspaced(text: str) -> bool:
+    # The comparison spares most processes a pattern that takes milliseconds to compile.
+    return not text.isascii() and max(text) >= "\u0e00" and bool(_BEYOND.search(text))
+
+
 def spaced(text: str) -> str:
     """The text with every character of an unspaced script standing alone."""
-    if not _BEYOND.search(text):
+    if not _is_unspaced(text):
         return text
     return _run().sub(lambda found: "".join(f" {one} " for one in found.group()), text)
 
@@ -70,7 +75,7 @@ def terms_of(question: str) -> list[str]:
     found: dict[str, None] = {}
     for asked in words(question):
         word = asked.removesuffix("'s").removesuffix("’s")  # "Keystone's port" is not only where it says so
-        if not _BEYOND.search(word):
+        if not _is_unspaced(word):
             found.setdefault(word)
             continue
         for part in _run().split(word):
@@ -96,7 +101,7 @@ def parts_of(word: str) -> list[tuple[str, str]]:
 
 def long_words(text: str) -> set[str]:
     """The words long enough to be compounds, as the keyword index knows them: without umlauts."""
-    plain = _run().sub(" ", text) if _BEYOND.search(text) else text
+    plain = _run().sub(" ", text) if _is_unspaced(text) else text
     return {folded(word) for word in words(plain) if LONG_WORD <= len(word) <= LONGEST_WORD}
 
 

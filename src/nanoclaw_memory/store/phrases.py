@@ -6,13 +6,13 @@ import json
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from hashlib import sha256
 from itertools import accumulate
 from typing import Any
 
 import msgspec
 
 from nanoclaw_memory.patterns import regex
+from nanoclaw_memory.sha256 import sha256
 from nanoclaw_memory.store.keywords import spaced
 from nanoclaw_memory.text import fingerprint, words
 
