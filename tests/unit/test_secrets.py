@@ -226,6 +226,61 @@ def test_words_joined_by_signs_are_a_password_where_nothing_else_can_stand(text)
     assert "donkey" not in mask(text.format("correct-donkey-paperclip"))[0]
 
 
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("CREATE USER joe WITH PASSWORD 'tangerine'", "tangerine"),
+        ('#define MQTT_PASSWORD "tangerine"', "tangerine"),
+        ("MYSQL_PASSWORD: tangerine\nMYSQL_PORT: 3306", "tangerine"),
+        ("SESSION_SECRET=keep-calm-and-carry-on", "keep-calm"),
+        ("db.password=tangerine", "tangerine"),
+        ('PASSPHRASE="behind the third brick"', "third brick"),
+        ("admin_password: 'isn''t-it-Grand'", "Grand"),
+        ("the passwrod is Hummingbird42", "Hummingbird42"),
+        ("Amazon password\nHummingbird42", "Hummingbird42"),
+        ("SIM PIN\n4821", "4821"),
+        ("login squirrel\n  password acorn.hoard", "acorn"),
+        ("pw of the archive is tangerine", "tangerine"),
+        ("the codeword is Tangerine.", "Tangerine"),
+        ("he moved the password from Walnut81 to Almond82", "Walnut81"),
+        ('his password is "seven sleepy dormice", with blanks', "dormice"),
+        ('we use "seven sleepy dormice" as the password', "dormice"),
+        ("passphrase for the key is three blind mice run", "blind mice"),
+        ("A temporary password is generated for root@localhost: aB;3>kQz9Lw", "kQz9Lw"),
+        ('Authorization "Basic ' + base64.b64encode(b"anna:tangerine42").decode() + '";', "Basic Y"),
+        ("define('SECURE_AUTH_KEY', ')w8{Tq|~e2&Zr!u9@Lx#vB4^mY0pK');", "Zr!u9"),
+        ("Reset your password: https://app.example.org/account/reset?token=" + run(44), "token=7"),
+        ("the link: https://app.example.org/login/magic/" + run(40), "magic/7"),
+        ("https://api.example.org/weather?city=Graz&appid=" + run(32, HEX), "appid=7"),
+        ("wallet seed: witch collapse practice feed shame open despair creek road again ice least", "creek"),
+        ("BitLocker: 123456-234567-345678-456789-567890-678901-789012-890123", "345678"),
+        ("WIFI:T:WPA;S:Barn;P:tangerine;;", "tangerine"),
+        ("License: 7C41-88EE-03BD-B6F0-6613", "88EE"),
+    ],
+)
+def test_a_sure_name_or_form_gives_away_plain_words_and_numbers(text, secret):
+    assert secret not in mask(text)[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Your verification code is {}. It expires in 10 minutes.",
+        "{} is your login code",
+        "Ihr Bestätigungscode lautet {}",
+        "Ihre TAN: {}",
+        "Su código de verificación es {}",
+        "Votre code de vérification est {}",
+        "код подтверждения: {}",
+        "OTP {}",
+        "pincode van de spaarpas {}",
+        "the keypad is {}",
+    ],
+)
+def test_codes_for_one_use_and_of_cards_are_seen_in_several_languages(text):
+    assert "482193" not in mask(text.format("482193"))[0]
+
+
 def test_credentials_in_encoded_text_and_in_the_path_of_a_webhook_are_seen():
     inside = base64.b64encode(
         b'{"auths":{"ghcr.example":{"username":"bot","password":"tiger9420"}}}'
@@ -364,6 +419,16 @@ def test_azure_and_aws_keys_are_known_by_their_names():
         "echo 'hello world' | base64",
         "username: string\npassword: string",
         "Der Schlüssel für Keller 3 hängt am Brett 14.",
+        "The password for the server is unknown.",
+        "Das Passwort für den Server ist abgelaufen.",
+        "La contraseña del banco es obligatoria.",
+        "the login code is 1200 lines long",
+        "access denied, error code: 1045",
+        "We verify the postal code 79104 at login",
+        "serial number 1234-5678-9012-3456",
+        "backup: the wallet and the seed tables are copied every night to the second disk",
+        "User Anna password reset requested",
+        "PASSWORD: mandatory",
     ],
 )
 def test_ordinary_text_and_placeholders_are_left_alone(text):

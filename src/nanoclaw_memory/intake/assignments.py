@@ -9,7 +9,6 @@ from collections.abc import Generator, Iterator
 import msgspec
 
 from nanoclaw_memory.intake.secret_names import (
-    ABOUT,
     BY_PEOPLE,
     KEYS,
     NAME,
@@ -25,7 +24,6 @@ from nanoclaw_memory.intake.secret_values import (
     RANDOM,
     STRONG,
     WORD,
-    is_chosen,
     is_code,
     is_grouped,
     is_passphrase,
@@ -33,6 +31,7 @@ from nanoclaw_memory.intake.secret_values import (
     quality,
     verbose,
 )
+from nanoclaw_memory.intake.told import ADVERB, find_reversed, find_told, is_noun
 
 _QUOTE = r"""["'`]{3}|\\{0,3}["'`]|[“„‘«]"""
 _OPENING_QUOTE = verbose(_QUOTE)
@@ -64,6 +63,10 @@ _LINKS = {
         (?:value|val|default|content|string|text|data|body)[\\"'`\]]{{0,4}}
         (?P<operator>\s{{0,8}}(?:=>|[:=>,])|[ ](?=["']))\s{{0,12}}{_OPEN}"""
     ),
+    # Netflix PIN⏎8150
+    "below": verbose(
+        r"""[^\n.:;=?!<>(){}\[\]"'`,|\\]{0,40}(?P<operator>\r?\n)[ \t]{0,8}(?=[^\s=:(]{4,64}[ \t]*(?:[\r\n]|\Z))"""
+    ),
     # var token string = "value"
     "typed": verbose(rf"""[^\n;"]{{1,60}}?(?P<operator>:?=)[ \t]{{0,8}}{_OPEN}(?={_QUOTE})"""),
 }
@@ -72,13 +75,6 @@ _COPULA = r"""is|was|are|be|been|equals?|becomes?|now|ist|lautet|war|wird|hei(?:
     |on|je|jest
     |remains?|stays?|became|bleibt|wurde|reste|queda|qued[óo]|fica|ficou|resta|wordt|blijft|werd|blir|blev|будет|bude
     |to|este|là|adalah|olarak|это|είναι|هي|هو"""
-_ADVERB = r"""now|still|currently|just|then|again|always|simply|also|probably|actually|since|from|today|yesterday
-    |jetzt|nun
-    |neu|aktuell|weiterhin|wieder|immer|noch|seit|ab|sofort|heute|gestern|einfach|nu|nog|steeds|altijd|sinds|ahora
-    |siempre
-    |desde|hoy|ayer|ora|adesso|sempre|oggi|agora|hoje|maintenant|désormais|toujours|depuis|hier|teraz|zawsze|od|dziś
-    |теперь
-    |сейчас|снова|всегда"""
 _CHANGED = r"""set|changed?|reset|updated?|rotated|switched|ge[äa]ndert|gesetzt|gewijzigd|veranderd|cambi\w+
     |modifi\w+|mudad\w
     |chang[ée]e?|alterad\w|zmienion\w|ustawion\w|zm[ěe]n[ěe]n\w|ändra[td]?s?|bytt|ændret|endret|измен\w+|сменил\w*
@@ -86,13 +82,18 @@ _CHANGED = r"""set|changed?|reset|updated?|rotated|switched|ge[äa]ndert|gesetzt
 _ANNOUNCED = verbose(
     rf"""(?P<pronoun>(?<![\w'’])(?:(?:it|that|this)(?:['’]s|[ ]is|[ ]was)(?:[ ]now)?|c['’]est
       |(?:es|er|sie)[ ](?:ist|lautet)))[ :]{{1,3}}
-    |(?<=[ \t])(?:(?:{_COPULA})(?:[ ](?:{_ADVERB})){{0,3}}
+    |(?<=[ \t])(?:(?:{_COPULA})(?:[ ](?:{ADVERB})){{0,3}}
       |(?:{_CHANGED})[ ](?:\w{{1,4}}[ ])?(?:to|in|auf|zu|naar|en|a|à|su|na|til|till|para|на)(?:[ ]be)?)
       [ ]?[:,]?[ \t]{{1,3}}
     |[ \t]?(?::(?=\s)|：)[ \t]{{0,3}}(?:\r?\n\s{{0,20}})?|(?:是|为|為|は)[ \t]{{0,3}}"""
 )
+_UNIT = verbose(
+    r"[ ](?:lines?|loc|files?|bytes?|char\w*|digits?|words?|[kmg]b|times|days?|hours?|min\w*|sec\w*|zeilen)\b"
+)
+# 915 330, 2 2 0 9 6
+_SPACED = verbose(r"(?:\d{2,4}(?:[ -]\d{2,4}){1,3}|\d(?:[ -]\d){3,9})(?![\w.:/-]*\w)")
 _OF_A_HASH = verbose(r"(?:sha-?\d+|md5|hash|checksum|digest|fingerprint)[ ][^\n]{0,20}$")
-_TELLING = verbose(r"(?s:[\s：是为為は].*[\d!@\#$%^&*+~_-])")
+_TELLING = verbose(r"""(?s:[\s：是为為は].*[\d!@\#$%^&*+~_"“-])""")
 _WINDOW, _STATEMENTS = 140, 6
 _SENTENCE_END = verbose(r"[.!?…][\s]|\n")
 # What the word directly after the name must not be: the statement is then about something else.
@@ -106,6 +107,11 @@ _OTHER_SUBJECT = verbose(
 )
 _BARE = verbose(
     r"""(?:[^\s，。；、！？）】」"'`,;<>|{}()\[\]\\&]|&(?!\w{1,30}=)|\\(?![nrt"'`])){4,400}(?:\([^\s]{0,20})?"""
+)
+# k;9Zw>tRq2Lf, as servers make them: any signs, alone at the end of a line
+_GENERATED = verbose(
+    r"""(?-i:(?=\S{0,30}[a-z])(?=\S{0,30}[A-Z])(?=\S{0,30}\d))(?=\S{0,30}[;<>|&][a-z0-9])
+    [^\s"'`=:/\\(){}\[\]]{8,40}(?=[ \t]*(?:[\r\n]|\Z))"""
 )
 # abcd efgh ijkl mnop, as mail providers give them
 _IN_GROUPS = verbose(r"""(?-i:[a-z0-9]{4}(?:[ ][a-z0-9]{4}){3,7})(?=["'`.,)]{0,2}(?:[\r\n]|\Z))""")
@@ -123,14 +129,6 @@ _BETWEEN = verbose(r"""["'`]?[^\s"'`,;<>|{}()\[\]]{1,40}""")
 _NEAR = 5
 _IN_BRACKETS = verbose(r"""[\\"'`]{0,4}\s*,\s*""")
 _IN_LINES = verbose(r"""["'`]?[ \t]*\r?\n[ \t]*-[ \t]+""")
-# hunter2 is the password, set it to … as the password
-_REVERSED_LINKS = ("is", "as", "ist", "als", "est", "comme", "es", "como", "è", "come")
-_REVERSED = verbose(
-    rf"""(?<![^\s"'`(/\#;*])(?P<value>[^\s"'`(){{}}<>,;:=]{{5,200}})["'`)*]{{0,3}}[ \t]{{1,3}}
-    (?P<link>{"|".join(_REVERSED_LINKS)})
-    (?:[ ](?:the|my|our|your|his|her|their|a|das|mein|unser|[a-zà-ɏ0-9-]{{1,12}})){{0,3}}[ ](?:{WORDS}|pin)(?![a-z])
-    (?![ _-]?{ABOUT})"""
-)
 # | user | password |, and rows below it
 _HEADING = verbose(
     rf"""[\s"'*`]*(?:[a-z0-9]+[ _-]){{0,2}}(?P<name>{WORDS}|{SHORT}|(?:{KEYS})[ _-]?key)s?[\s"'*`]*"""
@@ -159,12 +157,7 @@ def find_named(text: str, lowered: str) -> Iterator[tuple[int, int]]:
         for match in NAME.finditer(text, start, end):
             if match.start() >= looked_at and (name := name_at(text, match)):
                 looked_at = yield from _values_of(name, text)
-        linked = not set(_REVERSED_LINKS).isdisjoint(text[start:end].lower().split())
-        for match in _REVERSED.finditer(text, start, end) if linked else ():
-            value = match["value"].rstrip(".!?*_")
-            phrase = is_passphrase(value, 2) and match["link"] in ("as", "als", "como", "comme", "come")
-            if phrase or (any(char.isdigit() for char in value) and is_chosen(value)):
-                yield match.start("value"), match.start("value") + len(value)
+        yield from find_reversed(text, start, end)
         yield from _in_columns(text, start, end)
 
 
@@ -201,17 +194,28 @@ def _values_of(name: CredentialName, text: str) -> Generator[tuple[int, int], No
         if kind == "element" and not name.in_tag:
             continue
         link = form.match(text, name.end)
-        value = _value_at(text, link.end(), False) if link else None
+        value = _value_of(name, text, link.end(), False) if link else None
         if link and value and _is_credential(name, kind, link, value, text):
             yield value.start, value.end
             yield from _further_items(name, link[0], value, text)
             return looked_at
-        if value and len(value.text) > _LONG and not value.quoted:
+        if value and len(value.text) > _LONG and not value.quoted and "://" not in value.text:
             looked_at = max(looked_at, value.end)
     of_hash = _OF_A_HASH.search(text[max(0, name.start - 30) : name.start])
-    if not of_hash and (value := _value_announced(name, text) or _value_near(name, text)):
+    if of_hash:
+        return looked_at
+    if value := _value_announced(name, text) or _value_near(name, text):
         yield value.start, value.end
+    if name.by_people:
+        yield from find_told(name, text)
     return looked_at
+
+
+def _value_of(name: CredentialName, text: str, start: int, prose: bool) -> _Value | None:
+    """The value at a place; a number may be in groups."""
+    if name.is_code and name.plain and (spaced := _SPACED.match(text, start)):
+        return _Value(spaced[0], start, False)
+    return _value_at(text, start, prose)
 
 
 def _value_announced(name: CredentialName, text: str) -> _Value | None:
@@ -224,7 +228,7 @@ def _value_announced(name: CredentialName, text: str) -> _Value | None:
     for link in itertools.islice(_ANNOUNCED.finditer(text, name.end, end), _STATEMENTS):
         if ended and ended.start() < link.start() and not link["pronoun"]:
             continue
-        value = _value_at(text, link.end(), True)
+        value = _value_of(name, text, link.end(), True)
         if value and _is_announced(name, link, value, text):
             if link[0].strip() != "to":
                 return value
@@ -236,13 +240,12 @@ def _is_announced(name: CredentialName, link: re.Match[str], value: _Value, text
     if "\n" in link[0] and not _stands_alone(value, text):
         return False
     if " " in value.text and not is_grouped(value.text):
-        return False
+        return _is_phrase(name, value) or _SPACED.fullmatch(value.text) is not None
     if not re.search(
         r"[^\W\d_]", value.text
     ):  # a number: of a door, of a card; else a version, a date, a size
-        return name.by_people and bool(
-            re.fullmatch(r"[\d#*-]{3,12}" if name.is_code else r"\d{6,32}", value.text)
-        )
+        form = r"[\d#*-]{3,12}" if name.is_code else r"\d{6,32}"
+        return name.by_people and bool(re.fullmatch(form, value.text)) and not _UNIT.match(text, value.end)
     colon = link[0].strip() in (":", "：")
     if name.by_people and not colon and is_passphrase(value.text, 3):
         return True
@@ -261,14 +264,16 @@ def _value_at(text: str, start: int, prose: bool) -> _Value | None:
     if quote := _OPENING_QUOTE.match(text, start):
         closing = {"“": "”", "„": "“", "‘": "’", "«": "»"}.get(quote[0], quote[0])
         end = text.find(closing, quote.end(), quote.end() + 400)
-        while end > 0 and text[end - 1] == "\\" != closing[0]:
-            end = text.find(closing, end + 1, quote.end() + 400)
+        while end > quote.end() and (
+            text[end - 1] == "\\" != closing[0] or re.compile(r"''\w").match(text, end)
+        ):  # escaped, or doubled as in YAML
+            end = text.find(closing, end + (2 if text[end - 1] != "\\" else 1), quote.end() + 400)
         if end > quote.end() and ("\n" not in text[quote.end() : end] or len(closing) == 3):
             return _Value(text[quote.end() : end], quote.end(), True)
         start = quote.end()
     if grouped := _IN_GROUPS.match(text, start):
         return _Value(grouped[0], start, False)
-    bare = _BARE.match(text, start)
+    bare = _GENERATED.match(text, start) or _BARE.match(text, start)
     cut = bare[0].rstrip(".,;:!?)*_&\\" if prose else ",;*&\\") if bare else ""
     return _Value(cut, start, False) if len(cut) >= 4 else None
 
@@ -279,16 +284,38 @@ def _is_credential(name: CredentialName, kind: str, link: re.Match[str], value: 
         phrase = (
             value.quoted and name.is_phrase and len(value.text.split()) >= 3 and not is_reference(value.text)
         )
-        words = value.quoted and name.is_secret and kind == "direct" and value.text.islower()
-        return phrase or (words and is_passphrase(value.text, 2))
+        sure = name.is_secret or (name.is_upper and name.by_people and link[0] == "=")
+        words = value.quoted and sure and kind == "direct" and value.text.islower()
+        return phrase or (words and is_passphrase(value.text, 2)) or _SPACED.fullmatch(value.text) is not None
+    if kind == "below":
+        return _is_below(name, value, text)
     if kind == "element" and not re.compile(r"\s*(?:\]\]>\s*)?<").match(text, value.end):
         return False
     if kind == "direct" and "\n" in link[0] and not _stands_alone(value, text):
         return False
     found, needed = quality(value.text, value.quoted, name.by_people), _needed(name, kind, link, value)
-    # A plain word counts beside a user's name: login: bob⏎password: swordfish.
-    beside = found == WORD < needed == CHOSEN and name.by_people and link["operator"] in (":", "=")
-    return found >= needed or (beside and _is_word(value.text) and _user_beside(name, value, text))
+    # A plain word counts beside a user's name: login: bob⏎password: swordfish; and where the line ends with it.
+    plain = found == WORD < needed == CHOSEN and name.by_people and link["operator"] in (":", "=")
+    if not plain or not _is_word(value.text):
+        return found >= needed
+    last = name.plain and link[0] in (": ", "=") and text[value.end : value.end + 1] in ("", "\n", "\r")
+    return (last and is_noun(value.text, True)) or _user_beside(name, value, text)
+
+
+def _is_below(name: CredentialName, value: _Value, text: str) -> bool:
+    """Whether the only word in a line is what the short line above it names."""
+    if not name.by_people or name.start - text.rfind("\n", 0, name.start) > 40:
+        return False
+    if value.text.isdigit():
+        return name.is_code and 4 <= len(value.text) <= 12
+    return quality(value.text, value.quoted, True) >= name.least
+
+
+def _is_phrase(name: CredentialName, value: _Value) -> bool:
+    """password is "Ichabod 4 president\""""
+    words = re.sub(r"\b\d+\b ?", "", value.text).strip()
+    several = len(value.text.split()) >= 3
+    return value.quoted and several and name.by_people and name.plain and is_passphrase(words, 2)
 
 
 def _is_word(value: str) -> bool:
@@ -318,11 +345,12 @@ def _needed(name: CredentialName, kind: str, link: re.Match[str], value: _Value)
     if value.quoted:
         phrase = _is_word(value.text) if name.by_people else name.plain and is_passphrase(value.text, 3)
         return WORD if phrase and operator in ("=", ":", "=>", ":=") else CHOSEN
+    assigned = name.is_upper and link[0] == operator == "="
     if not name.by_people:
-        return CHOSEN
+        return WORD if assigned and is_passphrase(value.text, 3) else CHOSEN
     if link[0] == ": " and re.search("[-A-Z]", value.text[1:]) and is_passphrase(value.text, 3):
         return WORD
-    return WORD if name.is_upper and link[0] == operator == "=" else CHOSEN
+    return WORD if assigned else CHOSEN
 
 
 def _value_near(name: CredentialName, text: str) -> _Value | None:
@@ -340,7 +368,13 @@ def _value_near(name: CredentialName, text: str) -> _Value | None:
         if value and (grouped or not re.search(r"[ =]|^\d+$|^@", value.text.rstrip("="))):
             least = _needed_near(name, words_between, value.quoted, gap[0])
             long = len(value.text) >= _SHORTEST[least]
-            if long and quality(value.text, value.quoted, name.by_people) >= least:
+            found = quality(value.text, value.quoted, name.by_people)
+            literal = (
+                value.quoted and words_between == 0 and gap[0].isspace() and name.by_people and name.plain
+            )
+            if (long and found >= least) or (
+                literal and found == WORD and _is_word(value.text) and is_passphrase(value.text, 1)
+            ):
                 return value
         if between is None:
             return None

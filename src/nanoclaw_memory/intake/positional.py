@@ -54,9 +54,9 @@ _ENCODED = verbose(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{32,20000}={0,2}(?![\w+/])")
 _COMMAND, _ARGUMENTS = 1000, 300  # characters after its name
 
 
-def find_placed(text: str, lowered: str) -> Iterator[tuple[int, int]]:
+def find_placed(text: str, lowered: str, words: set[str]) -> Iterator[tuple[int, int]]:
     """The spans of values that are credentials by the place at which they stand."""
-    for command in _usages().keys() & set(lowered.translate(_BORDERS).split()):
+    for command in _usages().keys() & set(" ".join(words).translate(_BORDERS).split()):
         yield from _in_command(command, text, lowered)
     if "(" in text and any(word in lowered for word in _CALLS):
         yield from _in_calls(text)

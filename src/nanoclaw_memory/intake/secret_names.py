@@ -9,7 +9,7 @@ import msgspec
 from nanoclaw_memory.intake.secret_values import CHOSEN, RANDOM, verbose
 
 # People choose these themselves, and a plain word may do. They may stand anywhere in an identifier, and be misspelt.
-_PEOPLE = r"""pass(?:wd|phrase|code|wort|w[öo]rter|key(?!s))|pa{1,2}s{1,3}w?o[rw]{1,2}d|pswd|kennw[oö]rt
+_PEOPLE = r"""pass(?:wd|phrase|code|wort|w[öo]rter|key(?!s))|p[as]{2,4}[wor0]{2,4}d|pswd|kennw[oö]rt
     |identified[ ]by
     |key[\s_-]?material|contrase(?:[ñn]|ny)a|contrasinal|pasahitza|senha|palavra[\s-]passe|mot[\s_-]de[\s_-]passe
     |code[ ](?:secret|d['’]acc[eè]s)|wachtwoord|l[öo]senord|passord|lykilor[ðd]|kodeord|adgangskode|salasana
@@ -19,9 +19,13 @@ _PEOPLE = r"""pass(?:wd|phrase|code|wort|w[öo]rter|key(?!s))|pa{1,2}s{1,3}w?o[r
     |رمز\sعبور|گذرواژه
     |पासवर्ड|পাসওয়ার্ড|கடவுச்சொல்|รหัสผ่าน|κωδικ[οό]|密[码碼]|口令|パスワード|暗証番号|비밀번호|비번|암호|패스워드
     |digicode|clave|(?:clé|chiave|chave)[ ](?:d\w{1,2}[ ])?(?:wi-?fi|wpa|wlan|r[ée]seau|rete|rede)
-    |(?:wi-?fi|wlan|wpa2?|netzwerk|network)[\s_-]?(?:key|schl[üu]ssel)"""
-# A code, where the line speaks of a door.
-_CODES = r"(?:code|codice|c[óo]digo|kode?|код|combo|combinat?ion|kombination|combinaison|combinazione)s?"
+    |(?:wi-?fi|wlan|wpa2?|netzwerk|network)[\s_-]?(?:key|schl[üu]ssel)
+    |(?:认证|验证|驗證)[码碼]|(?:認証|確認)(?:コード|番号)|인증번호
+    |code[ -]?word|codewort|(?:secret|security)[ ]answer"""
+# A code, where the line speaks of a door or of signing in.
+_CODES = r"""(?-i:[a-z]{0,5}TAN|OTP)|(?:t[üu]r|tor|deur|alarm|zugangs|sicherheits|best[äa]tigungs|anmelde|freischalt
+    |einmal|toegangs|verificatie|pin)?(?:code|codice|c[óo]digo|kode?|код|combo
+    |combinat?ion|kombination|combinaison|combinazione)s?"""
 _PLACES = verbose(
     r"""(?<![^\W\d_])(?:doors?|gates?|alarm\w*|entr(?:y|ance)|access|lock(?:box|er|s)?|padlock|key[ -]?(?:box|pad
     |safe)|safe|garage|building
@@ -29,7 +33,16 @@ _PLACES = verbose(
     |zugangs?\w*|zutritts?\w*
     |schlie(?:ss|ß)fach|cassaforte|port[ae]|portail|cancello|ingresso|puerta|caja|coffre|immeuble|allarme
     |acc[eè]s\w*|deur|kluis|drzwi|sejf
-    |bram[ay]|двер\w+|сейф\w*|домофон\w*|доступа)(?![^\W\d_])"""
+    |bram[ay]|двер\w+|сейф\w*|домофон\w*|доступа|v[eé]rifi\w+|confirm\w+|log[ -]?in|sign[ -]?in|sms|text(?:ed)?
+    |one[ -]time|2fa|mfa|authenticat\w+|security|best[äa]tigung\w*|anmelde\w*|sicherheits\w*|einmal\w*|pin\w+
+    |freischalt\w*
+    |connexion|iniciar?|inicio|inlog\w*|logowani\w*|weryfikac\w*|подтвержд\w*|провер\w*|входа)(?![^\W\d_])"""
+)
+_YOURS = verbose(r"(?:your|dein|ihr|votre|seu|tuo|tw[óo]j|ваш)[ ](?:[\w-]{1,16}[ ]){0,2}\Z")
+# A code that is no credential, whatever the line speaks of.
+_OTHER_CODE = verbose(
+    r"""(?:error|status|exit|return|response|reason|result|zip|post(?:al)?|area|country|dial(?:ling)?|source|bar|qr
+    |product|promo|discount|coupon|voucher|language|currency|color|colour|char(?:acter)?|http|fehler)[\s_-]?\Z"""
 )
 # These are made by machines.
 _MACHINES = r"""secret|sercret|token|credential|api[\s_.-]?key|токен|トークン|토큰|令牌|密[钥鑰]|秘[钥鑰密]|金[钥鑰]
@@ -50,15 +63,19 @@ NAME = verbose(
     |(?:{KEYS})[\s_.-]?(?P<keyed>key)
     |(?P<key>key|(?<![^\W\d_])(?:clé|chiave|llave|chave))"""
 )
-_ASCII_KEYWORDS = (
-    "pass pasw paas pswd pw p/w psk mdp pin puk cvv cvc cred identified sk otp jwt pat api auth bearer "
-    "cookie sid session key secret sercret token kennw contras pasahitz senha palavra cod kod wachtwoord senord "
-    "kode salas haslo heslo jelsz ifre parol lozink geslo slapta kata jeton chiave lave chave "
-    "schlu nyckel sleutel klucz anahtar comb lykilor"
-).split()
+_ASCII_KEYWORDS = [
+    *(
+        "pass pasw paas psas pswd pw p/w psk mdp pin puk cvv cvc cred identified sk otp jwt pat api auth bearer "
+        "cookie sid session key secret sercret token kennw contras pasahitz senha palavra cod kod wachtwoord senord "
+        "salas haslo heslo jelsz ifre parol lozink geslo slapta kata jeton chiave lave chave "
+        "schlu nyckel sleutel klucz anahtar comb lykilor"
+    ).split(),
+    " tan",
+]
 _OTHER_KEYWORDS = (
-    "kennwö passwö schlü nøgle hasło khẩu парол лозинк токен ключ סיסמ كلمة رمز گذر पासवर्ड পাসও கடவு รหัส κωδικ "
-    "密 口令 令牌 秘 金 clé パスワード 暗証番号 トークン 비밀번호 비번 암호 패스워드 토큰"
+    "kennwö schlü nøgle hasło khẩu парол лозинк токен ключ סיסמ كلمة رمز گذر पासवर्ड পাসও கடவு รหัส κωδικ "
+    "код cód 验证 驗證 認証 確認 인증 密 口令 令牌 秘 金 clé パスワード 暗証番号 トークン 비밀번호 비번 암호"
+    " 패스워드 토큰"
 ).split()
 BY_PEOPLE = verbose(rf"(?:{_PEOPLE})|(?:{_SHORT_PEOPLE})")
 _AMBIGUOUS = ("pass", "pin", "auth", "session", "cookie", "sid", "sk", "pat", "api", "otp")
@@ -81,7 +98,7 @@ _PUBLIC = verbose(
 ABOUT = r"""(?:^|[_.-]|(?-i:(?<=[a-z])(?=[A-Z])))(?:ids?|hash(?:ed|es)?|digest|fingerprint|checksum|sha\d*|md5|arn
     |ur[il]s?|path|file|name|host|type|version|image|ref|endpoint|class|policy|manager)(?![a-z])"""
 _ABOUT_IT = verbose(ABOUT)
-_WITH_USER = verbose(r"(?:id|user|username|login|account|계정|아이디)[\W_]{1,4}$|--?$")
+_WITH_USER = verbose(r"(?:id|user|username|login|account|계정|아이디)[\W_]{1,4}$|--?$|(?-i:[A-Z0-9]_$)")
 
 
 class CredentialName(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,9 +148,16 @@ def name_at(text: str, match: re.Match[str]) -> CredentialName | None:
         and not inflected
     ):
         return None  # secretary, tokenize, keyboard
-    if match.lastgroup == "code" and not _PLACES.search(text[max(0, match.start() - 40) : end + 40]):
-        return None
     before = text[max(0, match.start() - 60) : match.start()]
+    if (
+        match.lastgroup == "code"
+        and word[-3:] not in ("TAN", "OTP")
+        and (
+            _OTHER_CODE.search(before)
+            or not (_YOURS.search(before) or _PLACES.search(text[max(0, match.start() - 40) : end + 40]))
+        )
+    ):
+        return None
     if _ABOUT_IT.search(tail) or _INSIDE.search(before):
         return None
     if match.lastgroup == "key" and _PUBLIC.search(before):
@@ -147,7 +171,8 @@ def name_at(text: str, match: re.Match[str]) -> CredentialName | None:
         beside_user=by_people or word.lower().startswith("cred"),
         plain=word.lower() not in _AMBIGUOUS or len(match[0]) > 5 or _WITH_USER.search(before) is not None,
         is_phrase="phrase" in word.lower(),
-        is_code=match.lastgroup == "code" or re.search(r"(?i:pin|puk|code|番号)$", word) is not None,
+        is_code=match.lastgroup == "code"
+        or re.search(r"(?i:pin|puk|code|番号|番號|번호|[码碼]|コード)$", word) is not None,
         is_secret=word.lower() == "secret" and not tail,
         is_key=not tail and (match.lastgroup in ("key", "keyed") or word.lower() == "api"),
         is_upper=match[0].isupper(),

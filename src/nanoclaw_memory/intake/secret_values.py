@@ -43,7 +43,7 @@ _TECHNICAL = verbose(
 )
 _CODE = verbose(
     r"""(?-i:[(\[{]|::|->|=>   # a call, an index, a path, an arrow
-    |^!?[A-Za-z_]\w*(?:\??\.[A-Za-z_]\w*)+!?$   # config.password
+    |^!?(?!\w*[A-Za-z][013457][a-z]{2})[A-Za-z_]\w*(?:\??\.[A-Za-z_]\w*)+!?$   # config.password
     |^[a-z]+(?:[A-Z][a-z]+)+$|^[A-Z][a-z]+(?:[A-Z][a-z]+)+$   # camelCase, AuthToken
     |^[A-Za-z]+(?:[_-][A-Za-z]+)+$)"""
 )
@@ -102,7 +102,7 @@ def is_placeholder(value: str) -> bool:
 def is_reference(value: str) -> bool:
     """Whether a value is a word for a credential, or says where it is: password, ${DB_PASSWORD}, /run/secrets/db."""
     value = value.strip("'\"")
-    if value.lower() in _PLAIN_WORDS or value[:1] in ",;:)":
+    if value.lower() in _PLAIN_WORDS or (value[:1] in ",;:)" and not is_random(value)):
         return True
     return bool(_DUMMY.search(value) or _REFERENCE.search(value))
 
@@ -117,7 +117,8 @@ def is_passphrase(value: str, words: int) -> bool:
     parts = re.split(r"[ _.-]+", value)
     if len(parts) < words or not all(part.isalpha() and len(part) < 16 for part in parts):
         return False
-    telling = [part for part in parts[:8] if len(parts) < 4 or len(part) > 3]
+    sentence = len(parts) > 3 or " " in value
+    telling = [part for part in parts[:8] if len(part) > 3 or not sentence]
     return sum(map(len, parts)) >= 4 * words and not any(_NAMING.search(part) for part in telling)
 
 

@@ -20,6 +20,7 @@ from nanoclaw_memory.intake.secret_values import (
     MARKER,
     STRONG,
     entropy,
+    is_passphrase,
     is_placeholder,
     is_random,
     is_reference,
@@ -60,7 +61,8 @@ class _SecretRule(msgspec.Struct, frozen=True):
     """One rule; `value` says what speaks for a match.
 
     token: its own form and entropy. block: its form alone. placed: where it stands, unless it is a
-    reference. chosen, strong: where it stands, and that it has digits or signs. random: a part of it is random.
+    reference. chosen, strong: where it stands, and that it has digits or signs. told: the same, or that it is
+    a word or words that name nothing in a program. random: a part of it is random.
     """
 
     name: str
@@ -112,12 +114,15 @@ def _moved(secret: Secret, origins: list[tuple[int, int]]) -> Secret:
 def _scan(text: str) -> list[Secret]:
     """One look at the text: what the rules find outside the markers, overlaps joined."""
     lowered = text.replace("İ", "i").lower()  # the one letter whose lower case is longer
-    longest = max(map(len, text.split()), default=0)
+    words = set(lowered.split())
+    longest = max(map(len, words), default=0)
     hits: list[tuple[int, int, int, str]] = []
     for order, rule in enumerate(_rules()):
-        if rule.value != "token" or longest >= _SHORTEST_TOKEN:
-            hits += [(start, end, order, rule.name) for start, end in _spans(rule, text, lowered)]
-    named = itertools.chain(find_named(text, lowered), find_placed(text, lowered))
+        if rule.value == "token" and longest < _SHORTEST_TOKEN:
+            continue
+        if not rule.keywords or any(map(lowered.__contains__, rule.keywords)):
+            hits += [(start, end, order, rule.name) for start, end in _spans(rule, text)]
+    named = itertools.chain(find_named(text, lowered), find_placed(text, lowered, words))
     if longest >= _SHORTEST_ENCODED:
         named = itertools.chain(named, _encoded(text))
     hits += [(start, end, len(_rules()), "credential") for start, end in named]
@@ -134,10 +139,8 @@ def _encoded(text: str) -> Iterator[tuple[int, int]]:
             yield start, end
 
 
-def _spans(rule: _SecretRule, text: str, lowered: str) -> Iterator[tuple[int, int]]:
-    """What a rule finds, if one of its keywords is there."""
-    if rule.keywords and not any(keyword in lowered for keyword in rule.keywords):
-        return
+def _spans(rule: _SecretRule, text: str) -> Iterator[tuple[int, int]]:
+    """What a rule finds."""
     for match in rule.pattern.finditer(text):
         start, end = match.span(rule.group)
         value = MARKER.sub("", text[start:end])
@@ -153,6 +156,8 @@ def _is_real(value: str, rule: _SecretRule) -> bool:
         return any(map(is_random, re.split("[/@]", value)))
     if rule.value in _LEAST:
         return not is_reference(value) and quality(value, False, False) >= _LEAST[rule.value]
+    if rule.value == "told" and quality(value, False, False) < CHOSEN and not is_passphrase(value, 1):
+        return False
     return rule.value == "token" or not is_reference(value)
 
 
