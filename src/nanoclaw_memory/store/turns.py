@@ -16,6 +16,7 @@ from nanoclaw_memory.types import InjectedLine, Injection, TokenSum, ToolCall
 KEPT_INJECTIONS = 20_000
 KEPT_TOOL_CALLS = 5_000
 KEPT_STARTS = 200
+EXCHANGE = "exchange"  # the tool under which a repeated exchange stands among the tool calls
 KEPT_START_DAYS = 30
 KEPT_GIVEN = 20_000
 

@@ -9,9 +9,10 @@ from datetime import date, timedelta
 
 import msgspec
 
+from nanoclaw_memory import statements
 from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.lessons.matching import telling
-from nanoclaw_memory.text import language, sentences
+from nanoclaw_memory.text import language, sentences, stem, words
 from nanoclaw_memory.types import Exchange
 
 ENOUGH = 0.6  # share of a claim's words that one text must contain to support it
@@ -21,6 +22,10 @@ _MEMORY = re.compile(
     r" before| already| yesterday| last \w+)*|you (?:told me|mentioned|once said)(?: earlier| before| that)*|"
     r"(?:i remember|i recall)(?: that| when| you)*|(?:last time|earlier) (?:you|we) \w+|"
     r"wie (?:du|wir) (?:gesagt|erwähnt|besprochen|vereinbart|erzählt)(?: hast| haben| hatten)?|"
+    r"(?:according to|as per|per|in) (?:your|our|my) (?:notes?|logs?|records?|conversations?)|"
+    r"(?:laut|gemäß|in) (?:deinen|unseren|meinen|unserem) (?:notizen|aufzeichnungen|gespräch\w*)|"
+    r"(?:as|like|what|which) (?:you|we) (?:prefer(?:red)?|wanted|noticed|asked)(?: for)?|"
+    r"(?:what|which) (?:you|we) (?:decided|agreed|chose)|so haben wir es(?: ja)?(?: auch)?|"
     r"du (?:hast|hattest) (?:mir )?(?:gesagt|erzählt|erwähnt),?(?: dass)?|ich erinnere mich(?:,? dass)?)\b",
     re.IGNORECASE,
 )
@@ -33,6 +38,22 @@ _WHEN = re.compile(
     re.IGNORECASE,
 )
 _PAST = re.compile(r"\b(?:we|you|i|wir|du|ich)\b", re.IGNORECASE)
+
+
+_VALUE = re.compile(
+    r"(?P<before>[^\W\d_]{3,})?\W{0,2}(?P<value>\d+(?:[.,:/]\d+)*)\W{0,2}(?P<after>[^\W\d_]{2,})?"
+)
+_PARTS = (
+    ("morning", "morgen"), ("noon", "mittag"), ("afternoon", "nachmittag"), ("evening", "abend"), ("night", "nacht"),
+)  # fmt: skip
+_CLOSED: dict[str, dict[str, int]] = {
+    "a day of the week": {name: day for names in (_WEEKDAYS, _TAGE) for day, name in enumerate(names)},
+    "a part of the day": {name: part for part, names in enumerate(_PARTS) for name in names},
+}
+_DECIDED = re.compile(
+    r"\b(?:decided|chose|chosen|agreed|settled|picked|went with|entschieden|beschlossen|gewählt|geeinigt)\b",
+    re.I,
+)
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -73,6 +94,65 @@ def _matches(answer: str, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[s
 def supported(claim: Claim, texts: Sequence[str]) -> bool:
     """Whether one of the texts contains enough of the claim's words."""
     return any(_share(claim, text) >= ENOUGH for text in texts)
+
+
+def conflicts(answer: str, user: str, recorded: Callable[[str], Sequence[str]]) -> Iterator[tuple[str, str]]:
+    """Sentences that state another number, date or decision than the record has on the same subject, with that record.
+
+    A value that the record or the person has anywhere near is no conflict: several may hold.
+    """
+    stated = (one for one in sentences(answer[:8_000]) if not one.endswith("?"))
+    stating = (one for one in stated if _kinds(one) or _DECIDED.search(one))
+    for sentence in itertools.islice(stating, MOST_CLAIMS):
+        known, said = recorded(sentence), _kinds(sentence)
+        there = "\n".join((*known, user))
+        anywhere = _kinds(there)
+        other = [kind for kind in said if said[kind].isdisjoint(anywhere.get(kind, ()))]
+        for line in known:
+            if any(kind in _kinds(line) and _same_thing(line, sentence, kind) for kind in other) or (
+                _decided_otherwise(line, sentence, statements.features(there))
+            ):
+                yield sentence.rstrip(".!?")[:200], line[:200]
+                break
+
+
+def _kinds(text: str) -> dict[str, set[str]]:
+    """The values of a text by kind: numbers by the telling words beside them (`port 3000`), days, parts of days."""
+    found: dict[str, set[str]] = {}
+    for match in _VALUE.finditer(text):
+        for word in telling(f"{match['before'] or ''} {match['after'] or ''}", language(text)):
+            found.setdefault(word, set()).add(match["value"])
+    for word in words(text):
+        for kind, values in _CLOSED.items():
+            if (value := values.get(word.removesuffix("s"))) is not None:
+                found.setdefault(kind, set()).add(str(value))
+    return found
+
+
+def _same_thing(line: str, sentence: str, kind: str) -> bool:
+    """Whether two texts are about one thing, whatever their values of the kind."""
+    one, other = statements.features(line), statements.features(sentence)
+    spoken = language(sentence)
+    values = {kind, *(stem(word, spoken) for word in words(f"{line} {sentence}") if _is_value(word))}
+    names = (one.names - other.stems - values, other.names - one.stems - values)
+    first, second = one.stems - values, other.stems - values
+    if all(names) or not first or not second:
+        return False
+    return len(first & second) / min(len(first), len(second)) >= ENOUGH
+
+
+def _is_value(word: str) -> bool:
+    return any(word.removesuffix("s") in values for values in _CLOSED.values())
+
+
+def _decided_otherwise(line: str, sentence: str, there: statements.Features) -> bool:
+    """Whether both tell a decision on one thing, and the sentence names a choice that no record has."""
+    one, other = statements.features(line), statements.features(sentence)
+    if not (_DECIDED.search(line) and _DECIDED.search(sentence)) or not other.names - there.stems:
+        return False
+    first, second = one.stems - one.names, other.stems - other.names
+    common = len(first & second) / max(min(len(first), len(second)), 1)
+    return bool(one.names - other.stems) and len(first & second) >= 2 and common >= ENOUGH
 
 
 def contradicted(

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from nanoclaw_memory.clock import stamp
+from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.conversations.service import Conversations
 from nanoclaw_memory.errors import InvalidValue, StoreError
-from nanoclaw_memory.store.turns import KEPT_START_DAYS
+from nanoclaw_memory.store.turns import EXCHANGE, KEPT_START_DAYS
 from nanoclaw_memory.telemetry import Telemetry
-from nanoclaw_memory.text import encodable
+from nanoclaw_memory.text import encodable, fingerprint, one_line
 from nanoclaw_memory.turn import blocks, loading
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.given import Given
@@ -30,6 +30,7 @@ MAX_SIDE = 40_000  # characters of one side of an exchange that are kept
 MAX_SESSION = 200
 MAX_TOOL_CALLS = 200
 MAX_TURNS = 2_000  # turns of a transcript that plugins get
+SAME_REPORT = timedelta(seconds=1)
 BLOCKS = "blocks"  # the part of a session's start that plugins give
 _TELEMETRY = ("plugin", "hits", "tokens", "ms", "reason")  # no texts of memory
 Part = TypeVar("Part", Boot, Turn)
@@ -150,6 +151,9 @@ class TurnLifecycle:
         exchange, new = self.conversations.add(user, agent, now, self.context.judge)
         number = exchange.id
         if not new:
+            kept = self.context.exchanges.get([number])[number]
+            if now - moment_of(kept.timestamp) > SAME_REPORT:  # not reported twice: asked and answered again
+                self.report_tools([*calls, ToolCall(EXCHANGE, one_line(user)[:80], fingerprint(agent))])
             return Recorded(number, False, hidden + more)
         if calls:
             self.report_tools(calls)

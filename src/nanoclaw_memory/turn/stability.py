@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,10 @@ from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.intake.own_words import said
 from nanoclaw_memory.lessons import corrections
 from nanoclaw_memory.patterns import regex
-from nanoclaw_memory.store.turns import Measure, Sign
+from nanoclaw_memory.retrieval.prepare import body_of
+from nanoclaw_memory.retrieval.searcher import Question
+from nanoclaw_memory.statements import features, normal, overlap
+from nanoclaw_memory.store.turns import EXCHANGE, Measure, Sign
 from nanoclaw_memory.text import one_line, words
 from nanoclaw_memory.turn import blocks, entropy
 from nanoclaw_memory.turn.context import PluginContext
@@ -35,6 +39,8 @@ SAME_CALL = 5
 SAME_FILE = 3
 SAME_OUTPUT = 3
 MOST_PRINCIPLES = 8
+REPEATED = 3  # answers in a row
+ALIKE = 0.8  # share of their words
 _READS = regex(r"read|view|cat\b|open|get_file", re.IGNORECASE)
 _HEADING = regex(r"^#{1,6}\s+(?P<title>.+?)\s*#*$")
 _BULLET = regex(r"^\s*(?:[-*+•]|\d+[.)])\s+(?P<text>.+)$")
@@ -69,7 +75,7 @@ class Stability(Plugin):
         findings, slipped = self._findings(session, measures), self._slipped(session, measures)
         span = entropy.sustained(measures, moment.now)
         least = 0.0 if findings or slipped or span else self.own.entropy_threshold
-        parts = self._parts_now(message, session, measures, least)
+        parts = self._parts_now(message, measures, least, moment)
         level = entropy.total(parts)
         lines: dict[str, str] = {}  # with the reason of each
         if level >= self.own.entropy_threshold:
@@ -94,14 +100,16 @@ class Stability(Plugin):
         )
 
     def _parts_now(
-        self, message: str, session: str, measures: list[Measure], least: float
+        self, message: str, measures: list[Measure], least: float, moment: Moment
     ) -> dict[str, float]:
-        """The parts of the message's entropy, and those of the answer before it; all where they make `least`."""
-        before = self.context.exchanges.of_session(session, self.context.scope.private, 6) if measures else []
+        """The parts of the message's entropy, and what the exchanges before left; all where they make `least`."""
+        session, private = moment.scope.session_id, self.context.scope.private
+        before = self.context.exchanges.of_session(session, private, 6) if measures else []
         known = self._concepts(before) if before else None
         last = measures[-1].parts if measures else {}
-        answer = {name: last[name] for name in entropy.OF_THE_ANSWER if name in last}
-        return entropy.measure(message, known=known, least=round(least - entropy.total(answer), 2)) | answer
+        left = {name: last[name] for name in entropy.OF_THE_ANSWER if name in last}
+        left |= entropy.carried(measures[-1] if measures else None, moment.now)
+        return entropy.measure(message, known=known, least=round(least - entropy.total(left), 2)) | left
 
     @staticmethod
     def _concepts(exchanges: list[Exchange]) -> set[str]:
@@ -124,11 +132,9 @@ class Stability(Plugin):
         found = (sign.detail.partition(": ") for sign in signs if sign.kind == "principle")
         return {name: how for name, _, how in found}
 
-    def _principles_line(self, slipped: Mapping[str, str]) -> str:
-        shown = [
-            f"{name} (slipped: {slipped[name]})" if name in slipped else name for name in self.principles
-        ]
-        return f"Principles: {', '.join(shown)}"
+    @staticmethod
+    def _principles_line(slipped: Mapping[str, str]) -> str:
+        return f"Principles: {', '.join(f'{name} (slipped: {how})' for name, how in slipped.items())}"
 
     def _findings(self, session: str, measures: list[Measure]) -> list[str]:
         """Loops, and statements in the last two answers that are not true."""
@@ -153,12 +159,13 @@ class Stability(Plugin):
         ]
         known = self._concepts(before) if before else None
         parts = entropy.measure(exchange.user_message, exchange.agent_response, known)
+        last = self.context.turns.measures(exchange.session_id, 1)
+        parts |= entropy.carried(last[-1] if last else None, moment.now)
         self.context.turns.put_measure(
             exchange.id, exchange.session_id, exchange.timestamp, entropy.total(parts), parts
         )
-        signs = [
-            Sign(exchange.id, kind, one_line(detail)[:300]) for kind, detail in self._signs(exchange, moment)
-        ]
+        found = itertools.chain(self._signs(exchange, moment), self._worse(exchange, before))
+        signs = [Sign(exchange.id, kind, one_line(detail)[:300]) for kind, detail in found]
         if signs:
             self.context.turns.put_signs(exchange.session_id, signs)
 
@@ -169,8 +176,13 @@ class Stability(Plugin):
         if done := entropy.plan_as_done(said(exchange).text, exchange.agent_response):
             yield "plan-as-done", f'the user only plans it, you said "{done}"'
         for claim in claims.memories(exchange.agent_response):
-            if not claims.supported(claim, self._said(claim, exchange)):
+            recorded = "\n".join(self._recorded(claim.text, moment))
+            if not claims.supported(claim, [*self._said(claim, exchange), recorded]):
                 yield "unsupported-memory", f'"{claim.text}" - no stored exchange says so'
+        for sentence, record in claims.conflicts(
+            exchange.agent_response, exchange.user_message, lambda text: self._recorded(text, moment)
+        ):
+            yield "contradicts-record", f'"{sentence}" - on record: "{record}"'
         for claim in claims.dated(exchange.agent_response, moment.now.date()):
             day = claims.contradicted(claim, self._candidates(claim, exchange), lambda: self._logs(moment))
             if day:
@@ -183,6 +195,29 @@ class Stability(Plugin):
             principle = principle_of(correction.sentence)
             if principle in self.principles:
                 yield "principle", f"{principle}: the user corrected you"
+
+    def _worse(self, exchange: Exchange, before: Sequence[Exchange]) -> Iterator[tuple[str, str]]:
+        """Answers that repeat each other whatever is asked."""
+        asked, answers = [exchange.user_message], [features(exchange.agent_response[:4_000]).stems]
+        for one in before[-REPEATED + 1 :]:
+            asked.append(one.user_message)
+            answers.append(features(one.agent_response[:4_000]).stems)
+        if len(answers) < REPEATED or len({normal(text) for text in asked}) < REPEATED:
+            return
+        if min(map(len, answers)) >= 5 and all(overlap(answers[0], other) >= ALIKE for other in answers[1:]):
+            yield "repeats", f"the last {REPEATED} answers are nearly the same, though the questions differ"
+
+    def _recorded(self, text: str, moment: Moment) -> list[str]:
+        """What pages, logs, entries, facts and the person say about the subject of a sentence."""
+        retrieval = self.context.retrieval
+        wanted = retrieval.filter(("files", "entries", "facts", "relations", "exchanges"))
+        found = retrieval.rank(
+            Question(text[:500], 8, moment.now.date(), True, wanted=wanted), gated=False
+        ).found
+        passages = [one.stored.passage for one in found if one.parts["keyword"] > 0]
+        return [
+            body_of(one) for one in passages if one.speaker in ("", "User")
+        ]  # its own words prove nothing
 
     def _candidates(self, claim: Claim, exchange: Exchange) -> list[Exchange]:
         now = self.context.clock.now()
@@ -221,6 +256,8 @@ _LABELS = {
     "plan-as-done": "Not done yet",
     "unsupported-memory": "Unsupported memory",
     "wrong-date": "Date contradicts the record",
+    "contradicts-record": "Contradicts the record",
+    "repeats": "Repeats itself",
 }
 
 
@@ -236,13 +273,19 @@ def find_loops(calls: Sequence[ToolCall]) -> list[str]:
     found = []
     reads = Counter(call.target for call in last if call.target and _READS.search(call.tool))
     found += [f"{target} was read {number} times" for target, number in reads.items() if number >= SAME_FILE]
-    same = Counter((call.tool, call.target) for call in last)
+    same = Counter((call.tool, call.target) for call in last if call.tool != EXCHANGE)
     found += [
         f"{tool} was called {number} times" + (f" on {target}" if target else "")
         for (tool, target), number in same.items()
         if number >= SAME_CALL and not (target in reads and reads[target] >= SAME_FILE)
     ]
-    outputs = Counter((call.tool, call.output) for call in last if call.output)
+    again = Counter(call.target for call in last if call.tool == EXCHANGE)
+    found += [
+        f'"{asked}" was asked and answered alike {number + 1} times'
+        for asked, number in again.items()
+        if number + 1 >= SAME_OUTPUT
+    ]
+    outputs = Counter((call.tool, call.output) for call in last if call.output and call.tool != EXCHANGE)
     found += [
         f"{tool} gave the same output {number} times"
         for (tool, _), number in outputs.items()
