@@ -316,6 +316,8 @@ class _Page:
             found, value = found + more, name
         items = re.split(r", | and | und ", value)
         if len(items) > 1 and all(is_name(item, 3) for item in items) and not typed(value):
+            if defining:  # `Direct reports: Ana, Bo` says not whose
+                return found
             return [Triple("relation", entity, key, item) for item in items]
         if defining:
             value = re.split(r", |; | \(", value)[0]
@@ -478,7 +480,8 @@ class _Page:
         keys = self.keys.get(heading, [])
         if heading.endswith("s") and " " not in heading and not self.rules.page:
             return False
-        return not keys or 2 * sum(is_attribute(key) or " " not in key for key in keys) > len(keys)
+        own = sum(is_attribute(key) or " " not in key or key[1:].islower() for key in keys)
+        return not keys or 2 * own > len(keys)
 
     def _category(self) -> str:
         return next(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from nanoclaw_memory.graph import wording
 from nanoclaw_memory.graph.clauses import details_of, stated, without_preposition
@@ -15,8 +15,9 @@ from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.graph.values import ENDS, is_name, phrase_at, typed, without_article
 
 _SHORT = re.compile(r"^(?P<name>\S+) for short$", re.I)
+_INNER = re.compile(r"(?<=\w) \(([^()]*)\)$")
 _ROLE_AT = re.compile(r"^(?P<role>[\w -]{2,40}?) (?:at|for|with|of|bei|in der|beim) (?P<where>.+)$")
-_NO_KEYS = wording.NO_ENTITY | ENDS
+_NO_KEYS = (wording.NO_ENTITY | ENDS) - {"next"}  # `next appointment 2026-12-01`
 
 
 class RosterReader(SentenceReader):
@@ -26,7 +27,7 @@ class RosterReader(SentenceReader):
         """The triples of a roster line: details of the entity it begins with; `group` is what the roster lists."""
         found: list[Triple] = []
         self.last = name
-        for number, detail in enumerate(details_of(text)):
+        for number, detail in enumerate(_with_inner(details_of(text))):
             self.pending = Pending(Subject(name), "", "")
             if stated(detail) and not wording.PAST.search(detail) and not wording.DENIAL.search(detail):
                 detail = (
@@ -90,6 +91,14 @@ class RosterReader(SentenceReader):
         if group and len(words) <= 3 and not re.search(r"\d", bare) and not _keyed_value(detail):
             return [Triple("fact", name, self.verb, bare, several=True)]
         return []
+
+
+def _with_inner(details: Iterable[str]) -> Iterator[str]:
+    """Details, and after each what it has in parentheses: `mother (we call her Mama)`."""
+    for detail in details:
+        inner = _INNER.search(detail)
+        yield _INNER.sub("", detail) if inner else detail
+        yield from details_of(inner[1]) if inner else ()
 
 
 def _keyed_value(detail: str) -> tuple[str, str] | None:

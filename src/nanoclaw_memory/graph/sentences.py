@@ -80,7 +80,7 @@ class SentenceReader(CopulaReader):
         self.about = self.last = about
         found: list[Triple] = []
         for sentence in sentences(text):
-            self.pending = None
+            self.pending = self.denied = None
             sentence = wording.without_opening(sentence) if self.talk else sentence
             if not stated(sentence):
                 self.last = ""
@@ -121,13 +121,19 @@ class SentenceReader(CopulaReader):
             )
             if denied or (wording.PAST.search(clause) and " born" not in clause and "geboren" not in clause):
                 self.pending = None
-                self.last = name_at(clause)[0] or self.last
+                self._turn_to(clause)
                 continue
             triples = list(self._clause(clause.strip(), joiner))
             yield from triples
             if together and joiner in ("and", "und") and triples and clause.startswith(triples[0].subject):
                 yield from (replace(t, subject=together) for t in triples if t.subject == triples[0].subject)
             together = ""
+
+    def _turn_to(self, clause: str) -> None:
+        """Remember what a clause denies, or tells of the past: "it is 3 June" may say what holds instead."""
+        verb = wording.VERB.search(clause)
+        self.denied = self._subject(clause[: verb.start()].strip()) if verb else None
+        self.last = self.denied.entity if self.denied else name_at(clause)[0] or self.last
 
     def _clause(self, clause: str, joiner: str) -> Iterator[Triple]:
         before, self.pending = self.pending, None

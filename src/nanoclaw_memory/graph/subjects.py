@@ -46,6 +46,7 @@ class SubjectReader:
         self.owner = owner or user  # whose "our port" is: the project's, in its file
         self.about = ""  # what the heading names
         self.last = ""  # whom a pronoun means
+        self.denied: Subject | None = None  # of what something was denied in the clause before
         self.named: dict[tuple[str, str], str] = {}  # (owner, what to them) -> name
         self.introduced: tuple[Triple, ...] = ()  # what a subject states itself: "my partner Joaquín"
 
@@ -82,6 +83,8 @@ class SubjectReader:
         if not words or len(words) > MAX_SUBJECT_WORDS or re.search(r"[,()\"“„:]", text):
             return None
         low = words[0].casefold()
+        if len(words) == 1 and low in ("it", "es") and self.denied:
+            return self.denied
         if len(words) == 1 and low in _HE:
             return Subject(self.last) if self.last else None
         if len(words) == 1 and low in _I:

@@ -275,8 +275,8 @@ DOUBT = re.compile(
     r"träum\w*|theoretisch|spaß|witz)\b|\b(?:may(?! \d)|will|'ll|wird(?! (?:von|vom|durch) )|werden|plant|mal sehen)\b",
 )
 DENIAL = re.compile(
-    r"\b(?:not|never|no longer|no|none|nobody|neither|nor|without|cannot|nicht|kein\w*|nie|niemals|weder|ohne|"
-    r"niemand|statt|instead)\b|n['’]t\b",
+    r"(?<![.@/])\b(?:not|never|no longer|no|none|nobody|neither|nor|without|cannot|nicht|kein\w*|nie|niemals|weder|"
+    r"ohne|niemand|statt|instead)\b|n['’]t\b",
     re.I,
 )
 PAST = re.compile(
@@ -363,7 +363,8 @@ def _verbs() -> dict[str, list[tuple[str, str]]]:
 def _third_person(form: str, forms: list[str]) -> str:
     """`live in` as `lives in`, `wohne in` as `wohnt in`: what I say of me is asked for like what I say of others."""
     verb, space, rest = form.partition(" ")
-    others = (f"{stem}{space}{rest}" for stem in (f"{verb}s", f"{verb}t", f"{verb[:-1]}t", f"{verb[:-2]}t"))
+    german = [f"{verb}t", f"{verb[:-1]}t"] if verb.endswith("e") else [f"{verb[:-2]}t"] * verb.endswith("en")
+    others = (f"{one}{space}{rest}" for one in (f"{verb}s", *german))
     return next((other for other in others if other in forms), form)
 
 
