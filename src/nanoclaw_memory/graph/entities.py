@@ -135,8 +135,18 @@ class Resolver:
         for start, end, name in sorted(chosen):
             meaning = meanings[name]
             how = "name" if name in meaning.ends else "alias"
-            found.append(_mention(words, start, end, how, meaning.names, meaning.ambiguous))
+            entities = (*meaning.names, *self._other_form(name)) if how == "name" else meaning.names
+            found.append(_mention(words, start, end, how, entities, meaning.ambiguous))
         return found
+
+    def _other_form(self, name: str) -> tuple[str, ...]:
+        """The full name of a person known by their first name too, or the first name, if only one person has it."""
+        first = name.partition(" ")[0]
+        whole = self.names.beginning(f"{first} ", 2)
+        if len(whole) != 1 or name not in (first, whole[0]) or not self.names.are_persons((first, *whole)):
+            return ()
+        other = whole[0] if name == first else first
+        return self.names.meanings([other])[other].names
 
     # ---- self ----
 

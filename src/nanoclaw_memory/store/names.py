@@ -67,6 +67,13 @@ class Meaning(msgspec.Struct, frozen=True):
         return len(self.ends) > 1
 
 
+# Keys and predicates that only persons have: "Harbor" and "Harbor Staging" are two things.
+_OF_PERSONS = (
+    "birthday", "born", "age", "role", "works at", "works for", "works as", "lives in", "reports to", "allergic to",
+    "geburtstag", "alter", "beruf", "arbeitet bei", "arbeitet für", "wohnt in", "lebt in", "berichtet an", "allergie",
+)  # fmt: skip
+
+
 class NameTable:
     """The known names of one database; without `sees_all` only shared aliases. Writing needs a transaction.
 
@@ -176,6 +183,17 @@ class NameTable:
             {"low": start, "high": start + _LAST, "limit": limit},
         )
         return [row[0] for row in rows]
+
+    def are_persons(self, names: Sequence[str]) -> bool:
+        """Whether something is stated of these names that is stated of persons alone, so that they may be one."""
+        marks, params = placeholders("n", names)
+        slots = ", ".join(f"'{slot}'" for slot in _OF_PERSONS)
+        rows = self.db.query(
+            f"SELECT EXISTS (SELECT 1 FROM facts WHERE name IN ({marks}) AND slot IN ({slots}))"  # noqa: S608
+            f" OR EXISTS (SELECT 1 FROM relations WHERE subject_name IN ({marks}) AND slot IN ({slots}))",
+            params,
+        )
+        return bool(rows[0][0])
 
     def ending(self, end: str, limit: int) -> list[str]:
         """Known names that end with `end`."""
