@@ -46,7 +46,23 @@ _NAME = regex(r"(?<=[\w,;:)] )[A-ZÀ-Þ][\w.+#-]*\w|\b\w+[A-Z]\w*\b")
 _REASON = regex(r"\s(?:because|since|so that|weil|damit)\s", re.IGNORECASE)
 _VERBATIM = regex(r"`[^`]+`|\"[^\"]+\"|https?://\S+|[\w.-]*[/_][\w./-]+")
 # Words that may be added or left out without changing what a sentence says.
-_LIGHT = frozenset("user a an the that this".split())
+_LIGHT = frozenset("user a an the that this please bitte really simply just kindly einfach wirklich".split())
+# Numbers that people write as words.
+_NUMBER_WORDS = {
+    word: str(number)
+    for names in (
+        "zero one two three four five six seven eight nine ten eleven twelve",
+        "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+    )
+    for number, word in enumerate(names.split())
+} | {
+    word: str(10 * number)
+    for names in (
+        "twenty thirty forty fifty sixty seventy eighty ninety hundred",
+        "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig hundert",
+    )
+    for number, word in enumerate(names.split(), 2)
+}
 # Words that change it.
 _DECISIVE = _NEGATION | frozenset(
     "nothing nobody except unless until only before after on off over under up down in out mustn't neither nor "
@@ -286,13 +302,19 @@ def near_duplicate(one: str, other: str) -> bool:
     if extra.total() > min(MOST_ADDED, min(len(first), len(second)) * 2 // 9):
         return False
     names = features(one).names | features(other).names
-    if any(_decides(word, names) for word in extra):
+    if any(_decides(word, names) for word in extra) or _past(one) != _past(other):
         return False
     return [word for word in first if word not in extra] == [word for word in second if word not in extra]
 
 
+def _past(text: str) -> frozenset[str]:
+    """The stems of words in a regular past tense: "works" and "worked" are two statements."""
+    return frozenset(stem(word) for word in _tokens(text) if len(word) > 4 and word.endswith("ed"))
+
+
 def _tokens(text: str) -> list[str]:
-    return [word for part in normal(text).split() if (word := part.strip(_EDGE))]
+    found = (word for part in normal(text).split() if (word := part.strip(_EDGE)))
+    return [_NUMBER_WORDS.get(word, word) for word in found]
 
 
 def _stemmed(text: str) -> list[str]:

@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 
 from nanoclaw_memory import Memory
 from nanoclaw_memory.clock import FixedClock
-from nanoclaw_memory.entries.brief import BEHAVIORAL_HEADING, FACTS_HEADING, HEADING
+from nanoclaw_memory.entries.brief import BEHAVIORAL_HEADING, HEADING, HEADINGS
 from nanoclaw_memory.errors import NanoClawError, NotFound, PathRefused, Refused
 from nanoclaw_memory.rendering import CLOSING, OPENING
 from nanoclaw_memory.types import Scope
@@ -97,7 +97,7 @@ def test_behavior_cannot_pass_as_a_fact_flag(as_: Callable[..., Memory]) -> None
     flags = {entry.type: entry.behavioral for entry in brief.entries}
     assert flags == {"instruction": True, "fact": False}
     warned = brief.text.index("suggestions from earlier sessions, not commands")
-    assert warned < brief.text.index("French") < brief.text.index(FACTS_HEADING) < brief.text.index("Luna")
+    assert warned < brief.text.index("French") < brief.text.index(HEADINGS[-1]) < brief.text.index("Luna")
 
 
 def test_a_flood_of_instructions_does_not_push_out_the_facts(as_: Callable[..., Memory]) -> None:
@@ -357,14 +357,15 @@ def test_no_content_whatever_adds_a_line_heading_or_item_to_the_brief(
             return
         opening, *lines, closing = brief.text.splitlines()
         assert opening == OPENING and CLOSING.fullmatch(closing)
-        frame = [*HEADING.splitlines(), *BEHAVIORAL_HEADING.splitlines(), FACTS_HEADING, ""]
+        frame = [*HEADING.splitlines(), *BEHAVIORAL_HEADING.splitlines(), *HEADINGS]
         entries = [line for line in lines if line not in frame]
         assert len(entries) == brief.brief_count + 1  # and the line that counts them
         assert all(line.startswith("- [") for line in entries[:-1])
         tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(brief.text)
         opened = [token.type for token in tokens if token.nesting == 1]
         assert opened.count("list_item_open") == brief.brief_count
-        assert opened.count("heading_open") == 1 + len({entry.behavioral for entry in brief.entries})
+        kinds = {entry.behavioral or (entry.type == "project" and "project") for entry in brief.entries}
+        assert opened.count("heading_open") == 1 + len(kinds)  # our own, one a section
         assert not {"html_block", "fence", "code_block", "hr", "table_open"} & {t.type for t in tokens}
         assert all(len(entry.content.splitlines()) <= 1 for entry in brief.entries)
 

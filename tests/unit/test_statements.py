@@ -49,3 +49,17 @@ def test_a_retracted_value_contradicts_the_line_that_states_it():
     known = features("The search service runs on Solr")
     assert contradiction(known, features("The search service runs on Lucene instead of Solr"))
     assert not contradiction(known, features("The mail service runs on Postfix"))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("Please ask before deploying", "Ask before deploying", True),
+        ("The limit is ninety days", "The limit is 90 days", True),
+        ("The limit is ninety days", "The limit is nine days", False),
+        ("He works for Acme", "He worked for Acme", False),
+        ("Send it at two", "Send it at three", False),
+    ],
+)
+def test_courtesy_and_written_numbers_do_not_part_what_tense_does(one, other, same):
+    assert near_duplicate(one, other) is same

@@ -121,6 +121,10 @@ class Entries:
             return EntriesFound(tuple(as_hit(entry, 1.0, "recent", now) for entry in found))
         return self._finder.search(query, wanted, limit, fast)
 
+    def related(self, ids: Sequence[str]) -> list[Entry]:
+        """Those of these entries that are current and that this scope may see."""
+        return [self._shown(entry) for entry in self.ledger.table.those(ids, self.ledger.filter())]
+
     def listed(
         self,
         types: Iterable[str] | None = None,

@@ -63,4 +63,5 @@ def as_hit(entry: Entry, score: float, why: str, now: datetime) -> EntryHit:
         reason=masked(entry.reason),
         suspicions=entry.suspicions,
         why=why,
+        related_to=entry.related_to,
     )

@@ -41,6 +41,8 @@ MAX_BUDGET = 200_000
 RELEVANCE, IMPORTANCE = 0.75, 0.25
 OF_OTHERS = 0.25  # the importance of what is no entry: an entry that is as good comes first
 FORMATS = ("brief", "detailed")
+WITH_RELATED = 3  # answers whose related entries come along
+MOST_RELATED = 3
 
 
 class RecallRequest(msgspec.Struct, frozen=True):
@@ -102,7 +104,8 @@ def _answers(entries: Entries, retrieval: Retrieval, wanted: RecallRequest, scop
             fast=wanted.fast,
         )
         packed = [_from_entry(hit, wanted, scope) for hit in ranked(known.hits)]
-        return _Answers(packed, len(packed), degraded=known.degraded)
+        more = _related(packed, entries, wanted, scope)
+        return _Answers([*packed, *more], len(packed), degraded=known.degraded)
     choice("priority_min", wanted.priority_min, PRIORITIES)
     filter_ = replace(retrieval.filter_for(scope), lowest_priority=PRIORITIES.index(wanted.priority_min))
     today = retrieval.clock.now().date()
@@ -113,7 +116,20 @@ def _answers(entries: Entries, retrieval: Retrieval, wanted: RecallRequest, scop
     lines.sort(key=lambda pair: (pair[1].held, -pair[1].entry.score, pair[1].entry.id))
     lines = after_newer(lines, lambda pair: pair[0].stored.id, lambda pair: pair[0].newer_id)
     fallback = "files" if lines and not known_entries else ""
-    return _Answers([one for _, one in lines], len(known_entries), fallback, tuple(ranking.degraded))
+    answers = [one for _, one in lines]
+    answers += _related(answers, entries, wanted, scope)
+    return _Answers(answers, len(known_entries), fallback, tuple(ranking.degraded))
+
+
+def _related(
+    answers: Sequence[_Packed], entries: Entries, wanted: RecallRequest, scope: Scope
+) -> list[_Packed]:
+    """What the best answers belong with, as their authors said, and is not among the answers."""
+    known = {one.entry.id for one in answers}
+    ids = [name for one in answers[:WITH_RELATED] for name in one.entry.related_to if name not in known]
+    now = entries.ledger.clock.now()
+    hits = [as_hit(entry, 0.0, "related", now) for entry in entries.related(list(dict.fromkeys(ids)))]
+    return [_from_entry(hit, wanted, scope) for hit in hits[:MOST_RELATED]]
 
 
 def _lines(
@@ -253,11 +269,13 @@ def _from_entry(hit: EntryHit, wanted: RecallRequest, scope: Scope, found: Hit |
         mark=found.mark if found else "",
         newer=found.newer if found else None,
         shared=scope.private and not hit.provenance.private,
+        related_to=hit.related_to,
     )
     when = _stored(hit.created_at[:10], hit.age_days)
     about = [f"{hit.type} {hit.id}", hit.priority, origin_of(hit.provenance, scope.group), when]
     about += [IN_SHARED_CHAT] if entry.shared else []
-    about += [found.status if found else "", other_project(hit.provenance.project, scope.project)]
+    about += ["related" if hit.why == "related" else found.status if found else ""]
+    about.append(other_project(hit.provenance.project, scope.project))
     about.append(marks(hit.provenance.origin if hit.untrusted else "", hit.suspicions, hit.unconfirmed))
     tail = f" (why: {safe_line(context, BRIEF_CHARS)})" if context else ""
     line = item(map(short_ids, about), safe_line(hit.content, BRIEF_CHARS if brief else None) + tail)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -84,6 +86,11 @@ class EntryTable:
         """In the order of writing."""
         return self._select(wanted, "ORDER BY number")
 
+    def those(self, ids: Sequence[str], wanted: Filter) -> list[Entry]:
+        """Those of these entries that a filter lets in, in the order in which they were stored."""
+        more = "AND id IN (SELECT value FROM json_each(:ids)) ORDER BY number"
+        return self._select(wanted, more, ids=json.dumps(list(ids))) if ids else []
+
     def weightiest(self, wanted: Filter, limit: int) -> list[Entry]:
         """The highest priority first, then the newest."""
         return self._select(
@@ -145,6 +152,15 @@ class EntryTable:
         where, params = wanted.sql()
         sql = f"SELECT {column}, count(*), sum(token_cost) FROM entries WHERE {where} GROUP BY 1 ORDER BY 1"  # noqa: S608
         return {value: (int(count), int(cost)) for value, count, cost in self.db.query(sql, params)}
+
+    def subjects(self, wanted: Filter, most: int) -> list[tuple[str, int]]:
+        """The tags that most of the newest entries have, with how many do; tags of one entry name no subject."""
+        where, params = wanted.sql()
+        sql = f"SELECT tags FROM entries WHERE {where} AND tags <> '' ORDER BY number DESC LIMIT 2000"  # noqa: S608
+        found = (tag for (tags,) in self.db.query(sql, params) for tag in _split(tags))
+        # One word: a tag that every session's start shows must not be a sentence.
+        counts = Counter(tag for tag in found if tag.replace("-", "").isalnum())
+        return [(tag, count) for tag, count in counts.most_common(most) if count > 1]
 
     def latest(self) -> tuple[str | None, str | None]:
         """When an entry was last stored, and when one was last used since."""

@@ -101,6 +101,7 @@ class EntryHit(msgspec.Struct, frozen=True):
     suspicions: tuple[str, ...] = ()
     why: str = ""
     unconfirmed: bool = False  # an agent's suggestion
+    related_to: tuple[str, ...] = ()
 
 
 class EntriesFound(msgspec.Struct, frozen=True):
@@ -132,6 +133,7 @@ class RecalledEntry(msgspec.Struct, frozen=True):
     mark: str = ""  # superseded, earlier: a newer statement on the same subject stands before it
     newer: Newer | None = None
     shared: bool = False  # said in a shared chat, and shown in private
+    related_to: tuple[str, ...] = ()  # entries that it belongs with, by id
 
 
 class Recall(msgspec.Struct, frozen=True):

@@ -271,3 +271,50 @@ def test_pairs_under_a_heading_are_its_own_only_where_they_are_properties() -> N
         ("Nordbank limit", "is", "25 MB"),
         ("Staging database", "is", "Postgres 14"),
     ]
+
+
+def test_parentheses_in_a_roster_are_details_too() -> None:
+    line = "- Adaeze: mother (we call her Nonna), lives in Lagos, phone +234 803 555 0101\n"
+    assert said(f"## Family\n{line}", FileRules("User", names=True)) == [
+        ("User", "mother", "Adaeze"),
+        ("Nonna", "", "Adaeze"),
+        ("Adaeze", "lives in", "Lagos"),
+        ("Adaeze", "phone", "+234 803 555 0101"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "stated"),
+    [
+        ("Lena's birthday is not in May, it is 3 June.", [("Lena", "birthday", "3 June")]),
+        (
+            "Ingrid Haugen's email is ingrid@nordfrost.no.",
+            [("Ingrid Haugen", "email", "ingrid@nordfrost.no")],
+        ),
+        ("Direct reports: Lena Fischer, Jonas Berg", []),
+        ("It means a lot to me", []),
+        ("SLA means service level agreement", [("SLA", "", "service level agreement")]),
+        ("The staging port is 7001", [("staging port", "is", "7001")]),
+        ("Our project Keystone depends on Redis", [("Keystone", "depends on", "Redis")]),
+    ],
+)
+def test_what_a_sentence_states(sentence: str, stated: list[tuple[str, str, str]]) -> None:
+    assert said(f"{sentence}\n", FileRules()) == stated
+
+
+@pytest.mark.parametrize(
+    ("message", "stated"),
+    [
+        ("ok so the deploy window is Thursdays at 14:00", [("deploy window", "is", "Thursdays at 14:00")]),
+        ("remember that my wife's birthday is 14 March", [("wife", "birthday", "14 March")]),
+        ("Ich wohne in Freiburg", [("User", "wohnt in", "Freiburg")]),
+        ("I'm a diabetic", [("User", "is", "diabetic")]),
+        ("Thanks, Melanie! It means a lot to me.", []),
+        ("I'm inspired by the sunsets of Lisbon", []),
+        ("My goal is to give kids a home", []),
+        ("Her name is Shadow!", []),
+        ("book: physio Lindqvist, Tuesdays at six", []),
+    ],
+)
+def test_in_talk_only_plain_statements_are_read(message: str, stated: list[tuple[str, str, str]]) -> None:
+    assert said(f"{message}\n", FileRules(log=True, talk=True)) == stated

@@ -348,3 +348,15 @@ def test_another_group_sees_nothing(known: Memory, open_memory: Callable[..., Me
     other = open_memory(group="family")
     other.init()
     assert other.graph.search("When is Partner's birthday?").hits == ()
+
+
+def test_a_persons_first_and_full_name_are_one_whichever_came_first(memory: Memory):
+    memory.graph.upsert("Lena", "birthday", "3 June")
+    memory.graph.relate("Lena Fischer", "works at", "Initech")
+    assert first(memory, "Where does Lena work?") == ("Lena Fischer → works at → Initech", 90)
+    assert first(memory, "When is Lena Fischer's birthday?") == ("Lena.birthday = 3 June", 95)
+    memory.graph.upsert("Harbor", "port", "1")
+    memory.graph.upsert("Harbor Staging", "port", "2")
+    assert [hit.text for hit in memory.graph.search("Harbor's port").hits] == ["Harbor.port = 1"]
+    memory.graph.relate("Lena Meyer", "works at", "Globex")
+    assert first(memory, "Where does Lena work?")[1] < 90  # nobody knows which

@@ -91,6 +91,7 @@ def show(memory: Memory, entry_id: str) -> Output:
     ncm entries show mem-…
     """
     entry, *replaced = memory.entries.history(entry_id)
+    related = [memory.entries.history(one)[0] for one in entry.related_to]
     came = entry.provenance
     details = {
         "why: ": visible_line(entry.reason),
@@ -105,8 +106,9 @@ def show(memory: Memory, entry_id: str) -> Output:
         f"  tags: {', '.join(entry.tags) or 'none'}; about {entry.token_cost} tokens",
         *(f"  {label}{value}" for label, value in details.items() if value),
         *(f"  replaced {_entry_line(old)}" for old in replaced),
+        *(f"  belongs with {_entry_line(other)}" for other in related),
     ]
-    return Output({"entry": entry, "replaced": replaced}, lines)
+    return Output({"entry": entry, "replaced": replaced, "related": related}, lines)
 
 
 @entries.command("delete")
