@@ -102,6 +102,7 @@ class StatementTable(Generic[RowT]):
     words: ClassVar[tuple[str, ...]]  # the columns in the keyword index
     identity: ClassVar[tuple[str, ...]]  # rows that are equal in these columns say the same
     cools: ClassVar[str] = "activation > 0.01"
+    decays: ClassVar[str] = ""  # what is left of its warmth since it was last used, where it is kept
 
     def __init__(self, db: Database) -> None:
         self.db = db
@@ -131,6 +132,15 @@ class StatementTable(Generic[RowT]):
         """End the validity of a row at `moment`; None lets it hold again."""
         sql = f"UPDATE {self.table} SET valid_to = :moment, superseded_by = :by WHERE id = :id"  # noqa: S608
         self.db.execute(sql, {"id": number, "moment": moment, "by": by})
+
+    def revive(self, number: int) -> None:
+        """Make a row valid again that was retired, unless its value is valid in another row."""
+        same = " AND ".join(f"other.{name} = {self.table}.{name}" for name in self.identity)
+        self.db.execute(
+            f"UPDATE {self.table} SET valid_to = NULL WHERE id = :id AND NOT EXISTS"  # noqa: S608
+            f" (SELECT 1 FROM {self.table} AS other WHERE {same} AND other.valid_to IS NULL)",
+            {"id": number},
+        )
 
     def extend(self, number: int, start: str) -> None:
         """Move the start of a row's validity to `start`."""
@@ -194,14 +204,15 @@ class StatementTable(Generic[RowT]):
         """Raise activation and count the access."""
         self.db.execute_many(
             f"UPDATE {self.table} SET activation = activation + :amount, access_count = access_count + 1,"  # noqa: S608
-            " last_accessed = :moment WHERE id = :id",
+            f" last_accessed = :moment{f', {self.decays} = 1' if self.decays else ''} WHERE id = :id",
             [{"id": key, "amount": amount, "moment": moment} for key, amount in amounts.items()],
         )
 
     def cool(self, factor: float, after: str, before: str) -> int:
         """Lower the activation of what was stored from `after` until `before`; permanent facts stay."""
+        own = f", {self.decays} = coalesce({self.decays}, 1) * :factor" if self.decays else ""
         return self.db.execute(
-            f"UPDATE {self.table} SET activation = max(activation * :factor, 0.01)"  # noqa: S608
+            f"UPDATE {self.table} SET activation = max(activation * :factor, 0.01){own}"  # noqa: S608
             f" WHERE {self.cools} AND created_at >= :after AND created_at < :before",
             {"factor": factor, "after": after, "before": before},
         )
@@ -216,6 +227,7 @@ class FactTable(StatementTable[FactRow]):
     words = ("entity", "key", "value")
     identity = ("name", "slot", "digest", "project")
     cools = "permanent = 0 AND activation > 0.01"
+    decays = "decay_score"
 
     def read(self, row: Row) -> FactRow:
         return _row(row)
@@ -297,6 +309,18 @@ class FactTable(StatementTable[FactRow]):
             " ORDER BY activation DESC, id LIMIT :limit"
         )
         rows = self.db.query(sql, {**view.params, "low": low, "high": high, "limit": limit})
+        return [_row(row) for row in rows]
+
+    def forsaken(self, unused: float, before: str, limit: int) -> list[FactRow]:
+        """Cool facts that nobody used since, the coolest first; what a page states is the page's to say."""
+        sql = (
+            f"SELECT {_COLUMNS} FROM facts WHERE valid_to IS NULL AND permanent = 0 AND activation < 1"  # noqa: S608
+            " AND decay_score < :unused AND created_at < :before AND NOT EXISTS (SELECT 1 FROM mentions m"
+            " WHERE m.kind = 'fact' AND m.item = facts.id AND m.path NOT LIKE 'exchanges/%'"
+            " AND m.path NOT LIKE 'memory/2%' AND m.path NOT LIKE 'memory/archive/%')"
+            " ORDER BY activation, id LIMIT :limit"
+        )
+        rows = self.db.query(sql, {"unused": unused, "before": before, "limit": limit})
         return [_row(row) for row in rows]
 
     def linked(

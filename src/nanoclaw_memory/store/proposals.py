@@ -24,6 +24,7 @@ KINDS = (
     "archive",
     "domain-edit",
     "conflict",
+    "prune",
 )
 _COLUMNS = "id, kind, payload, why, source, diff, status, created_at, decided_at, origin, effect"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from nanoclaw_memory.graph.refresh import VERSION, Refresh
 from nanoclaw_memory.intake.suspicion import suspicions
 from nanoclaw_memory.lessons.learning import Learner
 from nanoclaw_memory.lessons.service import days, ripe
+from nanoclaw_memory.rendering import safe_line
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.statements import features, restates
 from nanoclaw_memory.store.mentions import MentionTable
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 
 PRINCIPLES_PAGE = "SOUL.md"
 PRINCIPLES_SECTION = "Core Principles"
+UNUSED_DAYS = 90
+FORSAKEN = 0.02  # of its warmth left: after 77 days at 95 % a day
+FEWEST_PRUNED, MOST_PRUNED = 5, 25  # facts of one proposal
 MAX_LEARNT = 500  # exchanges judged in one run, at 10 ms each
 
 
@@ -191,6 +195,27 @@ def _cool(group: Group, dry_run: bool) -> JobResult:
     return JobResult(changed, (f"made up for {plural(missed, 'day')}",) if missed > 1 else ())
 
 
+def _prune(group: Group, dry_run: bool) -> JobResult:
+    """Propose facts that cooled and answered nothing for months; they come from logs and talk alone."""
+    if not group.has("facts"):
+        return JobResult()
+    old = stamp(group.clock.now() - timedelta(days=UNUSED_DAYS))
+    found = [row.fact for row in group.graph.facts.forsaken(FORSAKEN, old, MOST_PRUNED)]
+    if dry_run or len(found) < FEWEST_PRUNED:
+        return JobResult(len(found) if dry_run and len(found) >= FEWEST_PRUNED else 0)
+    made = group.proposals.propose(
+        "prune",
+        {"facts": [fact.id for fact in found]},
+        why=f"{plural(len(found), 'fact')} from logs and talk, Cool, unused for {UNUSED_DAYS} days",
+        key=" ".join(str(fact.id) for fact in found),
+        moment=group.moment(),
+        source="facts.db",
+        diff="\n".join(f"- {safe_line(fact.text, 200)}" for fact in found),
+        effect="are no longer answers of the graph; their history and the lines that state them stay",
+    )
+    return JobResult(int(made is not None))
+
+
 def _learn(group: Group, dry_run: bool) -> JobResult:
     """Judge exchanges that a cold process archived, and propose the lessons that may not be used unseen."""
     if not group.has("facts"):
@@ -270,6 +295,7 @@ JOBS = (
     Job("drain", "archive what hooks have spooled", "intake", _drain),
     Job("ingest", "read facts from logs and memory files", "intake", _ingest),
     Job("cool", "cool the activation of facts", "decay", _with_shared_chats(_cool)),
+    Job("prune", "propose facts that nobody uses for pruning", "nightly", _prune),
     Job("expire", "mark entries past their date", "nightly", _with_shared_chats(_expire)),
     Job("purge", "delete entries that were replaced long ago", "nightly", _with_shared_chats(_purge)),
     Job("archive", "propose entries that nobody uses for archiving", "nightly", _with_shared_chats(_archive)),

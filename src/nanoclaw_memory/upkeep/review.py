@@ -106,6 +106,10 @@ def decide(group: Group, proposal_id: str, accept: bool, text: str = "") -> Prop
         if accept:
             _settle(group, proposal.payload)
         return group.proposals.decide(proposal_id, accept, group.moment())
+    if proposal.kind == "prune":
+        if accept:
+            _prune(group, proposal.payload)
+        return group.proposals.decide(proposal_id, accept, group.moment())
     if proposal.kind not in PAGE_KINDS:
         return lifecycle.decide(group.entries, proposal, accept)
     if proposal.kind == "lesson" and "file" not in proposal.payload:
@@ -132,6 +136,9 @@ def undo(group: Group, proposal_id: str) -> Proposal:
     if proposal.kind == "conflict":
         if accepted:
             _settle(group, payload, undo=True)
+    elif proposal.kind == "prune":
+        if accepted:
+            _prune(group, payload, undo=True)
     elif proposal.kind not in PAGE_KINDS:
         lifecycle.undo(group.entries, proposal)
     elif proposal.kind == "lesson" and "file" not in payload:
@@ -153,6 +160,14 @@ def _settle(group: Group, payload: Mapping[str, Any], undo: bool = False) -> Non
             end = None if undo else newer[0].valid_from
             with group.database("facts").transaction():
                 table.retire(row.item.id, end, None if undo else newer[0].id)
+
+
+def _prune(group: Group, payload: Mapping[str, Any], undo: bool = False) -> None:
+    """Retire facts that nobody uses: they stay as history; or make them current again."""
+    facts = group.graph.facts
+    with group.graph.db.transaction():
+        for number in payload["facts"]:
+            facts.revive(int(number)) if undo else facts.retire(int(number), group.moment(), None)
 
 
 def _undo_page(group: Group, proposal: Proposal) -> None:

@@ -210,3 +210,31 @@ def test_two_processes_bumping_the_same_facts_lose_no_count(known: Memory, home:
     fact = known.graph.history("Alice", "birthday")[0]
     assert fact.access_count == 10_000
     assert fact.activation == pytest.approx(1 + 10_000 * 0.5)
+
+
+def test_cool_facts_of_logs_and_talk_are_proposed_for_pruning_and_stay_history(
+    memory: Memory, clock: FixedClock, home: Path
+) -> None:
+    lines = [f"- Relay{number}'s port is {7000 + number}" for number in range(8)]
+    log = home / "workspace" / "memory" / "2026-02-22.md"
+    log.write_text("# 2026-02-22\n\n" + "\n".join([*lines, "- Lena's birthday is 3 June"]) + "\n")
+    (home / "workspace" / "MEMORY.md").write_text("Keystone's port is 3000.\n")
+    memory.graph.upsert("Gate", "port", "1", permanent=True)
+    memory.upkeep.run("ingest")
+    for _ in range(100):
+        clock.moment += timedelta(days=1)
+        memory.upkeep.run("cool")
+        memory.graph.reinforce(memory.graph.search("What is Relay0's port?", named_only=True).hits)
+    kept = memory.graph.history("Relay1")[0]
+    assert memory.upkeep.run("prune")[0].changed == 1
+    (proposal,) = [one for one in memory.upkeep.review() if one.kind == "prune"]
+    assert "Relay1.port" in proposal.diff and "Relay7.port" in proposal.diff
+    assert not any(name in proposal.diff for name in ("Relay0", "Lena", "Keystone", "Gate"))
+    memory.upkeep.decide(proposal.id, True)
+    memory.upkeep.run("ingest")
+    assert "7001" not in str(memory.graph.search("What is Relay1's port?").hits)
+    assert memory.graph.history("Relay1")[0].valid_to
+    memory.upkeep.undo(proposal.id)
+    assert memory.graph.history("Relay1")[0] == kept
+    ((left,),) = memory.graph.db.query("SELECT decay_score FROM facts WHERE entity = 'Relay0'")
+    assert left == pytest.approx(1.0) or left > 0.9
