@@ -85,6 +85,10 @@ class Spool(msgspec.Struct, frozen=True):
         """What people asked in private and nobody has archived yet."""
         return [record.text for record in self._records() if record.private and record.kind == "prompt"]
 
+    def waiting(self) -> int:
+        """How many answers wait to be archived."""
+        return sum(record.kind == "answer" for record in self._records())
+
     def _records(self) -> Iterator[_Record]:
         for path in (*sorted(self.folder.glob("taken-*.jsonl")), self.folder / "spool.jsonl"):
             try:

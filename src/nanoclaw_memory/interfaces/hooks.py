@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.interfaces import shim
@@ -56,6 +57,7 @@ class Event(msgspec.Struct, frozen=True):
     kind: str  # start, prompt, asked, compact, answer, end, tool
     client: str
     payload: Mapping[str, Any]
+    remote: bool = False  # of another machine: it names no file here, and reports what was said by itself
 
     def text(self, *keys: str) -> str:
         """The first of these fields that contains text."""
@@ -78,11 +80,15 @@ def run(request: shim.Request, overrides: Mapping[str, str] | None = None) -> No
     if not shim.has_input():
         return
     raw = shim.read_input()
+    if shim.is_remote(request.home):
+        from nanoclaw_memory.interfaces.remote.hook import answer_from_server
+
+        return shim.write_answer(answer_from_server(request, parse(request.argument, raw)))
     connection = None if overrides else shim.connect(request)
     answer = None if connection is None else shim.ask(connection, request, raw)
     if answer is None:
         answer = _answer_here(request, raw, overrides or {})
-    shim.write_answer(answer)
+    return shim.write_answer(answer)
 
 
 def run_and_exit(request: shim.Request) -> None:
@@ -114,17 +120,22 @@ def answer(
     open_memory: Callable[[Scope], AbstractContextManager[Memory]],
     scope: Scope,
     directory: str = "",
+    remote: bool = False,
 ) -> bytes:
     """The JSON to print for one hook; empty when there is nothing to add or anything is wrong.
 
-    `directory` is where the hook runs, for clients that do not say where the person works.
+    `directory` is where the hook runs, for clients that do not say where the person works. What a `remote` client
+    says of files is of its own machine: it is not looked at.
     """
     event = parse(event_name, raw)
+    if event is not None and remote:
+        event = replace(event, remote=True, payload=without_files(event.payload))
     if event is None or event.payload.get("agent_type") == "":
         return b""  # an internal helper of the client, not a person's session
     where = event.directory or directory
     project = scope.project or project_of(where)
-    own = Scope(scope.group, event.session or scope.session_id, scope.private, "agent", project)
+    origin = "agent" if scope.origin == "owner" else scope.origin
+    own = Scope(scope.group, event.session or scope.session_id, scope.private, origin, project, scope.client)
     with open_memory(own) as memory:
         if not memory.home.exists():
             return _no_memory(event)  # a hook never creates a home
@@ -139,6 +150,15 @@ def answer(
                 "hook failed", hook=event.kind, client=event.client, error=str(error)[:500]
             )
             return b""
+
+
+def without_files(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """What a client says, without the places on its machine."""
+    return {
+        name: value
+        for name, value in payload.items()
+        if name not in ("transcript_path", "cwd", "workspace_roots")
+    }
 
 
 def _no_memory(event: Event) -> bytes:
@@ -197,7 +217,7 @@ def _prompt(memory: Memory, event: Event) -> str:
     _catch_up(memory, event)
     _drain(memory)
     turn = memory.before_turn(message, repeat=event.client in _PASSING_CLIENTS)
-    _note(memory, "prompt", message)
+    _note(memory, event, "prompt", message)
     return "\n\n".join(filter(None, [turn.text, _flush(memory, event)]))
 
 
@@ -221,7 +241,7 @@ def _asked(memory: Memory, event: Event) -> str:
     message = as_typed(event.text("prompt"))
     if message.strip():
         _catch_up(memory, event)
-        _note(memory, "prompt", message)
+        _note(memory, event, "prompt", message)
     return ""
 
 
@@ -237,15 +257,16 @@ def _stop(memory: Memory, event: Event) -> str:
     """Spool the answer in milliseconds; what it means is worked out later."""
     answer = event.text("last_assistant_message", "prompt_response", "text")
     if answer:
-        _note(memory, "answer", answer)
+        _note(memory, event, "answer", answer)
     else:
         _catch_up(memory, event)
     return ""
 
 
-def _note(memory: Memory, kind: str, text: str) -> None:
-    """Spool a question or an answer."""
-    _attempt(memory, "note", lambda: memory.conversations.note(kind, text))
+def _note(memory: Memory, event: Event, kind: str, text: str) -> None:
+    """Spool a question or an answer; another machine spools its own and reports them whole."""
+    if not event.remote:
+        _attempt(memory, "note", lambda: memory.conversations.note(kind, text))
 
 
 def _drain(memory: Memory, limit: int = 5) -> None:
@@ -256,6 +277,8 @@ def _drain(memory: Memory, limit: int = 5) -> None:
 def _catch_up(memory: Memory, event: Event) -> None:
     """Spool the answer to an open question from the transcript: the client sent none, or its hook never came."""
     path = event.text("transcript_path")
+    if event.remote:
+        return
     _attempt(memory, "answer from transcript", lambda: memory.conversations.note_answer_from(path))
 
 

@@ -7,7 +7,7 @@ a hook costs milliseconds. What it does not understand, or the server does not a
 """
 
 # pathlib alone would double what a hook costs:
-# ruff: noqa: PTH100, PTH108, PTH109, PTH111, PTH116, PTH118, PTH120
+# ruff: noqa: PTH100, PTH108, PTH109, PTH110, PTH111, PTH116, PTH118, PTH120
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ COMPACTIONS = ("precompact", "precompress")
 MAX_INPUT = 8_000_000
 NO_HOOKS = "NANOCLAW_NO_HOOKS"
 NO_SERVER = "NANOCLAW_NO_SERVER"
+REMOTE_FILE = "remote.json"  # in a home that is connected to a server on another machine
 _KNOWN = ("NANOCLAW_HOME", "NANOCLAW_GROUP", "NANOCLAW_SESSION", NO_HOOKS)
 _OPTIONS = {"--home": "home", "--group": "group", "--session": "session", "--tools": "argument"}
 
@@ -111,6 +112,11 @@ def socket_path(home: str) -> str:
 
     mark = blake2b(os.fsencode(root), digest_size=12).hexdigest()
     return f"/tmp/ncm-{os.getuid()}/{mark}.sock"  # noqa: S108 - the directory is checked to be ours alone
+
+
+def is_remote(home: str) -> bool:
+    """Whether a home is connected to a server on another machine."""
+    return os.path.exists(os.path.join(os.path.expanduser(home), REMOTE_FILE))
 
 
 def connect(request: Request) -> socket | None:

@@ -106,6 +106,11 @@ class ConversationsPart:
         """Archive what hooks have spooled; returns how many exchanges."""
         return self._group.drain_spool(limit)
 
+    def waiting(self) -> int:
+        """How many exchanges wait in the spool, of private and shared chats."""
+        own = (self._group, self._group.shared_chats)
+        return sum(one.conversations.spool.waiting() for one in own if one is not None)
+
     # ---- transcripts and archives ----
 
     def transcripts(self) -> list[TranscriptFile]:

@@ -63,6 +63,7 @@ COMMANDS = {
     "hook": ("agents", "Answer an agent's hook."),
     "mcp": ("agents", "Serve memory to an MCP client."),
     "serve": ("agents", "Serve hooks, MCP and an API from one process that stays warm."),
+    "connect": ("agents", "Use the memory of a server on another machine."),
     "web": ("agents", "Open the page: see, correct and trust what agents know."),
     "token": ("agents", "Tokens for agents over HTTP: new, list, revoke."),
     "config": ("admin", "Show, read and change settings."),
@@ -73,7 +74,7 @@ SECTIONS = {
     "Remember and find": "write log search recall brief graph entries lessons sessions forget import export corpus",
     "See and decide": "web turn injections boot review upkeep heartbeat off on audit eval bench",
     "Pages, projects, groups": "get project projects runbook policy checkpoint groups share tasks exchange",
-    "Run": "serve token mcp hook index watch install-cron config db",
+    "Run": "serve token connect mcp hook index watch install-cron config db",
 }
 AT_TERMINAL_EVERY, ELSEWHERE_EVERY = 0.2, 30.0  # seconds between two steps that are shown
 # What people type first for something that has another name here.
@@ -82,9 +83,9 @@ SYNONYMS = {
     **dict.fromkeys(("find", "query", "ask", "grep"), "search"),
     **dict.fromkeys(("delete", "remove", "rm"), "forget"),
     **dict.fromkeys(("settings", "set"), "config"),
-    **dict.fromkeys(("connect", "setup"), "install"),
+    **dict.fromkeys(("setup",), "install"),
     **dict.fromkeys(("start", "server", "daemon"), "serve"),
-    **{"disconnect": "uninstall", "disable": "off", "enable": "on", "check": "doctor", "new": "init"},
+    **{"disconnect": "connect", "disable": "off", "enable": "on", "check": "doctor", "new": "init"},
 }
 
 

@@ -15,6 +15,7 @@ from msgspec.structs import asdict, replace
 from nanoclaw_memory.errors import InvalidValue, NanoClawError, Refused
 from nanoclaw_memory.interfaces.cli import as_called, program
 from nanoclaw_memory.interfaces.cli.common import Caller, Command, Output, at_terminal, command, group, noted
+from nanoclaw_memory.interfaces.shim import is_remote
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.project import EVERYWHERE_OFF, place_of, project_of
 from nanoclaw_memory.rendering import visible
@@ -126,7 +127,8 @@ def doctor(memory: Memory, fix: bool) -> Output:
     root, levels = memory.home.root, list(SIGNS)
     findings = memory.doctor(fix)
     if memory.scope.private and memory.home.exists():
-        findings += [*check_clients(root, memory.scope.group), *_check_server(root)]
+        findings += check_clients(root, memory.scope.group)
+        findings += [] if is_remote(str(root)) else _check_server(root)
     findings.sort(key=lambda found: levels.index(found.level))
     lines = [f"{SIGNS[found.level]} {found.message}\n    {as_called(found.next)}" for found in findings]
     failed = any(found.level == "problem" for found in findings)

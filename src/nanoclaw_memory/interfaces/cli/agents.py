@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import asdict
 
-from nanoclaw_memory.errors import NotFound, Refused
+from nanoclaw_memory.errors import InvalidValue, NotFound, Refused
 from nanoclaw_memory.interfaces.cli import UnknownName, as_called
 from nanoclaw_memory.interfaces.cli.common import (
     Caller,
@@ -17,12 +18,14 @@ from nanoclaw_memory.interfaces.cli.common import (
     Output,
     at_terminal,
     command,
+    given_text,
     group,
     listing,
     noted,
 )
 from nanoclaw_memory.interfaces.install.calls import Commands, Target
 from nanoclaw_memory.interfaces.install.clients import CLIENTS
+from nanoclaw_memory.interfaces.shim import is_remote
 from nanoclaw_memory.text import nearest_names
 
 if TYPE_CHECKING:
@@ -71,10 +74,10 @@ def install(
         return _list(caller)
     if client is None:
         raise UnknownName("which client?", ["--list"], click.get_current_context())
-    connect(caller, client, replace, dry_run, _folder(project))
+    install_into(caller, client, replace, dry_run, _folder(project))
 
 
-def connect(
+def install_into(
     caller: Caller,
     client: str,
     replace: bool = False,
@@ -92,7 +95,8 @@ def connect(
         plan = installer.plan(client, commands, folder)
         if not dry_run:
             _agree(client, plan, commands.target, replace)
-            memory.init()
+            if not is_remote(str(home)):
+                memory.init()
             taken_over = [installer.record_of(_home_of(other), client, folder) for other in plan.others]
             installer.install(plan.changes, installer.record_of(home, client, folder), taken_over)
     _show(caller, client, plan, dry_run, "is installed already", in_full)
@@ -236,6 +240,11 @@ def mcp(caller: Caller, tools: str) -> None:
 @click.option(
     "--bind", default="127.0.0.1", metavar="ADDRESS", help="In a container, whose port is published."
 )
+@click.option(
+    "--host", "hosts", multiple=True, metavar="NAME", help="A name by which other machines reach it."
+)
+@click.option("--tls-cert", type=click.Path(), help="Its certificate (PEM), where no proxy has one.")
+@click.option("--tls-key", type=click.Path(), help="The key of the certificate (PEM).")
 @click.option("--install", "wanted", flag_value="install", help="As a service, now and at every login.")
 @click.option("--uninstall", "wanted", flag_value="uninstall", help="Remove that service.")
 def serve(caller: Caller, wanted: str | None, **given: Any) -> None:
@@ -248,6 +257,7 @@ def serve(caller: Caller, wanted: str | None, **given: Any) -> None:
     \b
     ncm serve
     ncm serve --port 0 --json
+    ncm serve --host memory.example.org --bind 0.0.0.0 --tls-cert cert.pem --tls-key key.pem
     ncm serve --install --no-http
     ncm serve --uninstall
     """
@@ -266,8 +276,16 @@ def serve(caller: Caller, wanted: str | None, **given: Any) -> None:
         watch=not given["no_watch"],
         upkeep=not given["no_upkeep"],
         bind=given["bind"],
+        hosts=given["hosts"],
+        tls=_tls(given),
     )
     server.serve(Path(home), options, lambda address: caller.show(_address(address)))
+
+
+def _tls(given: dict[str, Any]) -> tuple[str, str] | None:
+    if bool(given["tls_cert"]) != bool(given["tls_key"]):
+        raise InvalidValue("a certificate needs its key", "give both: --tls-cert FILE --tls-key FILE")
+    return (given["tls_cert"], given["tls_key"]) if given["tls_cert"] else None
 
 
 def _change_service(caller: Caller, home: Path, wanted: str, given: dict[str, Any]) -> None:
@@ -277,6 +295,11 @@ def _change_service(caller: Caller, home: Path, wanted: str, given: dict[str, An
 
     usual = {"port": DEFAULT_PORT, "bind": LOOPBACK}
     options = [f"--{name}={given[name]}" for name in usual if given[name] != usual[name]]
+    options += [f"--host={name}" for name in given["hosts"]]
+    if tls := _tls(given):
+        options += [
+            f"--tls-{name}={Path(path).absolute()}" for name, path in zip(("cert", "key"), tls, strict=True)
+        ]
     options += [f"--{name.replace('_', '-')}" for name in ("no_http", "no_watch", "no_upkeep") if given[name]]
     found = service.service_of(home, options)
     if wanted == "uninstall":
@@ -301,6 +324,43 @@ def _address(address: ServerAddress) -> Output:
         lines.append("  page: ncm web opens it")
         lines.append(f"  API: {address.url}/api/v1 with the token in {address.token_file}")
     return Output(address, lines)
+
+
+@command("connect", cls=Command)
+@click.argument("url", required=False)
+@click.option("--token", default="", help="An agent's token of that server; - reads it from standard input.")
+@click.option(
+    "--ca", type=click.Path(path_type=Path), help="A certificate (PEM) that the server's is signed by."
+)
+@click.option(
+    "--connect-ms",
+    type=click.IntRange(50, 5000),
+    default=200,
+    show_default=True,
+    help="How long a hook waits for a server that may be away.",
+)
+@click.option("--remove", is_flag=True, help="End the connection.")
+def connect(
+    caller: Caller, url: str | None, token: str, ca: Path | None, connect_ms: int, remove: bool
+) -> None:
+    """Make this home a thin client of a server on another machine: hooks, MCP and commands ask that server.
+
+    It has no memory of its own. While the server is away hooks are silent, and what is said waits here until it is
+    back. Without a URL: shows what it is connected to, and delivers what waits.
+
+    \b
+    ncm connect https://memory.example.org --token ncm_1a2b3c4d_…
+    ncm connect
+    ncm connect --remove
+    """
+    from nanoclaw_memory.interfaces.remote import client
+
+    home = Path(caller.home or os.environ.get("NANOCLAW_HOME") or "~/.nanoclaw").expanduser()
+    if remove:
+        return caller.show(Output(*client.disconnect(home)))
+    if url is None:
+        return caller.show(Output(*client.deliver_now(home)))
+    caller.show(Output(*client.connect(home, url, given_text(token).strip(), ca, connect_ms)))
 
 
 @command("web", cls=Command)

@@ -7,12 +7,13 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 import msgspec
 
 from nanoclaw_memory.interfaces.cli import GLOBAL_OPTIONS, PROGRESS, NamedGroup, as_called
+from nanoclaw_memory.interfaces.shim import is_remote
 from nanoclaw_memory.rendering import json_text, visible
 
 if TYPE_CHECKING:
@@ -44,6 +45,11 @@ class Caller(msgspec.Struct):
         directory = Path.cwd()
         project = self.project or project_of(str(directory))
         scope = Scope(group or self.group, self.session, not self.shared, self.origin, project)
+        home = Path(self.home or os.environ.get("NANOCLAW_HOME") or "~/.nanoclaw").expanduser()
+        if is_remote(str(home)):
+            from nanoclaw_memory.interfaces.remote.memory import RemoteMemory
+
+            return cast("Memory", RemoteMemory(home, scope))
         memory = Memory.open(self.home, scope, overrides=self.overrides, directory=directory)
         if not new:
             memory.admin.require_home()

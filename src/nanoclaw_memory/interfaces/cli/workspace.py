@@ -41,10 +41,10 @@ def init(caller: Caller) -> None:
     counts += [f"{plural(len(result.kept), 'file')} kept"] if result.kept else []
     caller.show(Output(result, f"Memory at {result.home} ({', '.join(counts)})"))
     if is_new:
-        from nanoclaw_memory.interfaces.cli.agents import connect
+        from nanoclaw_memory.interfaces.cli.agents import install_into
 
         for client in _ask_for_clients():
-            connect(caller, client, in_full=False)
+            install_into(caller, client, in_full=False)
 
 
 def _ask_who(memory: Memory) -> None:

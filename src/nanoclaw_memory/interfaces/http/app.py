@@ -2,43 +2,55 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, QueryParams
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
+from starlette.responses import Response as PlainResponse
 from starlette.routing import Route
 
 from nanoclaw_memory import __version__
 from nanoclaw_memory.errors import InvalidValue, NanoClawError
-from nanoclaw_memory.interfaces.http.api import SCOPE_ARGUMENTS, failure, routes, scope_of
-from nanoclaw_memory.interfaces.http.auth import HOLDER, Guard, error_response, is_api
+from nanoclaw_memory.interfaces import hooks
+from nanoclaw_memory.interfaces.http.api import PREFIX, SCOPE_ARGUMENTS, failure, routes, scope_of
+from nanoclaw_memory.interfaces.http.auth import HOLDER, METRICS, Guard, error_response, is_api
+from nanoclaw_memory.interfaces.http.metrics import Metrics
 from nanoclaw_memory.interfaces.http.operations import OPERATIONS
 from nanoclaw_memory.interfaces.http.pool import CURRENT_SCOPE
 from nanoclaw_memory.interfaces.web.app import Page
 from nanoclaw_memory.interfaces.web.app import error as page_error
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from mcp.server.mcpserver import MCPServer
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from nanoclaw_memory.interfaces.http.pool import MemoryPool
+    from nanoclaw_memory.interfaces.http.pool import MemoryPool, MemoryWorker
     from nanoclaw_memory.interfaces.http.tokens import AgentToken
+    from nanoclaw_memory.types import Scope as MemoryScope
 
 
-def application(pool: MemoryPool, servers: Mapping[str, MCPServer], token: str, port: int) -> ASGIApp:
-    """Everything that is served over HTTP."""
+def application(
+    pool: MemoryPool,
+    servers: Mapping[str, MCPServer],
+    token: str,
+    port: int,
+    names: Collection[str] = (),
+) -> ASGIApp:
+    """Everything that is served over HTTP; `names` are those by which agents on other machines reach it."""
     agents = {tools: _agent_app(server) for tools, server in servers.items()}
     page = Page(pool, port)
+    metrics = Metrics(pool)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -50,6 +62,8 @@ def application(pool: MemoryPool, servers: Mapping[str, MCPServer], token: str, 
     app = Starlette(
         routes=[
             Route("/healthz", _healthz, methods=["GET"]),
+            Route(METRICS, metrics.page, methods=["GET"]),
+            Route(f"{PREFIX}/hooks/{{event}}", _HookRoute(pool).answer, methods=["POST"]),
             *routes(pool, OPERATIONS),
             # No GET: a stateless server has nothing to send by itself, and its stream would never end.
             Route("/mcp", _McpApp(agents), methods=["POST", "DELETE"]),
@@ -58,12 +72,36 @@ def application(pool: MemoryPool, servers: Mapping[str, MCPServer], token: str, 
         lifespan=lifespan,
         exception_handlers={HTTPException: _plain_error, 500: _bug},
     )
-    return Guard(app, pool.home, token, port, page)
+    return metrics.counted(Guard(app, pool.home, token, port, page, names))
 
 
 def _agent_app(server: MCPServer) -> ASGIApp:
     # Stateless: every request names its own scope, and a restart of ours costs a client nothing.
     return server.streamable_http_app(stateless_http=True, json_response=True)
+
+
+class _HookRoute:
+    """Answers hooks of agents on other machines, which have no socket of this home."""
+
+    def __init__(self, pool: MemoryPool) -> None:
+        self._pool = pool
+
+    async def answer(self, request: Request) -> Response:
+        token: AgentToken = request.scope[HOLDER]
+        raw, event = await request.body(), request.path_params["event"]
+        try:
+            scope = scope_of(request.query_params, request.headers, token)
+
+            def work(worker: MemoryWorker) -> bytes:
+                def opened(own: MemoryScope) -> contextlib.nullcontext[Any]:
+                    return contextlib.nullcontext(worker.session(own))
+
+                return hooks.answer(event, raw, opened, scope, remote=True)
+
+            body = await asyncio.wrap_future(self._pool.submit_to_worker(scope, work))
+        except NanoClawError as error:
+            return failure(error)
+        return PlainResponse(body, media_type="application/json")
 
 
 class _McpApp:

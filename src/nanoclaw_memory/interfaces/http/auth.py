@@ -16,7 +16,7 @@ from nanoclaw_memory.interfaces.http.tokens import AgentToken, bound_to
 from nanoclaw_memory.rendering import json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MAX_BODY = 4 * 1024 * 1024
 BODY_SECONDS = 30
 OPEN_PATHS = frozenset({"/healthz"})
+METRICS = "/metrics"
 OWNER = AgentToken(id="", group="", shared=False, origin="owner")  # the token in the home's file `token`
 HOLDER = "nanoclaw.holder"  # the key of an ASGI scope under which the guard leaves whose token was given
 _HOSTS = ("127.0.0.1", "localhost", "[::1]")
@@ -33,7 +34,7 @@ _HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
 def is_api(path: str) -> bool:
     """Whether a path is for programs; every other one is the page's."""
-    return path in OPEN_PATHS or path == "/mcp" or path.startswith(("/api/", "/mcp/"))
+    return path in OPEN_PATHS or path in ("/mcp", METRICS) or path.startswith(("/api/", "/mcp/"))
 
 
 def token_of(home: Path) -> str:
@@ -59,8 +60,11 @@ def token_of(home: Path) -> str:
 class Guard:
     """Refuses foreign hosts and pages, wrong tokens and large bodies; passes the rest on with its body read."""
 
-    def __init__(self, app: ASGIApp, home: Path, token: str, port: int, page: Page) -> None:
+    def __init__(
+        self, app: ASGIApp, home: Path, token: str, port: int, page: Page, names: Collection[str] = ()
+    ) -> None:
         self.app = app
+        self._names = {name.lower().encode() for name in names}  # by which other machines reach it
         self._page = page
         self._home = home
         self._token = token.encode()
@@ -103,6 +107,8 @@ class Guard:
         self, scope: Scope, headers: dict[bytes, bytes], holder: AgentToken | None
     ) -> Response | None:
         path = scope["path"]
+        if _name(headers.get(b"host", b"")) in self._names:
+            return self._refused_elsewhere(path, headers, holder)
         if headers.get(b"host", b"") not in self._hosts:
             return _refusal(421, "ForeignHost", "this server answers to 127.0.0.1 and localhost only")
         if headers.get(b"origin", b"http://" + headers[b"host"]) not in self._origins:
@@ -112,6 +118,26 @@ class Guard:
         if holder is None and path not in OPEN_PATHS:
             return _refusal(401, "Unauthorized", "give a token of the home: Authorization: Bearer …")
         return None
+
+    def _refused_elsewhere(
+        self, path: str, headers: dict[bytes, bytes], holder: AgentToken | None
+    ) -> Response | None:
+        """Other machines get what agents may do: no page, nothing for the owner's token, no browsers."""
+        if b"origin" in headers or not is_api(path):
+            return _refusal(403, "ForeignOrigin", "the page is for this machine alone")
+        if path in OPEN_PATHS:
+            return None
+        if holder is None:
+            return _refusal(401, "Unauthorized", "give an agent's token: Authorization: Bearer …")
+        if holder is OWNER:
+            told = "the owner's token counts on the server's machine alone; make one: ncm token new"
+            return _refusal(403, "PathRefused", told)
+        return None
+
+
+def _name(host: bytes) -> bytes:
+    """A Host header without its port."""
+    return host.lower() if host.endswith(b"]") else host.lower().rpartition(b":")[0] or host.lower()
 
 
 async def _body(receive: Receive, headers: dict[bytes, bytes]) -> bytes | None:

@@ -61,9 +61,12 @@ class Connection(H11Protocol):
 class WebServer(uvicorn.Server):
     """The HTTP server, with every connection checked once a second."""
 
-    def __init__(self, app: ASGIApp, files: int) -> None:
+    def __init__(self, app: ASGIApp, files: int, tls: tuple[str, str] | None = None) -> None:
+        certificate, key = tls or (None, None)
         config = uvicorn.Config(
             app,
+            ssl_certfile=certificate,
+            ssl_keyfile=key,
             http=Connection,
             log_level="warning",
             access_log=False,

@@ -40,6 +40,8 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     watch: bool = True
     upkeep: bool = True
     bind: str = LOOPBACK  # in a container all addresses: which of them are reached is its host's decision
+    hosts: tuple[str, ...] = ()  # names by which agents on other machines reach it
+    tls: tuple[str, str] | None = None  # certificate and key
 
 
 class ServerAddress(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +62,7 @@ def serve(home: Path, options: ServeOptions, announce: Callable[[ServerAddress],
     """Serve until SIGTERM or SIGINT; `announce` is called once the server listens."""
     if not home.is_dir():
         raise NotFound(f"there is no home at {home}", "create it: nanoclaw-memory init")
+    _require_certificate(options)
     with _locked(home) as record:
         http = _bound(options.bind, options.port) if options.http else None
         token = auth.token_of(home) if http else ""
@@ -68,7 +71,7 @@ def serve(home: Path, options: ServeOptions, announce: Callable[[ServerAddress],
             pid=os.getpid(),
             home=str(home),
             socket=str(path),
-            url=f"http://{LOOPBACK}:{http.getsockname()[1]}" if http else "",
+            url=f"{'https' if options.tls else 'http'}://{LOOPBACK}:{http.getsockname()[1]}" if http else "",
             token_file=str(home / "token") if http else "",
         )
         record(address)
@@ -84,6 +87,18 @@ def serve(home: Path, options: ServeOptions, announce: Callable[[ServerAddress],
             pool.close()
 
 
+def _require_certificate(options: ServeOptions) -> None:
+    import ssl
+
+    try:
+        if options.tls:
+            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(*options.tls)
+    except (OSError, ssl.SSLError) as error:
+        raise FileProblem(
+            f"the certificate cannot be used: {error}", "give PEM files: --tls-cert FILE --tls-key FILE"
+        ) from None
+
+
 class _Server:
     """The parts of a running server, started and stopped together."""
 
@@ -91,6 +106,7 @@ class _Server:
         self, pool: MemoryPool, options: ServeOptions, http: socket.socket | None, token: str
     ) -> None:
         self._pool = pool
+        self._options = options
         self._http = http
         self._token = token
         self._background = BackgroundWork(pool, options.watch, options.upkeep)
@@ -131,8 +147,9 @@ class _Server:
             return None
         from nanoclaw_memory.interfaces.http.app import application
 
-        app = application(self._pool, tools, self._token, self._http.getsockname()[1])
-        server = WebServer(app, self._pool.files)
+        port, own = self._http.getsockname()[1], self._options
+        app = application(self._pool, tools, self._token, port, own.hosts)
+        server = WebServer(app, self._pool.files, own.tls)
         running.add(asyncio.create_task(server.serve(sockets=[self._http])))
         while not server.started and not any(task.done() for task in running):
             await asyncio.sleep(0.01)  # uvicorn has no event for it

@@ -33,16 +33,20 @@ _META, _VERSION = "_meta", "io.modelcontextprotocol/protocolVersion"
 def run(request: Request, overrides: Mapping[str, str] | None = None) -> None:
     """Serve one client over standard input and output: through the home's server, or here."""
     chosen_tools(request.argument)
+    if shim.is_remote(request.home):
+        from nanoclaw_memory.interfaces.remote.mcp import relay
+
+        return relay(request)
     connection = None if overrides else shim.connect(request)
     if connection is not None:
-        shim.relay(connection, request)
-        return
+        return shim.relay(connection, request)
     opening = Opening(request.argument, listed=not overrides and not may_be_off(request.home))
     opening.start()
     if first := opening.first():
         from nanoclaw_memory.interfaces.mcp.server import serve_rest
 
         serve_rest(_memory(request, overrides), request.argument, opening, first)
+    return None
 
 
 def _memory(request: Request, overrides: Mapping[str, str] | None) -> Memory:

@@ -1,0 +1,220 @@
+"""The connection of a thin client: which server, with which token, and one way to ask it within a time limit."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
+
+from nanoclaw_memory import private
+from nanoclaw_memory.errors import FileProblem, InvalidValue, NanoClawError
+from nanoclaw_memory.interfaces.shim import REMOTE_FILE
+from nanoclaw_memory.types import MAIN_GROUP, Scope
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+WAIT = 20.0  # seconds for an answer at the command line
+AWAY_SECONDS = 30  # for so long hooks do not ask a server that did not answer
+MAX_ANSWER = 64_000_000
+
+
+class ServerAway(NanoClawError):
+    """The server cannot be reached, or does not answer in time."""
+
+
+class Remote(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a home is connected to; `ca` is the certificate that the server's must be signed by, else the system's."""
+
+    url: str
+    token: str
+    ca: str = ""
+    connect_ms: int = 200
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What a server answered."""
+
+    status: int
+    body: bytes
+    skew: float = 0.0  # seconds that its clock is ahead of ours
+
+    def json(self) -> dict[str, Any]:
+        """The JSON object; an error of the server as ours."""
+        try:
+            found = json.loads(self.body or b"{}")
+        except ValueError:
+            found = {}
+        if self.status < 400 and isinstance(found, dict):
+            return found
+        error = found.get("error", {}) if isinstance(found, dict) else {}
+        problem = NanoClawError(
+            str(error.get("message") or f"the server answered with status {self.status}"),
+            str(error.get("hint") or "see: ncm doctor"),
+        )
+        problem.exit_code = 2 if 400 <= self.status < 500 else 1
+        raise problem
+
+
+def checked(url: str) -> str:
+    """The address of a server: https, or plain http on this machine."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise InvalidValue(
+            f"{url[:100]!r} is no address of a server", "for example: https://memory.example.org"
+        )
+    if parts.username or parts.password:
+        raise InvalidValue("the address contains a password", "give the token with --token")
+    if parts.scheme == "http" and parts.hostname not in LOOPBACK:
+        raise InvalidValue(
+            "plain http would show the token and your talk to everybody on the way", "give an https address"
+        )
+    return url.rstrip("/")
+
+
+def load(home: Path) -> Remote | None:
+    """What a home is connected to; None where it has a memory of its own."""
+    path = home / REMOTE_FILE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Remote)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError) as error:
+        raise FileProblem(
+            f"{path} cannot be read: {error}", "connect again: ncm connect URL --token …"
+        ) from None
+
+
+def save(home: Path, remote: Remote) -> None:
+    """Connect a home."""
+    private.replace_file(home / REMOTE_FILE, msgspec.json.encode(remote).decode() + "\n")
+
+
+def ask(
+    remote: Remote,
+    method: str,
+    path: str,
+    body: bytes = b"",
+    headers: Mapping[str, str] | None = None,
+    wait: float = WAIT,
+) -> Answer:
+    """The server's answer. Raises ServerAway when it cannot be reached, or does not answer in time.
+
+    In a thread of its own: the look for a name's address has no time limit.
+    """
+    outcome: list[Answer | Exception] = []
+    connected, done = threading.Event(), threading.Event()
+
+    def work() -> None:
+        try:
+            outcome.append(_asked(remote, method, path, body, headers or {}, wait, connected))
+        except Exception as error:  # noqa: BLE001 - handed to whoever waits
+            outcome.append(error)
+        connected.set()
+        done.set()
+
+    threading.Thread(target=work, daemon=True).start()
+    if not connected.wait(remote.connect_ms / 1000) or not done.wait(wait):
+        raise ServerAway(f"{remote.url} does not answer", "ncm doctor says more")
+    (found,) = outcome
+    if isinstance(found, Answer):
+        return found
+    raise ServerAway(_reason(remote, found), "ncm doctor says more") from found
+
+
+def _asked(
+    remote: Remote,
+    method: str,
+    path: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    wait: float,
+    connected: threading.Event,
+) -> Answer:
+    from http.client import HTTPConnection, HTTPSConnection
+
+    parts = urlsplit(remote.url)
+    limit = remote.connect_ms / 1000
+    connection: HTTPConnection
+    if parts.scheme == "https":
+        connection = HTTPSConnection(
+            parts.hostname or "", parts.port, timeout=limit, context=_context(remote)
+        )
+    else:
+        connection = HTTPConnection(parts.hostname or "", parts.port, timeout=limit)
+    try:
+        connection.connect()
+        connection.sock.settimeout(wait)
+        connected.set()
+        own = {"Authorization": f"Bearer {remote.token}", "Content-Type": "application/json"}
+        connection.request(method, parts.path + path, body or None, {**own, **headers})
+        response = connection.getresponse()
+        return Answer(response.status, response.read(MAX_ANSWER), _skew(response.getheader("date", "")))
+    finally:
+        connection.close()
+
+
+def _context(remote: Remote) -> Any:
+    import ssl
+
+    return ssl.create_default_context(cadata=remote.ca or None)
+
+
+def _skew(date: str) -> float:
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return (parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds()
+    except (TypeError, ValueError):
+        return 0.0
+
+
+def _reason(remote: Remote, error: Exception) -> str:
+    import ssl
+
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the certificate of {remote.url} is not valid: {error.verify_message}"
+    return f"{remote.url} cannot be reached: {error}"
+
+
+def query_of(scope: Scope) -> str:
+    """Who asks, within what the token is bound to, as a query: headers cannot contain every name."""
+    given = {
+        "session": scope.session_id,
+        "project": scope.project,
+        "group": scope.group if scope.group != MAIN_GROUP else "",
+        "shared": "" if scope.private else "true",
+    }
+    return urlencode({name: value for name, value in given.items() if value})
+
+
+# ---- a server that did not answer is left alone for a while ----
+
+
+def _mark(home: Path) -> Path:
+    return home / "remote-away"
+
+
+def is_away(home: Path) -> bool:
+    """Whether the server did not answer a moment ago."""
+    try:
+        return abs(time.time() - _mark(home).stat().st_mtime) < AWAY_SECONDS
+    except OSError:
+        return False
+
+
+def note_away(home: Path, away: bool) -> None:
+    """Remember whether the server answered."""
+    with suppress(OSError):
+        if away:
+            os.close(os.open(_mark(home), os.O_WRONLY | os.O_CREAT, 0o600))
+            os.utime(_mark(home))
+        else:
+            _mark(home).unlink(missing_ok=True)

@@ -1,0 +1,145 @@
+"""The memory of a server on another machine as commands use it: a call of a method is a request of its operation."""
+
+from __future__ import annotations
+
+import inspect
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from nanoclaw_memory.errors import Refused
+from nanoclaw_memory.interfaces.http.operation import PAGE, Operation, plain
+from nanoclaw_memory.interfaces.http.operations import AGENT_OPERATIONS, OPERATIONS
+from nanoclaw_memory.interfaces.remote.client import findings
+from nanoclaw_memory.interfaces.remote.connection import ask, load, query_of
+from nanoclaw_memory.memory.parts import PARTS
+from nanoclaw_memory.types import Finding, LogLine, Scope
+
+_WHERE = {part.__name__: where for part, where in PARTS.items()}
+_NAMED = {"graph_search": "graph.search"}  # operations that call no method of ours by its name
+
+
+def _called(operation: Operation) -> str:
+    part, _, name = operation.call.__qualname__.rpartition(".")
+    where = _WHERE.get(part, "")
+    return _NAMED.get(operation.name, f"{where}.{name}" if where else name)
+
+
+CALLS = {_called(one): one for one in OPERATIONS if one.name in AGENT_OPERATIONS}
+
+
+class RemoteHome(msgspec.Struct, frozen=True):
+    """The home of a thin client: it has no memory."""
+
+    root: Path
+
+    def exists(self) -> bool:
+        """There is a memory, elsewhere."""
+        return True
+
+
+class RemoteMemory:
+    """What a token buys at a server; everything else is done on the server's machine."""
+
+    def __init__(self, home: Path, scope: Scope) -> None:
+        self.home = RemoteHome(home)
+        self.scope = scope
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def doctor(self, fix: bool = False) -> list[Finding]:
+        """What a check-up of the connection finds."""
+        return list(findings(self.home.root))
+
+    def log(self, day: date | None = None) -> tuple[date, list[LogLine]]:
+        """The entries of one day's log; today's without a day."""
+        return day or datetime.now().date(), RemoteCall(self, "_log")(day)
+
+    def __getattr__(self, name: str) -> RemoteCall:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return RemoteCall(self, name)
+
+
+class RemoteCall:
+    """A part of the memory, or a method of it."""
+
+    def __init__(self, memory: RemoteMemory, name: str) -> None:
+        self._memory = memory
+        self._name = name
+
+    def __getattr__(self, name: str) -> RemoteCall:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return RemoteCall(self._memory, f"{self._name}.{name}")
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        if self._name == "graph.reinforce":
+            return ""  # what a person looks up from afar warms nothing
+        operation = CALLS.get(self._name)
+        remote = load(self._memory.home.root)
+        if operation is None or remote is None:
+            raise Refused(
+                "this home is a thin client, and this is done on the server's machine",
+                f"run it there{f' ({remote.url})' if remote else ''}; here: ncm connect --remove",
+            )
+        arguments = _on_the_wire(operation, given, named)
+        path, query = operation.path, query_of(self._memory.scope)
+        for name in operation.in_path:
+            path = path.replace(f"{{{name}}}", quote(str(arguments.pop(name)), safe=""))
+        body = b""
+        if operation.method in ("GET", "DELETE"):
+            if operation.paged:
+                arguments.setdefault("limit", 500)
+            query = "&".join(filter(None, (query, urlencode(arguments, doseq=True))))
+        else:
+            body = msgspec.json.encode(arguments)
+        answer = ask(remote, operation.method, f"/api/v1{path}?{query}", body)
+        return _result(operation, {key: value for key, value in answer.json().items() if key != "ok"})
+
+
+def _on_the_wire(operation: Operation, given: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by their names on the wire; what is left to its default is left out."""
+    bound = inspect.signature(operation.call).bind_partial(None, *given, **named).arguments
+    found = {}
+    for name, one in operation.names.items():
+        value = bound.get(one.name, one.default)
+        if one.name in bound and value is not None and value != one.default:
+            sent = plain(value)
+            found[name] = str(sent).lower() if isinstance(sent, bool) and operation.method == "GET" else sent
+    limit = bound.get("limit")
+    return {**found, "limit": min(int(limit), 500)} if operation.paged and limit and limit != PAGE else found
+
+
+def _result(operation: Operation, answer: dict[str, Any]) -> Any:
+    """What the method returns, made again from the JSON."""
+    wanted = operation.hints.get("return")
+    if operation.paged:
+        found: Any = answer["items"]
+    elif operation.key:
+        found = answer[operation.key]
+    elif operation.name == "entry":
+        found = [answer["entry"], *answer["replaced"]]
+    elif operation.shape is not None and isinstance(wanted, type) and issubclass(wanted, msgspec.Struct):
+        found = {key: value for key, value in answer.items() if key in wanted.__struct_fields__}
+    elif operation.name == "report_tools":
+        return None
+    else:
+        found = answer
+    return msgspec.convert(found, wanted, strict=False, dec_hook=_decode)
+
+
+def _decode(kind: type, value: Any) -> Any:
+    if kind is Path:
+        return Path(value)
+    raise NotImplementedError
