@@ -118,7 +118,7 @@ READING_ORDER = {
     "Tutorial": ("tutorial",),
     "How to": tuple(
         "install hooks mcp import workspace projects injections forget checkpoints two-machines policies eval corpus"
-        " embeddings server web sdk plugins host".split()
+        " embeddings server remote web sdk plugins host".split()
     ),
     "Reference": ("commands", "settings", "http", "measurements", "code-map"),
     "Explanation": tuple(

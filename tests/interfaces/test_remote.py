@@ -152,6 +152,42 @@ def test_commands_go_to_the_server_with_the_origin_of_the_token(laptop: Laptop, 
     assert not (laptop.home / "workspace").exists()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("brief", "--provenance"),
+        ("boot",),
+        ("get", "MEMORY.md"),
+        ("log",),
+        ("search", "Keystone"),
+        ("recall", "Keystone"),
+        ("project", "list"),
+        ("runbook", "list"),
+        ("policy", "list"),
+        ("policy", "check", "deploy on a Friday"),
+        ("entries", "list", "--status", "all"),
+        ("sessions", "list"),
+        ("sessions", "search", "Keystone"),
+        ("lessons", "list"),
+        ("graph", "search", "Keystone port", "--no-bump"),
+        ("graph", "query", "MATCH (a)-[r]->(b) RETURN a, r, b"),
+        ("graph", "top"),
+        ("graph", "history", "Keystone"),
+        ("graph", "show", "Keystone"),
+    ],
+    ids=" ".join,
+)
+def test_a_command_prints_here_what_it_prints_there(
+    laptop: Laptop, served: Served, words: tuple[str, ...]
+) -> None:
+    def shown(result: Any) -> Any:
+        return {name: value for name, value in result.items() if name not in ("took_ms", "generated_at")}
+
+    here, there = laptop.json(*words), ncm(served.home, "--group", "work", *words)
+    assert sorted(shown(here)) == sorted(shown(there))
+    assert here.get("facts", here.get("entries")) == there.get("facts", there.get("entries"))
+
+
 def test_mcp_goes_to_the_server(laptop: Laptop) -> None:
     opening = {
         "protocolVersion": "2025-06-18",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, Self
+from types import UnionType
+from typing import Any, Self, Union, get_args, get_origin, get_type_hints
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -136,7 +138,25 @@ def _result(operation: Operation, answer: dict[str, Any]) -> Any:
         return None
     else:
         found = answer
-    return msgspec.convert(found, wanted, strict=False, dec_hook=_decode)
+    return _made(wanted, found)
+
+
+def _made(wanted: Any, value: Any) -> Any:
+    """A value of this type from JSON. msgspec makes all but a choice between two structs."""
+    parts, outer = get_args(wanted), get_origin(wanted)
+    structs = [one for one in (wanted, *parts) if isinstance(one, type) and issubclass(one, msgspec.Struct)]
+    if structs and isinstance(value, dict):
+        kind = max(structs, key=lambda one: len(value.keys() & set(one.__struct_fields__)))
+        hints = get_type_hints(kind)
+        return kind(**{name: _made(hints[name], one) for name, one in value.items() if name in hints})
+    if outer in (Union, UnionType) and value is not None:
+        lists = [one for one in parts if get_origin(one) in (list, tuple, Sequence)]
+        plain_ones = [one for one in parts if one is not type(None) and one not in lists]
+        return _made((lists if isinstance(value, list) else plain_ones)[0], value)
+    if parts and isinstance(value, list):
+        made = [_made(parts[0], one) for one in value]
+        return tuple(made) if outer is tuple else made
+    return msgspec.convert(value, wanted, strict=False, dec_hook=_decode)
 
 
 def _decode(kind: type, value: Any) -> Any:
