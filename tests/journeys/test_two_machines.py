@@ -382,6 +382,32 @@ def test_an_old_line_that_comes_back_changes_nothing(machines: tuple[Machine, Ma
     assert laptop.do(lambda m: m.entries.get(entry.id)).status == "archived"
 
 
+# What another machine does not need of a row: numbers, what follows from the rest, how often it was used here.
+STAYS = {
+    "tombstones": "id reason created_at",
+    "exchanges": "id fingerprint",
+    "facts": "id last_accessed access_count decay_score activation name slot digest spaced",
+    "relations": "id last_accessed access_count activation subject_name slot object_name spaced",
+    "aliases": "name target",
+    "lessons": "id trigger_embedding effectiveness_score injection_count maturity_days is_metabolized activation"
+    " exchange_id embedder",
+    "entries": "number text_key reinforcements in_domain used_at origin",
+    "proposals": "number",
+}
+
+
+def test_every_column_travels_or_is_known_to_stay(machines: tuple[Machine, Machine]) -> None:
+    fill(machines[0], "Keystone")
+    with machines[0].open() as memory:
+        memory.graph.reject("Keystone", "port", "1")
+        for kind, stays in STAYS.items():
+            own = KINDS[kind]
+            rows = memory.group.database(own.database).query(
+                f"SELECT name FROM pragma_table_info('{own.table}')"
+            )
+            assert {name for (name,) in rows} - set(stays.split()) <= set(own.record.__struct_fields__), kind
+
+
 # ---- versions of one record ----
 
 _WORDS = st.sampled_from(["", "a", "b"])

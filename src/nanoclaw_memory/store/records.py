@@ -33,6 +33,7 @@ class StatementRecord(Record, frozen=True, kw_only=True):
     created_at: str
     valid_from: str
     valid_to: str | None
+    project: str
     superseded_by: str = ""
 
 
@@ -200,7 +201,10 @@ KINDS: dict[str, Kind] = {
         record=FactRecord,
         database="facts",
         table="facts",
-        identity=lambda one: (fold(one.entity), slot_of(one.key), digest(one.value), one.created_at),
+        identity=lambda one: (
+            *(fold(one.entity), slot_of(one.key), one.project),
+            *(digest(one.value), one.created_at),
+        ),
         order=lambda one: (fold(one.entity), slot_of(one.key), one.valid_from),
         texts=("entity", "key", "value", "source"),
         names=_STATED,
@@ -210,7 +214,10 @@ KINDS: dict[str, Kind] = {
         record=RelationRecord,
         database="facts",
         table="relations",
-        identity=lambda one: (fold(one.subject), slot_of(one.predicate), fold(one.object), one.created_at),
+        identity=lambda one: (
+            *(fold(one.subject), slot_of(one.predicate), one.project),
+            *(fold(one.object), one.created_at),
+        ),
         order=lambda one: (fold(one.subject), slot_of(one.predicate), one.valid_from),
         texts=("subject", "predicate", "object", "source"),
         names=_STATED,

@@ -326,8 +326,8 @@ class _Merging:
             values: dict[tuple[str, ...], dict[str, Any]] = {}
             for name, row in self.rows[kind].items():
                 if _holds(row.record):
-                    values.setdefault(_said(kind, row.record)[:2], {})[name] = row.record
-            for (_, slot), found in values.items():
+                    values.setdefault(_said(kind, row.record)[:3], {})[name] = row.record
+            for (_, slot, _), found in values.items():
                 if (slot in several) if kind == "facts" else (slot not in single):
                     continue
                 if found.keys() & known:  # both machines let another value stand: they added theirs to it
@@ -388,8 +388,8 @@ def _holds(record: Any) -> bool:
 
 
 def _said(kind: str, record: Any) -> tuple[str, ...]:
-    """What a statement says, whenever it was said."""
-    return KINDS[kind].identity(record)[:3] if hasattr(record, "valid_to") else ()
+    """What a statement says, whenever it was said; its first three say of what and in which project."""
+    return KINDS[kind].identity(record)[:4] if hasattr(record, "valid_to") else ()
 
 
 def _sum(one: dict[str, int], other: dict[str, int]) -> dict[str, int]:
