@@ -64,7 +64,9 @@ def create_group(home: Home, group: ChatGroup, today: date) -> None:
     create_text(home.group_root(group.folder) / "CLAUDE.md", f"# {one_line(group.name)}\n")
 
 
-def place_of(home: Home, group: str, session_id: str) -> AgentPlace:
+def place_of(
+    home: Home, group: str, session_id: str, container_config: dict[str, Any] | None = None
+) -> AgentPlace:
     """Make ready where a group's agent runs; its settings are completed, never overwritten."""
     directory = home.group_root(group)
     if group != MAIN_GROUP and (directory.is_symlink() or not directory.is_dir()):
@@ -74,7 +76,15 @@ def place_of(home: Home, group: str, session_id: str) -> AgentPlace:
     for folder in (own / ".claude", ipc / "messages", ipc / "tasks"):
         _own_directory(folder, home.root / "data")
     _complete_settings(own / ".claude" / "settings.json")
-    return AgentPlace(group, directory, own, ipc, _environment(home, group, own, session_id))
+    return AgentPlace(
+        group=group,
+        directory=directory,
+        agent_home=own,
+        ipc=ipc,
+        environment=_environment(home, group, own, session_id),
+        shared=home.shared,
+        container_config=container_config,
+    )
 
 
 def _environment(home: Home, group: str, own: Path, session_id: str) -> dict[str, str]:

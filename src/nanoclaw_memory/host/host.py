@@ -33,12 +33,14 @@ from nanoclaw_memory.types import (
     Message,
     Reply,
     Scope,
+    Task,
     TaskRun,
 )
 from nanoclaw_memory.workspace.paths import Home, check_group, default_home
 
 MAX_POLL = 1_000
 MAX_SESSION = 200
+NO_REPLY = "NO_REPLY"  # of an agent that has nothing to say
 
 
 class Host:
@@ -236,10 +238,21 @@ class Host:
         )
 
     def register_group(
-        self, jid: str, name: str, folder: str, trigger_pattern: str, requires_trigger: bool = True
+        self,
+        jid: str,
+        name: str,
+        folder: str,
+        trigger_pattern: str,
+        requires_trigger: bool = True,
+        container_config: dict[str, Any] | None = None,
     ) -> ChatGroup:
-        """Give a chat an agent of its own, with its own directory; registering it again changes its row."""
-        added_at = self.groups[jid].added_at if jid in self.groups else stamp(self.clock.now())
+        """Give a chat an agent of its own, with its own directory; registering it again changes its row.
+
+        `container_config` is kept for the host that runs the agent; None leaves what there is.
+        """
+        known = self.groups.get(jid)
+        added_at = known.added_at if known else stamp(self.clock.now())
+        config = container_config if container_config is not None or known is None else known.container_config
         shown = encodable(name)[:512] or folder
         group = ChatGroup(
             jid=jid,
@@ -248,6 +261,7 @@ class Host:
             trigger_pattern=trigger_pattern,
             added_at=added_at,
             requires_trigger=requires_trigger,
+            container_config=config,
         )
         directories.check_registration(group, self._registered.values())
         for listed in dict.fromkeys((folder, MAIN_GROUP)):  # the main group keeps the names of all
@@ -277,7 +291,8 @@ class Host:
                 directories.create_group(
                     self.home, group, self.clock.now().date()
                 )  # known from v1's file only
-        return directories.place_of(self.home, folder, session_id)
+        config = next((group.container_config for group in registered if group.folder == folder), None)
+        return directories.place_of(self.home, folder, session_id, config)
 
     def drain_ipc(self) -> list[str]:
         """Carry out what agents ask by files in their IPC directories; returns what was refused and why."""
@@ -338,7 +353,10 @@ class Host:
         )
 
     def run_commands(self, tasks: Tasks, command: str, timeout: float) -> list[TaskRun]:
-        """Run a group's due tasks as commands; interrupted, it leaves none of them running."""
+        """Run a group's due tasks as commands; interrupted, it leaves none of them running.
+
+        What a task has to say goes to its chat.
+        """
         from nanoclaw_memory.host.command import command_runner
 
         stopping = threading.Event()
@@ -347,9 +365,21 @@ class Host:
             command, timeout, lambda folder: self._place(folder, "", registered), stopping
         )
         try:
-            return tasks.run_due(runner)
+            runs = tasks.run_due(runner)
         finally:
             stopping.set()
+        for run in runs:
+            self.say_result(tasks.get(run.task_id), run)
+        return runs
+
+    def say_result(self, task: Task, run: TaskRun) -> Reply | None:
+        """Put what a task said into its chat's outbox, once; None for a failure, for silence and without a chat."""
+        text = run.result.strip()
+        chats = [group for group in self.groups.values() if group.folder == task.group]
+        group = self.groups.get(task.chat_jid) or next(iter(chats), None)
+        if run.status != "success" or group is None or group not in chats or text in ("", NO_REPLY):
+            return None
+        return self.say(group, text, f"{task.id}-run-{run.id}")
 
     # ---- inside ----
 

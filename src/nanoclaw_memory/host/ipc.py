@@ -2,8 +2,9 @@
 
     data/ipc/<group>/messages/*.json   {"type": "message", "text": …, "chatJid": …}
     data/ipc/<group>/tasks/*.json      {"type": "schedule_task", "prompt", "schedule_type", "schedule_value",
-                                        "context_mode", "targetJid"}, pause_task, resume_task, cancel_task
-                                        {"taskId"}, register_group {"jid", "name", "folder", "trigger"}
+                                        "context_mode", "targetJid"}, update_task {"taskId", and what changes},
+                                        pause_task, resume_task, cancel_task {"taskId"}, register_group {"jid",
+                                        "name", "folder", "trigger", "requiresTrigger", "containerConfig"}
 
 A file is carried out and then deleted; carried out again after a crash it has no second effect. The reason of a
 refusal goes to `errors/` beside it.
@@ -33,7 +34,10 @@ MAX_FILES = 100  # of a group at a time, so that one group with many does not de
 
 def drain(host: Host) -> list[str]:
     """Carry out the requests of all groups' agents; returns what was refused and why."""
-    return [problem for group in host.groups.values() for problem in _drain_group(host, group)]
+    groups = list(host.groups.values())
+    if all(group.folder != MAIN_GROUP for group in groups):  # it administers, with or without a chat
+        groups.append(ChatGroup("", MAIN_GROUP, MAIN_GROUP, "", ""))
+    return [problem for group in groups for problem in _drain_group(host, group)]
 
 
 def _drain_group(host: Host, group: ChatGroup) -> Iterator[str]:
@@ -59,9 +63,9 @@ def _do(host: Host, group: ChatGroup, request: dict[str, Any], mark: str) -> Non
     tasks = host.tasks(group.folder)
     kind = _word(request, "type")
     if kind == "message":
-        host.say(_target(host, group, _word(request, "chatJid")), _word(request, "text"), f"ipc-{mark}")
+        host.say(_target(host, group, _word(request, "chatJid"), kind), _word(request, "text"), f"ipc-{mark}")
     elif kind == "schedule_task":
-        target = _target(host, group, _word(request, "targetJid"))
+        target = _target(host, group, _word(request, "targetJid"), kind)
         tasks.add(
             _word(request, "prompt"),
             _word(request, "schedule_type"),
@@ -75,7 +79,18 @@ def _do(host: Host, group: ChatGroup, request: dict[str, Any], mark: str) -> Non
         if group.folder != MAIN_GROUP:
             raise PathRefused(f"{group.folder} may not register groups", "only the main group may")
         jid, name, folder, trigger = (_word(request, key) for key in ("jid", "name", "folder", "trigger"))
-        host.register_group(jid, name, folder, trigger)
+        config = request.get("containerConfig")
+        host.register_group(
+            jid,
+            name,
+            folder,
+            trigger,
+            request.get("requiresTrigger") is not False,
+            config if isinstance(config, dict) else None,
+        )
+    elif kind == "update_task":
+        given = {name: _word(request, name) for name in ("prompt", "schedule_value", "context_mode")}
+        tasks.update(_word(request, "taskId"), kind=_word(request, "schedule_type"), **given)
     else:
         verbs = {"pause_task": tasks.pause, "resume_task": tasks.resume, "cancel_task": tasks.remove}
         if kind not in verbs:
@@ -83,9 +98,11 @@ def _do(host: Host, group: ChatGroup, request: dict[str, Any], mark: str) -> Non
         verbs[kind](_word(request, "taskId"))
 
 
-def _target(host: Host, group: ChatGroup, jid: str) -> ChatGroup:
+def _target(host: Host, group: ChatGroup, jid: str, kind: str) -> ChatGroup:
     """The group that a request is for: the asking one, or for the main group any."""
     target = host.groups.get(jid) if jid else group
+    if target is group and not group.jid and kind == "message":
+        raise InvalidValue("the main group has no chat", "name one: chatJid")
     if target is None or (group.folder != MAIN_GROUP and target != group):
         raise PathRefused(f"{group.folder} may not act in the chat {jid[:80]}", "only the main group may")
     return target

@@ -10,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -76,14 +77,8 @@ class Tasks:
         """Schedule a prompt; kind is cron, interval or once. The same `identity` again changes nothing."""
         owner = check_group(group or self.actor)
         self._allow(owner)
-        text = encodable(prompt).strip()
-        if not text or len(text) > MAX_PROMPT:
-            raise InvalidValue(
-                f"a prompt of {len(text):,} characters is refused", f"give 1 to {MAX_PROMPT:,} characters"
-            )
-        self._intake(owner).refuse(text)
-        if context_mode not in ("group", "isolated"):
-            raise InvalidValue(f"there is no context mode {context_mode[:40]!r}", "use group or isolated")
+        text = self._checked_prompt(prompt, owner)
+        _check_mode(context_mode)
         now = self.clock.now()
         stored = schedule.checked_value(kind, value, now)
         first = schedule.first_run(kind, stored, now)
@@ -118,6 +113,32 @@ class Tasks:
             raise NotFound(f"there is no task {task_id[:80]!r}", "see: nanoclaw-memory tasks list")
         return task
 
+    def update(
+        self,
+        task_id: str,
+        prompt: str = "",
+        kind: ScheduleKind | Literal[""] = "",
+        schedule_value: str = "",
+        context_mode: ContextMode | Literal[""] = "",
+    ) -> Task:
+        """Change a task's prompt, schedule or context; what is empty stays as it is."""
+        task = self.get(task_id)
+        values: dict[str, str] = {}
+        if prompt:
+            values["prompt"] = self._checked_prompt(prompt, task.group)
+        if context_mode:
+            _check_mode(context_mode)
+            values["context_mode"] = context_mode
+        if kind or schedule_value:
+            now, wanted = self.clock.now(), kind or task.schedule_type
+            stored = schedule.checked_value(wanted, schedule_value or task.schedule_value, now)
+            values |= {"schedule_type": wanted, "schedule_value": stored}
+            values["next_run"] = schedule.first_run(wanted, stored, now)
+            values |= {"status": "active"} if task.status == "completed" else {}
+        if not values:
+            raise InvalidValue("nothing is to change", "give a prompt, a schedule or a context")
+        return self._change(task_id, **values)
+
     def pause(self, task_id: str) -> Task:
         """Keep a task from running until it is resumed."""
         return self._change(task_id, status="paused")
@@ -145,6 +166,15 @@ class Tasks:
         with self.rows.database.transaction():
             self.rows.change(task_id, values)
         return self.get(task_id)
+
+    def _checked_prompt(self, prompt: str, owner: str) -> str:
+        text = encodable(prompt).strip()
+        if not text or len(text) > MAX_PROMPT:
+            raise InvalidValue(
+                f"a prompt of {len(text):,} characters is refused", f"give 1 to {MAX_PROMPT:,} characters"
+            )
+        self._intake(owner).refuse(text)
+        return text
 
     def _allow(self, owner: str) -> None:
         if self.actor not in (MAIN_GROUP, owner):
@@ -256,6 +286,11 @@ class Tasks:
             finally:
                 os.close(handle)
         return False
+
+
+def _check_mode(context_mode: str) -> None:
+    if context_mode not in ("group", "isolated"):
+        raise InvalidValue(f"there is no context mode {context_mode[:40]!r}", "use group or isolated")
 
 
 def _startable(waiting: list[Task], running: Iterable[Task], workers: int) -> list[Task]:

@@ -131,6 +131,11 @@ class UpkeepPart:
 
         self._group.require_private("imports")
         self._group.require_group()
+        if kind == "nanoclaw":
+            from nanoclaw_memory.upkeep.version_one import import_tree
+
+            self._group.require_main("bring in the groups of a NanoClaw")
+            return import_tree(self._group, path.expanduser(), dry_run)
         self._group.require_own_file(path)
         with self._importing() as own:
             return import_export(own, kind, path, dry_run)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
 from msgspec.structs import asdict
 
 from nanoclaw_memory.store.database import Database, Row
@@ -232,22 +233,33 @@ class GroupTable:
 
     def all(self) -> list[ChatGroup]:
         rows = self.database.query(
-            "SELECT jid, name, folder, trigger_pattern, added_at, requires_trigger FROM registered_groups "
-            "ORDER BY added_at, jid"
+            "SELECT jid, name, folder, trigger_pattern, added_at, requires_trigger, container_config"
+            " FROM registered_groups ORDER BY added_at, jid"
         )
         # Where v1 left NULL, a trigger is required.
         return [
-            ChatGroup(jid, name, folder, pattern, at, requires_trigger=required is None or bool(required))
-            for jid, name, folder, pattern, at, required in rows
+            ChatGroup(
+                jid=jid,
+                name=name,
+                folder=folder,
+                trigger_pattern=pattern,
+                added_at=at,
+                requires_trigger=required is None or bool(required),
+                container_config=_config(config),
+            )
+            for jid, name, folder, pattern, at, required, config in rows
         ]
 
     def put(self, group: ChatGroup) -> None:
+        config = group.container_config
         self.database.execute(
-            """INSERT INTO registered_groups (jid, name, folder, trigger_pattern, added_at, requires_trigger)
-               VALUES (:jid, :name, :folder, :trigger_pattern, :added_at, :requires_trigger)
+            """INSERT INTO registered_groups
+                 (jid, name, folder, trigger_pattern, added_at, requires_trigger, container_config)
+               VALUES (:jid, :name, :folder, :trigger_pattern, :added_at, :requires_trigger, :config)
                ON CONFLICT (jid) DO UPDATE SET name = excluded.name, folder = excluded.folder,
-                 trigger_pattern = excluded.trigger_pattern, requires_trigger = excluded.requires_trigger""",
-            asdict(group),
+                 trigger_pattern = excluded.trigger_pattern, requires_trigger = excluded.requires_trigger,
+                 container_config = excluded.container_config""",
+            asdict(group) | {"config": None if config is None else msgspec.json.encode(config).decode()},
         )
 
     def remove(self, jid: str) -> bool:
@@ -273,6 +285,14 @@ class GroupTable:
 def user_messages(messages: Iterable[Message]) -> list[Message]:
     """The messages that people wrote: not the agent's own, not empty."""
     return [message for message in messages if not message.is_bot_message and message.content]
+
+
+def _config(text: str | None) -> dict[str, Any] | None:
+    """The container's configuration; what an older host wrote and is no object counts as none."""
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any]) if text else None
+    except msgspec.MsgspecError:
+        return None
 
 
 def _chat(row: Row) -> Chat:

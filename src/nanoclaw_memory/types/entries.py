@@ -284,6 +284,7 @@ class BroughtIn(msgspec.Struct, frozen=True):
     placed: tuple[str, ...] = ()  # of a dry run: each line with its place, type and text
     removed: int = 0  # entries that an undo took back
     checkpoint: str = ""  # made before anything was stored
+    pages: int = 0  # that were copied
 
 
 class ForgottenPage(msgspec.Struct, frozen=True):

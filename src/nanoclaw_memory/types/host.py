@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -40,6 +41,7 @@ class ChatGroup(msgspec.Struct, frozen=True):
     trigger_pattern: str
     added_at: str
     requires_trigger: bool = True
+    container_config: dict[str, Any] | None = None  # for the host that runs its agent: mounts, time limit, …
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -71,6 +73,8 @@ class AgentPlace(msgspec.Struct, frozen=True):
     agent_home: Path
     ipc: Path
     environment: dict[str, str]
+    shared: Path  # a directory that it may read beside its own, with CLAUDE.md for all groups
+    container_config: dict[str, Any] | None = None
 
 
 class Task(msgspec.Struct, frozen=True):

@@ -21,6 +21,7 @@ from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.text import encodable, plural, spoken_in
 from nanoclaw_memory.types import MAIN_GROUP, Finding
 from nanoclaw_memory.upkeep.learning_checks import check_learning
+from nanoclaw_memory.upkeep.version_one import old_files
 from nanoclaw_memory.workspace.boot import MEMORY_MAX_LINES, SIZE_TARGETS, memory_mode
 from nanoclaw_memory.workspace.files import HALF, read_text
 from nanoclaw_memory.workspace.paths import memory_files
@@ -73,6 +74,10 @@ def check_home(group: Group) -> Iterator[Finding]:
     if group.scope.private and (group.home.data(group.scope.group) / PENDING_FORGET).exists():
         unfinished = "a forget was killed, or kept from finishing by another process: traces may be left"
         yield Finding("problem", unfinished, "run the same nanoclaw-memory forget again")
+    if group.scope.group == MAIN_GROUP and (old := old_files(group.home, root)):
+        names = ", ".join(one.source.relative_to(root).as_posix() for one in old[:3])
+        left = f"{plural(len(old), 'file')} of a NanoClaw version 1 that nobody reads: {names}"
+        yield Finding("warning", left, f"nanoclaw-memory import nanoclaw {root}")
     yield Finding("ok", f"home {root}, group {group.scope.group}", "nanoclaw-memory status")
 
 

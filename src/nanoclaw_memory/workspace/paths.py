@@ -90,7 +90,9 @@ class Home(msgspec.Struct, frozen=True):
         """All groups that have a directory, the main one first."""
         folder = self.root / "groups"
         names = [entry.name for entry in folder.iterdir() if entry.is_dir()] if folder.is_dir() else []
-        return [MAIN_GROUP, *sorted(name for name in names if _GROUP.match(name))]
+        # Those of a version 1 are none: its main group, and what all groups read.
+        old = {MAIN_GROUP} | ({"global"} - {name for name in names if (folder / name / "workspace").is_dir()})
+        return [MAIN_GROUP, *sorted(name for name in names if _GROUP.match(name) and name not in old)]
 
 
 def default_home() -> Path:

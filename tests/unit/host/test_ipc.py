@@ -47,6 +47,41 @@ def test_a_task_is_scheduled_paused_resumed_and_cancelled(host: Host, place: Pat
         assert [one.status for one in host.tasks().all()] == status
 
 
+def test_a_task_is_changed_by_its_own_group_only(host: Host, place: Path) -> None:
+    ask(place, "alpha", **SCHEDULE)
+    host.drain_ipc()
+    (task,) = host.tasks().all()
+    change = {"type": "update_task", "taskId": task.id, "prompt": "hello", "schedule_value": "7200000"}
+    ask(place, "beta", **change)
+    assert "there is no task" in host.drain_ipc()[0]
+    ask(place, "alpha", **change)
+    assert host.drain_ipc() == []
+    (now,) = host.tasks().all()
+    assert (now.prompt, now.schedule_type, now.schedule_value) == ("hello", "interval", "7200000")
+    assert now.next_run > task.next_run
+    ask(place, "alpha", type="update_task", taskId=task.id, schedule_type="cron", schedule_value="no cron")
+    assert host.drain_ipc() and host.tasks().get(task.id) == now
+    ask(place, "alpha", type="update_task", taskId=task.id)
+    assert "nothing is to change" in host.drain_ipc()[0]
+
+
+def test_main_administers_by_files_without_a_chat_of_its_own(host: Host, home: Path) -> None:
+    host.register_group("a@g", "A", "alpha", "@Andy")
+    host.place("main")
+    place = home / "data" / "ipc"
+    config = {"timeout": 300}
+    group = {"jid": "c@g", "name": "C", "folder": "gamma", "trigger": "@Andy", "containerConfig": config}
+    ask(place, "main", file="1", type="register_group", **group)
+    ask(place, "main", "messages", file="2", type="message", text="hi", chatJid="a@g")
+    ask(place, "main", file="3", **SCHEDULE)
+    assert host.drain_ipc() == []
+    assert host.group("gamma").container_config == config == host.place("gamma").container_config
+    assert [reply.chat_jid for reply in host.outbox()] == ["a@g"]
+    assert [task.group for task in host.tasks().all()] == ["main"]
+    ask(place, "main", "messages", file="4", type="message", text="hi")
+    assert "has no chat" in host.drain_ipc()[0]
+
+
 def test_a_file_read_twice_because_of_a_crash_has_one_effect(host: Host, place: Path) -> None:
     for _ in range(2):
         ask(place, "alpha", **SCHEDULE)

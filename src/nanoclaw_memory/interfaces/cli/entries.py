@@ -22,7 +22,7 @@ from nanoclaw_memory.rendering import marks, visible_line
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Audit, BroughtIn, Entry, MergedIn, Recommendation
 
-EXPORTS = ["claude", "chatgpt", "claude-code", "codex", "mem0", "basic-memory"]
+EXPORTS = ["claude", "chatgpt", "claude-code", "codex", "mem0", "basic-memory", "nanoclaw"]
 ENTRY_ID = click.argument("entry_id", metavar="ID")
 READER = click.argument("reader", metavar="GROUP")
 TYPES = click.option("--type", "-t", "types", multiple=True, help="Only these types.")
@@ -209,6 +209,7 @@ def import_(memory: Memory, kind: str, path: Path | None, dry_run: bool) -> Outp
     ncm import chatgpt conversations.json
     ncm import claude-code ~/.claude/projects/my-project/memory
     ncm import ~/memory-sync
+    ncm import nanoclaw ~/nanoclaw
     """
     if path is None and kind not in EXPORTS:
         if dry_run:
@@ -259,8 +260,9 @@ def _import_lines(done: BroughtIn) -> list[str]:
     lines = [f"{verb} {done.stored} entries, {done.known} known already, {done.held} held for review"]
     if kinds:
         lines.append(f"found: {kinds}")
-    if done.relations or done.conversations:
-        lines.append(f"{done.relations} relations, {done.conversations} conversations")
+    if done.relations or done.conversations or done.pages:
+        pages = f", {done.pages} pages" if done.pages else ""
+        lines.append(f"{done.relations} relations, {done.conversations} conversations{pages}")
     if done.checkpoint:
         lines.append(f"checkpoint {done.checkpoint}; to take it back: ncm entries migrate --undo")
     lines += done.placed

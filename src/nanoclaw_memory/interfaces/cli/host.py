@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import click
+import msgspec
 
 from nanoclaw_memory.interfaces.cli.common import Caller, Command, Output, fields, group, listing, noted
 from nanoclaw_memory.memory import Memory
@@ -12,7 +14,7 @@ from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.types import MAIN_GROUP, Task, TaskRun
 
 TASK_ID = click.argument("task_id", metavar="ID")
-GROUP_FIELDS = ("folder", "name", "jid", "trigger_pattern", "requires_trigger")
+GROUP_FIELDS = ("folder", "name", "jid", "trigger_pattern", "requires_trigger", "container_config")
 
 
 @group("groups")
@@ -26,14 +28,25 @@ def groups() -> None:
 @click.option("--name", default="", help="What people call it; default the folder.")
 @click.option("--trigger", default="@Agent", metavar="PATTERN", help="What calls the agent; default @Agent.")
 @click.option("--always", is_flag=True, help="Answer every message, not only those that call.")
-def add_group(memory: Memory, folder: str, chat: str, name: str, trigger: str, always: bool) -> Output:
+@click.option("--container", metavar="JSON", default="", help="What your host needs to run its agent.")
+def add_group(
+    memory: Memory, folder: str, chat: str, name: str, trigger: str, always: bool, container: str
+) -> Output:
     """Give a chat an agent with a directory of its own; again changes its name and trigger.
 
     \b
     ncm groups add family --chat 1203630@g.us --name "The family" --trigger @Andy
     """
-    made = memory.host.state.register_group(chat, name or folder, folder, trigger, not always)
+    config = _object(container) if container else None
+    made = memory.host.state.register_group(chat, name or folder, folder, trigger, not always, config)
     return Output(made, f"{made.folder}: {made.name} ({made.jid}), called by {made.trigger_pattern}")
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.MsgspecError as error:
+        raise click.BadParameter(f"--container is no JSON object: {error}") from None
 
 
 @groups.command("list")
@@ -112,6 +125,34 @@ def list_tasks(memory: Memory) -> Output:
     return listing("tasks", memory.host.tasks.all(), _task_line, 'No tasks yet: ncm tasks add "…" --every 1d')
 
 
+@tasks.command("update")
+@TASK_ID
+@click.option("--prompt", default="", help="Another prompt.")
+@click.option("--cron", metavar="FIELDS", help="Another time: five fields.")
+@click.option("--every", "interval", metavar="SPAN", help="Another interval.")
+@click.option("--at", "once", metavar="TIME", help="Once, at another time.")
+@click.option(
+    "--context",
+    type=click.Choice(["group", "isolated"]),
+    default=None,
+    help="With the group's session or without.",
+)
+def update_task(
+    memory: Memory, task_id: str, prompt: str, context: str | None, **schedules: str | None
+) -> Output:
+    """Change a task's prompt, schedule or context; the rest stays.
+
+    \b
+    ncm tasks update task-0123456789ab --cron "30 8 * * 1"
+    """
+    chosen = [(kind, value) for kind, value in schedules.items() if value]
+    if len(chosen) > 1:
+        raise click.UsageError("give one of --cron, --every and --at")
+    kind, value = chosen[0] if chosen else ("", "")
+    task = memory.host.tasks.update(task_id, prompt, kind, value, context or "")
+    return Output(task, f"{task.id} runs next at {task.next_run}")
+
+
 @tasks.command("pause")
 @TASK_ID
 def pause_task(memory: Memory, task_id: str) -> Output:
@@ -168,7 +209,8 @@ def run(caller: Caller, command: str, timeout: float, watch: bool) -> None:
     """Run what is due now, each task as a command.
 
     The command is started without a shell, in the group's directory, with the agent's HOME of that group.
-    {prompt}, {group}, {session} and {task} are filled in. Missed runs are run once. Exit 1 when a task failed.
+    {prompt}, {group}, {session} and {task} are filled in. Missed runs are run once. What a task
+    prints goes to its chat's outbox, if it has one. Exit 1 when a task failed.
 
     \b
     ncm tasks run --command "claude -p {prompt}"

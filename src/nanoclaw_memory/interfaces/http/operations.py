@@ -220,6 +220,7 @@ OPERATIONS = (
     _get("/tasks", "tasks", Tasks.all, paged=True),
     _post("/tasks", "add_task", Tasks.add, renamed={"chat_jid": "chat"}, omitted=("identity",)),
     _delete("/tasks/{id}", "remove_task", Tasks.remove),
+    _post("/tasks/{id}", "update_task", Tasks.update),
     _post("/tasks/{id}/pause", "pause_task", Tasks.pause),
     _post("/tasks/{id}/resume", "resume_task", Tasks.resume),
     _get("/tasks/{id}/runs", "task_runs", Tasks.logs, paged=True, most=1000),
