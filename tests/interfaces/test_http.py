@@ -178,6 +178,7 @@ GIVEN = {
     "checkpoint_restore": {"name": "made"},
     "register_group": {"chat": "c1@g.us", "name": "Club", "folder": "club", "trigger": "@Andy"},
     "add_task": {"prompt": "Say hello", "kind": "cron", "value": "0 9 * * *"},
+    "update_task": {"prompt": "Another prompt"},
     "archive": None,  # needs a transcript, see below
     "config_get": {"key": "memory.chunkSize"},
     "config_set": {"key": "memory.chunkSize", "value": "300"},
@@ -220,7 +221,8 @@ def made(served):
         "delete": stored[0], "reinforce": stored[1], "archive_entry": stored[2], "entry": stored[3],
         "audit_trace": stored[3], "approve": holding[0]["id"], "reject": holding[1]["id"],
         "lesson_detail": lessons[0], "lesson_feedback": lessons[0], "retire_lesson": lessons[1],
-        "remove_task": tasks[0], "pause_task": tasks[1], "resume_task": tasks[1], "task_runs": tasks[2],
+        "remove_task": tasks[0], "pause_task": tasks[1], "resume_task": tasks[1], "update_task": tasks[1],
+        "task_runs": tasks[2],
     }  # fmt: skip
 
 
