@@ -169,6 +169,10 @@ GIVEN = {
     "note": {"kind": "prompt", "text": "Which tea?"},
     "write": {"content": "Chose SQLite", "tag": "decision", "importance": 0.9},
     "project_new": {"slug": "keystone", "title": "Keystone"},
+    "project_note": {"slug": "keystone", "text": "Two reviews for each release"},
+    "project_share": {"slug": "harbor"},
+    "project_close": {"slug": "keystone"},
+    "put_agent": {"name": "Pete", "role": "Project Manager", "group": "pete"},
     "project": {"slug": "garden"},
     "runbook": {"name": "deploy"},
     "policy_add": {"title": "No force push", "trigger": "force push", "gate": "ask first"},
@@ -207,6 +211,7 @@ def made(served):
         said = {"user_message": "Which tea?", "agent_response": "Green."}
         api.post(f"{API}/turns/after", json=said, params={"session": "s1"}).raise_for_status()
         api.post(f"{API}/projects", json={"slug": "garden"})
+        (served.home / "workspace" / "memory" / "project-harbor.md").write_text("# Harbor\n")
         runbook = served.home / "workspace" / "memory" / "tools-deploy.md"
         runbook.write_text("# Deploy\n\nPush the button.\n")
         task = {"prompt": "Water the plants", "kind": "interval", "value": "3600000"}

@@ -59,6 +59,7 @@ from nanoclaw_memory.types.arguments import (
     TokenBudget,
 )
 from nanoclaw_memory.workspace.paths import Home, default_home, locate, log_path
+from nanoclaw_memory.workspace.roster import with_project
 
 if TYPE_CHECKING:
     from nanoclaw_memory.entries.token_audit import TokenAudit
@@ -99,6 +100,7 @@ class Memory:
         """
         root = Path(home).expanduser() if home else default_home()
         scope = scope or Scope()
+        scope = with_project(Home(root), scope)
         group = Group(Resources(root, scope.group, clock, overrides, directory), scope)
         group.finish_restore()
         return cls(group)

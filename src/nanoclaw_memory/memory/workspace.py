@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
@@ -16,6 +16,7 @@ from nanoclaw_memory.errors import PathRefused, StoreError
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import (
     MAIN_GROUP,
+    Agent,
     Checkpoint,
     CheckpointChange,
     LineOrigin,
@@ -26,9 +27,11 @@ from nanoclaw_memory.types import (
     Policy,
     PolicyHit,
     Project,
+    Proposal,
     Refreshed,
     Restored,
     Runbook,
+    Written,
 )
 
 if TYPE_CHECKING:
@@ -85,6 +88,61 @@ class WorkspacePart:
         self._group.require_group()
         self._group.intake.refuse(slug, title)
         return new_project(self._group.home, self._group.scope.group, slug, title)
+
+    def note_project(self, slug: str, text: str, section: str = "Lessons") -> Written:
+        """Add a line to a project's page, which is created if it is missing; an agent's says that it is one's.
+
+        The main group's is read by all groups. What reads like an instruction to the model is refused.
+        """
+        from nanoclaw_memory.upkeep.project_memory import note
+
+        self._group.require_private("project notes")
+        self._group.require_group()
+        return note(self._group, slug, text, section)
+
+    def share_project(self, slug: str) -> Project:
+        """Let all groups read the main group's own page on a project."""
+        from nanoclaw_memory.workspace.projects import share_project
+
+        self._group.require_main("share a project's page")
+        return share_project(self._group.home, self._group.scope.group, slug)
+
+    def close_phase(self, slug: str, since: str = "") -> list[Proposal]:
+        """Propose for a project's page what its log has of decisions, lessons, conventions and risks since a day."""
+        from nanoclaw_memory.upkeep.project_memory import close_phase
+
+        self._group.require_private("proposals")
+        self._group.require_group()
+        return close_phase(self._group, slug, since)
+
+    def agents(self) -> list[Agent]:
+        """The roster."""
+        from nanoclaw_memory.workspace.roster import agents
+
+        return agents(self._group.home)
+
+    def put_agent(
+        self,
+        name: str,
+        role: str = "",
+        group: str = MAIN_GROUP,
+        projects: Sequence[str] = (),
+        loads: Sequence[str] = (),
+    ) -> Agent:
+        """Add an agent to the roster, or change the one of that name; its group is created if it is missing.
+
+        `loads` are the files that it reads at its start, beside the memory of its projects; empty means all.
+        """
+        from nanoclaw_memory.workspace.roster import put
+        from nanoclaw_memory.workspace.starter import initialise
+
+        self._group.require_main("change the roster")
+        self._group.intake.refuse(name, role)
+        agent = Agent(name, role, group, tuple(projects), tuple(loads))
+        made = put(self._group.home, agent)
+        if not self._group.home.workspace(made.group).is_dir():
+            initialise(self._group.home, made.group, self._group.today)
+        return made
 
     def runbooks(self) -> list[Runbook]:
         """The how-tos in memory/tools-*.md."""

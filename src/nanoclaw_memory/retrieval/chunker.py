@@ -18,7 +18,7 @@ from nanoclaw_memory.types import FOREIGN, LogLine, Passage
 from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.paths import ARCHIVE, SHARED_LOGS, day_in_path, project_in_path
 
-VERSION = 7
+VERSION = 8
 QUOTED = "web"  # the origin of what somebody quotes or pastes, wherever they have it from
 _PROGRAMS = ("memory/notes/", "memory/active-context")  # pages that are written by agents and programs
 _HEADING = regex(r"^(#{1,6})\s+(.*?)\s*#*\s*$")

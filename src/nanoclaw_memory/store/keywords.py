@@ -33,6 +33,8 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003134f"
 )
+_NAME = regex(r"\b(?=\w{4,80}\b)(?:[a-z0-9]+[A-Z]|[A-Z]+[a-z0-9]+[A-Z]|[A-Z]{2,}[a-z])[A-Za-z0-9]*\b")
+_HUMP = regex(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 # No other character belongs to such a script; typographic signs are none.
 _BEYOND = regex("[\u0e00-\u0eff\u1000-\u17ff\u3040-\U0003ffff]")
 
@@ -58,11 +60,22 @@ def spaced(text: str) -> str:
 def indexed(text: str, german: bool) -> str:
     """What the index is given of a text: its words, and German stems where it may be German."""
     plain = spaced(text.translate(_ESZETT))
+    if parts := " ".join(part for name in _names(plain) for part in _split_name(name)):
+        plain = f"{plain}\n{parts}"
     if not german:
         return plain
     found = words(plain)
     stems = dict.fromkeys(map(german_stem, found))
     return f"{plain}\n{' '.join(one for one in stems if one not in found)}"
+
+
+def _names(text: str) -> list[str]:
+    """The names with inner capitals, as programs have them: parseHttpRequest, HTTPServer."""
+    return list(dict.fromkeys(_NAME.findall(text)))
+
+
+def _split_name(name: str) -> list[str]:
+    return [part.lower() for part in _HUMP.split(name)]
 
 
 def german_stem(term: str) -> str:
@@ -84,6 +97,9 @@ def terms_of(question: str) -> list[str]:
         for run in _run().findall(word):
             for pair in _pairs(run):
                 found.setdefault(pair)
+    for name in _names(question):  # it may be written another way: render_glyph_run, HTTP server
+        for two in itertools.pairwise(_split_name(name)):
+            found.setdefault(" ".join(two))
     common = _GERMAN_FUNCTION_WORDS if language(question) == "german" else _FUNCTION_WORDS
     meaningful = [term for term in found if term not in common]
     return (meaningful or list(found))[:MAX_TERMS]

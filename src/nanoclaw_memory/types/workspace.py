@@ -22,6 +22,16 @@ class LogLine(msgspec.Struct, frozen=True):
     path: str = ""  # of the archive that the line was moved to
 
 
+class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An agent of the roster: its role, its group, the projects it works on, and the files it reads at its start."""
+
+    name: str
+    role: str = ""
+    group: str = "main"
+    projects: tuple[str, ...] = ()
+    loads: tuple[str, ...] = ()  # empty: what every agent reads
+
+
 class Lines(msgspec.Struct, frozen=True):
     """A range of lines of a memory file; 1-based, inclusive; empty with a note when there are none."""
 

@@ -44,7 +44,8 @@ def demote(group: Group, text: str) -> int:
     """Propose as many demotions as the open promotions need space; returns how many are new."""
     if not group.has("entries"):
         return 0
-    promotions = group.proposals.listed("open", "promotion")
+    waiting = group.proposals.listed("open", "promotion")
+    promotions = [one for one in waiting if one.payload["file"] == "MEMORY.md"]
     leaving = {str(one.payload["text"]) for one in group.proposals.listed("open", "demotion")}
     replaced = {
         str(one.payload.get("replaces", "")) for one in promotions

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from nanoclaw_memory.clock import stamp, zone
 from nanoclaw_memory.entries.domains import count_lines
 from nanoclaw_memory.entries.rules import TYPES
-from nanoclaw_memory.errors import NanoClawError, SettingsError, StoreError
+from nanoclaw_memory.errors import FileProblem, NanoClawError, SettingsError, StoreError
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.store.ahead import DATED, date_anew, dated_ahead
 from nanoclaw_memory.store.integrity import engine, of_all_groups, repair
@@ -25,6 +25,7 @@ from nanoclaw_memory.upkeep.version_one import old_files
 from nanoclaw_memory.workspace.boot import MEMORY_MAX_LINES, SIZE_TARGETS, memory_mode
 from nanoclaw_memory.workspace.files import HALF, read_text
 from nanoclaw_memory.workspace.paths import memory_files
+from nanoclaw_memory.workspace.roster import agents
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
@@ -74,6 +75,10 @@ def check_home(group: Group) -> Iterator[Finding]:
     if group.scope.private and (group.home.data(group.scope.group) / PENDING_FORGET).exists():
         unfinished = "a forget was killed, or kept from finishing by another process: traces may be left"
         yield Finding("problem", unfinished, "run the same nanoclaw-memory forget again")
+    try:
+        agents(group.home)
+    except FileProblem as error:
+        yield Finding("warning", error.message, error.hint)
     if group.scope.group == MAIN_GROUP and (old := old_files(group.home, root)):
         names = ", ".join(one.source.relative_to(root).as_posix() for one in old[:3])
         left = f"{plural(len(old), 'file')} of a NanoClaw version 1 that nobody reads: {names}"

@@ -49,6 +49,7 @@ class DatedLine(msgspec.Struct, frozen=True):
     tag: str
     importance: float
     origin: str = "owner"
+    project: str = ""
 
 
 class PromotionCandidate(msgspec.Struct, frozen=True):
@@ -79,7 +80,7 @@ class PromotionCandidate(msgspec.Struct, frozen=True):
 
 def log_candidates(group: Group) -> list[PromotionCandidate]:
     """The lines of the last months that are worth keeping, best first; today's are left out."""
-    lines = list(_lines(group))
+    lines = list(dated_lines(group, group.today - timedelta(days=WINDOW), group.today))
     uses = MentionTable(group.graph.db).uses() if group.has("facts") else {}
     routine = _routine(lines)
     worth = [line for line in lines if line.importance >= MIN_IMPORTANCE and _eligible(line, routine)]
@@ -88,12 +89,12 @@ def log_candidates(group: Group) -> list[PromotionCandidate]:
     return sorted(chosen, key=lambda one: (-one.score, one.best.day, one.best.number))
 
 
-def _lines(group: Group) -> Iterator[DatedLine]:
-    oldest = group.today - timedelta(days=WINDOW)
-    months = {f"{oldest + timedelta(days=step):%Y-%m}" for step in range(0, WINDOW + 31, 28)}
+def dated_lines(group: Group, oldest: date, end: date) -> Iterator[DatedLine]:
+    """The log lines of some days, the last one not counted, wherever they are by now."""
+    months = {f"{oldest + timedelta(days=step):%Y-%m}" for step in range(0, (end - oldest).days + 31, 28)}
     files = [(None, path, file) for path, file in archives(group.workspace) if file.stem in months]
     for day, path, file in [*logs(group.workspace), *files]:
-        if day is not None and not oldest <= day < group.today:
+        if day is not None and not oldest <= day < end:
             continue
         try:
             text = read_text(file)
@@ -101,7 +102,7 @@ def _lines(group: Group) -> Iterator[DatedLine]:
             continue  # ingest has named it
         for own, block in dated_blocks(text, day):
             entry = log.parse_line(block.lines[0].rstrip("\r\n"), block.start + 1)
-            if entry is not None and oldest <= own < group.today:
+            if entry is not None and oldest <= own < end:
                 importance = UNTAGGED if entry.importance is None else entry.importance
                 yield DatedLine(
                     day=own,
@@ -111,6 +112,7 @@ def _lines(group: Group) -> Iterator[DatedLine]:
                     tag=entry.tag.lower(),
                     importance=importance,
                     origin=entry.origin,
+                    project=entry.project,
                 )
 
 

@@ -118,6 +118,11 @@ def read_or_empty(path: Path) -> str:
         return ""
 
 
+def read(group: Group, relative: str) -> str:
+    """The text of a page of the group or of what all groups read; empty when there is none."""
+    return read_or_empty(_place(group, relative))
+
+
 def rewrite(group: Group, relative: str, change: Callable[[str], str]) -> Path | None:
     """Change a page under its folder's lock; returns where the version before it is kept.
 

@@ -82,7 +82,8 @@ def _past(group: Group) -> list[Proposal]:
     if not group.has("entries"):
         return []
     kinds = ("open", "accepted", "rejected")
-    return [one for status in kinds for one in group.proposals.listed(status, "promotion")]
+    found = (one for status in kinds for one in group.proposals.listed(status, "promotion"))
+    return [one for one in found if one.payload["file"] == PAGE]
 
 
 def _fresh(

@@ -19,7 +19,8 @@ from nanoclaw_memory.upkeep import pages
 from nanoclaw_memory.upkeep.demote import MAX_BYTES, MAX_LINES, size_of
 from nanoclaw_memory.upkeep.retain import with_archived
 from nanoclaw_memory.workspace.files import locked, replace_text
-from nanoclaw_memory.workspace.paths import ARCHIVE, within
+from nanoclaw_memory.workspace.paths import ARCHIVE, project_in_path, within
+from nanoclaw_memory.workspace.projects import STARTER
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
@@ -231,7 +232,8 @@ def _add_line(group: Group, payload: Mapping[str, Any]) -> None:
         if old and pages.find_item(before, old):
             after = pages.replace_item(before, old, line)
         else:
-            after = pages.add_item(before or NEW_PAGES[page], str(payload["section"]), line)
+            start = NEW_PAGES.get(page) or STARTER.format(title=project_in_path(page))
+            after = pages.add_item(before or start, str(payload["section"]), line)
         _refuse_loss(before, after, allowed=old)
         if page == "MEMORY.md":
             _refuse_growth(before, after)

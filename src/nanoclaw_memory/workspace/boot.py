@@ -16,7 +16,7 @@ from nanoclaw_memory.errors import FileProblem, NanoClawError
 from nanoclaw_memory.rendering import cut, fenced, inert_line, inert_lines, is_own_page, unfenced
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.text import words
-from nanoclaw_memory.types import Boot, BootFile, Scope
+from nanoclaw_memory.types import Agent, Boot, BootFile, Scope
 from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.files import read_text
 from nanoclaw_memory.workspace.paths import (
@@ -30,6 +30,7 @@ from nanoclaw_memory.workspace.paths import (
     project_in_path,
     visible,
 )
+from nanoclaw_memory.workspace.roster import agent_of
 from nanoclaw_memory.workspace.starter import as_read, without_starter
 
 SIZE_TARGETS = {  # bytes; over them doctor and audit warn
@@ -46,6 +47,7 @@ BRIEF = "MEMORY.md (brief)"
 # How to work, read at every start as far as somebody wrote something there.
 INSTRUCTIONS = ("AGENTS.md", GROUP_PAGE, f"shared/{GROUP_PAGE}")
 CHECKLISTS = ("TOOLS.md", "HEARTBEAT.md", "BOOT.md")
+_AGENTS_LINE = "- [by agent] "  # in a project's page: then all of it is data
 _BRIEF_LINE = re.compile(r"^- \[\w+\] (?P<content>.*?)(?: \([^()]*\))?$")
 
 
@@ -56,7 +58,7 @@ class _Piece(msgspec.Struct, frozen=True):
     @property
     def is_own(self) -> bool:
         """Whether the owner wrote it by hand."""
-        return self.file.path != BRIEF and is_own_page(self.file.path)
+        return self.file.path != BRIEF and is_own_page(self.file.path) and _AGENTS_LINE not in self.text
 
 
 def boot(
@@ -80,8 +82,11 @@ def boot(
     else:
         wanted = main_sequence(today, scope)
         paths = [path for path in wanted if not _is_optional(path) or _exists(home, scope, path)]
+    agent = agent_of(home, scope.group)
+    if agent is not None:
+        paths = _paths_of(agent, paths, home, scope)
     left = settings.memory.max_bootstrap_chars_total
-    pieces: list[_Piece] = []
+    pieces: list[_Piece] = [_agent_piece(agent)] if agent is not None else []
     for relative in paths:
         if not visible(scope, relative, settings.privacy.shared_files):
             continue
@@ -128,6 +133,23 @@ def main_sequence(today: date, scope: Scope) -> list[str]:
     own = [active_context(scope.project), *_memory_of(scope.project)] if scope.project else []
     first = ["SOUL.md", *INSTRUCTIONS, "USER.md", "IDENTITY.md", ACTIVE_CONTEXT]
     return [*first, *own, "MEMORY.md", *CHECKLISTS, *logs]
+
+
+def _paths_of(agent: Agent, paths: list[str], home: Home, scope: Scope) -> list[str]:
+    """What an agent of the roster reads: its own choice of files, and the memory of its projects before the rest."""
+    kept = [path for path in paths if not agent.loads or path in agent.loads or project_in_path(path)]
+    more = [path for path in agent.loads if path not in kept]
+    own = [path for slug in agent.projects for path in _memory_of(slug) if _exists(home, scope, path)]
+    at = kept.index("MEMORY.md") if "MEMORY.md" in kept else len(kept)
+    return list(dict.fromkeys([*kept[:at], *more, *own, *kept[at:]]))
+
+
+def _agent_piece(agent: Agent) -> _Piece:
+    """Who of the roster this is."""
+    role = f", {agent.role}" if agent.role else ""
+    projects = f"; projects: {', '.join(agent.projects)}" if agent.projects else ""
+    text = inert_line(f"You are {agent.name}{role}{projects}.")
+    return _Piece(text, BootFile("agents.json", len(text), tokens.estimate(text)))
 
 
 def active_context(project: str) -> str:

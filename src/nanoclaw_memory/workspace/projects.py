@@ -9,7 +9,7 @@ from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import MAIN_GROUP, Project, Runbook, Scope
 from nanoclaw_memory.workspace.files import create_text, read_text
-from nanoclaw_memory.workspace.paths import Home, check_slug, memory_files, project_in_path
+from nanoclaw_memory.workspace.paths import Home, check_slug, memory_files, project_in_path, within
 
 MAX_TITLE = 200
 _RUNBOOK = re.compile(r"memory/tools-([^/]{1,200})\.md\Z")
@@ -31,9 +31,13 @@ notes (they go to the log) or anything personal (MEMORY.md).
 ## Workflow
 <!-- How work moves here: its states, who tests, what is decided before it is built. -->
 
+## Workflow
+<!-- How work flows: states, tests, designs, releases. -->
+
 ## Risks
 <!-- What may still break, and who watches it. -->
 """
+SECTIONS = ("Architecture decisions", "Lessons", "Conventions", "Workflow", "Risks")
 
 
 def projects(home: Home, scope: Scope, shared_files: Iterable[str]) -> list[Project]:
@@ -56,6 +60,35 @@ def new_project(home: Home, group: str, slug: str, title: str = "") -> Project:
             f"there is a project {slug!r} already", f"read it: nanoclaw-memory project show {slug}"
         )
     return Project(slug, f"{folder.name}/{path.name}", first_heading(text), len(text))
+
+
+def page_to_write(home: Home, group: str, slug: str) -> str:
+    """The page that a group's notes on a project go to: its own; of the main group the shared one if it has none."""
+    check_slug(slug)
+    own = f"memory/project-{slug}.md"
+    return (
+        own if group != MAIN_GROUP or (home.workspace(group) / own).exists() else f"shared/project-{slug}.md"
+    )
+
+
+def share_project(home: Home, group: str, slug: str) -> Project:
+    """Move a group's own page of a project to where all groups read it; refuses to overwrite."""
+    source = home.workspace(group) / "memory" / f"project-{check_slug(slug)}.md"
+    target = home.shared / source.name
+    try:
+        text = read_text(within(source, home.workspace(group)))
+    except FileNotFoundError:
+        hint = (
+            f"it is shared already: {target.name}" if target.exists() else "see: nanoclaw-memory project list"
+        )
+        raise NotFound(f"{group} has no page of its own on {slug!r}", hint) from None
+    if not create_text(target, text):
+        raise InvalidValue(
+            f"there is a shared page on {slug!r} already",
+            f"bring {source.name} into it by hand; nothing was changed",
+        )
+    source.unlink()
+    return Project(slug, f"shared/{target.name}", first_heading(text), len(text))
 
 
 def project_files(home: Home, scope: Scope, shared_files: Iterable[str], slug: str) -> list[Project]:

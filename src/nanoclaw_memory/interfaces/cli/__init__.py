@@ -21,8 +21,9 @@ COMMANDS = {
     "log": ("workspace", "Show the entries of a day's log."),
     "boot": ("workspace", "Print what an agent reads at session start."),
     "get": ("workspace", "Print lines of a memory file."),
-    "project": ("workspace", "What a project's agents must know: list, new, show."),
+    "project": ("workspace", "What a project's agents must know: list, new, show, note, share, close."),
     "projects": ("workspace", "List the projects."),
+    "agents": ("workspace", "The roster of agents: list, add."),
     "off": ("admin", "Switch memory off in a repository."),
     "on": ("admin", "Switch it on again."),
     "runbook": ("workspace", "How-tos: list, show."),
@@ -49,7 +50,7 @@ COMMANDS = {
     "lessons": ("lessons", "What corrections taught: list, show, add, retire, outcomes."),
     "exchange": ("conversations", "Archive what was asked and answered."),
     "groups": ("host", "Chats that have an agent of their own: add, list, remove."),
-    "tasks": ("host", "Scheduled tasks: add, list, pause, resume, remove, logs, run."),
+    "tasks": ("host", "Scheduled tasks: add, list, update, pause, resume, remove, logs, run."),
     "sessions": ("conversations", "Conversations: list, show, search, transcripts, archives, archive."),
     "forget": ("admin", "Remove something for good, from everywhere."),
     "import": ("entries", "Bring in what another memory, or your other machine, exported."),
@@ -73,7 +74,7 @@ SECTIONS = {
     "Begin": "init install uninstall doctor status models completion",
     "Remember and find": "write log search recall brief graph entries lessons sessions forget import export corpus",
     "See and decide": "web turn injections boot review upkeep heartbeat off on audit eval bench",
-    "Pages, projects, groups": "get project projects runbook policy checkpoint groups share tasks exchange",
+    "Pages, projects, groups": "get project projects runbook policy checkpoint groups agents share tasks exchange",
     "Run": "serve token connect mcp hook index watch install-cron config db",
 }
 AT_TERMINAL_EVERY, ELSEWHERE_EVERY = 0.2, 30.0  # seconds between two steps that are shown

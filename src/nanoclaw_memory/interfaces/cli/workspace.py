@@ -1,6 +1,8 @@
-"""Commands on the Markdown files: init, write, log, boot, get, project, runbook, policy, checkpoint."""
+"""Commands on the Markdown files: init, write, log, boot, get, project, agents, runbook, policy, checkpoint."""
 
 from __future__ import annotations
+
+import json
 
 import click
 
@@ -14,26 +16,42 @@ from nanoclaw_memory.interfaces.cli.common import (
     given_text,
     group,
     listing,
+    noted,
 )
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.text import nearest_names, plural
-from nanoclaw_memory.types import Checkpoint, LogLine, Policy, Project
+from nanoclaw_memory.types import Agent, Checkpoint, LogLine, Policy, Project
 
+_PLUGINS = ("policies", "graph-memory", "recall", "continuity", "stability", "growth-vectors")
+# What the design recommends for each use; what is not named keeps its default.
+PROFILES: dict[str, dict[str, str]] = {
+    "personal": {"plugins.allow": json.dumps(_PLUGINS)},
+    "project": {"plugins.allow": json.dumps(_PLUGINS[:-1])},
+    "team": {"plugins.allow": json.dumps(_PLUGINS[:-2])},
+    "code": {"plugins.allow": json.dumps(_PLUGINS[:-2]), "cron.ragReindex": ""},
+    "minimal": {"plugins.allow": "[]", "cron.ragReindex": ""},
+}
 MARKS = {"added": "+", "removed": "-", "changed": "~"}
 
 
 @command("init", cls=Command)
-def init(caller: Caller) -> None:
+@click.option("--profile", type=click.Choice(list(PROFILES)), help="Set up for one use.")
+def init(caller: Caller, profile: str | None) -> None:
     """Create a home, or with --group a group in it; files that exist are kept.
 
-    At a terminal, a new home asks for your name, your time zone and the client to connect; Enter goes on.
+    At a terminal, a new home asks for your name, your time zone and the client to connect; Enter goes on. A profile
+    sets which plugins run: personal all of them; project all but lessons; team and code neither lessons nor
+    stability; minimal none: files, facts and search. Code and minimal read no domain documents by the clock.
 
     \b
     ncm init
     ncm init --group family
+    ncm init --profile code
     """
     with caller.memory(new=True) as memory:
         result = memory.init()
+        for key, value in PROFILES[profile].items() if profile else ():
+            memory.admin.config_set(key, value)
         is_new = "nanoclaw.json" in result.created and at_terminal() and not caller.json
         if is_new:
             _ask_who(memory)
@@ -230,6 +248,88 @@ def show_project(memory: Memory, slug: str) -> Output:
     found = memory.workspace.project(slug)
     files = [fields(lines, "path", "text") for lines in found]
     return Output({"slug": slug, "files": files}, "\n".join(lines.text for lines in found), exact=True)
+
+
+@project.command("note")
+@click.argument("slug")
+@click.argument("text")
+@click.option("--section", default="Lessons", help="decision, lesson, convention, workflow or risk.")
+def note_project(memory: Memory, slug: str, text: str, section: str) -> Output:
+    """Add a line to a project's page, which is created if it is missing; TEXT `-` reads standard input.
+
+    \b
+    ncm project note payment-api "Deploys need two reviews" --section convention
+    """
+    done = memory.workspace.note_project(slug, given_text(text), section)
+    where = f"{done.path}:{done.line}" if done.line else f"{done.path} says so already"
+    return Output(done, where)
+
+
+@project.command("share")
+@click.argument("slug")
+def share_project(memory: Memory, slug: str) -> Output:
+    """Let all groups read the main group's own page on a project: it moves to shared/.
+
+    \b
+    ncm project share payment-api
+    """
+    made = memory.workspace.share_project(slug)
+    return Output(made, f"all groups read {made.path} now")
+
+
+@project.command("close")
+@click.argument("slug")
+@click.option("--since", default="", metavar="DAY", help="The first day of the phase; default 90 days ago.")
+def close_phase(memory: Memory, slug: str, since: str) -> Output:
+    """Close a phase: propose for the project's page what its log has and the page lacks.
+
+    \b
+    ncm project close payment-api --since 2026-02-01
+    """
+    made = memory.workspace.close_phase(slug, since)
+    lines = [f"{one.id}  {one.payload['section']}: {one.payload['text']}" for one in made]
+    return Output(
+        {"proposals": made}, lines, "Nothing new to propose.", noted(["decide: ncm review"] if made else [])
+    )
+
+
+@group("agents")
+def agents() -> None:
+    """The roster: who works here, in which group, on which projects."""
+
+
+@agents.command("list")
+def list_agents(memory: Memory) -> Output:
+    """List the agents.
+
+    \b
+    ncm agents list
+    """
+    return listing("agents", memory.workspace.agents(), _agent_line, "No agents yet: ncm agents add NAME")
+
+
+def _agent_line(one: Agent) -> str:
+    return f"{one.name:<16} {one.role:<24} {one.group:<16} {', '.join(one.projects) or '-'}"
+
+
+@agents.command("add")
+@click.argument("name")
+@click.option("--role", default="", help="What it does: Project Manager.")
+@click.option("--in", "group_name", metavar="GROUP", default="main", help="Its group; default main.")
+@click.option("--on", "projects", metavar="SLUG", multiple=True, help="A project it works on; repeat it.")
+@click.option(
+    "--load", "loads", metavar="FILE", multiple=True, help="A file it reads at its start; default all."
+)
+def add_agent(
+    memory: Memory, name: str, role: str, group_name: str, projects: tuple[str, ...], loads: tuple[str, ...]
+) -> Output:
+    """Add an agent to the roster, or change the one of that name; its group is created if it is missing.
+
+    \b
+    ncm agents add Pete --role "Project Manager" --in pete --on payment-api --load SOUL.md
+    """
+    made = memory.workspace.put_agent(name, role, group_name, projects, loads)
+    return Output(made, _agent_line(made))
 
 
 @group("runbook")

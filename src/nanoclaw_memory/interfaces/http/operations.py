@@ -88,8 +88,8 @@ def _with_text(turn: Any, given: Mapping[str, Any]) -> Any:
 
 # What an agent's token buys: what the MCP tools do, and what its program does around a model call.
 AGENT_OPERATIONS = frozenset(
-    """search recall shared_recall lines boot brief index_status log write projects project runbooks runbook policies
-    policy_check entries entry store delete reinforce graph_search graph_query graph_ingest
+    """search recall shared_recall lines boot brief index_status log write projects project project_note runbooks
+    runbook policies policy_check entries entry store delete reinforce graph_search graph_query graph_ingest
     fact_upsert top_facts history drawn relate alias
     lessons before_turn after_turn report_tools session_start session_end flush_needed sessions session_search session
     note audit""".split()
@@ -121,6 +121,11 @@ OPERATIONS = (
     _get("/projects", "projects", WorkspacePart.projects, paged=True),
     _post("/projects", "project_new", WorkspacePart.new_project),
     _get("/projects/{slug}", "project", WorkspacePart.project, key="files"),
+    _post("/projects/{slug}/notes", "project_note", WorkspacePart.note_project),
+    _post("/projects/{slug}/share", "project_share", WorkspacePart.share_project),
+    _post("/projects/{slug}/close", "project_close", WorkspacePart.close_phase, key="proposals"),
+    _get("/agents", "agents", WorkspacePart.agents, paged=True),
+    _post("/agents", "put_agent", WorkspacePart.put_agent),
     _get("/runbooks", "runbooks", WorkspacePart.runbooks, paged=True),
     _get("/runbooks/{name}", "runbook", WorkspacePart.runbook),
     _get("/policies", "policies", WorkspacePart.policies, paged=True),

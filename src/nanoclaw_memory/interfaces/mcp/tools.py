@@ -157,8 +157,14 @@ class Tools:
         content: str,
         importance: Annotated[Share | None, Field(description="0.8 and more is kept for ever")] = None,
         tag: Annotated[str, Field(description="decision, milestone, lesson, context")] = "",
+        project: Annotated[
+            str, Field(description="A slug: what all its agents must know goes to its page")
+        ] = "",
     ) -> str:
         """Append what happened or was decided to today's log."""
+        if project:
+            noted = self._memory.workspace.note_project(project, content, tag or "lesson")
+            return f"Written to {noted.path}.{_masked(noted.redacted)}"
         written = self._memory.write(content, tag, importance)
         return f"Written to {written.path}:{written.line}.{_masked(written.redacted)}"
 
