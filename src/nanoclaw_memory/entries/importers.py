@@ -1,4 +1,4 @@
-"""Parse exports of ChatGPT, Claude, Claude Code, Codex, mem0 and Basic Memory: entries, relations, conversations."""
+"""Parse exports of ChatGPT, Claude, Claude Code, Codex, mem0, Basic Memory and Letta: entries, relations, talk."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def _claude_code(found: Imports, path: Path) -> None:
         link = _INDEXED.search(text)
         return link is not None and path.is_dir() and (path / link["file"]).is_file()
 
-    for name, text in _pages(path, found):
+    for name, text in pages(path, found):
         front = _front_matter(text)
         kind = _CLAUDE_CODE.get(front.get("type", "").strip())
         if kind is None:
@@ -196,7 +196,7 @@ def _claude_code(found: Imports, path: Path) -> None:
 
 
 def _codex(found: Imports, path: Path) -> None:
-    for name, text in _pages(path, found):
+    for name, text in pages(path, found):
         read_page(found, name, text)
 
 
@@ -221,7 +221,7 @@ _LINK = re.compile(r"(?P<predicate>[\w' -]*?)\s*\[\[(?P<target>[^\]|]+)(?:\|[^\]
 
 def _basic_memory(found: Imports, path: Path) -> None:
     """Notes with a title, observations (`- [category] text #tag`) and relations (`- predicate [[note]]`)."""
-    for name, page in _pages(path, found):
+    for name, page in pages(path, found):
         title = _front_matter(page).get("title") or Path(name).stem
         for part in parts(page):
             source = f"{name}:{part.line}"
@@ -239,6 +239,43 @@ def _basic_memory(found: Imports, path: Path) -> None:
                 found.skip(source, "neither an observation nor a relation")
 
 
+def _letta(found: Imports, path: Path) -> None:
+    """An agent file: memory blocks and archival passages become entries, messages a conversation."""
+    for tree in _json_files(path, r".*\.(?:af|json)"):
+        agents = tree.get("agents") or [tree]
+        rows = tree.get("blocks") or [row for agent in agents for row in agent.get("core_memory") or []]
+        for row in rows:
+            label, source = str(row["label"]), f"{path.name}:{row['label']}"
+            if label == "persona":
+                found.skip(source, "who the agent is belongs in SOUL.md")
+                continue
+            for text in filter(None, map(str.strip, str(row["value"]).splitlines())):
+                kind = type_of(text, [label]) or ("person" if label == "human" else "context")
+                found.add(kind, text, source, ("letta",))
+        for agent in agents:
+            passages = agent.get("passages") or agent.get("archival_memory") or []
+            for number, row in enumerate(passages, 1):
+                text = str(row["text"] if isinstance(row, dict) else row)
+                found.add(type_of(text, []) or "fact", text, f"{path.name}:passage {number}", ("letta",))
+            _letta_talk(found, agent)
+
+
+def _letta_talk(found: Imports, agent: Mapping[str, Any]) -> None:
+    speakers = {"user": "User", "assistant": "Agent"}
+    said = []
+    for row in agent.get("messages") or []:
+        parts_ = row.get("content") or row.get("text") or ""
+        text = (
+            parts_ if isinstance(parts_, str) else "\n".join(str(part.get("text") or "") for part in parts_)
+        )
+        if text.strip() and row.get("role") in speakers:
+            said.append(_utterance(speakers[row["role"]], text, _moment(row.get("created_at"))))
+    if said:
+        name = str(agent.get("name") or "Letta agent")
+        session = fingerprint(f"letta {agent.get('id') or name}")[:16]
+        found.conversations.append(Transcript(session, "letta", tuple(said), name))
+
+
 KINDS: Mapping[str, Callable[[Imports, Path], None]] = {
     "claude": _claude,
     "chatgpt": _chatgpt,
@@ -246,6 +283,7 @@ KINDS: Mapping[str, Callable[[Imports, Path], None]] = {
     "codex": _codex,
     "mem0": _mem0,
     "basic-memory": _basic_memory,
+    "letta": _letta,
 }
 
 
@@ -279,7 +317,7 @@ def _check_size(name: str, size: int) -> None:
         raise ValueError(f"{name} has {size:,} bytes, over the limit of {MAX_BYTES:,}")
 
 
-def _pages(path: Path, found: Imports) -> Iterator[tuple[str, str]]:
+def pages(path: Path, found: Imports) -> Iterator[tuple[str, str]]:
     """Name and text of each Markdown page; one that cannot be read is reported."""
     if path.is_file():
         if path.suffix.lower() not in (".md", ".markdown", ".txt"):

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from nanoclaw_memory.graph.ingest import Ingest, Statement
+    from nanoclaw_memory.graph.triples import Triple
     from nanoclaw_memory.graph.view import Neighbourhood
     from nanoclaw_memory.graph.writer import GraphWriter, Origin
     from nanoclaw_memory.intake.intake import Intake
@@ -342,6 +343,10 @@ class KnowledgeGraph:
     def take_in(self, statement: Statement) -> Ingested:
         """Read what a person said or an agent stored, as a file is read."""
         return self._ingest.statement(statement)
+
+    def ingest_note(self, path: str, text: str, triples: list[Triple], moment: str) -> Ingested:
+        """Read a note of a vault, of which the triples are known; no triples retire what it stated before."""
+        return self._ingest.note(path, text, triples, moment)
 
     def statements_in(self, source: str) -> list[str]:
         """The exchanges or entries of which the graph has read something."""

@@ -125,6 +125,12 @@ class Ingest:
         with self.writer.db.transaction():
             return self._take_in(stated.path, text, triples, stated.moment, {}, until=stated.until)
 
+    def note(self, path: str, text: str, triples: list[Triple], moment: str) -> Ingested:
+        """Read a note whose triples are known; none retires what was read of it before."""
+        masked = [self._masked(triple) for triple in triples if not self.writer.intake.forgets(triple.object)]
+        with self.writer.db.transaction():
+            return self._take_in(path, text, masked, min(moment, stamp(self.writer.clock.now())), {})
+
     def _take_in(
         self,
         path: str,

@@ -138,6 +138,14 @@ class UpkeepPart:
             return import_tree(self._group, path.expanduser(), dry_run)
         self._group.require_own_file(path)
         with self._importing() as own:
+            if kind == "obsidian":
+                from nanoclaw_memory.upkeep.vault import import_vault
+
+                return import_vault(own, path.expanduser(), dry_run)
+            if kind == "memory-jsonl":
+                from nanoclaw_memory.upkeep.importing import import_triples
+
+                return import_triples(own, path.expanduser(), dry_run)
             return import_export(own, kind, path, dry_run)
 
     # ---- the person's other machines ----

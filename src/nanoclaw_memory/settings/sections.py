@@ -203,6 +203,7 @@ class RecallPluginSettings(Section, frozen=True):
     )
     order: Annotated[int, doc("place in the pipeline")] = 7
     timeout_ms: Annotated[Positive, doc("time limit of the plugin")] = 1000
+    corpora: Annotated[tuple[str, ...], doc("domain documents whose passages are injected too, by name")] = ()
 
 
 class ContinuitySettings(Section, frozen=True):

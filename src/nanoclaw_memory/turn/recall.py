@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 from nanoclaw_memory.entries.lines import masked
+from nanoclaw_memory.errors import NotFound, StoreError
 from nanoclaw_memory.intake.secrets import mask_fact
 from nanoclaw_memory.rendering import label_of, marks, safe_line
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.ranking import snippet
+from nanoclaw_memory.retrieval.searcher import Question
 from nanoclaw_memory.store.entries import BEHAVIORAL
+from nanoclaw_memory.text import content_words
 from nanoclaw_memory.turn import blocks
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
-from nanoclaw_memory.types import Newer, Passage
+from nanoclaw_memory.types import Hit, Newer, Passage
 from nanoclaw_memory.types.search import IN_SHARED_CHAT
 
 MAX_LINE = 300  # characters of a passage
+MOST_DOCUMENTS = 2  # passages of domain documents
+LEAST_SCORE = 0.5  # of a passage of domain documents
+FEW_WORDS = 2  # content words of a message below which domain documents are not asked
 _PAIR = re.compile(r"(?P<name>[^=:\n]{1,60})(?P<sign>\s*[=:]\s+)(?P<value>\S.*)\Z")
 SAID = "exchanges"  # the source that continuity tells of
 
@@ -37,20 +44,49 @@ class RecallPlugin(Plugin):
         recalled = self.context.recaller.recall(message, moment)
         own = [one for one in recalled.chosen if one.stored.source != SAID]
         chosen = [*own, *recalled.said]
-        if not chosen:
+        documents = self._documents(message, moment) if self.own.corpora else ()
+        if not chosen and not documents:
             return Silence(recalled.silence, recalled.notes, recalled.nearly)
         texts = [_text(one, message) for one in chosen]
         labels = [_label(one, moment, recalled.later(one)) for one in own]
         labels += [f"{IN_SHARED_CHAT} · {_label(one, moment, None)}" for one in recalled.said]
         return Draft(
             blocks.RECALLED,
-            tuple(f"• [{label}] {text}" for label, text in zip(labels, texts, strict=True)),
-            hits=len(chosen),
+            (
+                *(f"• [{label}] {text}" for label, text in zip(labels, texts, strict=True)),
+                *map(_document, documents),
+            ),
+            hits=len(chosen) + len(documents),
             notes=recalled.notes,
-            reasons=tuple(f"helps {one.score:.2f}; {_why(one)}" for one in chosen),
-            statements=tuple(texts),
+            reasons=(
+                *(f"helps {one.score:.2f}; {_why(one)}" for one in chosen),
+                *(f"domain documents {hit.corpus}, {hit.why} {hit.score:.2f}" for hit in documents),
+            ),
+            statements=(*texts, *(hit.text for hit in documents)),
             nearly=recalled.nearly,
         )
+
+    def _documents(self, message: str, moment: Moment) -> tuple[Hit, ...]:
+        """The best passages of the domain documents that may be injected, where any answers the message."""
+        question = Question(
+            text=message,
+            limit=MOST_DOCUMENTS,
+            today=moment.now.date(),
+            fast=self.context.embedder is None,
+            deadline=moment.deadline,
+        )
+        found: list[Hit] = []
+        for name in self.own.corpora if len(content_words(message)) >= FEW_WORDS else ():
+            with suppress(StoreError, NotFound):  # removed or damaged: doctor reports it
+                found += self.context.retrieval.search(question, name).hits
+        best = sorted(found, key=lambda hit: -hit.score)[:MOST_DOCUMENTS]
+        return tuple(hit for hit in best if hit.score >= LEAST_SCORE)
+
+
+def _document(hit: Hit) -> str:
+    return (
+        f"• [{label_of((f'{hit.corpus}/{hit.path}', hit.heading))}] {safe_line(masked(hit.text), MAX_LINE)}"
+    )
 
 
 def _text(one: Candidate, message: str) -> str:

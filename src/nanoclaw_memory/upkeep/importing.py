@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from nanoclaw_memory import statements
 from nanoclaw_memory.conversations.archive import archive, archives, unarchived
 from nanoclaw_memory.entries import rules
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
     from nanoclaw_memory.providers.judge import Judge
 
+NOTHING = BroughtIn(stored=0, known=0, held=0, relations=0, conversations=0, types={}, unplaced=())
 REMOVALS = ("delete", "purge")  # what was removed by these must not come back by an import
 
 
@@ -177,6 +180,17 @@ def import_export(group: Group, kind: str, path: Path, dry_run: bool) -> Brought
     )
     conversations = _archive_all(group, found.conversations, dry_run)
     return EntryImport(group.entries, dry_run).run(found, f"{kind}: {path.name}", relations, conversations)
+
+
+def import_triples(group: Group, path: Path, dry_run: bool) -> BroughtIn:
+    """Import the graph of the official MCP memory server (memory.jsonl): facts, relations, aliases."""
+    if dry_run:
+        from nanoclaw_memory.graph.transfer import read_rows
+
+        return replace(NOTHING, relations=sum(1 for _ in read_rows(path)), dry_run=True)
+    done = group.graph.import_file(path)
+    count = done.facts + done.relations + done.aliases
+    return replace(NOTHING, known=done.known, relations=count, unplaced=done.problems)
 
 
 def _relate(graph: KnowledgeGraph, one: ImportedRelation, found: Imports, dry_run: bool) -> bool:

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory.errors import FileProblem, InvalidValue
 from nanoclaw_memory.private import make_folder
 from nanoclaw_memory.types import MAIN_GROUP, BroughtIn
+from nanoclaw_memory.upkeep.importing import NOTHING
 from nanoclaw_memory.workspace.files import read_text, replace_text
 from nanoclaw_memory.workspace.paths import GROUP_PAGE, Home, agent_home, check_group
 from nanoclaw_memory.workspace.starter import initialise, without_starter
@@ -77,13 +79,9 @@ def import_tree(group: Group, tree: Path, dry_run: bool) -> BroughtIn:
         except (FileProblem, InvalidValue) as error:
             problems.append(f"{one.source}: {error.message}")
     pages = sum(one.is_page for one in found)
-    return BroughtIn(
-        stored=0,
-        known=0,
-        held=0,
-        relations=0,
+    return replace(
+        NOTHING,
         conversations=len(found) - pages,
-        types={},
         unplaced=(*problems, *kept),
         dry_run=dry_run,
         pages=pages,

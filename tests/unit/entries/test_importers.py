@@ -117,7 +117,7 @@ def texts(found: Imports) -> list[tuple[str, str]]:
 
 
 def test_the_command_offers_every_format_that_is_read() -> None:
-    assert [*KINDS, "nanoclaw"] == OFFERED
+    assert [*KINDS, "memory-jsonl", "obsidian", "nanoclaw"] == OFFERED
 
 
 @pytest.mark.parametrize("form", ["file", "folder", "zip"])

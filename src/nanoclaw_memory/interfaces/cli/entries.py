@@ -22,7 +22,8 @@ from nanoclaw_memory.rendering import marks, visible_line
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Audit, BroughtIn, Entry, MergedIn, Recommendation
 
-EXPORTS = ["claude", "chatgpt", "claude-code", "codex", "mem0", "basic-memory", "nanoclaw"]
+TREES = ["memory-jsonl", "obsidian", "nanoclaw"]  # what becomes no entries
+EXPORTS = ["claude", "chatgpt", "claude-code", "codex", "mem0", "basic-memory", "letta", *TREES]
 ENTRY_ID = click.argument("entry_id", metavar="ID")
 READER = click.argument("reader", metavar="GROUP")
 TYPES = click.option("--type", "-t", "types", multiple=True, help="Only these types.")
@@ -209,6 +210,7 @@ def import_(memory: Memory, kind: str, path: Path | None, dry_run: bool) -> Outp
     ncm import chatgpt conversations.json
     ncm import claude-code ~/.claude/projects/my-project/memory
     ncm import ~/memory-sync
+    ncm import obsidian ~/Notes
     ncm import nanoclaw ~/nanoclaw
     """
     if path is None and kind not in EXPORTS:

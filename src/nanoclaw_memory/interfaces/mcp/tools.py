@@ -38,6 +38,7 @@ class Tools:
         type: Annotated[Type | None, Field(description="Only entries of this type")] = None,
         tags: Annotated[list[str] | None, Field(description="Only entries with all of these")] = None,
         include_superseded: bool = False,
+        corpus: Annotated[str, Field(description="Domain documents by name, or all")] = "",
     ) -> str:
         """Search all memory: pages, logs, past conversations, entries, facts. Each line has its place, or the id of an
         entry, and its date. Where a text is cut (…), memory_get reads the file, memory_recall the rest."""
@@ -47,6 +48,7 @@ class Tools:
             types=[type] if type else None,
             tags=tags or (),
             include_superseded=include_superseded,
+            corpus=corpus,
         )
         return _noted(self._memory.fenced(found.hits, query) or "Nothing was found.", found.degraded)
 
