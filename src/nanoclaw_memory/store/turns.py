@@ -35,6 +35,9 @@ class Measure(msgspec.Struct, frozen=True):
     parts: Mapping[str, float] = msgspec.field(default_factory=dict)
 
 
+AGAIN = "again"  # the kind of sign of an exchange that came once more in the same words
+
+
 class Sign(msgspec.Struct, frozen=True):
     """A warning sign in an answer, such as a wrong claim or a loop."""
 

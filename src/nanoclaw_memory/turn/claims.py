@@ -1,4 +1,4 @@
-"""Find claims of memory in an answer, and check them against exchanges and logs."""
+"""Find claims of memory in an answer, and check them and its values against what is on record."""
 
 from __future__ import annotations
 
@@ -9,24 +9,30 @@ from datetime import date, timedelta
 
 import msgspec
 
-from nanoclaw_memory import statements
 from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.lessons.matching import telling
-from nanoclaw_memory.text import language, sentences, stem, words
+from nanoclaw_memory.retrieval.currency import FUNCTION_WORDS
+from nanoclaw_memory.retrieval.date_words import lexeme
+from nanoclaw_memory.text import language, sentences, stem
 from nanoclaw_memory.types import Exchange
 
-ENOUGH = 0.6  # share of a claim's words that one text must contain to support it
+ENOUGH = 0.6  # share of a claim's words that one text must contain to be about it
+SUPPORT = 0.25  # share of its words that the nearest texts must contain together
+NEAREST = 5  # texts that may support a claim together
+FEW_WORDS = 3  # of a claim below which it says too little to be checked
 MOST_CLAIMS = 5
+# What attributes something to the person, to others or to the record.
 _MEMORY = re.compile(
-    r"\b(?:(?:as|like) (?:you|we) (?:told|said|mentioned|asked|explained|discussed|agreed|decided)(?: me)?(?: earlier|"
-    r" before| already| yesterday| last \w+)*|you (?:told me|mentioned|once said)(?: earlier| before| that)*|"
-    r"(?:i remember|i recall)(?: that| when| you)*|(?:last time|earlier) (?:you|we) \w+|"
-    r"wie (?:du|wir) (?:gesagt|erwähnt|besprochen|vereinbart|erzählt)(?: hast| haben| hatten)?|"
-    r"(?:according to|as per|per|in) (?:your|our|my) (?:notes?|logs?|records?|conversations?)|"
-    r"(?:laut|gemäß|in) (?:deinen|unseren|meinen|unserem) (?:notizen|aufzeichnungen|gespräch\w*)|"
-    r"(?:as|like|what|which) (?:you|we) (?:prefer(?:red)?|wanted|noticed|asked)(?: for)?|"
-    r"(?:what|which) (?:you|we) (?:decided|agreed|chose)|so haben wir es(?: ja)?(?: auch)?|"
-    r"du (?:hast|hattest) (?:mir )?(?:gesagt|erzählt|erwähnt),?(?: dass)?|ich erinnere mich(?:,? dass)?)\b",
+    r"\b(?:(?:according to|as per|in|from) (?:your|our|my) (?:notes?|records?|logs?|conversation|chat)|"
+    r"i (?:remember|recall)|"
+    r"(?<!told )(?<!tell )(?<!asked )(?<!if )you(?:'ve| have|'d| had)?(?: \w+ly| also| already| once| yourself)? "
+    r"(?:told|said|gave|made|chose|wrote|wanted|did|went|took|found|left|kept|\w{3,}ed)\b"
+    r"(?: me| earlier| before| that)*|"
+    r"we (?:agreed|decided|discussed|promised|settled|talked|did)|(?:last time|earlier) (?:you|we) \w+|"
+    r"(?:himself|herself|he|she|they|(?-i:[A-Z]\w+)) (?:asked|promised|requested|wanted)\b|"
+    r"laut (?:deinen|unseren|meinen) notizen|steht in (?:deinen|unserem|unseren)|du (?:hast|hattest|wolltest|warst)|"
+    r"hast du|haben wir|wie (?:du|wir) (?:gesagt|erwähnt|besprochen|vereinbart|erzählt)|"
+    r"ich erinnere mich(?:,? dass)?)\b",
     re.IGNORECASE,
 )
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -40,22 +46,6 @@ _WHEN = re.compile(
 _PAST = re.compile(r"\b(?:we|you|i|wir|du|ich)\b", re.IGNORECASE)
 
 
-_VALUE = re.compile(
-    r"(?P<before>[^\W\d_]{3,})?\W{0,2}(?P<value>\d+(?:[.,:/]\d+)*)\W{0,2}(?P<after>[^\W\d_]{2,})?"
-)
-_PARTS = (
-    ("morning", "morgen"), ("noon", "mittag"), ("afternoon", "nachmittag"), ("evening", "abend"), ("night", "nacht"),
-)  # fmt: skip
-_CLOSED: dict[str, dict[str, int]] = {
-    "a day of the week": {name: day for names in (_WEEKDAYS, _TAGE) for day, name in enumerate(names)},
-    "a part of the day": {name: part for part, names in enumerate(_PARTS) for name in names},
-}
-_DECIDED = re.compile(
-    r"\b(?:decided|chose|chosen|agreed|settled|picked|went with|entschieden|beschlossen|gewählt|geeinigt)\b",
-    re.I,
-)
-
-
 class Claim(msgspec.Struct, frozen=True):
     """A statement of an answer that something was said or happened, and between which days if it says so."""
 
@@ -67,7 +57,7 @@ class Claim(msgspec.Struct, frozen=True):
 
 def memories(answer: str) -> Iterator[Claim]:
     """Claims to remember a statement of the user."""
-    found = (Claim(text, words) for _, text, words in _matches(answer, _MEMORY))
+    found = (Claim(text, words) for _, text, words in _matches(answer, _MEMORY) if len(words) >= FEW_WORDS)
     return itertools.islice(found, MOST_CLAIMS)
 
 
@@ -92,67 +82,70 @@ def _matches(answer: str, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[s
 
 
 def supported(claim: Claim, texts: Sequence[str]) -> bool:
-    """Whether one of the texts contains enough of the claim's words."""
-    return any(_share(claim, text) >= ENOUGH for text in texts)
+    """Whether the texts that are nearest to a claim contain enough of its words, all together."""
+    spoken = language(claim.text)
+    found = sorted((set(claim.words) & set(telling(text[:20_000], spoken)) for text in texts), key=len)
+    return len(set().union(*found[-NEAREST:])) / len(claim.words) >= SUPPORT
 
 
-def conflicts(answer: str, user: str, recorded: Callable[[str], Sequence[str]]) -> Iterator[tuple[str, str]]:
-    """Sentences that state another number, date or decision than the record has on the same subject, with that record.
+# ---- values that differ from the record ----
 
-    A value that the record or the person has anywhere near is no conflict: several may hold.
-    """
-    stated = (one for one in sentences(answer[:8_000]) if not one.endswith("?"))
-    stating = (one for one in stated if _kinds(one) or _DECIDED.search(one))
-    for sentence in itertools.islice(stating, MOST_CLAIMS):
-        known, said = recorded(sentence), _kinds(sentence)
-        there = "\n".join((*known, user))
-        anywhere = _kinds(there)
-        other = [kind for kind in said if said[kind].isdisjoint(anywhere.get(kind, ()))]
-        for line in known:
-            if any(kind in _kinds(line) and _same_thing(line, sentence, kind) for kind in other) or (
-                _decided_otherwise(line, sentence, statements.features(there))
-            ):
-                yield sentence.rstrip(".!?")[:200], line[:200]
-                break
+_NUMBER = re.compile(r"(?<![\w.,:-])(?P<number>\d(?:[\d,.:]*\d)?)(?P<sign>\s?%|(?:st|nd|rd|th|\.)(?=\s))?")
+_WORD = re.compile(r"[^\W\d_]+")
 
 
-def _kinds(text: str) -> dict[str, set[str]]:
-    """The values of a text by kind: numbers by the telling words beside them (`port 3000`), days, parts of days."""
+def values(text: str) -> dict[str, set[str]]:
+    """The values in a text by what they are of: a date, a time, a weekday, a part of the day, a number of something."""
     found: dict[str, set[str]] = {}
-    for match in _VALUE.finditer(text):
-        for word in telling(f"{match['before'] or ''} {match['after'] or ''}", language(text)):
-            found.setdefault(word, set()).add(match["value"])
-    for word in words(text):
-        for kind, values in _CLOSED.items():
-            if (value := values.get(word.removesuffix("s"))) is not None:
-                found.setdefault(kind, set()).add(str(value))
+    for match in _NUMBER.finditer(text):
+        before, after = (_WORD.findall(part) for part in (text[: match.start()], text[match.end() :]))
+        near = [lexeme(word) for word in (*after[:1], *before[-1:])]
+        month = next((word for word in near if word.kind == "month"), None)
+        if month is not None:
+            kind = f"date {month.name}" if len(match["number"]) > 2 else "date"
+            found.setdefault(kind, set()).add(f"{match['number']} {month.name}")
+        elif ":" in match["number"] or (after and after[0].casefold() in ("uhr", "am", "pm")):
+            found.setdefault("time", set()).add(match["number"].removesuffix(":00"))
+        elif of := (match["sign"] or "").strip() or _counted(before, after):
+            found.setdefault(f"number of {of}", set()).add(match["number"].replace(",", ""))
+    for word in _WORD.findall(text):
+        known = lexeme(word.casefold().removesuffix("s")) if not lexeme(word).kind else lexeme(word)
+        if known.kind in ("weekday", "part"):
+            found.setdefault(known.kind, set()).add(known.name)
     return found
 
 
-def _same_thing(line: str, sentence: str, kind: str) -> bool:
-    """Whether two texts are about one thing, whatever their values of the kind."""
-    one, other = statements.features(line), statements.features(sentence)
-    spoken = language(sentence)
-    values = {kind, *(stem(word, spoken) for word in words(f"{line} {sentence}") if _is_value(word))}
-    names = (one.names - other.stems - values, other.names - one.stems - values)
-    first, second = one.stems - values, other.stems - values
-    if all(names) or not first or not second:
-        return False
-    return len(first & second) / min(len(first), len(second)) >= ENOUGH
+def _counted(before: Sequence[str], after: Sequence[str]) -> str:
+    """What a number is of: the thing that follows it, else the word before it."""
+    for word in (*after[:1], *before[-1:]):
+        if word.casefold() not in FUNCTION_WORDS:
+            return stem(word.casefold(), "english")
+    return ""
 
 
-def _is_value(word: str) -> bool:
-    return any(word.removesuffix("s") in values for values in _CLOSED.values())
+def disagreement(sentence: str, records: Sequence[str], said: str) -> tuple[str, str] | None:
+    """A value of a sentence, and the record that has another one of the same thing; what any record has is sound."""
+    own = values(sentence)
+    if not own:
+        return None
+    known: dict[str, set[str]] = {}
+    for text in (*records, said):
+        for kind, found in values(text).items():
+            known.setdefault(kind, set()).update(found)
+    words = set(telling(sentence, language(sentence)))
+    for record in records:
+        shared = words & set(telling(record, language(sentence)))
+        for kind, found in values(record).items():
+            about = shared - {kind.removeprefix("number of ")} - set(telling(" ".join(found), "english"))
+            if len(about) < 2 and not about & _names(record):
+                continue
+            if len(own.get(kind, ())) == len(found) == 1 and not own[kind] & known[kind]:
+                return next(iter(own[kind])), record
+    return None
 
 
-def _decided_otherwise(line: str, sentence: str, there: statements.Features) -> bool:
-    """Whether both tell a decision on one thing, and the sentence names a choice that no record has."""
-    one, other = statements.features(line), statements.features(sentence)
-    if not (_DECIDED.search(line) and _DECIDED.search(sentence)) or not other.names - there.stems:
-        return False
-    first, second = one.stems - one.names, other.stems - other.names
-    common = len(first & second) / max(min(len(first), len(second)), 1)
-    return bool(one.names - other.stems) and len(first & second) >= 2 and common >= ENOUGH
+def _names(text: str) -> set[str]:
+    return {stem(name.casefold(), language(text)) for name in re.findall(r"\b[A-ZÄÖÜ][\w-]+", text)}
 
 
 def contradicted(

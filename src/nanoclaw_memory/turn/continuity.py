@@ -29,6 +29,7 @@ MOST_CHARS = 600  # of one side of an exchange
 RECENT, MID = timedelta(days=7), timedelta(days=60)
 LATELY = timedelta(days=2)  # what was talked about then may be gone on with
 SHOWN_ANCHORS = 3
+APPLIES = 0.7  # probability of the judge from which an anchor matters for a message
 
 
 SHORT = 45  # characters of a message that says little without its answer
@@ -67,6 +68,8 @@ class Continuity(Plugin):
             recalled = self.context.recaller.recall(message, moment, gated=False)
         chosen = self._recollections(recalled)[: self.own.max_recollections]
         if not chosen:
+            if held := self._of_session(message, moment):
+                return _draft(held, 0, recalled.notes, recalled.nearly)
             return Silence(recalled.silence, recalled.notes, recalled.nearly)
         wanted = set(terms_of(message))
         lines, used = self._lines(chosen, wanted, moment, "helps with the message")
@@ -183,19 +186,36 @@ class Continuity(Plugin):
             told.append(you_said(excerpt(agent, wanted, MOST_CHARS)))
         return told
 
-    def _topics(self, moment: Moment) -> list[topics.Topic]:
+    def _topics(self, moment: Moment, own: bool = False) -> list[topics.Topic]:
+        """The topics of this session; of a new one, unless only its `own` count, those of the last days."""
         since = stamp(moment.now - timedelta(days=2))
         scope = moment.scope
         if scope.session_id:
             last = self.context.exchanges.of_session(scope.session_id, scope.private, topics.WINDOW)
         else:
             last = []
-        last = last or self._recent(moment, since, topics.WINDOW)
+        last = last or ([] if own else self._recent(moment, since, topics.WINDOW))
         return topics.track([f"{said(one).text}\n{one.agent_response}" for one in last])
 
     def _recent(self, moment: Moment, since: str = "", limit: int = 100) -> list[Exchange]:
         """The last exchanges in the scope's project, oldest first."""
         return self.context.exchanges.recent(moment.scope.private, since, limit, self.context.own_project)
+
+    def _of_session(self, message: str, moment: Moment) -> list[tuple[str, str]]:
+        """What the session itself should keep in view: an anchor that applies, and a topic that it cannot leave."""
+        lines = []
+        judge = self.context.judge
+        held = anchors.find(self._recent(moment, stamp(moment.now - anchors.LIFETIME)), moment.now)
+        for anchor in (one for one in held[:SHOWN_ANCHORS] if one.kind == "identity" and judge is not None):
+            applies = judge.probability("applies", message, anchor.text) if judge else 0.0
+            if applies >= APPLIES:
+                lines.append((f'Hold on to: "{anchor.text}" ({anchor.kind})', f"applies {applies:.2f}"))
+        fixated = [one.label for one in self._topics(moment, own=True) if one.state == "fixated"]
+        if fixated:
+            lines.append(
+                (f"Topics: {fixated[0]} (fixated)", "nearly every exchange of the session is about it")
+            )
+        return lines
 
     def _closing(self, now_topics: Sequence[topics.Topic], moment: Moment) -> list[tuple[str, str]]:
         lines = []

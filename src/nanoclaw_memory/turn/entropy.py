@@ -24,12 +24,10 @@ WEIGHTS = {
 }
 EACH_CONCEPT = 0.15
 OF_THE_ANSWER = ("self-talk", "plan as done", "long answer")
-OF_THE_PERSON = ("correction", "emotion", "paradox")  # how somebody feels does not end with the message
-BEFORE = "before"
-LASTING = 0.7  # of what the message before had; at most of a whole
-LASTS = timedelta(hours=1)
 SUSTAINED_LEVEL = 0.8
 SUSTAINED_FOR = timedelta(minutes=45)
+CARRIED = 0.5  # of an exchange's entropy that the next one begins with
+LEAST_CARRIED = 0.1
 BRIEF = 80
 LONG = 1_500
 
@@ -101,13 +99,10 @@ def measure(
     return parts
 
 
-def carried(last: Measure | None, now: datetime) -> dict[str, float]:
-    """What is left of the unrest that the last exchange measured, as a part of the next one."""
-    if last is None or now - moment_of(last.at) > LASTS:
-        return {}
-    unrest = sum(last.parts.get(name, 0.0) for name in (*OF_THE_PERSON, BEFORE))
-    left = round(LASTING * min(unrest, 1.0), 2)
-    return {BEFORE: left} if left >= 0.1 else {}
+def carried(measures: Sequence[Measure]) -> dict[str, float]:
+    """What is left of the unrest before: half of it, until it is too little to count."""
+    left = round(CARRIED * measures[-1].entropy, 2) if measures else 0.0
+    return {"before": left} if left >= LEAST_CARRIED else {}
 
 
 def total(parts: Mapping[str, float]) -> float:
@@ -135,8 +130,6 @@ def trend(measures: Sequence[Measure], now: float) -> str:
 def sustained(measures: Sequence[Measure], now: datetime) -> timedelta | None:
     """How long entropy has been high without a break; None if not long enough to report."""
     since: datetime | None = None
-    if measures and now - moment_of(measures[-1].at) > LASTS:
-        return None
     for one in reversed(measures):
         if one.entropy < SUSTAINED_LEVEL:
             break

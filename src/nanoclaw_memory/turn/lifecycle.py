@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from nanoclaw_memory.clock import moment_of, stamp
+from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.conversations.service import Conversations
 from nanoclaw_memory.errors import InvalidValue, StoreError
-from nanoclaw_memory.store.turns import EXCHANGE, KEPT_START_DAYS
+from nanoclaw_memory.store.turns import AGAIN, KEPT_START_DAYS, Sign
 from nanoclaw_memory.telemetry import Telemetry
-from nanoclaw_memory.text import encodable, fingerprint, one_line
+from nanoclaw_memory.text import encodable
 from nanoclaw_memory.turn import blocks, loading
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.given import Given
@@ -30,7 +30,6 @@ MAX_SIDE = 40_000  # characters of one side of an exchange that are kept
 MAX_SESSION = 200
 MAX_TOOL_CALLS = 200
 MAX_TURNS = 2_000  # turns of a transcript that plugins get
-SAME_REPORT = timedelta(seconds=1)
 BLOCKS = "blocks"  # the part of a session's start that plugins give
 _TELEMETRY = ("plugin", "hits", "tokens", "ms", "reason")  # no texts of memory
 Part = TypeVar("Part", Boot, Turn)
@@ -150,13 +149,11 @@ class TurnLifecycle:
         calls = [ToolCall(call.tool, call.target, call.output) for call in tool_calls[-MAX_TOOL_CALLS:]]
         exchange, new = self.conversations.add(user, agent, now, self.context.judge)
         number = exchange.id
-        if not new:
-            kept = self.context.exchanges.get([number])[number]
-            if now - moment_of(kept.timestamp) > SAME_REPORT:  # not reported twice: asked and answered again
-                self.report_tools([*calls, ToolCall(EXCHANGE, one_line(user)[:80], fingerprint(agent))])
-            return Recorded(number, False, hidden + more)
-        if calls:
+        again = not new and self._came_again(number, stamp(now))
+        if calls and (new or again):
             self.report_tools(calls)
+        if not new:
+            return Recorded(number, False, hidden + more)
         self._attempt(lambda: self.context.hear(exchange), "suggestions not compared")
         notes = self.pipeline.after_turn(exchange, calls, scope, now)
         measured = self.context.turns.measures(scope.session_id, 1)
@@ -171,6 +168,15 @@ class TurnLifecycle:
             lessons=taught,
             notes=notes,
         )
+
+    def _came_again(self, number: int, at: str) -> bool:
+        """Note that the last exchange came once more at another time: a loop is made of such."""
+        known = self.context.exchanges.get([number]).get(number)
+        if known is None or known.timestamp == at:
+            return False
+        sign = Sign(number, AGAIN, at)
+        self._attempt(lambda: self.context.turns.put_signs(known.session_id, [sign]), "repetition not noted")
+        return True
 
     def report_tools(self, calls: Sequence[ToolCall]) -> None:
         """Record tool calls as they happen, so that loops are detected before the answer."""
