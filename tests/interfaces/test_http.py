@@ -23,7 +23,7 @@ NO_ROUTE = {
     "AdminPart.require_main", "ConversationsPart.note_answer_from", "HostPart.run_tasks", "UpkeepPart.install_cron",
     "EntriesPart.get", "UpkeepPart.proposal", "WorkspacePart.show_checkpoint", "EntriesPart.publish",
     "AdminPart.reset_database", "Memory.evaluate", "Memory.evaluate_example", "WorkspacePart.introduce",
-    "UpkeepPart.count_open",
+    "UpkeepPart.count_open", "UpkeepPart.export", "UpkeepPart.merge_in",
     "EntriesPart.unpublish", "EntriesPart.grant", "EntriesPart.revoke", "EntriesPart.shares",
 }  # fmt: skip
 ADAPTED = {"Memory.log", "Memory.forget"}  # called by functions of the table's own

@@ -213,7 +213,10 @@ class Continuity(Plugin):
         fixated = [one.label for one in self._topics(moment, own=True) if one.state == "fixated"]
         if fixated:
             lines.append(
-                (f"Topics: {fixated[0]} (fixated)", "nearly every exchange of the session is about it")
+                (
+                    f"Topics: {', '.join(fixated)} (fixated)",
+                    "nearly every exchange of the session is about it",
+                )
             )
         return lines
 

@@ -1,0 +1,130 @@
+"""What a session is told about itself: values that the record has otherwise, loops, unrest, anchors, topics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from nanoclaw_memory.clock import FixedClock
+from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.turn import claims
+from nanoclaw_memory.types import ToolCall
+
+NEXT = "Thanks. Go on."
+
+
+def told(memory: Memory, message: str = NEXT) -> str:
+    return memory.before_turn(message).text
+
+
+def test_an_answer_that_contradicts_the_graph_or_the_log_is_noticed(memory: Memory):
+    memory.graph.upsert("Keystone", "port", "3055")
+    memory.write("The board of Harbor meets on 24 June in Aarhus", "decision", 0.9)
+    memory.after_turn("Which port does Keystone use?", "Keystone listens on port 8080.")
+    text = told(memory)
+    assert "Contradicts the record" in text and "8080" in text and "3055" in text
+    memory.after_turn("And the board?", "The board of Harbor meets on 17 June in Aarhus.")
+    assert "17 june" in told(memory).casefold()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Keystone listens on port 3055.",
+        "The board of Harbor meets on 24 June in Aarhus.",
+        "I would open port 8080 in the firewall of the other machine.",
+        "A board meeting usually takes 90 minutes.",
+        "Does Keystone listen on port 8080?",
+        "Harbor has 12 members.",
+    ],
+)
+def test_an_answer_that_agrees_or_is_about_something_else_is_left_alone(memory: Memory, answer: str):
+    memory.graph.upsert("Keystone", "port", "3055")
+    memory.write("The board of Harbor meets on 24 June in Aarhus", "decision", 0.9)
+    memory.after_turn("What do you think?", answer)
+    assert "record" not in told(memory)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "record", "value"),
+    [
+        ("Pixel gets 0.4 ml of syrup every evening", "Pixel gets 0.4 ml of syrup every morning", "evening"),
+        ("The sauna costs 35 % more in winter", "The sauna costs 20 % more in winter", "35"),
+        ("Das Lager öffnet um 9 Uhr in Halle", "Das Lager in Halle öffnet um 7 Uhr", "9"),
+        ("Pixel eats at noon", "Otto eats at night", None),
+        ("The sauna costs 35 francs", "The sauna was built in 1980", None),
+    ],
+)
+def test_values_are_compared_only_with_values_of_the_same_thing(
+    sentence: str, record: str, value: str | None
+):
+    found = claims.disagreement(sentence, [record], "")
+    assert (found[0] if found else None) == value
+
+
+def test_what_is_ascribed_to_the_person_must_stand_somewhere(memory: Memory):
+    memory.write("Weekly report goes to Renske, one page, as PDF", "fact", 0.6)
+    made_up = "I put the budget section first, as you decided with the auditors on the terrace."
+    memory.after_turn("Write the weekly report", made_up)
+    assert "Unsupported memory" in told(memory)
+    memory.after_turn("And to whom?", "You said the weekly report goes to Renske as a PDF of one page.")
+    assert "PDF of one page" not in told(memory)
+
+
+def test_the_same_exchange_again_and_again_is_a_loop_with_and_without_tools(
+    memory: Memory, clock: FixedClock
+):
+    for _ in range(3):
+        memory.after_turn("Run the tests", "I ran the tests, and three of them failed.")
+        clock.moment += timedelta(seconds=5)
+    assert "the same was answered 3 times" in told(memory)
+    other = memory.for_session("s2")
+    for _ in range(3):
+        other.after_turn("Read it", "Done.", [ToolCall("Read", "app.py")])
+        clock.moment += timedelta(seconds=5)
+    assert "app.py was read 3 times" in told(other)
+
+
+def test_one_exchange_that_is_reported_twice_is_no_loop(memory: Memory):
+    for _ in range(4):  # at the same moment: a client's two hooks, or a spool that was read again
+        memory.after_turn("Run the tests", "I ran the tests, and three of them failed.")
+    assert "Loop" not in told(memory)
+
+
+def test_unrest_is_remembered_over_the_session_and_fades(memory: Memory):
+    angry = ("This is wrong!!!", "No, that is wrong again!! Damn.", "Still wrong!! I am fed up.")
+    levels = [memory.after_turn(message, "Sorry.").entropy for message in angry]
+    assert levels[0] < min(levels[1:]) and levels[2] >= 0.8
+    calm = [memory.after_turn(f"Thanks, number {n} is fine", "Good.").entropy for n in range(4)]
+    assert calm == sorted(calm, reverse=True) and calm[-1] < 0.1
+
+
+def test_a_session_that_cannot_leave_a_topic_is_told_once(memory: Memory, clock: FixedClock):
+    for number in range(6):
+        memory.after_turn(
+            f"The backfill locked the orders table again, attempt {number}",
+            f"The backfill held its lock for {number + 2} minutes.",
+        )
+        clock.moment += timedelta(minutes=2)
+    assert "backfill" in told(memory, "ok") and "fixated" not in told(memory, "ok")
+
+
+def test_an_anchor_is_held_where_it_applies_and_only_there(
+    open_memory: Callable[..., Memory], memory: Memory
+):
+    memory.after_turn("I'm a diabetic, by the way", "Noted, thank you.")
+    memory.group.resources.resident = True
+    assert "diabetic" in told(memory, "What should we cook tonight?")
+    assert "diabetic" not in told(memory, "What is the capital of Mongolia?")
+
+
+def test_only_principles_from_which_an_answer_slipped_are_reported(memory: Memory, home: Path):
+    (home / "workspace/SOUL.md").write_text(
+        "# Soul\n\n## Core Principles\n- directness: x\n- candour: y\n- care: z\n"
+    )
+    memory.after_turn("No, that is wrong!!", "Great question! Perhaps it might work.")
+    text = told(memory, "No, you just said the opposite!! Damn.")
+    assert "directness (slipped: opened with filler)" in text and "candour" not in text and "care" not in text
