@@ -546,8 +546,7 @@ def test_a_lesson_can_be_retired_by_hand_and_judged(memory: Memory):
 def test_sustained_drift_is_said(memory: Memory, open_memory: Callable[..., Memory], clock: FixedClock):
     for _ in range(4):
         open_memory().after_turn(
-            f"No, that's wrong!! This makes no sense, I am furious ({clock.moment:%H:%M})",
-            "As an AI, I feel that I …",
+            "No, that's wrong!! This makes no sense, I am furious", "As an AI, I feel that I …"
         )
         clock.moment += timedelta(minutes=16)
     lines = body(open_memory().before_turn("No, wrong again!! It makes no sense"), "STABILITY CONTEXT")
@@ -597,42 +596,10 @@ def test_a_plan_spoken_of_as_done_is_said(memory: Memory):
     assert any(line.startswith("Not done yet:") for line in lines)
 
 
-FURIOUS = (
-    "This is wrong again!! It is terrible",
-    "I am furious, that is wrong!!",
-    "No, wrong!! Are you serious?!",
-)
-
-
-def test_unrest_lasts_over_the_session_and_fades(memory: Memory, clock: FixedClock):
-    for message in FURIOUS:
-        memory.after_turn(message, "Sorry.")
-        clock.moment += timedelta(minutes=1)
-    lines = body(memory.before_turn("And now?"), "STABILITY CONTEXT")
-    assert lines[0].startswith("Entropy: 0.7") and "before 0.70" in lines[1]
-    for _ in range(2):
-        memory.after_turn("Show me the plan", "Here it is.")
-        clock.moment += timedelta(minutes=1)
-    assert "STABILITY CONTEXT" not in labels(memory.before_turn("And the costs?"))
-    memory.after_turn(FURIOUS[0], "Sorry.")
-    clock.moment += timedelta(hours=2)
-    assert "STABILITY CONTEXT" not in labels(memory.before_turn("Good morning"))
-
-
 def test_new_subjects_one_after_another_are_no_unrest(memory: Memory):
     for name in ("Apollo Server", "Yoga Server", "Hasura Cloud", "GraphQL Mesh", "Envoy Gateway"):
         memory.after_turn(f"Now compare it with {name} and with {name} Pro", "Noted.")
     assert "STABILITY CONTEXT" not in labels(memory.before_turn("And what about Kong Konnect?"))
-
-
-def test_an_exchange_that_is_repeated_word_for_word_is_a_loop(memory: Memory, clock: FixedClock):
-    for _ in range(5):
-        memory.after_turn("run it", "done", [ToolCall("bash", "make")])
-        clock.moment += timedelta(seconds=30)
-    lines = body(memory.before_turn("and?"), "STABILITY CONTEXT")
-    assert "Loop: bash was called 5 times on make. Try something else." in lines
-    assert 'Loop: "run it" was asked and answered alike 5 times. Try something else.' in lines
-    assert len(memory.conversations.session("s1")) == 1
 
 
 @pytest.mark.parametrize(
@@ -642,8 +609,6 @@ def test_an_exchange_that_is_repeated_word_for_word_is_a_loop(memory: Memory, cl
         ("Keystone listens on port 3000.", False),
         ("The launch of Harbor is on 14 July.", True),
         ("The launch of Harbor is on 7 July, as planned.", False),
-        ("The party of Harbor is on 14 July.", False),
-        ("We decided on MySQL as the database of Atlas.", True),
         ("We decided on PostgreSQL as the database of Atlas.", False),
         ("The bins go out on Fridays.", True),
         ("The bins go out on Tuesdays, in the evening.", False),
@@ -670,15 +635,6 @@ def test_a_claim_that_the_log_supports_is_not_called_made_up(memory: Memory):
     memory.write("The chess club meets on Tuesdays at the library")
     memory.after_turn("Where to?", "You mentioned the chess club that meets at the library on Tuesdays.")
     assert "STABILITY CONTEXT" not in labels(memory.before_turn("Right"))
-
-
-def test_answers_that_repeat_each_other_are_noticed(memory: Memory):
-    for question in ("How is the migration?", "And the budget?", "Who tests it?"):
-        memory.after_turn(
-            question, "I will look into the matter and report back to you with all details soon."
-        )
-    lines = body(memory.before_turn("Well?"), "STABILITY CONTEXT")
-    assert any(line.startswith("Repeats itself:") for line in lines)
 
 
 def test_only_principles_that_an_answer_slipped_from_are_told(memory: Memory, home: Path):
