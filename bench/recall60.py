@@ -24,7 +24,6 @@ from pathlib import Path
 from measure import table
 from nanoclaw_memory.memory import Memory, evaluation
 from nanoclaw_memory.store.keywords import terms_of
-from nanoclaw_memory.store.sqlite import any_of
 
 DATA = Path(evaluation.__file__).parent / "sixty_questions"
 ALWAYS_LOADED = (
@@ -62,8 +61,9 @@ def keyword_search(files: list[Path]) -> Search:
             connection.execute("INSERT INTO parts VALUES (?)", (part,))
 
     def search(query: str) -> list[str]:
+        asked = " OR ".join('"' + term.replace('"', '""') + '"' for term in terms_of(query))
         rows = connection.execute(
-            "SELECT text FROM parts WHERE parts MATCH ? ORDER BY rank LIMIT ?", (any_of(terms_of(query)), TOP)
+            "SELECT text FROM parts WHERE parts MATCH ? ORDER BY rank LIMIT ?", (asked, TOP)
         )
         return [row[0][:SNIPPET] for row in rows]
 

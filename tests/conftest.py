@@ -38,6 +38,21 @@ def _no_real_home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Temp
     monkeypatch.chdir(nowhere)
 
 
+@pytest.fixture(autouse=True)
+def _store(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """With NANOCLAW_TEST_STORE=postgres every test has its databases on a PostgreSQL server."""
+    import os
+
+    if os.environ.get("NANOCLAW_TEST_STORE") != "postgres":
+        yield
+        return
+    from postgres import fresh_database
+
+    with fresh_database() as url:
+        monkeypatch.setenv("NANOCLAW_STORE_URL", url)
+        yield
+
+
 @pytest.fixture(scope="session")
 def models_dir() -> Path:
     """The local models, fetched once a machine; skipped aloud only where the registry cannot be reached."""

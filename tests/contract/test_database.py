@@ -1,4 +1,4 @@
-"""What the Database protocol promises, tested over SQLite, the only engine today."""
+"""What the Database protocol promises, tested over SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from nanoclaw_memory.errors import CorruptDatabase, NewerSchema, StoreError
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.migrate import Step
 from nanoclaw_memory.store.sqlite import SqliteDatabase
+from postgres import fresh_database
 
 STEPS = (
     Step(1, "notes", "CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT NOT NULL UNIQUE);"),
@@ -31,15 +32,20 @@ STEPS = (
         END;""",
     ),
 )
-Open = Callable[..., SqliteDatabase]
+Open = Callable[..., Database]
 
 # A process of its own, with the same tables: what it does comes as Python lines.
 PROCESS = """
 import os, signal, sys
 from pathlib import Path
 from nanoclaw_memory.store.migrate import Step
-from nanoclaw_memory.store.sqlite import SqliteDatabase
-db = SqliteDatabase(Path(sys.argv[1]), "notes", steps=[Step(*step) for step in {steps!r}])
+steps = [Step(*step) for step in {steps!r}]
+if sys.argv[2]:
+    from nanoclaw_memory.store.postgres import PostgresDatabase
+    db = PostgresDatabase(sys.argv[2], Path(sys.argv[1]).parent, Path(sys.argv[1]), "notes", steps)
+else:
+    from nanoclaw_memory.store.sqlite import SqliteDatabase
+    db = SqliteDatabase(Path(sys.argv[1]), "notes", steps=steps)
 def add(body):
     with db.transaction():
         db.insert("INSERT INTO notes (body) VALUES (:body)", {{"body": body}})
@@ -52,11 +58,22 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def open_database(path: Path) -> Iterator[Open]:
-    opened: list[SqliteDatabase] = []
+def url() -> str:
+    """SQLite, unless a class asks for PostgreSQL."""
+    return ""
 
-    def open_(at: Path = path, steps: tuple[Step, ...] = STEPS) -> SqliteDatabase:
-        opened.append(SqliteDatabase(at, "notes", steps=steps))
+
+@pytest.fixture
+def open_database(path: Path, url: str) -> Iterator[Open]:
+    opened: list[Database] = []
+
+    def open_(at: Path = path, steps: tuple[Step, ...] = STEPS) -> Database:
+        if url and at == path:
+            from nanoclaw_memory.store.postgres import PostgresDatabase
+
+            opened.append(PostgresDatabase(url, at.parent, at, "notes", steps))
+        else:
+            opened.append(SqliteDatabase(at, "notes", steps=steps))
         return opened[-1]
 
     yield open_
@@ -65,19 +82,35 @@ def open_database(path: Path) -> Iterator[Open]:
 
 
 @pytest.fixture
-def database(open_database: Open) -> SqliteDatabase:
+def database(open_database: Open) -> Database:
     return open_database()
 
 
-def start(path: Path, lines: str) -> subprocess.Popen[str]:
+@pytest.fixture
+def start(path: Path, url: str) -> Callable[[str], subprocess.Popen[str]]:
     steps = [(step.number, step.name, step.sql) for step in STEPS]
-    return subprocess.Popen(
-        [sys.executable, "-c", PROCESS.format(steps=steps) + lines, str(path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+
+    def start_(lines: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-c", PROCESS.format(steps=steps) + lines, str(path), url],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    return start_
+
+
+def refused(url: str) -> type[Exception]:
+    """What the engine raises where a row breaks a rule of its table."""
+    if url:
+        import psycopg
+
+        return psycopg.IntegrityError
+    import apsw
+
+    return apsw.ConstraintError
 
 
 def add(database: Database, body: str) -> int:
@@ -88,10 +121,13 @@ def bodies(database: Database) -> list[str]:
     return [body for (body,) in database.query("SELECT body FROM notes ORDER BY id")]
 
 
+Start = Callable[[str], subprocess.Popen[str]]
+
+
 class TestDatabase:
     """The contract."""
 
-    def test_a_transaction_is_all_or_nothing(self, database: SqliteDatabase):
+    def test_a_transaction_is_all_or_nothing(self, database: Database):
         with database.transaction():
             add(database, "kept")
         with pytest.raises(KeyError), database.transaction():
@@ -99,15 +135,13 @@ class TestDatabase:
             raise KeyError
         assert bodies(database) == ["kept"]
 
-    def test_a_statement_that_fails_takes_the_whole_transaction_back(self, database: SqliteDatabase):
-        import apsw
-
-        with pytest.raises(apsw.ConstraintError), database.transaction():
+    def test_a_statement_that_fails_takes_the_whole_transaction_back(self, database: Database, url: str):
+        with pytest.raises(refused(url)), database.transaction():
             add(database, "same")
             add(database, "same")
         assert bodies(database) == []
 
-    def test_nested_transactions_are_one(self, database: SqliteDatabase, open_database: Open):
+    def test_nested_transactions_are_one(self, database: Database, open_database: Open):
         with pytest.raises(KeyError), database.transaction():
             with database.transaction():
                 add(database, "inner")
@@ -115,7 +149,7 @@ class TestDatabase:
             raise KeyError
         assert bodies(database) == []
 
-    def test_an_inner_failure_caught_outside_leaves_the_outer_writes(self, database: SqliteDatabase):
+    def test_an_inner_failure_caught_outside_leaves_the_outer_writes(self, database: Database):
         with database.transaction():
             add(database, "outer")
             with pytest.raises(KeyError), database.transaction():
@@ -124,17 +158,15 @@ class TestDatabase:
             add(database, "after")
         assert bodies(database) == ["outer", "after"]
 
-    def test_a_write_outside_a_transaction_is_refused(self, database: SqliteDatabase):
+    def test_a_write_outside_a_transaction_is_refused(self, database: Database):
         with pytest.raises(StoreError, match="outside of a transaction"):
             add(database, "x")
 
-    def test_references_to_missing_rows_are_refused(self, database: SqliteDatabase):
-        import apsw
-
-        with pytest.raises(apsw.ConstraintError), database.transaction():
+    def test_references_to_missing_rows_are_refused(self, database: Database, url: str):
+        with pytest.raises(refused(url)), database.transaction():
             database.execute("INSERT INTO tags (note) VALUES (404)")
 
-    def test_results_come_as_tuples_ids_and_counts(self, database: SqliteDatabase):
+    def test_results_come_as_tuples_ids_and_counts(self, database: Database):
         with database.transaction():
             first = add(database, "a")
             database.execute_many("INSERT INTO notes (body) VALUES (:b)", [{"b": "b"}, {"b": "c"}])
@@ -142,7 +174,7 @@ class TestDatabase:
         assert list(database.rows("SELECT id, body FROM notes")) == [(1, "a"), (2, "b!"), (3, "c!")]
 
     def test_the_version_changes_when_another_connection_writes(
-        self, database: SqliteDatabase, open_database: Open
+        self, database: Database, open_database: Open
     ):
         before = database.version()
         assert database.version() == before
@@ -151,7 +183,7 @@ class TestDatabase:
             add(other, "x")
         assert database.version() != before
 
-    def test_a_thread_gets_its_own_connection(self, database: SqliteDatabase):
+    def test_a_thread_gets_its_own_connection(self, database: Database, start: Start):
         failures: list[BaseException] = []
 
         def work(number: int) -> None:
@@ -173,10 +205,10 @@ class TestDatabase:
     # ---- several processes ----
 
     def test_processes_that_write_at_once_lose_nothing_and_meet_no_lock(
-        self, path: Path, database: SqliteDatabase
+        self, database: Database, start: Start
     ):
         lines = "for n in range(150): add(f'{os.getpid()}/{n}')"
-        writers = [start(path, lines) for _ in range(4)]
+        writers = [start(lines) for _ in range(4)]
         failed = [error for writer in writers if (error := writer.communicate(timeout=120)[1])]
         assert failed == []
         found = bodies(database)
@@ -185,16 +217,15 @@ class TestDatabase:
             mine = [int(body.split("/")[1]) for body in found if body.startswith(f"{writer.pid}/")]
             assert mine == list(range(150))
 
-    def test_processes_that_create_the_file_at_once_migrate_it_once(self, path: Path, open_database: Open):
-        writers = [start(path, "add(f'{os.getpid()}')") for _ in range(4)]
+    def test_processes_that_create_the_file_at_once_migrate_it_once(self, open_database: Open, start: Start):
+        writers = [start("add(f'{os.getpid()}')") for _ in range(4)]
         assert [writer.communicate(timeout=60)[1] for writer in writers] == [""] * 4
         assert len(bodies(open_database())) == 4
 
-    def test_a_reader_never_waits_for_a_writer(self, path: Path, database: SqliteDatabase):
+    def test_a_reader_never_waits_for_a_writer(self, database: Database, start: Start):
         with database.transaction():
             add(database, "committed")
         writer = start(
-            path,
             "with db.transaction():\n"
             "    db.insert('INSERT INTO notes (body) VALUES (:b)', {'b': 'open'})\n"
             "    print('writing', flush=True)\n"
@@ -203,18 +234,18 @@ class TestDatabase:
         assert writer.stdout is not None
         assert writer.stdout.readline() == "writing\n"
         # A new process has to open the file too, while the transaction is open.
-        reader = start(path, "print(db.query('SELECT body FROM notes'))")
+        reader = start("print(db.query('SELECT body FROM notes'))")
         assert reader.communicate(timeout=60)[0] == "[('committed',)]\n"
         assert bodies(database) == ["committed"]
         assert writer.poll() is None
         writer.communicate("go\n", timeout=60)
         assert bodies(database) == ["committed", "open"]
 
-    def test_kill_9_keeps_every_acknowledged_commit(self, path: Path, open_database: Open):
+    def test_kill_9_keeps_every_acknowledged_commit(self, open_database: Open, start: Start):
         acknowledged: list[str] = []
         for _ in range(8):
             writer = start(
-                path, "n = 0\nwhile True:\n    add(f'{os.getpid()}/{n}'); print(n, flush=True); n += 1\n"
+                "n = 0\nwhile True:\n    add(f'{os.getpid()}/{n}'); print(n, flush=True); n += 1\n"
             )
             assert writer.stdout is not None
             for _ in range(25):
@@ -247,7 +278,93 @@ class TestDatabase:
         with pytest.raises(apsw.SQLError):
             open_database(steps=(STEPS[0], broken)).query("SELECT 1")
         again = open_database(steps=STEPS[:1])
-        assert again.query("SELECT name FROM sqlite_schema WHERE name = 'half'") == []
+        assert sorted(again.tables()) == ["notes"]
+
+    def test_a_copy_taken_while_another_writes_is_whole(
+        self, path: Path, database: Database, open_database: Open, start: Start
+    ):
+        with database.transaction():
+            database.execute_many(
+                "INSERT INTO notes (body) VALUES (:b)", ({"b": f"old {n}"} for n in range(500))
+            )
+        writer = start(
+            "for n in range(400):\n    with db.transaction():\n"
+            "        [db.insert('INSERT INTO notes (body) VALUES (:b)', dict(b=f'{n}/{i}')) for i in 'ab']\n",
+        )
+        for number in range(5):
+            target = path.parent / f"copy{number}.db"
+            database.copy_to(target)
+            copy = open_database(target)
+            assert copy.check() == []
+            assert len(bodies(copy)) % 2 == 0
+        assert writer.communicate(timeout=60)[1] == ""
+
+    def test_loading_reaches_connections_of_other_processes(
+        self, database: Database, tmp_path: Path, start: Start
+    ):
+        with database.transaction():
+            add(database, "then")
+        database.copy_to(tmp_path / "saved.db")
+        with database.transaction():
+            add(database, "later")
+        other = start(
+            "def show(): print([b for (b,) in db.query('SELECT body FROM notes ORDER BY id')], flush=True)\n"
+            "show(); sys.stdin.readline(); show(); add('after'); show()\n",
+        )
+        assert other.stdout is not None
+        assert other.stdout.readline() == "['then', 'later']\n"
+        database.load_from(tmp_path / "saved.db")
+        assert other.communicate("go\n", timeout=60) == ("['then']\n['then', 'after']\n", "")
+        assert bodies(database) == ["then", "after"]
+        assert database.check() == []
+
+    # ---- keywords ----
+
+    def test_keywords_match_any_term_best_first(self, database: Database):
+        with database.transaction():
+            for body in (
+                "deploying the gateway",
+                "the gateway",
+                "gateway deploys gateway deployment",
+                "lunch",
+            ):
+                add(database, body)
+        found = database.match("notes_fts", ["deploy", "gateway"], 10)
+        assert {rowid for rowid, _ in found} == {1, 2, 3}
+        scores = [score for _, score in found]
+        assert scores == sorted(scores, reverse=True) and found[0][0] == 3
+        assert len(database.match("notes_fts", ["gateway"], 1)) == 1
+        assert database.match("notes_fts", [], 10) == []
+
+    @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(
+        st.lists(
+            st.one_of(
+                st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
+                st.sampled_from(
+                    ['"', "a OR b", "NEAR(a b)", "body:x", "a*", "^a", "-a", "(", "{a b}:c", "a\x00b", "NOT"]
+                ),
+            ),
+            min_size=1,
+            max_size=4,
+        )
+    )
+    def test_no_term_is_ever_syntax(self, database: Database, terms: list[str]):
+        for rowid, score in database.match("notes_fts", terms, 5):
+            assert isinstance(rowid, int) and isinstance(score, float)
+
+
+class TestPostgres(TestDatabase):
+    """The same contract over PostgreSQL."""
+
+    @pytest.fixture
+    def url(self) -> Iterator[str]:
+        with fresh_database() as made:
+            yield made
+
+
+class TestFile:
+    """What concerns SQLite's files."""
 
     def test_a_newer_schema_is_refused_with_both_versions_and_left_as_it_is(
         self, path: Path, open_database: Open
@@ -263,8 +380,6 @@ class TestDatabase:
             open_database().query("SELECT 1")
         assert path.read_bytes() == before
         assert [file.name for file in path.parent.iterdir()] == ["notes.db"]
-
-    # ---- damage ----
 
     def test_a_file_that_is_no_database_is_named_as_damaged(self, path: Path, open_database: Open):
         path.parent.mkdir(parents=True)
@@ -316,80 +431,3 @@ class TestDatabase:
         before = path.read_bytes()
         assert open_database().check() == []
         assert path.read_bytes() == before
-
-    # ---- copies ----
-
-    def test_a_copy_taken_while_another_writes_is_whole(
-        self, path: Path, database: SqliteDatabase, open_database: Open
-    ):
-        with database.transaction():
-            database.execute_many(
-                "INSERT INTO notes (body) VALUES (:b)", ({"b": f"old {n}"} for n in range(500))
-            )
-        writer = start(
-            path,
-            "for n in range(400):\n    with db.transaction():\n"
-            "        [db.insert('INSERT INTO notes (body) VALUES (:b)', dict(b=f'{n}/{i}')) for i in 'ab']\n",
-        )
-        for number in range(5):
-            target = path.parent / f"copy{number}.db"
-            database.copy_to(target)
-            copy = open_database(target)
-            assert copy.check() == []
-            assert len(bodies(copy)) % 2 == 0
-        assert writer.communicate(timeout=60)[1] == ""
-
-    def test_loading_reaches_connections_of_other_processes(
-        self, path: Path, database: SqliteDatabase, tmp_path: Path
-    ):
-        with database.transaction():
-            add(database, "then")
-        database.copy_to(tmp_path / "saved.db")
-        with database.transaction():
-            add(database, "later")
-        other = start(
-            path,
-            "def show(): print([b for (b,) in db.query('SELECT body FROM notes ORDER BY id')], flush=True)\n"
-            "show(); sys.stdin.readline(); show(); add('after'); show()\n",
-        )
-        assert other.stdout is not None
-        assert other.stdout.readline() == "['then', 'later']\n"
-        database.load_from(tmp_path / "saved.db")
-        assert other.communicate("go\n", timeout=60) == ("['then']\n['then', 'after']\n", "")
-        assert bodies(database) == ["then", "after"]
-        assert database.check() == []
-
-    # ---- keywords ----
-
-    def test_keywords_match_any_term_best_first(self, database: SqliteDatabase):
-        with database.transaction():
-            for body in (
-                "deploying the gateway",
-                "the gateway",
-                "gateway deploys gateway deployment",
-                "lunch",
-            ):
-                add(database, body)
-        found = database.match("notes_fts", ["deploy", "gateway"], 10)
-        assert {rowid for rowid, _ in found} == {1, 2, 3}
-        scores = [score for _, score in found]
-        assert scores == sorted(scores, reverse=True) and found[0][0] == 3
-        assert len(database.match("notes_fts", ["gateway"], 1)) == 1
-        assert database.match("notes_fts", [], 10) == []
-
-    @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-    @given(
-        st.lists(
-            st.one_of(
-                st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
-                st.sampled_from(
-                    ['"', "a OR b", "NEAR(a b)", "body:x", "a*", "^a", "-a", "(", "{a b}:c", "a\x00b", "NOT"]
-                ),
-            ),
-            min_size=1,
-            max_size=4,
-        )
-    )
-    def test_no_term_is_ever_syntax(self, database: SqliteDatabase, terms: list[str]):
-        for rowid, score in database.match("notes_fts", terms, 5):
-            assert isinstance(rowid, int) and isinstance(score, float)

@@ -69,12 +69,13 @@ class Entries:
         *,
         reopen: Callable[[], Database],
         published: Callable[[str], Database],
+        publishers: Callable[[], list[str]],
         finder: EntryFinder,
         resident: Callable[[], bool] = lambda: False,
         judge: Callable[[], Judge | None] = lambda: None,
     ) -> None:
         self.ledger = EntryLedger(db, home, scope, settings, clock, intake)
-        self.shared = SharedEntries(self.ledger, home.root / "store" / "published", published)
+        self.shared = SharedEntries(self.ledger, publishers, published)
         self._finder = finder
         self._reopen = reopen
         self._resident = resident

@@ -137,7 +137,8 @@ class EntryLedger:
         return bool(
             self.db.execute(
                 "INSERT INTO session_counts (session_id, kind, count) SELECT :counter, :kind, 1 WHERE :limit > 0 "
-                "ON CONFLICT (session_id, kind) DO UPDATE SET count = count + 1 WHERE count < :limit",
+                "ON CONFLICT (session_id, kind) DO UPDATE SET count = session_counts.count + 1 "
+                "WHERE session_counts.count < :limit",
                 {"counter": counter, "kind": kind, "limit": limit},
             )
         )

@@ -7,7 +7,6 @@ only after finding its own grant in it; no query ever runs over two groups at on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -35,9 +34,11 @@ class Share(msgspec.Struct, frozen=True):
 class SharedEntries:
     """The published entries of all groups, as one scope may read and publish them."""
 
-    def __init__(self, ledger: EntryLedger, folder: Path, database: Callable[[str], Database]) -> None:
+    def __init__(
+        self, ledger: EntryLedger, publishers: Callable[[], list[str]], database: Callable[[str], Database]
+    ) -> None:
         self._ledger = ledger
-        self._folder = folder
+        self._publishers = publishers
         self._database = database
         ledger.on_change = self.follow
 
@@ -132,9 +133,6 @@ class SharedEntries:
         return found
 
     # ---- inside ----
-
-    def _publishers(self) -> list[str]:
-        return sorted(path.stem for path in self._folder.glob("*.db")) if self._folder.is_dir() else []
 
     def _own(self) -> Database:
         return self._database(self._ledger.scope.group)

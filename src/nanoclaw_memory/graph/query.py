@@ -41,7 +41,7 @@ class QueryRunner:
     def run(self, text: str, most: int) -> GraphTable:
         """The table that a query asks for, of at most `most` rows."""
         query = parse(text)
-        compiled = Compiler(self._view, self._ends, self._same).compile(query, most)
+        compiled = Compiler(self._facts.db, self._view, self._ends, self._same).compile(query, most)
         try:
             found = self._facts.db.query_within(LIMIT_MS, compiled.sql, compiled.params)
         except StoreBusy as error:

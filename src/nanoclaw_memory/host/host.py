@@ -21,7 +21,7 @@ from nanoclaw_memory.host.router import OnExchange, Router
 from nanoclaw_memory.host.tasks import Tasks
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.store.messages import GroupTable, MessageTable, adopt
-from nanoclaw_memory.store.sqlite import SqliteDatabase
+from nanoclaw_memory.store.opening import Store
 from nanoclaw_memory.store.tasks import TaskTable
 from nanoclaw_memory.text import encodable
 from nanoclaw_memory.types import (
@@ -53,6 +53,7 @@ class Host:
         on_exchange: OnExchange | None = None,
         assistant: str = "Agent",
         intake: Callable[[str], Intake] | None = None,
+        store: Store | None = None,
     ) -> None:
         self.home = home
         self.clock = clock
@@ -60,9 +61,8 @@ class Host:
         self.on_exchange = on_exchange
         self.problems: tuple[str, ...] = ()
         # Durable: a channel forgets what we acknowledged, and people do not forget a second answer.
-        self.database = SqliteDatabase(
-            directories.database_path(home), "messages", adopt, durable=True, counted=True
-        )
+        store = store or Store(home.root)
+        self.database = store.open(store.messages, "messages", adopt, durable=True, counted=True)
         self._messages = MessageTable(self.database)
         self._groups = GroupTable(self.database)
         self._intakes: dict[str, Intake] = {}
@@ -81,10 +81,11 @@ class Host:
         on_exchange: OnExchange | None = None,
         assistant: str = "Agent",
         intake: Callable[[str], Intake] | None = None,
+        store: Store | None = None,
     ) -> Host:
         """Open a home's host (default `NANOCLAW_HOME` or ~/.nanoclaw) and load its groups and sessions."""
         root = Path(home).expanduser() if home else default_home()
-        host = cls(Home(root), clock or SystemClock(), on_exchange, assistant, intake)
+        host = cls(Home(root), clock or SystemClock(), on_exchange, assistant, intake, store)
         host._refresh()
         return host
 

@@ -21,8 +21,8 @@ from nanoclaw_memory.errors import CorruptDatabase, Refused, StoreError
 from nanoclaw_memory.workspace.paths import FORGOTTEN_MARK
 
 if TYPE_CHECKING:
+    from nanoclaw_memory.store.database import Database
     from nanoclaw_memory.store.phrases import Phrases
-    from nanoclaw_memory.store.sqlite import SqliteDatabase
     from nanoclaw_memory.store.tombstones import TombstoneTable
 
 T = TypeVar("T")
@@ -50,7 +50,8 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What one group lets in, and its list of what it must not."""
 
     data: Path  # the group's data folder
-    database: Callable[[], SqliteDatabase] | None = None  # the list, where somebody else opens and closes it
+    database: Callable[[], Database] | None = None  # the list, where somebody else opens and closes it
+    listed: Callable[[], bool] | None = None  # whether there is a list, where it is no file
     redact: bool = True
     origin: str = "owner"
     private: bool = True
@@ -230,7 +231,7 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The list; None where nothing was ever rejected or forgotten. Raises a StoreError if it cannot be read."""
         from nanoclaw_memory.store.tombstones import TombstoneTable, has_list
 
-        if not has_list(self.data, FORGOTTEN_MARK):
+        if not (self.listed() if self.listed else has_list(self.data, FORGOTTEN_MARK)):
             return None
         return TombstoneTable(self._opened())
 
@@ -264,11 +265,11 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             # No CorruptDatabase: whoever asked would take its own database for the damaged one.
             raise StoreError(told, error.hint) from error
 
-    def _opened(self) -> SqliteDatabase:
+    def _opened(self) -> Database:
         return self.database() if self.database is not None else self._own_database
 
     @cached_property
-    def _own_database(self) -> SqliteDatabase:
+    def _own_database(self) -> Database:
         from nanoclaw_memory.store.tombstones import forgotten_database
 
         return forgotten_database(self.data)
@@ -283,13 +284,15 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         from nanoclaw_memory.store.tombstones import TombstoneTable, has_list, veiled
         from nanoclaw_memory.workspace.files import replace_text
 
-        has_list(self.data, FORGOTTEN_MARK)  # a lost list must be repaired first, not begun anew
+        if self.listed is None:
+            has_list(self.data, FORGOTTEN_MARK)  # a lost list must be repaired first, not begun anew
         kept = TombstoneTable(self._opened())
         with kept.db.transaction():
             result = act(kept)
             # Before the commit, while others wait: of two copies the later one must be of the later list.
             rows = [(veiled(name), veiled(slot), *rest) for name, slot, *rest in kept.rows()]
-            replace_text(self._copy, "".join(f"{json.dumps(row)}\n" for row in rows))
+            if self.listed is None:  # a server's list needs no copy beside it
+                replace_text(self._copy, "".join(f"{json.dumps(row)}\n" for row in rows))
         return result
 
     def _checked_again(self, admitted: Admitted) -> Admitted:

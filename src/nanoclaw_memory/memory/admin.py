@@ -123,7 +123,7 @@ class AdminPart:
 
     def check_databases(self, all_groups: bool = False) -> list[DatabaseCheck]:
         """The integrity of every database there is, of this group or of all; creates none."""
-        from nanoclaw_memory.store.integrity import check, of_all_groups
+        from nanoclaw_memory.store.integrity import check
 
         group, root = self._group, self._group.home.root
         if all_groups:
@@ -133,18 +133,18 @@ class AdminPart:
             with group.as_scope(Scope(name, private=group.scope.private)) as other:
                 found += check(root, name, other.existing_databases())
         if group.scope.group == MAIN_GROUP and group.scope.private:  # it administers what is of all groups
-            found += check(root, MAIN_GROUP, of_all_groups(root))
+            found += check(root, MAIN_GROUP, group.resources.store.of_all_groups())
         return found
 
     def reset_database(self, name: str) -> Path:
         """Set a damaged database aside, or accept that it is gone: the next use begins an empty one."""
-        from nanoclaw_memory.store.integrity import of_all_groups
-
         group = self._group
         group.require_owner("begin a database anew")
         found = {database.path.stem: database for database in group.existing_databases()}
         if group.scope.group == MAIN_GROUP:
-            found |= {one.name: one for one in of_all_groups(group.home.root) if one.name == "messages"}
+            found |= {
+                one.name: one for one in group.resources.store.of_all_groups() if one.name == "messages"
+            }
         if name not in found:
             raise NotFound(f"there is no database {name[:80]!r}", f"there are: {', '.join(found)}")
         database = found[name]
@@ -191,8 +191,8 @@ def status(group: Group) -> Status:
 
     home, private = group.home, group.scope.private
     administers = private and group.scope.group == MAIN_GROUP
-    files = [one.path for one in group.existing_databases() if one.path.exists()]
-    sizes = {path.stem: path.stat().st_size for path in sorted(files)}
+    found = [one for one in group.existing_databases() if one.exists()]
+    sizes = {one.path.stem: one.size() for one in sorted(found, key=lambda one: one.path)}
     usage = Usage(home.data(MAIN_GROUP) / "usage.json", group.clock).total() if private else ()
     return Status(
         home=home.root,

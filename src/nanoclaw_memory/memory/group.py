@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from nanoclaw_memory.retrieval.exchange_search import ExchangeSearch
     from nanoclaw_memory.retrieval.service import Retrieval
     from nanoclaw_memory.settings import Configuration, Settings
+    from nanoclaw_memory.store.database import Database
     from nanoclaw_memory.store.exchanges import Exchanges
     from nanoclaw_memory.store.lessons import LessonTable
     from nanoclaw_memory.store.proposals import Proposals
     from nanoclaw_memory.store.sdk_items import SdkItems
-    from nanoclaw_memory.store.sqlite import SqliteDatabase
     from nanoclaw_memory.store.turns import TurnTable
     from nanoclaw_memory.telemetry import Telemetry
     from nanoclaw_memory.turn.context import PluginContext
@@ -120,7 +120,7 @@ class Group:
         """Whether a database exists for this scope."""
         return self.resources.has(self._file_of(name))
 
-    def database(self, name: str) -> SqliteDatabase:
+    def database(self, name: str) -> Database:
         """One of the databases of this scope: what private and shared scopes remember is in different files."""
         return self.resources.database(self._file_of(name))
 
@@ -134,7 +134,7 @@ class Group:
                 self.resources.database(name).query("SELECT 1")
         return own
 
-    def existing_databases(self) -> tuple[SqliteDatabase, ...]:
+    def existing_databases(self) -> tuple[Database, ...]:
         """The group's databases that this scope may know of."""
         own = (name for name in ALL_DATABASES if self.scope.private or name.startswith(SHARED))
         return tuple(self.resources.database(name) for name in own if self.resources.has(name))
@@ -170,6 +170,7 @@ class Group:
         return Intake(
             data=self.data,
             database=lambda: self.database("forgotten"),
+            listed=(lambda: self.has("forgotten")) if self.resources.store.url else None,
             redact=self.settings.privacy.redact_secrets,
             origin=self.scope.author,
             private=self.scope.private,
@@ -266,6 +267,7 @@ class Group:
             self.intake,
             reopen=self._reopen_entries,
             published=self.resources.published,
+            publishers=lambda: self.resources.store.names(self.resources.store.published),
             finder=EntrySearch(lambda: self.retrieval, self.scope.project),
             resident=self._embedder_at_hand,
             judge=lambda: self.resources.judge,
@@ -277,11 +279,9 @@ class Group:
         known = chats is not None and chats.has("entries") and chats.entries.ledger.table.get(entry_id)
         return chats.entries if chats is not None and known else self.entries
 
-    def _reopen_entries(self) -> SqliteDatabase:
+    def _reopen_entries(self) -> Database:
         """A second connection, for a thread that must not keep this one's."""
-        from nanoclaw_memory.store.sqlite import SqliteDatabase
-
-        return SqliteDatabase(self.database("entries").path, "entries", counted=True)
+        return self.resources.store.open(self.database("entries").path, "entries", counted=True)
 
     def _embedder_at_hand(self) -> bool:
         """Whether this process uses the local model anyway: storing an entry must not wait for it to load."""
@@ -489,6 +489,7 @@ class Group:
             clock=self.clock,
             on_exchange=self._remember_exchange,
             intake=self._intake_of,
+            store=self.resources.store,
         )
         self.resources.closing.callback(host.close)
         return host
@@ -496,7 +497,11 @@ class Group:
     def _intake_of(self, group: str) -> Intake:
         from nanoclaw_memory.intake.intake import Intake
 
-        return Intake(data=self.home.data(group), record=self._record)
+        store, path = self.resources.store, self.home.data(group) / "forgotten.db"
+        if not store.url:
+            return Intake(data=self.home.data(group), record=self._record)
+        kept = store.open(path, "forgotten")
+        return Intake(data=path.parent, record=self._record, database=lambda: kept, listed=kept.exists)
 
     def _remember_exchange(self, group: str, session_id: str, user: str, agent: str, at: str) -> None:
         """What was said in a group's chat goes to that group's memory, as private as the chat is."""

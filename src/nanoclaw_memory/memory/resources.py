@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from nanoclaw_memory.providers.reranker import Reranker
     from nanoclaw_memory.providers.writer import Writer
     from nanoclaw_memory.settings import Configuration, Settings
+    from nanoclaw_memory.store.database import Database
     from nanoclaw_memory.store.migrate import Adopt
-    from nanoclaw_memory.store.sqlite import SqliteDatabase
+    from nanoclaw_memory.store.opening import Store
     from nanoclaw_memory.store.vectors import VectorCache
     from nanoclaw_memory.telemetry import Telemetry
     from nanoclaw_memory.turn.worker import PluginThread
@@ -57,7 +58,7 @@ class Resources:
         self.closing = ExitStack()
         self.freshness = Freshness()
         self._configuration: Configuration | None = None
-        self._databases: dict[str, SqliteDatabase] = {}
+        self._databases: dict[str, Database] = {}
         self.home.group_root(group)  # refuses a bad name at once
         self.listing = PageListing(self.home, group)
 
@@ -113,30 +114,35 @@ class Resources:
 
     def has(self, name: str) -> bool:
         """Whether the group has a database, be it a lost one: looking must not create one."""
-        from nanoclaw_memory.store.write_count import has_database
-
+        if self.store.url:
+            return self.database(name).exists()
         path = self.home.data(self.group) / f"{name}.db"
-        return self.freshness.look(path.name, lambda: has_database(path))
+        return self.freshness.look(path.name, lambda: self.store.has(path))
 
-    def database(self, name: str) -> SqliteDatabase:
+    @cached_property
+    def store(self) -> Store:
+        """Where the databases are."""
+        from nanoclaw_memory.store.opening import Store
+
+        return Store(self.home.root, self.settings.store.url)
+
+    def database(self, name: str) -> Database:
         """One of the group's databases (see ALL_DATABASES), opened once."""
         if name not in self._databases:
             path = self.home.data(self.group) / f"{name}.db"
             if self.group != MAIN_GROUP and path.is_symlink():
                 raise PathRefused(f"{path.name} of {self.group} is a link", "put the file itself there")
-            self._keep(name, _open(path, name.removeprefix(SHARED)))
+            self._keep(name, _open(self.store, path, name.removeprefix(SHARED)))
         return self._databases[name]
 
-    def published(self, group: str) -> SqliteDatabase:
-        """What a group has published: a file of its own, outside every group's directory."""
+    def published(self, group: str) -> Database:
+        """What a group has published: a database of its own, outside every group's."""
         name = f"published/{group}"
         if name not in self._databases:
-            from nanoclaw_memory.store.sqlite import SqliteDatabase
-
-            self._keep(name, SqliteDatabase(self.home.root / "store" / f"{name}.db", "entries"))
+            self._keep(name, self.store.open(self.store.published / f"{group}.db", "entries"))
         return self._databases[name]
 
-    def _keep(self, name: str, database: SqliteDatabase) -> None:
+    def _keep(self, name: str, database: Database) -> None:
         self._databases[name] = database
         self.closing.callback(database.close)
 
@@ -211,23 +217,23 @@ class Resources:
         return writer_for(self.settings.writer, self.home.data(MAIN_GROUP), self.clock)
 
 
-def _open(path: Path, name: str) -> SqliteDatabase:
+def _open(store: Store, path: Path, name: str) -> Database:
     """A group's database of this name, with what takes over files of older releases."""
-    from nanoclaw_memory.store.sqlite import SqliteDatabase
-
+    if store.url:
+        return store.open(path, name)
     if name == "facts":
         from nanoclaw_memory.store.legacy_facts import adopter
 
-        return SqliteDatabase(path, name, _parted(name, adopter(path.parent)), counted=True)
+        return store.open(path, name, _parted(name, adopter(path.parent)), counted=True)
     if name == "continuity":
         from nanoclaw_memory.store import legacy_continuity
 
-        return SqliteDatabase(path, name, _parted(name, legacy_continuity.adopt), counted=True)
+        return store.open(path, name, _parted(name, legacy_continuity.adopt), counted=True)
     if name == "forgotten":
         from nanoclaw_memory.store.tombstones import forgotten_database
 
         return forgotten_database(path.parent)
-    return SqliteDatabase(path, name, durable=name == "entries", counted=name != "index")
+    return store.open(path, name, durable=name == "entries", counted=name != "index")
 
 
 def _parted(name: str, before: Adopt | None = None) -> Adopt:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.retrieval.candidates import Pool
     from nanoclaw_memory.retrieval.corpus import Corpora
     from nanoclaw_memory.settings import Configuration, Settings
-    from nanoclaw_memory.store.sqlite import SqliteDatabase
+    from nanoclaw_memory.store.database import Database
     from nanoclaw_memory.store.vectors import VectorCache
     from nanoclaw_memory.types import EntryHit
 
@@ -50,7 +50,7 @@ class Retrieval(msgspec.Struct, dict=True):
     scope: Scope
     clock: Clock
     configuration: Configuration
-    database: Callable[[str], SqliteDatabase]
+    database: Callable[[str], Database]
     has: Callable[[str], bool]
     intake: Intake
     embedder: Callable[[], Chain | None]
@@ -344,19 +344,13 @@ class Retrieval(msgspec.Struct, dict=True):
         database = self.database("index")
         with database.held():
             if not database.leave_replaced():
-                database.close()
-                _remove(database.path)
+                try:
+                    database.discard()
+                except OSError as error:
+                    problem = f"{database.path.name} is damaged and cannot be removed: {error.strerror}"
+                    raise StoreError(problem, f"remove it: rm -r {database.path}") from None
         self.__dict__.pop("index", None)
         self.__dict__.pop("searcher", None)
-
-
-def _remove(path: Path) -> None:
-    for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
-        try:
-            name.unlink(missing_ok=True)
-        except OSError as error:
-            problem = f"{name.name} is damaged and cannot be removed: {error.strerror}"
-            raise StoreError(problem, f"remove it: rm -r {name}") from None
 
 
 def check(question: Question) -> None:

@@ -319,10 +319,17 @@ class EntriesSettings(Section, frozen=True):
     ] = 90
 
 
+class StoreSettings(Section, frozen=True):
+    url: Annotated[
+        str, doc("postgresql://… of a database that several servers share; empty: files of this home")
+    ] = ""
+
+
 class Settings(Section, frozen=True):
     """The whole of nanoclaw.json."""
 
     memory: MemorySettings = MemorySettings()
+    store: StoreSettings = StoreSettings()
     user: UserSettings = UserSettings()
     privacy: PrivacySettings = PrivacySettings()
     projects: ProjectsSettings = ProjectsSettings()

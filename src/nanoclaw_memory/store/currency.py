@@ -9,7 +9,6 @@ import msgspec
 
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.passage_search import Selection
-from nanoclaw_memory.store.sqlite import any_of
 
 SUPERSEDED, EARLIER = "superseded", "earlier"
 BOTH = "both"  # decided: they hold at once, and neither is marked
@@ -77,9 +76,9 @@ class CurrencyTable:
 
     def statements_with(self, word: str, most: int) -> list[int]:
         """Statements that contain a word; looking stops at `most`."""
+        found, params = self.database.containing("passages_fts", [word], column="body")
         sql = (
             "SELECT p.id FROM passages_fts JOIN passages p ON p.id = passages_fts.rowid"  # noqa: S608
-            f" WHERE passages_fts MATCH :match AND {_STATEMENT} LIMIT :most"
+            f" WHERE {found} AND {_STATEMENT} LIMIT :most"
         )
-        params = {"match": f"body : ({any_of([word])})", "most": most}
-        return [int(number) for (number,) in self.database.query(sql, params)]
+        return [int(number) for (number,) in self.database.query(sql, {**params, "most": most})]

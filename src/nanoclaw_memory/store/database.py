@@ -1,9 +1,10 @@
-"""The Database protocol: what a repository may ask of its engine. SQLite is the only one today."""
+"""The Database protocol: what the project may ask of its engine, SQLite or PostgreSQL."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Protocol
 
 Params = Mapping[str, Any]
@@ -11,7 +12,14 @@ Row = tuple[Any, ...]
 
 
 class Database(Protocol):
-    """One database. SQL is SQLite's, with `:name` parameters; rows are plain tuples."""
+    """One database. SQL is what both engines know, with `:name` parameters; rows are plain tuples.
+
+    A list is a parameter of JSON: `IN (SELECT value FROM json_each(:ids))`. What is yes or no is 1 or 0.
+    """
+
+    path: Path  # of the file, or where it would be
+    name: str  # of its tables
+    is_file: bool
 
     def query(self, sql: str, params: Params | None = None) -> list[Row]:
         """All rows of a reading statement."""
@@ -59,6 +67,15 @@ class Database(Protocol):
         """How many rows of the keyword index `table` contain the term; counting stops at `most`."""
         ...
 
+    def containing(
+        self, table: str, terms: Sequence[str], every: bool = False, column: str = ""
+    ) -> tuple[str, dict[str, Any]]:
+        """The condition, and its values, of rows of the keyword index `table` with any or `every` one of the terms.
+
+        `column` is empty for all, or the name of the index's first column.
+        """
+        ...
+
     @property
     def read_only(self) -> bool:
         """Whether nothing that is written would last."""
@@ -75,6 +92,60 @@ class Database(Protocol):
 
     def check(self) -> list[str]:
         """What an integrity check finds wrong; empty when sound."""
+        ...
+
+    # ---- the whole ----
+
+    def exists(self) -> bool:
+        """Whether it is there: looking must not create it."""
+        ...
+
+    def size(self) -> int:
+        """Its bytes."""
+        ...
+
+    def tables(self) -> dict[str, tuple[str, ...]]:
+        """The tables with their columns; keyword indexes follow from them."""
+        ...
+
+    def held(self) -> AbstractContextManager[None]:
+        """Block the writers of all processes; this thread may still write. Readers are not blocked."""
+        ...
+
+    def overwriting(self) -> Database:
+        """The same, with deleted rows overwritten at once where the engine can."""
+        ...
+
+    def scrub(self, wait_ms: int = 10_000) -> bool:
+        """Leave nothing of deleted rows; False when another process keeps an older state."""
+        ...
+
+    def copy_to(self, target: Path) -> None:
+        """A consistent copy as a SQLite file, while others read and write."""
+        ...
+
+    def load_from(self, source: Path) -> None:
+        """Replace the whole content by that of a SQLite file, in one transaction."""
+        ...
+
+    def at(self, path: Path) -> Database:
+        """A SQLite file with the same tables."""
+        ...
+
+    def discard(self) -> None:
+        """Remove it: for one that is too damaged to be opened, or can be made anew."""
+        ...
+
+    def set_aside(self) -> None:
+        """Move it away whole; the next use makes a new one."""
+        ...
+
+    def leave_replaced(self) -> bool:
+        """Close a file that another was put in the place of; True if that was so."""
+        ...
+
+    def lost_writes(self) -> int:
+        """How many writes it must contain and does not."""
         ...
 
     def close(self) -> None:

@@ -130,12 +130,12 @@ class EntryTable:
         if not words:
             return []
         where, params = wanted.sql()
-        quoted = " AND ".join('"' + word.replace('"', '""') + '"' for word in words)
+        found, given = self.db.containing("entries_fts", words, every=True, column="content")
         sql = (
             f"SELECT {_COLUMNS} FROM entries WHERE number IN (SELECT rowid FROM entries_fts "  # noqa: S608
-            f"WHERE entries_fts MATCH :match ORDER BY rowid DESC LIMIT 200) AND {where} LIMIT :limit"
+            f"WHERE {found} ORDER BY rowid DESC LIMIT 200) AND {where} LIMIT :limit"
         )
-        rows = self.db.query(sql, {**params, "match": f"content : ({quoted})", "limit": limit})
+        rows = self.db.query(sql, {**params, **given, "limit": limit})
         return [_entry(row) for row in rows]
 
     def predecessors(self, entry_id: str) -> list[Entry]:
@@ -235,6 +235,12 @@ class EntryTable:
             number = self.db.insert(f"INSERT INTO entries ({', '.join(new)}) VALUES ({marks})", new)  # noqa: S608
         self._index(number, self.by_number([number])[number])
         return number
+
+    def reindex(self) -> None:
+        """Fill the keyword index of copied rows."""
+        self.db.execute("DELETE FROM entries_fts")
+        for row in self.db.query(f"SELECT {_COLUMNS}, number FROM entries"):  # noqa: S608
+            self._index(int(row[-1]), _entry(row[:-1]))
 
     def keep_wording(self, entry: Entry, provenance: Provenance) -> None:
         """Record the wording that a merge is about to replace."""
@@ -420,4 +426,4 @@ def _literal(text: str) -> str:
 def _one_of(column: str, values: Sequence[Any], params: dict[str, Any], prefix: str = "") -> str:
     names = [f"{prefix}{column}{place}" for place in range(len(values))]
     params.update(zip(names, values, strict=True))
-    return f"{column} IN ({', '.join(':' + name for name in names)})"
+    return f"{column} IN ({', '.join(':' + name for name in names) or 'NULL'})"

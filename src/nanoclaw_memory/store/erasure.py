@@ -44,8 +44,8 @@ class TextPlace(msgspec.Struct, frozen=True, kw_only=True):
     key: str = "id"
     counted: str = ""  # the name under which the result counts its rows; empty: not counted
     joined: bool = False  # its columns make one sentence
-    only: str = "1"  # the rows that can be meant at all
-    also: str = "0"  # the rows that go whatever they say
+    only: str = "1 = 1"  # the rows that can be meant at all
+    also: str = "1 = 0"  # the rows that go whatever they say
     before: tuple[str, ...] = ()  # what goes with a row
     instead: str = ""  # a row stays, and only this is set
 
@@ -177,9 +177,9 @@ PLACES: dict[str, tuple[TextPlace, ...]] = {
         TextPlace(table="injections", columns=("reason",), also=_SESSION, counted="turn_notes"),
         TextPlace(table="compactions", key="session_id", also=_SESSION, counted="turn_notes"),
         TextPlace(table="injections", also="lines <> '[]'", instead="lines = '[]'"),  # copies of any memory
-        TextPlace(table="session_starts", also="1"),
-        TextPlace(table="given_lines", also="1"),
-        TextPlace(table="graph_answers", key="question", also="1"),  # a cache of one minute
+        TextPlace(table="session_starts", also="1 = 1"),
+        TextPlace(table="given_lines", also="1 = 1"),
+        TextPlace(table="graph_answers", key="question", also="1 = 1"),  # a cache of one minute
     ),
     "graph": (
         TextPlace(
@@ -329,7 +329,7 @@ def chats_of(db: Database, group: str, main: bool) -> list[str]:
     """The chats of a group; those that belong to no group are the main one's."""
     sql = (
         "SELECT c.jid FROM chats c LEFT JOIN registered_groups g ON g.jid = c.jid"
-        " WHERE g.folder = :group OR (:main AND g.folder IS NULL)"
+        " WHERE g.folder = :group OR (:main = 1 AND g.folder IS NULL)"
     )
     return [str(jid) for (jid,) in db.query(sql, {"group": group, "main": main})]
 

@@ -71,7 +71,7 @@ class Exchanges:
     def of_session(self, session_id: str, private: bool = True, limit: int = 100_000) -> list[Exchange]:
         """The last exchanges of a session, oldest first."""
         sql = (
-            f"SELECT {_COLUMNS} FROM exchanges WHERE session_id = :session AND (:all OR private = 0)"  # noqa: S608
+            f"SELECT {_COLUMNS} FROM exchanges WHERE session_id = :session AND (:all = 1 OR private = 0)"  # noqa: S608
             " ORDER BY id DESC LIMIT :limit"
         )
         rows = self.database.query(sql, {"session": session_id, "all": private, "limit": limit})
@@ -81,7 +81,7 @@ class Exchanges:
         """The exchange before one of the same session, if its scope may see it."""
         sql = (
             f"SELECT {_COLUMNS} FROM exchanges WHERE session_id = :session AND id < :id"  # noqa: S608
-            " AND (:all OR private = 0) ORDER BY id DESC LIMIT 1"
+            " AND (:all = 1 OR private = 0) ORDER BY id DESC LIMIT 1"
         )
         asked = {"session": exchange.session_id, "id": exchange.id, "all": exchange.private}
         rows = self.database.query(sql, asked)
@@ -93,7 +93,7 @@ class Exchanges:
         """The last exchanges of all sessions, oldest first; those of one project, where one is given."""
         of_project = "" if project is None else " AND project = :project"
         sql = (
-            f"SELECT {_COLUMNS} FROM exchanges WHERE timestamp >= :since AND (:all OR private = 0){of_project}"  # noqa: S608
+            f"SELECT {_COLUMNS} FROM exchanges WHERE timestamp >= :since AND (:all = 1 OR private = 0){of_project}"  # noqa: S608
             " ORDER BY timestamp DESC, id DESC LIMIT :limit"
         )
         params = {"since": since, "all": private, "limit": limit, "project": project}
@@ -125,7 +125,7 @@ class Exchanges:
         """The sessions, newest first."""
         rows = self.database.query(
             "SELECT session_id, count(*), min(timestamp), max(timestamp), max(project), max(id) AS newest"
-            " FROM exchanges WHERE (:all OR private = 0) GROUP BY session_id ORDER BY newest DESC LIMIT :limit",
+            " FROM exchanges WHERE (:all = 1 OR private = 0) GROUP BY session_id ORDER BY newest DESC LIMIT :limit",
             {"all": private, "limit": limit},
         )
         return [
@@ -137,7 +137,7 @@ class Exchanges:
         """Every project with its number of exchanges and when the last one was, newest first."""
         rows = self.database.query(
             "SELECT project, count(*), max(timestamp) AS last FROM exchanges"
-            " WHERE project <> '' AND (:all OR private = 0) GROUP BY project ORDER BY last DESC",
+            " WHERE project <> '' AND (:all = 1 OR private = 0) GROUP BY project ORDER BY last DESC",
             {"all": private},
         )
         return [(str(project), int(count), str(last)) for project, count, last in rows]
@@ -145,7 +145,7 @@ class Exchanges:
     def _topics(self, session_id: str, private: bool) -> tuple[str, ...]:
         rows = self.database.query(
             "SELECT topic FROM exchanges"
-            " WHERE session_id = :session AND topic <> '' AND (:all OR private = 0)"
+            " WHERE session_id = :session AND topic <> '' AND (:all = 1 OR private = 0)"
             " GROUP BY topic ORDER BY count(*) DESC, max(id) DESC LIMIT 3",
             {"session": session_id, "all": private},
         )

@@ -10,7 +10,6 @@ import msgspec
 from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.store.keywords import spaced
 from nanoclaw_memory.store.names import FOREIGN_ORIGINS, placeholders
-from nanoclaw_memory.store.sqlite import any_of
 from nanoclaw_memory.text import fingerprint, one_line
 from nanoclaw_memory.types import Fact
 
@@ -19,7 +18,7 @@ _COLUMNS = (
     " permanent, created_at, valid_from, valid_to, superseded_by, name, slot, shared, origin, project"
 )
 VALID = (
-    "({row}.valid_from <= :at OR {ahead}) AND (:all OR {row}.shared)"  # noqa: S608
+    "({row}.valid_from <= :at OR {ahead}) AND (:all = 1 OR {row}.shared = 1)"  # noqa: S608
     f" AND (:trust = '' OR (:trust = 'foreign') = ({{row}}.origin IN {FOREIGN_ORIGINS}))"
     " AND ({row}.valid_to IS NULL OR {row}.valid_to > :at AND NOT EXISTS"
     " (SELECT 1 FROM {table} AS newer WHERE newer.id = {row}.superseded_by AND {newer_ahead}))"
@@ -118,7 +117,7 @@ class StatementTable(Generic[RowT]):
 
     def every(self, everything: bool) -> Iterable[RowT]:
         """All rows, past ones too, in the order they were stored."""
-        sql = f"SELECT {self.columns} FROM {self.table} WHERE :all OR shared ORDER BY id"  # noqa: S608
+        sql = f"SELECT {self.columns} FROM {self.table} WHERE :all = 1 OR shared = 1 ORDER BY id"  # noqa: S608
         return (self.read(row) for row in self.db.rows(sql, {"all": everything}))
 
     def insert(self, row: Mapping[str, Any]) -> int:
@@ -261,14 +260,14 @@ class FactTable(StatementTable[FactRow]):
         marks, params = placeholders("n", names)
         sql = (
             f"SELECT {_COLUMNS} FROM facts WHERE name IN ({marks}) AND (:slot = '' OR slot = :slot)"  # noqa: S608
-            " AND (:all OR shared) ORDER BY slot, valid_from, id"
+            " AND (:all = 1 OR shared = 1) ORDER BY slot, valid_from, id"
         )
         return [_row(row) for row in self.db.query(sql, {**params, "slot": slot, "all": everything})]
 
     def changed(self, start: str, end: str, everything: bool = True) -> list[FactRow]:
         """The facts that became valid or ended from `start` to before `end`, oldest change first."""
         sql = (
-            f"SELECT {_COLUMNS} FROM facts WHERE (:all OR shared) AND ("  # noqa: S608
+            f"SELECT {_COLUMNS} FROM facts WHERE (:all = 1 OR shared = 1) AND ("  # noqa: S608
             "(valid_from >= :start AND valid_from < :end) OR (valid_to >= :start AND valid_to < :end))"
             " ORDER BY CASE WHEN valid_to >= :start AND valid_to < :end THEN valid_to ELSE valid_from END, id"
             " LIMIT 1000"
@@ -356,7 +355,7 @@ class FactTable(StatementTable[FactRow]):
     def use(self) -> tuple[int, int, str]:
         """How many facts are valid, how many of them ever answered a question, and when one last did."""
         rows = self.db.query(
-            "SELECT count(*), coalesce(sum(access_count > 0), 0), coalesce(max(last_accessed), '')"
+            "SELECT count(*), coalesce(sum(CASE WHEN access_count > 0 THEN 1 END), 0), coalesce(max(last_accessed), '')"
             " FROM facts WHERE valid_to IS NULL"
         )
         return int(rows[0][0]), int(rows[0][1]), str(rows[0][2])
@@ -385,7 +384,7 @@ class FactTable(StatementTable[FactRow]):
             "INSERT INTO co_occurrences (fact_a, fact_b, weight, last_wired)"
             " SELECT :a, :b, 1.0, :moment WHERE EXISTS (SELECT 1 FROM facts WHERE id = :a)"
             " AND EXISTS (SELECT 1 FROM facts WHERE id = :b) ON CONFLICT (fact_a, fact_b)"
-            " DO UPDATE SET weight = weight + 1.0, last_wired = :moment",
+            " DO UPDATE SET weight = co_occurrences.weight + 1.0, last_wired = :moment",
             [{"a": a, "b": b, "moment": moment} for n, a in enumerate(ordered) for b in ordered[n + 1 :]],
         )
 
@@ -407,9 +406,10 @@ def keyword_rows(
         kept.append(term)
     if kept or not counted:
         return [rowid for rowid, _ in db.match(table, kept, limit, only, params)]
+    found, given = db.containing(table, counted[0][1:])
     rows = db.query(
-        f"SELECT rowid FROM {table} WHERE {table} MATCH :term AND {only} ORDER BY rowid DESC LIMIT :limit",  # noqa: S608
-        {**params, "term": any_of(counted[0][1:]), "limit": limit},
+        f"SELECT rowid FROM {table} WHERE {found} AND {only} ORDER BY rowid DESC LIMIT :limit",  # noqa: S608
+        {**params, **given, "limit": limit},
     )
     return [row[0] for row in rows]
 

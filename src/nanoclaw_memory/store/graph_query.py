@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from nanoclaw_memory.errors import InvalidValue
+from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.facts import View, valid
 from nanoclaw_memory.store.graph_pattern import (
     Comparison,
@@ -25,7 +26,6 @@ from nanoclaw_memory.store.graph_pattern import (
     Variable,
 )
 from nanoclaw_memory.store.names import slot_of
-from nanoclaw_memory.store.sqlite import any_of
 
 MAX_HOPS = 3  # in one path
 MAX_RELATIONS = 6  # in a whole query
@@ -85,7 +85,10 @@ class Compiler:
     entity that they are an alias of.
     """
 
-    def __init__(self, view: View, resolve: Callable[[str], Sequence[str]], same: Mapping[str, str]) -> None:
+    def __init__(
+        self, db: Database, view: View, resolve: Callable[[str], Sequence[str]], same: Mapping[str, str]
+    ) -> None:
+        self._db = db
         self._params: dict[str, Any] = dict(view.params)
         self._resolve = resolve
         self._same = same
@@ -241,10 +244,13 @@ class Compiler:
             text = value if isinstance(value, str) and re.search("[A-Za-z0-9]", value) else ""
             of_entity = isinstance(own, Property) and own.key != "name" and own.variable in bound.nodes
             if of_entity and text and bound.nodes[own.variable] in self._listed:
-                slot, words = self._param(slot_of(own.key)), self._param(any_of([text]))
+                slot = self._param(slot_of(own.key))
+                found, words = self._db.containing("facts_fts", [text])
+                for name, word in words.items():
+                    found = found.replace(f":{name}", self._param(word))
                 return (
                     f"{bound.nodes[own.variable]} IN (SELECT {self._entity('v.name')} FROM facts AS v"  # noqa: S608
-                    f" WHERE v.id IN (SELECT rowid FROM facts_fts WHERE facts_fts MATCH {words})"
+                    f" WHERE v.id IN (SELECT rowid FROM facts_fts WHERE {found})"
                     f" AND v.slot = {slot} AND v.value = {self._param(text)} AND {valid('facts', 'v')})"
                 )
         return self._condition(condition, bound)
@@ -333,12 +339,12 @@ class Compiler:
                 return "NULL"  # a number has no beginning
             a, b = (_number(side) for side in (left, right))
             if operator in ("=", "<>"):
-                return f"({'NOT ' if operator == '<>' else ''}coalesce({a} = {b}, 0))"
+                return f"({'NOT ' if operator == '<>' else ''}coalesce({a} = {b}, FALSE))"
             return f"({a} {operator} {b})"
         if operator == "STARTS WITH":
             return f"substr({left}, 1, length({right})) = {right}"
         if operator == "ENDS WITH":
-            return f"(length({right}) = 0 OR substr({left}, -length({right})) = {right})"
+            return f"substr({left}, length({left}) - length({right}) + 1) = {right}"
         if operator == "CONTAINS":
             return f"instr({left}, {right}) > 0"
         return f"{left} {operator} {right}"
@@ -494,9 +500,12 @@ def _is_number(value: Any) -> bool:
 
 def _number(sql: str) -> str:
     """A value as a number where its text is one, else NULL."""
-    digits = f"{sql} GLOB '*[0-9]*' AND {sql} NOT GLOB '*[^0-9.-]*' AND {sql} NOT GLOB '?*-*'"
-    return f"(CASE WHEN {digits} AND {sql} NOT GLOB '*.*.*' THEN CAST({sql} AS REAL) END)"
+    text = f"CAST({sql} AS TEXT)"
+    digits = (
+        f"trim({text}, '0123456789.-') = '' AND trim({text}, '.-') <> '' AND substr({text}, 2) NOT LIKE '%-%'"
+    )
+    return f"(CASE WHEN {digits} AND {text} NOT LIKE '%.%.%' THEN CAST({sql} AS DOUBLE PRECISION) END)"
 
 
 def _only(conditions: Sequence[str]) -> str:
-    return f"SELECT 1 WHERE {' AND '.join(conditions) or '1'}"
+    return f"SELECT 1 WHERE {' AND '.join(conditions) or '1 = 1'}"

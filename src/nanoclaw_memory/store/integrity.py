@@ -13,7 +13,7 @@ from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import SHARED, DatabaseCheck
 
 if TYPE_CHECKING:
-    from nanoclaw_memory.store.sqlite import SqliteDatabase
+    from nanoclaw_memory.store.database import Database
 
 _SHOWN = 20  # problems that are named
 _REBUILT = {
@@ -30,23 +30,12 @@ _REBUILT = {
 }
 
 
-def check(home: Path, group: str, databases: Iterable[SqliteDatabase]) -> list[DatabaseCheck]:
+def check(home: Path, group: str, databases: Iterable[Database]) -> list[DatabaseCheck]:
     """Check databases whose files exist, and close them."""
     return [_checked(home, group, database) for database in databases]
 
 
-def of_all_groups(home: Path) -> list[SqliteDatabase]:
-    """The databases below `store/` that exist: the host's messages, and what groups have published."""
-    from nanoclaw_memory.store.sqlite import SqliteDatabase
-
-    messages = home / "store" / "messages.db"
-    host = SqliteDatabase(messages, "messages", counted=True)
-    found = [host] if messages.exists() or host.writes.is_gone(messages) else []
-    published = sorted((home / "store" / "published").glob("*.db"))
-    return found + [SqliteDatabase(path, "entries") for path in published]
-
-
-def _checked(home: Path, group: str, database: SqliteDatabase) -> DatabaseCheck:
+def _checked(home: Path, group: str, database: Database) -> DatabaseCheck:
     path = database.path.relative_to(home).as_posix()
     try:
         problems, following = examine(database)
@@ -55,12 +44,16 @@ def _checked(home: Path, group: str, database: SqliteDatabase) -> DatabaseCheck:
     return DatabaseCheck(group, path, problems, following)
 
 
-def examine(database: SqliteDatabase) -> tuple[tuple[str, ...], str]:
+def examine(database: Database) -> tuple[tuple[str, ...], str]:
     """What is wrong with a database, and the command that helps."""
+    from nanoclaw_memory.store.sqlite import SqliteDatabase
+
     name, fix = database.path.name, f"nanoclaw-memory doctor --fix{_group(database.path)}"
     try:
         if found := database.check():
             return (f"{name} is damaged: {found[0]}", *found[1:]), remedy(database.path, database.name)
+        if not isinstance(database, SqliteDatabase):
+            return (), ""
         with database.unmigrated() as connection:
             bad = tuple(f"{name}: {text}" for text in islice(bad_texts(connection), _SHOWN))
         lost = database.lost_writes()
@@ -75,8 +68,12 @@ def examine(database: SqliteDatabase) -> tuple[tuple[str, ...], str]:
     return (), ""
 
 
-def repair(database: SqliteDatabase) -> tuple[int, int]:
+def repair(database: Database) -> tuple[int, int]:
     """Put � for what cannot be decoded and accept that writes were lost; returns how many of each."""
+    from nanoclaw_memory.store.sqlite import SqliteDatabase
+
+    if not isinstance(database, SqliteDatabase):
+        return 0, 0
     with database.transaction():
         lost = database.writes.lost
         if lost:

@@ -87,7 +87,7 @@ class LessonTable:
         """The lessons a scope may see, oldest first."""
         wanted = ", ".join(f"'{state}'" for state in states if state.isalpha())
         where = f" AND state IN ({wanted})" if wanted else ""
-        sql = f"SELECT {_LESSON} FROM growth_vectors WHERE (:all OR private = 0){where} ORDER BY id"  # noqa: S608
+        sql = f"SELECT {_LESSON} FROM growth_vectors WHERE (:all = 1 OR private = 0){where} ORDER BY id"  # noqa: S608
         return [_lesson(row) for row in self.database.query(sql, {"all": private})]
 
     def learnt_from(self, exchange_id: int) -> tuple[int, ...]:

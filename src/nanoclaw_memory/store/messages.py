@@ -161,8 +161,8 @@ class MessageTable:
         self.database.execute(
             """INSERT INTO chat_cursors (chat_jid, due_from, due_to) VALUES (:jid, :first, :last)
                ON CONFLICT (chat_jid) DO UPDATE SET
-                 due_from = COALESCE(due_from, MAX(:first, answered + 1)), due_to = :last
-               WHERE answered < :last""",
+                 due_from = COALESCE(chat_cursors.due_from, MAX(:first, chat_cursors.answered + 1)), due_to = :last
+               WHERE chat_cursors.answered < :last""",
             {"jid": jid, "first": first, "last": last},
         )
 

@@ -83,9 +83,9 @@ class NameTable:
     def __init__(self, db: Database, sees_all: bool = True, trusted: bool = False) -> None:
         self.db = db
         self.sees_all = sees_all
-        self._seen = "1" if sees_all else "shared"  # our own SQL: which aliases count
+        self._seen = "1 = 1" if sees_all else "shared = 1"  # our own SQL: which aliases count
         self._seen += f" AND {_TRUSTED}" if trusted else ""
-        self._used = f"({_USED})" if trusted else "1"
+        self._used = f"({_USED})" if trusted else "1 = 1"
         self._merged_at: tuple[object, ...] = ()
         self._merged: dict[str, str] = {}
 
@@ -257,7 +257,7 @@ class NameTable:
         """Remove a folded alias, or only one of its entities; returns how many. `foreign`: only if others gave it."""
         params = {"name": name, "target": target, "foreign": int(foreign)}
         where = f"name = :name AND (:target = '' OR target = :target) AND {self._seen}"
-        where += f" AND (NOT :foreign OR origin IN {FOREIGN_ORIGINS})"
+        where += f" AND (:foreign = 0 OR origin IN {FOREIGN_ORIGINS})"
         gone = [
             row[0]
             for row in self.db.query(

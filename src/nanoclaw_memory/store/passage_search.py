@@ -86,7 +86,7 @@ class PassageFilter(msgspec.Struct, frozen=True):
             parts.append("project = :project")
         if self.person:
             params |= {"person": self.person, "named": f"%{_literal(self.person)}%"}
-            parts.append("(speaker = :person COLLATE NOCASE OR text LIKE :named ESCAPE '\\')")
+            parts.append("(lower(speaker) = lower(:person) OR text LIKE :named ESCAPE '\\')")
         return " AND ".join(parts), params
 
     def excluding(self) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -349,8 +349,8 @@ class Passages:
         """Passage id, vector id, scale and codes of passages and vectors that came after these."""
         # CROSS and the plus: what came after is few rows, where the engine would walk all vectors of an identity.
         sql = (
-            "SELECT p.id, v.id, v.scale, v.codes FROM {} CROSS JOIN {} ON v.fingerprint = p.fingerprint"
-            " AND {}v.identity_id = :owner WHERE {}"
+            "SELECT p.id, v.id, v.scale, v.codes FROM {} CROSS JOIN {} WHERE v.fingerprint = p.fingerprint"
+            " AND {}v.identity_id = :owner AND {}"
         )
         params = {
             "owner": self.identities().get(identity, -1),

@@ -68,7 +68,7 @@ class RelationTable(StatementTable[RelationRow]):
         marks, params = placeholders("n", names)
         sql = (
             f"SELECT {_COLUMNS} FROM relations WHERE subject_name IN ({marks})"  # noqa: S608
-            " AND (:slot = '' OR slot = :slot) AND (:all OR shared) ORDER BY slot, valid_from, id"
+            " AND (:slot = '' OR slot = :slot) AND (:all = 1 OR shared = 1) ORDER BY slot, valid_from, id"
         )
         return [_row(row) for row in self.db.query(sql, {**params, "slot": slot, "all": everything})]
 

@@ -146,7 +146,8 @@ class SdkItems(msgspec.Struct, frozen=True):
         fresh = {id_: b"".join(next(vectors).tobytes() for _ in texts[id_]) for id_ in (new if made else ())}
         with self.db.transaction():
             self.db.execute_many(
-                "INSERT OR REPLACE INTO item_vectors(item_id, identity, vectors) VALUES (:id, :it, :vectors)",
+                "INSERT INTO item_vectors(item_id, identity, vectors) VALUES (:id, :it, :vectors)"
+                " ON CONFLICT (item_id, identity) DO UPDATE SET vectors = excluded.vectors",
                 [{"id": id_, "it": identity, "vectors": raw} for id_, raw in fresh.items()],
             )
         found = {id_: (kept | fresh)[id_] for id_ in texts if id_ in kept or id_ in fresh}

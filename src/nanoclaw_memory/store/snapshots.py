@@ -10,7 +10,8 @@ from pathlib import Path
 import msgspec
 
 from nanoclaw_memory.errors import CorruptDatabase, StoreError
-from nanoclaw_memory.store.sqlite import SqliteDatabase
+from nanoclaw_memory.store.database import Database
+from nanoclaw_memory.store.sqlite import SqliteDatabase, tables_of
 from nanoclaw_memory.text import plural
 
 
@@ -18,11 +19,11 @@ class Snapshots(msgspec.Struct, frozen=True):
     """The databases that hold what cannot be derived; `open` gives one by name."""
 
     names: tuple[str, ...]
-    open: Callable[[str], SqliteDatabase]
+    open: Callable[[str], Database]
 
     def existing(self) -> tuple[str, ...]:
-        """The databases that have a file."""
-        return tuple(name for name in self.names if self.open(name).path.exists())
+        """The databases that are there."""
+        return tuple(name for name in self.names if self.open(name).exists())
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -73,34 +74,39 @@ class Snapshots(msgspec.Struct, frozen=True):
 
     def differences(self, name: str, saved: Path) -> list[str]:
         """What changed since `saved`, table by table: 'facts: 3 rows added, 1 row removed'."""
+        with self._file(name) as database:
+            return _differences(database, saved)
+
+    @contextmanager
+    def _file(self, name: str) -> Iterator[SqliteDatabase]:
+        """The database as a SQLite file: itself, or a copy."""
         database = self.open(name)
-        database.query("ATTACH :saved AS saved", {"saved": str(saved)})
-        try:
-            now, then = _tables(database, "main"), _tables(database, "saved")
-            lines = [f"{table}: new table" for table in sorted(now.keys() - then.keys())]
-            lines += [f"{table}: no longer there" for table in sorted(then.keys() - now.keys())]
-            for table in sorted(now.keys() & then.keys()):
-                if now[table] != then[table]:
-                    lines.append(f"{table}: other columns")
-                elif line := _rows_changed(database, table):
-                    lines.append(line)
-            return lines
-        finally:
-            database.query("DETACH saved")
+        if isinstance(database, SqliteDatabase):
+            yield database
+            return
+        from tempfile import TemporaryDirectory
+
+        with TemporaryDirectory() as folder:
+            database.copy_to(Path(folder) / "copy.db")
+            copy = SqliteDatabase(Path(folder) / "copy.db", name)
+            yield copy
+            copy.close()
 
 
-def _tables(database: SqliteDatabase, schema: str) -> dict[str, tuple[str, ...]]:
-    """The ordinary tables with their columns; keyword indexes follow from them."""
-    rows = database.query(
-        "SELECT t.name, c.name FROM pragma_table_list AS t, pragma_table_info(t.name, t.schema) AS c "
-        "WHERE t.schema = :schema AND t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
-        "ORDER BY t.name, c.cid",
-        {"schema": schema},
-    )
-    tables: dict[str, tuple[str, ...]] = {}
-    for table, column in rows:
-        tables[table] = (*tables.get(table, ()), column)
-    return tables
+def _differences(database: SqliteDatabase, saved: Path) -> list[str]:
+    database.query("ATTACH :saved AS saved", {"saved": str(saved)})
+    try:
+        now, then = tables_of(database), tables_of(database, "saved")
+        lines = [f"{table}: new table" for table in sorted(now.keys() - then.keys())]
+        lines += [f"{table}: no longer there" for table in sorted(then.keys() - now.keys())]
+        for table in sorted(now.keys() & then.keys()):
+            if now[table] != then[table]:
+                lines.append(f"{table}: other columns")
+            elif line := _rows_changed(database, table):
+                lines.append(line)
+        return lines
+    finally:
+        database.query("DETACH saved")
 
 
 def _rows_changed(database: SqliteDatabase, table: str) -> str:

@@ -25,6 +25,8 @@ _PRAGMAS = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA forei
 class SqliteDatabase:
     """One SQLite file, opened on first use; `name` is its schema folder unless `steps` are given."""
 
+    is_file = True
+
     def __init__(
         self,
         path: Path,
@@ -90,17 +92,27 @@ class SqliteDatabase:
     ) -> list[tuple[int, float]]:
         if not terms:
             return []
-        where = f"{table} MATCH :match" + (f" AND {only}" if only else "")
+        found, given = self.containing(table, terms)
+        where = found + (f" AND {only}" if only else "")
         sql = f"SELECT rowid, -rank FROM {table} WHERE {where} ORDER BY rank LIMIT :limit"  # noqa: S608
-        rows = self.query(sql, {**(params or {}), "match": any_of(terms), "limit": limit})
+        rows = self.query(sql, {**(params or {}), **given, "limit": limit})
         return [(int(rowid), float(score)) for rowid, score in rows]
 
     def occurrences(
         self, table: str, term: str, most: int, only: str = "", params: Params | None = None
     ) -> int:
-        where = f"{table} MATCH :match" + (f" AND {only}" if only else "")
+        found, given = self.containing(table, [term])
+        where = found + (f" AND {only}" if only else "")
         sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {where} LIMIT :most)"  # noqa: S608
-        return int(self.query(sql, {**(params or {}), "match": any_of([term]), "most": most})[0][0])
+        return int(self.query(sql, {**(params or {}), **given, "most": most})[0][0])
+
+    def containing(
+        self, table: str, terms: Sequence[str], every: bool = False, column: str = ""
+    ) -> tuple[str, dict[str, Any]]:
+        # Each term is quoted, so no user text is ever syntax.
+        quoted = ('"' + term.replace("\x00", " ").replace('"', '""') + '"' for term in terms)
+        asked = (" AND " if every else " OR ").join(quoted)
+        return f"{table} MATCH :match", {"match": f"{column} : ({asked})" if column else asked}
 
     @property
     def read_only(self) -> bool:
@@ -164,6 +176,19 @@ class SqliteDatabase:
                 self._local.depth = 0
 
     # ---- whole file ----
+
+    def exists(self) -> bool:
+        return self.path.exists()
+
+    def size(self) -> int:
+        return self.path.stat().st_size
+
+    def tables(self) -> dict[str, tuple[str, ...]]:
+        return tables_of(self)
+
+    def overwriting(self) -> SqliteDatabase:
+        self.query("PRAGMA secure_delete = ON")
+        return self
 
     def check(self) -> list[str]:
         """What the integrity check finds wrong; empty when sound. An older file stays as old as it is."""
@@ -479,6 +504,20 @@ class SqliteDatabase:
         return StoreBusy(f"{self.path.name} {waited}", "try again; another process is writing")
 
 
+def tables_of(database: SqliteDatabase, schema: str = "main") -> dict[str, tuple[str, ...]]:
+    """The ordinary tables with their columns; keyword indexes follow from them."""
+    rows = database.query(
+        "SELECT t.name, c.name FROM pragma_table_list AS t, pragma_table_info(t.name, t.schema) AS c "
+        "WHERE t.schema = :schema AND t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
+        "ORDER BY t.name, c.cid",
+        {"schema": schema},
+    )
+    tables: dict[str, tuple[str, ...]] = {}
+    for table, column in rows:
+        tables[table] = (*tables.get(table, ()), column)
+    return tables
+
+
 def _close(connection: Any) -> None:
     """Close a connection; one in which an abandoned thread still works is interrupted and left to the process's end."""
     import apsw
@@ -501,8 +540,3 @@ def in_memory(name: str) -> SqliteDatabase:
     made = SqliteDatabase(Path("/nonexistent"), name)
     made._read_only = True
     return made
-
-
-def any_of(terms: Sequence[str]) -> str:
-    """An FTS5 query for any of the terms; each is quoted, so no user text is ever syntax."""
-    return " OR ".join('"' + term.replace("\x00", " ").replace('"', '""') + '"' for term in terms)

@@ -81,9 +81,15 @@ class TombstoneTable:
         """Put fingerprints in the place of names that tell; `tells` is asked with the name and all texts of a row."""
         for key, name, slot, reason in self.db.query("SELECT id, name, slot, reason FROM tombstones"):
             if name and tells(name, (name, slot, reason)):
+                row = {"id": key, "name": veiled(name), "slot": veiled(slot)}
+                same = "SELECT digest, text_fingerprint FROM tombstones WHERE id = :id"
                 self.db.execute(
-                    "UPDATE OR REPLACE tombstones SET name = :name, slot = :slot, reason = '' WHERE id = :id",
-                    {"id": key, "name": veiled(name), "slot": veiled(slot)},
+                    "DELETE FROM tombstones WHERE id <> :id AND name = :name AND slot = :slot"  # noqa: S608
+                    f" AND (digest, text_fingerprint) IN ({same})",
+                    row,
+                )
+                self.db.execute(
+                    "UPDATE tombstones SET name = :name, slot = :slot, reason = '' WHERE id = :id", row
                 )
 
     # ---- all ----

