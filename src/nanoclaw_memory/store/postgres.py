@@ -115,6 +115,10 @@ class PostgresDatabase:
         # A column that is named is always the first one.
         return f"{table}.words @@ {'ncm.in_first' if column else ''}({asked})", params
 
+    @property
+    def place(self) -> str:
+        return f"{self.url} {self.schema}"
+
     def version(self) -> int:
         return int(self.query("SELECT writes FROM ncm_state")[0][0])
 
