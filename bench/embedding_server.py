@@ -2,8 +2,9 @@
 
     python bench/embedding_server.py [--models DIR] [--port N]
 
-Prints its address when it is ready. The protocol does not say whether a text is a question or a passage. A text that
-begins with one of e5's two prefixes keeps it; any other gets "query: ", as the model's authors advise for that case.
+Prints its address when it is ready. e5 wants to know whether a text is a question or a passage, which the protocol does
+not say. A text that begins with one of its prefixes keeps it; others are passages, or questions after `PUT /query` until
+`PUT /passage`. Taken for questions all, as the model's authors advise where it is unknown, half of the answers are lost.
 """
 
 from __future__ import annotations
@@ -23,11 +24,16 @@ MODELS = Path("~/.nanoclaw/models").expanduser()
 
 
 class Handler(BaseHTTPRequestHandler):
-    """`POST …/embeddings` with `input` as a text or a list of texts."""
+    """`POST …/embeddings` with `input` as a text or a list of texts; `PUT /ROLE`."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     embedder: LocalEmbedder
+    role = "passage"
+
+    def do_PUT(self) -> None:
+        Handler.role = self.path.strip("/")
+        self.answer({"role": Handler.role})
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -50,8 +56,9 @@ class Handler(BaseHTTPRequestHandler):
         )
 
     def vector(self, text: str) -> Any:
-        passage = text.startswith("passage: ")
-        bare = text.removeprefix("passage: ").removeprefix("query: ")
+        prefix = next((one for one in ("passage", "query") if text.startswith(f"{one}: ")), "")
+        bare = text.removeprefix(f"{prefix}: ")
+        passage = (prefix or self.role) == "passage"
         found = self.embedder.embed_documents([bare])[0] if passage else self.embedder.embed_query(bare)
         return np.asarray(found, dtype=np.float32)
 

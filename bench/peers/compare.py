@@ -10,8 +10,9 @@ Markdown file a day (a bullet a statement), made of the cases of `bench/changes.
 Nobody is given more than that. Systems that read Markdown get the folder, or its files where their documentation wants
 them; those that store messages or entities get the statements one by one, with day and title. Each is asked by the way
 its documentation recommends to an agent, with its default settings, for five results. Where it needs an embedding model
-it is given ours by `bench/embedding_server.py`, whose CPU and memory are added to its own. Systems that cannot search
-for a sentence get its words without stop words. No language model rewrites questions, judges or summarises, for anyone.
+it is given ours by `bench/embedding_server.py`, with the right prefixes, whose CPU and memory are added to its own.
+Systems that cannot search for a sentence get its words without stop words. No language model rewrites questions, judges
+or summarises, for anyone.
 
 Columns: *answer in 5* is the share of LoCoMo's questions (categories 1 to 4) with a statement of the evidence among
 five results, *in 1,000 tokens* the same in the first 1,000 tokens of twenty, because five results are five lines for
@@ -31,6 +32,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -106,9 +108,11 @@ def _measure(
     adapter: Adapter, documents: Sequence[Document], questions: Sequence[Question], server: int
 ) -> Figures:
     adapter.install()
+    _texts_are("passage", adapter.endpoint)
     cpu, wall = cpu_seconds(), time.monotonic()
     adapter.index(documents)
     figures: Figures = {"index CPU s": cpu_seconds() - cpu, "index wall s": time.monotonic() - wall}
+    _texts_are("query", adapter.endpoint)
     adapter.ask("warm up", RESULTS)
     figures["disk MB"] = _disk(adapter.folder)
     cpu = cpu_seconds()
@@ -123,6 +127,12 @@ def _measure(
     more = [_first(adapter.ask(question.text, MORE_RESULTS), TOKENS) for question in asked]
     figures["answer in 1,000 tokens"] = _answered(asked, more)
     return figures | _quality(questions, shown)
+
+
+def _texts_are(role: str, endpoint: str) -> None:
+    """Tell the embedding server which of the model's prefixes the texts to come need."""
+    request = urllib.request.Request(endpoint.replace("/v1", f"/{role}"), method="PUT")
+    urllib.request.urlopen(request).close()
 
 
 def _disk(folder: Path) -> float:
