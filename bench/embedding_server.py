@@ -2,9 +2,9 @@
 
     python bench/embedding_server.py [--models DIR] [--port N]
 
-Prints its address when it is ready. e5 wants to know whether a text is a question or a passage, which the protocol does
-not say. A text that begins with one of its prefixes keeps it; others are passages, or questions after `PUT /query` until
-`PUT /passage`. Taken for questions all, as the model's authors advise where it is unknown, half of the answers are lost.
+Prints its address when it is ready. e5 wants to know whether a text is a question or a passage, which the protocol
+does not say. A text that begins with one of its prefixes keeps it; others are passages, or questions from `PUT /query`
+to `PUT /passage`. With all of them as questions half of the answers in `bench/peers` were lost.
 """
 
 from __future__ import annotations
