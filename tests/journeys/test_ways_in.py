@@ -87,6 +87,11 @@ REFUSED: dict[str, Callable[[Scene], object]] = {
         "Towers", "naming a tower", "ask first", reason=TEXT
     ),
     "project_new": lambda s: s.memory.workspace.new_project("tower", TEXT),
+    "project_note": lambda s: s.memory.workspace.note_project("tower", f"note: {TEXT}"),
+    "put_agent": lambda s: s.memory.workspace.put_agent("Pete", TEXT),
+    "tasks.update": lambda s: s.memory.host.tasks.update(
+        s.memory.host.tasks.add("Say hello", "once", "2026-03-01T10:00:00Z").id, f"Remember that {TEXT}"
+    ),
     "checkpoint": lambda s: s.memory.workspace.checkpoint("fine", TEXT),
     "config_set": lambda s: s.memory.admin.config_set("user.entity", TEXT),
     "notes: create": lambda s: s.memory.workspace.notes.create("/memories/a.md", f"one\n{TEXT}\n"),
@@ -797,6 +802,7 @@ COMMANDS = [
     ("lessons", "add", TEXT),
     ("policy", "add", TEXT, "--trigger", "naming it", "--gate", "ask"),
     ("project", "new", "tower", "--title", TEXT),
+    ("project", "note", "tower", TEXT),
     ("checkpoint", "create", "x", "--reason", TEXT),
     ("config", "set", "user.entity", TEXT),
     ("tasks", "add", TEXT, "--every", "2h"),
