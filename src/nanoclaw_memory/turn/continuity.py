@@ -317,6 +317,9 @@ _PROGRESSIVE = {
     "hope": "hoping",
     "think": "thinking",
 }
+_ARTICLES = (
+    "the a an my our your this that der die das den dem ein eine einen mein meine unser unsere".split()
+)
 _FIRST = re.compile(rf"^(?:I|We) ({'|'.join(_PROGRESSIVE)}) (?P<what>[^.!?]+)[.!]?\Z", re.IGNORECASE)
 _NUMBERS = ("", "", *"two three four five six seven eight nine ten eleven twelve".split())
 
@@ -344,7 +347,7 @@ def discussing(topic: str, text: str, day: date, today: date, project: str = "")
     """'You were discussing the payment API migration yesterday, in project keystone.'"""
     moment = when(day, today)
     where = f", in project {project}" if project else ""
-    if not topic:
+    if not _is_a_thing(topic, text):
         return (
             f"You were talking {moment}{where}."
             if moment.startswith(("earlier", "yest", "last", "on"))
@@ -352,6 +355,15 @@ def discussing(topic: str, text: str, day: date, today: date, project: str = "")
         )
     article = "the " if _contains(f"the {topic}", text) else ""
     return f"You were discussing {article}{topic} {moment}{where}."
+
+
+def _is_a_thing(topic: str, text: str) -> bool:
+    """Whether words that stood side by side are what was talked about: named with an article, as a name, or again."""
+    if not topic or any(_contains(f"{article} {topic}", text) for article in _ARTICLES):
+        return bool(topic)
+    # The capital of a sentence's first word makes no name.
+    is_name = topic[0].isupper() and re.search(rf"[a-zäöüß,] {re.escape(topic)}", text) is not None
+    return is_name or text.casefold().count(topic.casefold()) > 1
 
 
 def _contains(phrase: str, text: str) -> bool:

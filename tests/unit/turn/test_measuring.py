@@ -146,6 +146,30 @@ def test_anchors_weigh_identity_and_contradiction_over_tension():
     assert {anchor.kind for anchor in found} == {"identity", "contradiction", "tension"}
 
 
+@pytest.mark.parametrize(
+    ("topic", "text", "told"),
+    [
+        (
+            "payment API migration",
+            "How far is the payment API migration?",
+            "discussing the payment API migration",
+        ),
+        ("Keystone", "Which port has Keystone?", "discussing Keystone"),
+        (
+            "restore drill",
+            "A restore drill took an hour. Our next restore drill is in May",
+            "discussing restore drill",
+        ),
+        ("Dear Ingrid", "Dear Ingrid, the invoice is late", "talking"),
+        ("backfill locked", "Then backfill locked all rows", "talking"),
+        ("diabetic", "I'm diabetic", "talking"),
+    ],
+)
+def test_only_what_reads_like_a_thing_is_named_as_what_was_discussed(topic: str, text: str, told: str):
+    line = continuity.discussing(topic, text, NOW.date(), NOW.date())
+    assert line == f"You were {told} earlier today."
+
+
 # ---- claims ----
 
 
