@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from concurrent.futures import Future
 
 import pytest
@@ -55,7 +56,7 @@ def occupied(pool):
 
 
 def asked(pool, session, work=lambda memory: None):
-    return pool.submit(Scope(session_id=session), work, reading=True)
+    return pool.submit(Scope(session_id=session), work, asked_at=time.monotonic())
 
 
 def test_a_question_does_not_wait_for_a_slow_one_of_another_client(pool):
@@ -142,7 +143,7 @@ def test_a_great_many_sessions_keep_few_memories_open(pool):
         asked(pool, f"session-{number}", lambda memory: memory.get("MEMORY.md")).result(60)
     assert threading.active_count() - started <= MAX_THREADS
     (worker,) = (one for _, one in pool._workers.values())
-    assert len(worker.submit("x", lambda own: own._local.own.sessions, True).result(60)) <= MAX_SESSIONS
+    assert len(worker.submit("x", lambda own: own._local.own.sessions, 0.0).result(60)) <= MAX_SESSIONS
 
 
 @given(st.lists(st.sampled_from("abcd"), max_size=60), st.integers(1, 20))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -25,6 +26,8 @@ from nanoclaw_memory.errors import (
 from nanoclaw_memory.interfaces.http import openapi
 from nanoclaw_memory.interfaces.http.auth import HOLDER, OWNER, SafeJSON, error_response
 from nanoclaw_memory.interfaces.http.operations import AGENT_OPERATIONS
+from nanoclaw_memory.interfaces.http.readers import OPERATIONS as READ_ELSEWHERE
+from nanoclaw_memory.interfaces.http.readers import Answered, Asked
 from nanoclaw_memory.types import MAIN_GROUP, Scope
 
 if TYPE_CHECKING:
@@ -109,23 +112,41 @@ def _handler(pool: MemoryPool, operation: Operation) -> Any:
             if token is not OWNER and operation.name not in AGENT_OPERATIONS:
                 raise PathRefused(f"an agent's token does not buy {operation.name}", "ask the owner to do it")
             scope = scope_of(request.query_params, request.headers, token)
-            arguments = operation.check(await _given(request, operation))
+            given = await _given(request, operation)
+            arguments = operation.check(given)
 
-            def work(memory: Memory) -> dict[str, Any]:
-                return operation.run(memory, arguments)
+            def work(memory: Memory) -> Response:
+                return answer(operation, memory, arguments)
 
             if operation.lasting:
-                result = await asyncio.to_thread(pool.run_exclusive, scope, work)
-            else:
-                result = await pool.run(scope, work, reading=operation.method == "GET")
+                return await asyncio.to_thread(pool.run_exclusive, scope, work)
+            if operation.method != "GET":
+                return await pool.run(scope, work)
+            if operation.name not in READ_ELSEWHERE or (
+                "fast" in operation.names and not arguments.get("fast")
+            ):
+                return await pool.run(scope, work, asked_at=time.monotonic())
+            asked = Asked(scope, operation.name, given, time.monotonic())
+            return await asyncio.wrap_future(pool.submit_reading(asked, work, _response))
         except NanoClawError as error:
             return failure(error)
-        except OSError as error:
-            problem = NanoClawError(f"{error.strerror or error}", "check free disk space and permissions")
-            return failure(problem)
-        return SafeJSON({"ok": True, **result})
 
     return handle
+
+
+def answer(operation: Operation, memory: Memory, arguments: Mapping[str, Any]) -> Response:
+    """What an operation returns, or why it does not, as JSON."""
+    try:
+        return SafeJSON({"ok": True, **operation.run(memory, arguments)})
+    except NanoClawError as error:
+        return failure(error)
+    except OSError as error:
+        problem = NanoClawError(f"{error.strerror or error}", "check free disk space and permissions")
+        return failure(problem)
+
+
+def _response(answered: Answered) -> Response:
+    return Response(answered.body, answered.status, media_type=SafeJSON.media_type)
 
 
 async def _given(request: Request, operation: Operation) -> dict[str, Any]:

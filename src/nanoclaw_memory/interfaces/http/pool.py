@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
+from contextlib import suppress
 from contextvars import ContextVar
 from operator import attrgetter
 from pathlib import Path
@@ -16,8 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import msgspec
 from msgspec.structs import replace
 
-from nanoclaw_memory.errors import NanoClawError
+from nanoclaw_memory.errors import NanoClawError, SettingsError
 from nanoclaw_memory.interfaces.http.fair_queue import FairQueue, Job
+from nanoclaw_memory.interfaces.http.readers import Answered, Asked, Readers
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.settings.load import FILE_NAME, project_file
 from nanoclaw_memory.types import Scope
@@ -58,9 +60,11 @@ class MemoryWorker:
         self._threads: list[threading.Thread] = []
         self._local = threading.local()
 
-    def submit(self, client: Hashable, work: Callable[[MemoryWorker], T], reading: bool) -> Future[T]:
-        """Queue work of a client for the next thread that is free; `reading` changes nothing that is looked at."""
-        job = Job(lambda: work(self), Future(), time.monotonic() if reading else None)
+    def submit(
+        self, client: Hashable, work: Callable[[MemoryWorker], T], asked_at: float | None
+    ) -> Future[T]:
+        """Queue work of a client for the next thread that is free; `asked_at` is when a question came in."""
+        job = Job(lambda: work(self), Future(), asked_at)
         self._jobs.put(client, job)
         if self._jobs.idle < 0 and len(self._threads) < self._most:
             self._threads.append(threading.Thread(target=self._serve, name="memory"))
@@ -81,6 +85,11 @@ class MemoryWorker:
         resources.freshness.asked(self._local.asked_at)
         return memory
 
+    @property
+    def waiting(self) -> int:
+        """How many jobs wait for a thread."""
+        return max(0, -self._jobs.idle)
+
     def close(self) -> None:
         """Finish the queued work, then close everything."""
         self._jobs.close()
@@ -99,8 +108,9 @@ class MemoryWorker:
 class MemoryPool:
     """The workers of one home; the least recently used ones are closed. Fewer `files` to open: fewer of them."""
 
-    def __init__(self, home: Path, files: int = MAX_FILES) -> None:
+    def __init__(self, home: Path, files: int = MAX_FILES, readers: int | None = None) -> None:
         self.home = home
+        self._readers = Readers(home, readers)
         self.files = files
         self._workers: OrderedDict[
             tuple[str, bool, str, Path | None], tuple[tuple[int, int], MemoryWorker]
@@ -113,27 +123,51 @@ class MemoryPool:
         self._vectors: VectorCache | None = None
         self._warm = False
 
-    async def run(self, scope: Scope, work: Callable[[Memory], T], reading: bool = False) -> T:
+    async def run(self, scope: Scope, work: Callable[[Memory], T], asked_at: float | None = None) -> T:
         """The result of work on a scope's memory, for the event loop."""
-        return await asyncio.wrap_future(self.submit(scope, work, reading=reading))
+        return await asyncio.wrap_future(self.submit(scope, work, asked_at=asked_at))
 
     def submit(
-        self, scope: Scope, work: Callable[[Memory], T], directory: Path | None = None, reading: bool = False
+        self,
+        scope: Scope,
+        work: Callable[[Memory], T],
+        directory: Path | None = None,
+        asked_at: float | None = None,
     ) -> Future[T]:
-        """Queue work on the memory of a scope's session; ServerBusy if too much of its client's is waiting."""
-        return self.submit_to_worker(scope, lambda worker: work(worker.session(scope)), directory, reading)
+        """Queue work on the memory of a scope's session; ServerBusy if too much of its client's is waiting.
+
+        `asked_at` is for a question, which changes nothing that it looks at: when it came in.
+        """
+        return self.submit_to_worker(scope, lambda worker: work(worker.session(scope)), directory, asked_at)
+
+    def submit_reading(
+        self, asked: Asked, work: Callable[[Memory], T], convert: Callable[[Answered], T]
+    ) -> Future[T]:
+        """Queue a question that another process may answer, if one is free when its turn comes."""
+
+        def ask(worker: MemoryWorker) -> T:
+            answered = self._readers.answer(asked)
+            return work(worker.session(asked.scope)) if answered is None else convert(answered)
+
+        future = self.submit_to_worker(asked.scope, ask, None, asked.asked_at)
+        self._readers.crowded(self._waiting())
+        return future
+
+    def _waiting(self) -> int:
+        with self._lock:
+            return sum(worker.waiting for _, worker in self._workers.values())
 
     def submit_to_worker(
         self,
         scope: Scope,
         work: Callable[[MemoryWorker], T],
         directory: Path | None = None,
-        reading: bool = False,
+        asked_at: float | None = None,
     ) -> Future[T]:
         """Queue work that chooses its session itself; `directory` may contain a project's settings."""
         with self._lock:
             worker, retired = self._worker(scope, directory)
-            future = worker.submit((scope.client, scope.session_id), work, reading)
+            future = worker.submit((scope.client, scope.session_id), work, asked_at)
             self._retire(retired)
         return future
 
@@ -147,9 +181,9 @@ class MemoryPool:
         memory = Memory.open(self.home, scope, directory=directory)
         if self._embedder is not None:
             memory.group.resources.embedder = self._embedder
-        if self._vectors is None:
-            self._vectors = memory.group.resources.vectors
-        memory.group.resources.vectors = self._vectors
+        with suppress(SettingsError):  # whoever uses the settings reports it
+            self._vectors = self._vectors or memory.group.resources.vectors
+            memory.group.resources.vectors = self._vectors
         return memory
 
     def warm(self) -> None:
@@ -172,6 +206,7 @@ class MemoryPool:
             self._retire(self._take_all())
         for thread in self._closing:
             thread.join()
+        self._readers.close()
 
     def _retire(self, workers: list[MemoryWorker]) -> None:
         """Let workers finish what they have, without waiting for it."""
@@ -243,7 +278,8 @@ class ScopedMemory:
         def work(memory: Memory) -> Any:
             return attrgetter(self._method)(memory)(*args, **kwargs)
 
-        return self._pool.submit(scope, work, directory, self._method in READING).result()
+        asked_at = time.monotonic() if self._method in READING else None
+        return self._pool.submit(scope, work, directory, asked_at).result()
 
 
 def servers(pool: MemoryPool) -> dict[str, MCPServer]:

@@ -1,0 +1,156 @@
+"""Processes that answer questions beside the server while many wait: one process of Python uses one core."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from nanoclaw_memory.errors import NanoClawError
+from nanoclaw_memory.types import Scope
+
+MOST = 3
+IDLE_SECONDS = 60  # without a question, after which a process ends
+CROWD = 6  # questions that wait, from which one more process is worth its start
+# What needs no model; a search only with `fast`. What may write changes at most what anybody may change at any time.
+OPERATIONS = frozenset({"search", "recall", "graph_search", "graph_query", "get", "log"})
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A question for another process: an operation of the JSON API, as it came in."""
+
+    scope: Scope
+    operation: str
+    given: dict[str, Any]
+    asked_at: float
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """The answer: a status and JSON."""
+
+    status: int
+    body: bytes
+
+
+class Readers:
+    """The processes of one server; started when questions queue up, ended by themselves when they are idle."""
+
+    def __init__(self, home: Path, most: int | None = None) -> None:
+        self._home = home
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self._most = min(MOST, cores - 1) if most is None else most
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._free: list[subprocess.Popen[bytes]] = []
+        self._starting = self._closed = False
+        self._guard = threading.Lock()
+
+    def crowded(self, waiting: int) -> None:
+        """So many questions wait: start one more process if that is worth it; nobody waits for it."""
+        with self._guard:
+            wanted = waiting >= CROWD and len(self._processes) < self._most
+            if wanted and not self._starting and not self._closed:
+                self._starting = True
+                threading.Thread(target=self._start, name="reader", daemon=True).start()
+
+    def answer(self, asked: Asked) -> Answered | None:
+        """The answer of a process that is free; None when none is, or it has ended."""
+        with self._guard:
+            process = self._free.pop() if self._free else None
+        if process is None:
+            return None
+        try:
+            _send(process.stdin, msgspec.msgpack.encode(asked))
+            found = msgspec.msgpack.decode(_receive(process.stdout), type=Answered)
+        except (OSError, ValueError):  # it has ended; whoever asks answers the question here
+            self._drop(process)
+            return None
+        with self._guard:
+            self._free.append(process)
+        return found
+
+    def close(self) -> None:
+        """End the processes."""
+        with self._guard:
+            self._closed = True
+            processes = list(self._processes)
+        for process in processes:
+            self._drop(process)
+
+    def _start(self) -> None:
+        command = [sys.executable, "-c", f"from {__name__} import main; main()", str(self._home)]
+        # A session of its own: Ctrl-C at the server's terminal ends the server, and that ends the process.
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
+        with self._guard:
+            self._processes.append(process)
+            self._starting = False
+        try:
+            _receive(process.stdout)  # it is ready
+        except (OSError, ValueError):
+            self._drop(process)
+            return
+        with self._guard:
+            self._free.append(process)
+            closed = self._closed
+        if closed:
+            self._drop(process)
+
+    def _drop(self, process: subprocess.Popen[bytes]) -> None:
+        with self._guard:
+            self._processes = [one for one in self._processes if one is not process]
+            self._free = [one for one in self._free if one is not process]
+        process.kill()  # it only reads, or writes in transactions
+        process.wait()
+        for stream in filter(None, (process.stdin, process.stdout)):
+            with suppress(OSError):  # what was not sent
+                stream.close()
+
+
+def _send(stream: IO[bytes] | None, frame: bytes) -> None:
+    assert stream is not None
+    stream.write(len(frame).to_bytes(4, "big") + frame)
+    stream.flush()
+
+
+def _receive(stream: IO[bytes] | None) -> bytes:
+    assert stream is not None
+    head = stream.read(4)
+    frame = stream.read(int.from_bytes(head, "big"))
+    if len(head) < 4 or len(frame) < int.from_bytes(head, "big"):
+        raise ValueError("the stream has ended")
+    return frame
+
+
+def main() -> None:
+    """Answer questions from standard input until it ends, or none comes for a while."""
+    from nanoclaw_memory.interfaces.http.api import answer, failure
+    from nanoclaw_memory.interfaces.http.operations import OPERATIONS as table
+    from nanoclaw_memory.interfaces.http.pool import MemoryPool
+
+    known = {operation.name: operation for operation in table}
+    pool = MemoryPool(Path(sys.argv[1]), readers=0)
+    source, out = os.fdopen(0, "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no answer
+    _send(out, b"ready")
+    while select.select([source], [], [], IDLE_SECONDS)[0]:
+        try:
+            asked = msgspec.msgpack.decode(_receive(source), type=Asked)
+        except ValueError:
+            break
+        operation = known[asked.operation]
+        work = partial(answer, operation, arguments=operation.check(asked.given))
+        try:
+            response = pool.submit(asked.scope, work, asked_at=asked.asked_at).result()
+        except NanoClawError as error:
+            response = failure(error)
+        _send(out, msgspec.msgpack.encode(Answered(response.status_code, bytes(response.body))))
+    os._exit(0)  # databases need no farewell, and the server does not wait for one

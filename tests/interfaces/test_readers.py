@@ -1,0 +1,114 @@
+"""Processes that answer questions beside the server: the same answers, nothing missed, and none left behind."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from starlette.testclient import TestClient
+
+from nanoclaw_memory.interfaces.http.app import application
+from nanoclaw_memory.interfaces.http.pool import MemoryPool
+from nanoclaw_memory.interfaces.http.readers import CROWD
+from nanoclaw_memory.memory import Memory
+
+API = "/api/v1"
+
+
+class Crowd:
+    """A server with one process beside it, which has begun because questions queued up."""
+
+    def __init__(self, home):
+        self.pool = MemoryPool(home, readers=1)
+        self.readers = self.pool._readers
+        self.answered = 0
+        own = self.readers.answer
+
+        def counted(asked):
+            found = own(asked)
+            self.answered += found is not None
+            return found
+
+        self.readers.answer = counted
+        self.readers.crowded(CROWD)
+        until = time.monotonic() + 60
+        while not self.readers._free and time.monotonic() < until:
+            time.sleep(0.01)
+        (self.process,) = self.readers._free
+
+    def client(self, **query):
+        token = "t" * 40
+        app = application(self.pool, {}, token, 80)
+        headers = {"Authorization": f"Bearer {token}", **query}
+        return TestClient(app, "http://127.0.0.1:80", headers=headers)
+
+
+@pytest.fixture
+def crowd(tmp_path):
+    with Memory.open(tmp_path) as memory:
+        memory.init()
+        memory.write("The harbour gate opens at nine")
+        memory.graph.upsert("Keystone", "port", "3000", "project")
+    made = Crowd(tmp_path)
+    yield made
+    made.pool.close()
+
+
+def found(answer):
+    assert answer.status_code == 200
+    return [hit.get("text") or hit["item"]["value"] for hit in answer.json()["hits"]]
+
+
+QUESTIONS = [
+    (f"{API}/search", {"query": "harbour gate", "fast": True}),
+    (f"{API}/graph/search", {"query": "What port does Keystone run on?"}),
+]
+
+
+def test_another_process_answers_as_the_server_does(crowd):
+    with crowd.client() as client:
+        there = [found(client.get(path, params=query)) for path, query in QUESTIONS]
+        assert crowd.answered == 2
+        crowd.readers.answer = lambda asked: None
+        assert there == [found(client.get(path, params=query)) for path, query in QUESTIONS]
+    assert all(there)
+
+
+def test_what_was_written_before_a_question_is_found_by_another_process(crowd):
+    with crowd.client() as client:
+        for number in range(5):
+            client.post(f"{API}/log", json={"content": f"The quokka{number} has arrived"}).raise_for_status()
+            hits = found(client.get(f"{API}/search", params={"query": f"quokka{number}", "fast": True}))
+            assert f"quokka{number}" in hits[0]
+    assert crowd.answered == 5
+
+
+def test_another_process_shows_a_shared_scope_nothing_private(crowd):
+    with crowd.client(**{"X-NanoClaw-Shared": "true"}) as client:
+        assert found(client.get(QUESTIONS[0][0], params=QUESTIONS[0][1])) == []
+    assert crowd.answered == 1
+
+
+def test_an_error_of_another_process_is_the_servers_and_does_not_end_it(crowd):
+    with crowd.client() as client:
+        wrong = client.get(f"{API}/search", params={"query": "harbour", "fast": True, "group": "nobody"})
+        assert (wrong.status_code, wrong.json()["error"]["type"]) == (404, "NotFound")
+        assert crowd.process.poll() is None
+        assert crowd.answered == 1
+
+
+def test_a_process_that_was_killed_costs_no_answer(crowd):
+    crowd.process.kill()
+    with crowd.client() as client:
+        assert found(client.get(QUESTIONS[0][0], params=QUESTIONS[0][1]))
+    assert crowd.answered == 0
+
+
+def test_processes_end_with_the_server(crowd):
+    crowd.pool.close()
+    assert crowd.process.poll() is not None
+
+
+def test_a_process_ends_when_its_server_is_gone(crowd):
+    crowd.process.stdin.close()
+    assert crowd.process.wait(30) == 0
