@@ -62,7 +62,7 @@ def mixed(client: int, turn: int) -> tuple[str, str, dict[str, Any] | None]:
 def said(client: int, turn: int) -> tuple[str, str, dict[str, Any] | None]:
     asked = f"What about the {TOPICS[turn % 8]} of {NAMES[client % 8]}?"
     answer = f"We agreed on plan {(client * 7 + turn) % 50}."
-    return "POST", "/api/v1/turns/after", {"user": asked, "agent": answer}
+    return "POST", "/api/v1/turns/after", {"user_message": asked, "agent_response": answer}
 
 
 LOADS: dict[str, Ask] = {"words": words, "graph": graph, "words and graph": words_and_graph, "turns": turns}
