@@ -218,6 +218,61 @@ def test_two_values_of_one_key_become_a_proposal_and_nothing_is_lost(
         assert machine.do(lambda m: m.upkeep.review()) == []
 
 
+def test_two_successors_of_one_entry_become_a_proposal(machines: tuple[Machine, Machine]) -> None:
+    desktop, laptop = machines
+    first = desktop.do(lambda m: m.store("Deploys on Mondays", type="preference"))
+    sync(desktop, laptop)
+    desktop.do(lambda m: m.store("Deploys on Tuesdays", type="preference", supersedes=first.id))
+    laptop.clock.moment += timedelta(minutes=5)
+    laptop.do(lambda m: m.store("Deploys on Fridays", type="preference", supersedes=first.id))
+    assert [len(one.conflicts) for one in sync(desktop, laptop)] == [1, 1]
+    (proposal,) = desktop.do(lambda m: m.upkeep.review())
+    desktop.do(lambda m: m.upkeep.decide(proposal.id, accept=True))
+    sync(desktop, laptop)
+    for machine in machines:
+        assert [one.content for one in machine.do(lambda m: m.entries.all())] == ["Deploys on Fridays"]
+        assert len(machine.do(lambda m: m.entries.all(status="all"))) == 3
+
+
+def test_an_entry_that_both_stored_stands_once_and_the_owner_is_its_author(
+    machines: tuple[Machine, Machine],
+) -> None:
+    desktop, laptop = machines
+    desktop.do(lambda m: m.store("Prefers short answers", type="preference"), origin="agent")
+    laptop.clock.moment += timedelta(minutes=5)
+    laptop.do(lambda m: m.store("Prefers short answers", type="preference"))
+    sync(desktop, laptop)
+    for machine in machines:
+        (entry,) = machine.do(lambda m: m.entries.all())
+        assert entry.provenance.origin == "owner"
+        assert machine.do(lambda m: m.upkeep.review()) == []
+
+
+def test_a_suggestion_that_agents_of_both_stored_is_decided_once(machines: tuple[Machine, Machine]) -> None:
+    for machine in machines:
+        machine.do(lambda m: m.store("Prefers short answers", type="preference"), origin="agent")
+        machine.clock.moment += timedelta(minutes=5)
+    sync(*machines)
+    (proposal,) = machines[1].do(lambda m: m.upkeep.review())
+    machines[1].do(lambda m: m.upkeep.decide(proposal.id, accept=True))
+    sync(*machines)
+    for machine in machines:
+        (entry,) = machine.do(lambda m: m.entries.all())
+        assert entry.confirmed == "approved"
+
+
+def test_a_lesson_that_was_decided_on_elsewhere_waits_no_longer(machines: tuple[Machine, Machine]) -> None:
+    desktop, laptop = machines
+    desktop.do(lambda m: m.lessons.add("Answer in French"), origin="agent")
+    sync(desktop, laptop)
+    assert len(laptop.do(lambda m: m.upkeep.review())) == 1
+    (proposal,) = desktop.do(lambda m: m.upkeep.review())
+    desktop.do(lambda m: m.upkeep.decide(proposal.id, accept=True))
+    sync(desktop, laptop)
+    assert laptop.do(lambda m: m.upkeep.review()) == []
+    assert [one.state for one in laptop.do(lambda m: m.lessons.lessons())] == ["active"]
+
+
 def test_values_that_were_added_to_another_are_no_conflict(machines: tuple[Machine, Machine]) -> None:
     desktop, laptop = machines
     desktop.do(lambda m: m.graph.upsert("Anna", "phone", "1"))
@@ -434,6 +489,8 @@ def test_versions_merge_to_the_same_in_any_order(data: st.DataObject) -> None:
     fields |= {
         name: st.sampled_from(["candidate", "active", "retired"]) for name in fields if name == "state"
     }
+    if "author" in fields:
+        fields["status"] = st.sampled_from(["held", "active", "superseded"])
     version = st.builds(kind, **fields)
     one, two, three = (data.draw(version) for _ in range(3))
     assert merge([one, one]) == one

@@ -94,7 +94,7 @@ def decide(entries: Entries, proposal: Proposal, accept: bool) -> Proposal:
     """Carry out a person's decision on an open proposal that concerns an entry: held, archive or domain-edit."""
     ledger = entries.ledger
     if proposal.kind in ("held", "suggestion"):
-        entry_id = str(proposal.payload["id"])
+        entry_id = _standing(entries, str(proposal.payload["id"]))
         entries.approve(entry_id) if accept else entries.reject(entry_id)
         return ledger.proposals.get(proposal.id)
     draft = _added(entries, proposal) if accept else None
@@ -111,6 +111,13 @@ def decide(entries: Entries, proposal: Proposal, accept: bool) -> Proposal:
     if proposal.kind == "domain-edit":
         _settle(entries, str(proposal.payload["type"]))
     return decided
+
+
+def _standing(entries: Entries, entry_id: str) -> str:
+    """The entry itself, or the one with the same words that stands for it since two machines stored it."""
+    entry = entries.ledger.table.get(entry_id)
+    other = entries.ledger.table.get(entry.superseded_by) if entry and entry.superseded_by else None
+    return other.id if entry and other and other.content == entry.content else entry_id
 
 
 def undo(entries: Entries, proposal: Proposal) -> None:

@@ -152,7 +152,9 @@ def undo(group: Group, proposal_id: str) -> Proposal:
 
 
 def _settle(group: Group, payload: Mapping[str, Any], undo: bool = False) -> None:
-    """Retire the older of two values that two machines set, or let both stand again."""
+    """Retire the older of two values or entries that two machines set, or let both stand again."""
+    if payload["table"] == "entries":
+        return _settle_entries(group, str(payload["older"]), str(payload["newer"]), undo)
     table = group.graph.facts if payload["table"] == "facts" else group.graph.relations
     rows = table.line([fold(str(payload["entity"]))], slot_of(str(payload["key"])))
     newer = [row.item for row in rows if row.value == payload["newer"] and not row.item.valid_to]
@@ -161,6 +163,19 @@ def _settle(group: Group, payload: Mapping[str, Any], undo: bool = False) -> Non
             end = None if undo else newer[0].valid_from
             with group.database("facts").transaction():
                 table.retire(row.item.id, end, None if undo else newer[0].id)
+    return None
+
+
+def _settle_entries(group: Group, older: str, newer: str, undo: bool) -> None:
+    ledger = group.entries.ledger
+    entry = ledger.entry(older)
+    with ledger.db.transaction():
+        if undo:
+            ledger.table.restore(older, ledger.moment())
+            ledger.audit("undo", older)
+        else:
+            ledger.supersede(entry, newer)
+    ledger.changed(gone=[] if undo else [entry], come=[ledger.entry(older)] if undo else [])
 
 
 def _prune(group: Group, payload: Mapping[str, Any], undo: bool = False) -> None:

@@ -14,12 +14,16 @@ from msgspec.structs import replace
 from nanoclaw_memory import private
 from nanoclaw_memory.errors import Refused
 from nanoclaw_memory.progress import report
-from nanoclaw_memory.rendering import safe_line
 from nanoclaw_memory.store.facts import digest
 from nanoclaw_memory.store.names import fold, slot_of
-from nanoclaw_memory.store.records import KINDS, ProposalRecord, RecordStore, RemovalRecord, Row, id_of
-from nanoclaw_memory.text import fingerprint
-from nanoclaw_memory.types import Exported, MergedIn, trust
+from nanoclaw_memory.store.records import KINDS, RecordStore, RemovalRecord, Row, id_of
+from nanoclaw_memory.types import Exported, MergedIn
+from nanoclaw_memory.upkeep.sync_conflicts import (
+    Merged,
+    conflicting_successors,
+    conflicting_values,
+    stored_twice,
+)
 from nanoclaw_memory.upkeep.sync_files import WORLDS, ExportDirectory, Found, sync_key
 from nanoclaw_memory.upkeep.sync_merge import merge, without_removed
 
@@ -163,14 +167,15 @@ class _Merging:
                 self._take_all(kind)
             for kind in ("facts", "relations", "lessons"):
                 self._link(kind)
-            conflicts = [self._propose(pair) for pair in self._conflicts()]
+            conflicts = self._settle()
+        self._withdraw()
         self._render()
         return MergedIn(
             added=_sum(done.added, self.added),
             changed=_sum(done.changed, self.changed),
             removed=_sum(done.removed, self.removed),
             forgotten=done.forgotten + self.refused,
-            conflicts=(*done.conflicts, *filter(None, conflicts)),
+            conflicts=(*done.conflicts, *conflicts),
             problems=done.problems,
         )
 
@@ -312,64 +317,59 @@ class _Merging:
         if links:
             self.store.link(kind, links)
 
-    # ---- what two machines set without knowing of each other ----
+    # ---- what two machines did without knowing of each other ----
 
-    def _conflicts(self) -> Iterator[tuple[str, Any, Any]]:
-        """Pairs of values of a key that may have one: one came in, the other was set here since the last import."""
+    def _settle(self) -> list[str]:
+        """Let one of two equal entries stand, and the person decide between what differs; returns the proposals."""
+        if self.came["entries"]:
+            for name, record, author in list(stored_twice(self.rows["entries"])):
+                self._put("entries", name, record)
+                if author == "owner":
+                    self._accept(record)
         own = self.group.settings.graph
-        several, single = (
-            set(map(slot_of, own.multi_valued_keys)),
-            set(map(slot_of, own.single_valued_predicates)),
-        )
-        for kind in ("facts", "relations"):
-            known = self.state.known.get(f"{self.world}/{kind}", set())
-            values: dict[tuple[str, ...], dict[str, Any]] = {}
-            for name, row in self.rows[kind].items():
-                if _holds(row.record):
-                    values.setdefault(_said(kind, row.record)[:3], {})[name] = row.record
-            for (_, slot, _), found in values.items():
-                if (slot in several) if kind == "facts" else (slot not in single):
-                    continue
-                if found.keys() & known:  # both machines let another value stand: they added theirs to it
-                    continue
-                for name in sorted(found.keys() & self.came[kind]):
-                    for other in sorted(found.keys() - self.came[kind]):
-                        if trust(found[name].origin) == trust(found[other].origin):
-                            pair = sorted(
-                                (found[name], found[other]), key=lambda one: (one.valid_from, _value(one))
-                            )
-                            yield kind, *pair
-
-    def _propose(self, pair: tuple[str, Any, Any]) -> str:
-        """Let the person decide between two values, under an id that every machine gives it; returns the id, if new."""
-        kind, older, newer = pair
-        entity, key = (older.entity, older.key) if kind == "facts" else (older.subject, older.predicate)
-        mark = fingerprint(
-            "conflict\n" + "\n".join((self.world, kind, id_of(kind, older), id_of(kind, newer)))
-        )
-        record = ProposalRecord(
-            fingerprint=mark,
-            id=f"prop-{mark[:12]}",
-            kind="conflict",
-            payload=json.dumps(
-                {"table": kind, "entity": entity, "key": key, "older": _value(older), "newer": _value(newer)},
-                ensure_ascii=False,
+        found = [
+            *(
+                one
+                for kind in ("facts", "relations")
+                for one in conflicting_values(self._merged(kind), own, self.world)
             ),
-            why="two machines set it without knowing of each other",
-            source=f"{entity}.{key}",
-            diff=f"- {safe_line(f'{entity}.{key} = {_value(older)}')}\n+ {safe_line(_value(newer))}",
-            status="open",
-            created_at=max(older.created_at, newer.created_at),
-            decided_at=None,
-            origin=newer.origin,
-            effect="the newer value holds and the older one is history; if rejected, both stay",
-            text_key="",
-        )
-        name = id_of("proposals", record)
-        if name in self.rows["proposals"] or name in self._gone("proposals"):
-            return ""
-        self.rows["proposals"][name] = Row(self.store.put("proposals", record), record)
-        return record.id
+            *conflicting_successors(self._merged("entries"), self.world),
+        ]
+        gone = self._gone("proposals")
+        new = {id_of("proposals", one): one for one in found}
+        new = {
+            name: one for name, one in new.items() if name not in self.rows["proposals"] and name not in gone
+        }
+        for name, one in new.items():
+            self._put("proposals", name, one)
+        return [one.id for one in new.values()]
+
+    def _merged(self, kind: str) -> Merged:
+        known = self.state.known.get(f"{self.world}/{kind}", set())
+        return Merged(kind, self.rows[kind], self.came[kind], known)
+
+    def _accept(self, ended: Any) -> None:
+        """Close what waits for a decision on an entry that the person stored themselves elsewhere."""
+        for name, row in list(self.rows["proposals"].items()):
+            one = row.record
+            if one.status == "open" and json.loads(one.payload).get("id") == ended.id:
+                self._put("proposals", name, replace(one, status="accepted", decided_at=ended.updated_at))
+
+    def _put(self, kind: str, name: str, record: Any) -> None:
+        row = self.rows[kind].get(name)
+        self.rows[kind][name] = Row(self.store.put(kind, record, row.number if row else 0), record)
+        self.new[kind].add(name)
+
+    def _withdraw(self) -> None:
+        """Take back what was proposed of lessons that were decided on elsewhere."""
+        decided = {
+            self.rows["lessons"][name].number
+            for name in self.new["lessons"]
+            if self.rows["lessons"][name].record.state != "candidate"
+        }
+        for one in self.own.proposals.listed("open", "lesson") if decided else ():
+            if one.payload.get("lesson") in decided and "file" not in one.payload:
+                self.own.proposals.take_back(one.id)
 
     def _render(self) -> None:
         """Write the domain files of entries that came in or changed."""
@@ -377,10 +377,6 @@ class _Merging:
             changed = {self.rows["entries"][name].record.type for name in self.new["entries"]}
             for kind in sorted(changed):
                 self.group.entries.ledger.domains.render(kind)
-
-
-def _value(record: Any) -> str:
-    return str(record.value if hasattr(record, "value") else record.object)
 
 
 def _holds(record: Any) -> bool:

@@ -12,6 +12,7 @@ from msgspec.structs import asdict, replace
 from nanoclaw_memory.store.records import StatementRecord
 from nanoclaw_memory.types import ORIGINS
 
+_STATUSES = ("held", "active", "expired", "archived", "superseded")
 _STATES = ("candidate", "active", "metabolized", "retired")
 
 
@@ -55,8 +56,10 @@ def _alias(one: Any, other: Any) -> Any:
 
 
 def _entry(one: Any, other: Any) -> Any:
-    """The one changed last; the words of the other are kept beside it."""
-    older, newer = sorted((one, other), key=lambda row: (row.updated_at, _plain(row, "wordings")))
+    """The one changed last, of two at once the one that has come further; the words of the other are kept."""
+    older, newer = sorted(
+        (one, other), key=lambda row: (row.updated_at, _STATUSES.index(row.status), _plain(row, "wordings"))
+    )
     words = {*one.wordings, *other.wordings, older.content} - {newer.content}
     return replace(newer, wordings=tuple(sorted(words)))
 

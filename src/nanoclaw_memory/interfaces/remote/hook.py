@@ -103,6 +103,8 @@ def deliver(home: Path, remote: Remote, limit: int = 20) -> int:
 
 
 def _require_there(answer: Answer, remote: Remote) -> None:
-    """A server that is busy, broken or does not know the token is away: nothing is lost by asking it later."""
+    """A server that is broken or does not know the token is away: nothing is lost by asking it later."""
+    if answer.status == 503:
+        raise NanoClawError(f"{remote.url} is busy", "ask again")
     if answer.status >= 400 and answer.status not in REFUSED:
         raise ServerAway(f"{remote.url} answered with status {answer.status}", "ncm doctor says more")
