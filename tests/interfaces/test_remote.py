@@ -7,7 +7,11 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -292,6 +296,32 @@ def test_a_revoked_token_ends_at_once_and_what_is_said_waits(
     laptop.connect(ncm(served.home, "token", "new", "--group", "work")["token"])
     assert laptop.json("connect")["delivered"] == 1
     assert ("Which port does Keystone use?", "After the end") in said(served)
+
+
+def test_doctor_says_that_the_clocks_differ(tmp_path: Path) -> None:
+    class Ahead(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"ok": true}')
+
+        def date_time_string(self, timestamp: float | None = None) -> str:
+            return formatdate(time.time() + 300, usegmt=True)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            return
+
+    server = HTTPServer(("127.0.0.1", 0), Ahead)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    home = tmp_path / "thin"
+    home.mkdir()
+    (home / "remote.json").write_text(
+        json.dumps({"url": f"http://127.0.0.1:{server.server_port}", "token": "x"})
+    )
+    command = [sys.executable, "-m", "nanoclaw_memory", "--home", str(home), "doctor"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    server.shutdown()
+    assert "clock is 5 minutes behind the server's" in done.stdout
 
 
 # ---- what is refused ----

@@ -335,9 +335,9 @@ def _address(address: ServerAddress) -> Output:
 @click.option(
     "--connect-ms",
     type=click.IntRange(50, 5000),
-    default=200,
+    default=300,
     show_default=True,
-    help="How long a hook waits for a server that may be away.",
+    help="After how long a hook gives up a server that does not answer; more for one far away.",
 )
 @click.option("--remove", is_flag=True, help="End the connection.")
 def connect(

@@ -24,6 +24,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 WAIT = 20.0  # seconds for an answer at the command line
 AWAY_SECONDS = 30  # for so long hooks do not ask a server that did not answer
 MAX_ANSWER = 64_000_000
+LEAST_WAIT = 0.05  # seconds for a connection, however late it is
 
 
 class ServerAway(NanoClawError):
@@ -36,7 +37,7 @@ class Remote(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     token: str
     ca: str = ""
-    connect_ms: int = 200
+    connect_ms: int = 300  # of a hook's time, in all: then a server that does not answer is away
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -97,36 +98,50 @@ def save(home: Path, remote: Remote) -> None:
     private.replace_file(home / REMOTE_FILE, msgspec.json.encode(remote).decode() + "\n")
 
 
-def ask(
-    remote: Remote,
-    method: str,
-    path: str,
-    body: bytes = b"",
-    headers: Mapping[str, str] | None = None,
-    wait: float = WAIT,
-) -> Answer:
-    """The server's answer. Raises ServerAway when it cannot be reached, or does not answer in time.
+class Asking:
+    """A question on its way, in a thread of its own: the look for a name's address has no time limit."""
 
-    In a thread of its own: the look for a name's address has no time limit.
-    """
-    outcome: list[Answer | Exception] = []
-    connected, done = threading.Event(), threading.Event()
+    def __init__(
+        self,
+        remote: Remote,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+        wait: float = WAIT,
+    ) -> None:
+        self._remote = remote
+        self._wait = wait
+        self._outcome: list[Answer | Exception] = []
+        self._connected, self._done = threading.Event(), threading.Event()
+        given = (remote, method, path, body, headers or {}, wait, self._connected)
+        threading.Thread(target=self._work, args=given, daemon=True).start()
 
-    def work() -> None:
+    def _work(self, *given: Any) -> None:
         try:
-            outcome.append(_asked(remote, method, path, body, headers or {}, wait, connected))
+            self._outcome.append(_asked(*given))
         except Exception as error:  # noqa: BLE001 - handed to whoever waits
-            outcome.append(error)
-        connected.set()
-        done.set()
+            self._outcome.append(error)
+        self._connected.set()
+        self._done.set()
 
-    threading.Thread(target=work, daemon=True).start()
-    if not connected.wait(remote.connect_ms / 1000) or not done.wait(wait):
-        raise ServerAway(f"{remote.url} does not answer", "ncm doctor says more")
-    (found,) = outcome
-    if isinstance(found, Answer):
-        return found
-    raise ServerAway(_reason(remote, found), "ncm doctor says more") from found
+    def answer(self, spent: float = 0.0) -> Answer:
+        """The answer. Raises ServerAway when the server cannot be reached, or does not answer in time.
+
+        `spent` seconds of the time for the connection are gone already.
+        """
+        limit = max(self._remote.connect_ms / 1000 - spent, LEAST_WAIT)
+        if not self._connected.wait(limit) or not self._done.wait(self._wait):
+            raise ServerAway(f"{self._remote.url} does not answer", "ncm doctor says more")
+        (found,) = self._outcome
+        if isinstance(found, Answer):
+            return found
+        raise ServerAway(_reason(self._remote, found), "ncm doctor says more") from found
+
+
+def ask(remote: Remote, method: str, path: str, body: bytes = b"", wait: float = WAIT) -> Answer:
+    """The server's answer; ServerAway without one."""
+    return Asking(remote, method, path, body, wait=wait).answer()
 
 
 def _asked(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -12,9 +13,9 @@ from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.interfaces.hooks import Event, without_files
 from nanoclaw_memory.interfaces.remote.connection import (
     Answer,
+    Asking,
     Remote,
     ServerAway,
-    ask,
     is_away,
     load,
     note_away,
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
     from nanoclaw_memory.conversations.spool import SpooledExchange
     from nanoclaw_memory.interfaces.shim import Request
 
+ENDING = 0.02  # seconds that a hook needs to end
 HOOK_WAIT = 2.5  # seconds for an answer of a server that is there; clients allow five
+AT_ONCE = 10  # exchanges that one hook delivers
 DELIVERING = ("start", "answer", "compact", "end")
 REFUSED = (400, 404, 409, 413, 422)  # for good: others would wait behind it
 
@@ -42,19 +45,27 @@ def answer_from_server(request: Request, event: Event | None) -> bytes:
     try:
         remote = load(home)
         scope = _scope(request, event)
-        _note(home, scope, event)
-        if remote is None or is_away(home):
-            return b""
-        answer = _asked(remote, scope, event)
-        if event.kind in DELIVERING:
-            deliver(home, remote)
+        asking = _asking(remote, scope, event) if remote and not is_away(home) else None
+        _note(home, scope, event)  # while the connection is made
+        answer = _answered(asking, remote) if remote and asking else b""
     except ServerAway:
         note_away(home, True)
         return b""
     except (NanoClawError, OSError):
         return b""
-    note_away(home, False)
+    if remote and event.kind in DELIVERING and not is_away(home):
+        _deliver_some(home, remote)
     return answer
+
+
+def _deliver_some(home: Path, remote: Remote) -> None:
+    try:
+        deliver(home, remote, AT_ONCE, hurried=True)
+        note_away(home, False)
+    except ServerAway:
+        note_away(home, True)
+    except (NanoClawError, OSError):
+        return  # it waits for the next hook
 
 
 def _scope(request: Request, event: Event) -> Scope:
@@ -75,18 +86,25 @@ def _note(home: Path, scope: Scope, event: Event) -> None:
         RemoteSpool(home).note(scope, kind, text)
 
 
-def _asked(remote: Remote, scope: Scope, event: Event) -> bytes:
+def _asking(remote: Remote, scope: Scope, event: Event) -> Asking | None:
     if event.kind in ("asked", "answer"):
-        return b""
+        return None
     body = json.dumps({**without_files(event.payload), "hook_event_name": event.name}).encode()
     path = f"/api/v1/hooks/{quote(event.name, safe='')}?{query_of(scope)}"
-    answer = ask(remote, "POST", path, body, wait=HOOK_WAIT)
+    return Asking(remote, "POST", path, body, wait=HOOK_WAIT)
+
+
+def _answered(asking: Asking, remote: Remote) -> bytes:
+    answer = asking.answer(spent=time.process_time() + ENDING)
     _require_there(answer, remote)
     return answer.body if answer.status == 200 else b""
 
 
-def deliver(home: Path, remote: Remote, limit: int = 20) -> int:
-    """Report exchanges that wait. The server knows one by its session, moment and words, and takes it once."""
+def deliver(home: Path, remote: Remote, limit: int, hurried: bool = False) -> int:
+    """Report exchanges that wait. The server knows one by its session, moment and words, and takes it once.
+
+    A hook is `hurried`: it gives up a server that does not answer soon after it was started.
+    """
 
     def send(spoken: SpooledExchange) -> None:
         scope = Scope(MAIN_GROUP, spoken.session, spoken.private, "agent", spoken.project)
@@ -96,7 +114,8 @@ def deliver(home: Path, remote: Remote, limit: int = 20) -> int:
             "at": stamp(spoken.at),
         }
         path = f"/api/v1/turns/after?{query_of(scope)}"
-        answer = ask(remote, "POST", path, json.dumps(said).encode(), wait=HOOK_WAIT)
+        asking = Asking(remote, "POST", path, json.dumps(said).encode(), wait=HOOK_WAIT)
+        answer = asking.answer(spent=time.process_time() + ENDING if hurried else 0.0)
         _require_there(answer, remote)
 
     return RemoteSpool(home).deliver(send, limit)
