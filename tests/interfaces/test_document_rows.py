@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Callable
 from datetime import timedelta
@@ -197,3 +198,19 @@ def test_audit_names_a_domain_that_nobody_used_for_thirty_days(memory: Memory, c
     clock.moment += timedelta(days=31)
     said = [advice.description for advice in memory.audit().recommendations]
     assert any(text.startswith("none of 1 entry of type fact was used for 30 days") for text in said)
+
+
+def test_domain_documents_are_searched_over_mcp(memory: Memory, tmp_path: Path) -> None:
+    from mcp import Client
+
+    from nanoclaw_memory.interfaces.mcp.server import build_server
+
+    (tmp_path / "knots.md").write_text("# Knots\n\nThe bowline makes a loop.\n")
+    memory.admin.corpora.add("knots", [tmp_path / "knots.md"])
+
+    async def ask() -> str:
+        async with Client(build_server(memory)) as client:
+            found = await client.call_tool("memory_search", {"query": "bowline", "corpus": "knots"})
+            return str(found.content[0].text)
+
+    assert "The bowline makes a loop." in asyncio.run(ask())
