@@ -12,7 +12,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -25,8 +25,6 @@ from nanoclaw_memory.settings.load import FILE_NAME, project_file
 from nanoclaw_memory.types import Scope
 
 if TYPE_CHECKING:
-    from mcp.server.mcpserver import MCPServer
-
     from nanoclaw_memory.providers.embedder import Chain
     from nanoclaw_memory.store.vectors import VectorCache
 
@@ -280,11 +278,3 @@ class ScopedMemory:
 
         asked_at = time.monotonic() if self._method in READING else None
         return self._pool.submit(scope, work, directory, asked_at).result()
-
-
-def servers(pool: MemoryPool) -> dict[str, MCPServer]:
-    """The MCP server of each set of tools."""
-    from nanoclaw_memory.interfaces.mcp.server import build_server
-
-    memory = cast("Memory", ScopedMemory(pool))
-    return {tools: build_server(memory, tools) for tools in ("core", "all", "none")}

@@ -10,7 +10,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -19,13 +19,15 @@ from nanoclaw_memory.errors import FileProblem, NanoClawError, NotFound
 from nanoclaw_memory.interfaces.http import auth
 from nanoclaw_memory.interfaces.http.background import BackgroundWork
 from nanoclaw_memory.interfaces.http.connections import WebServer, raise_file_limit
-from nanoclaw_memory.interfaces.http.pool import MAX_FILES, MemoryPool
+from nanoclaw_memory.interfaces.http.pool import MAX_FILES, MemoryPool, ScopedMemory
 from nanoclaw_memory.interfaces.http.socket_server import SocketServer, listen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp.server.mcpserver import MCPServer
+
+    from nanoclaw_memory.memory import Memory
 
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 7717
@@ -115,14 +117,12 @@ class _Server:
         """Serve until a signal comes, then let open requests finish."""
         import anyio.to_thread
 
-        from nanoclaw_memory.interfaces.http.pool import servers
-
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         # Tools of the SDK wait in threads for their worker; the default of forty would be a queue.
         anyio.to_thread.current_default_thread_limiter().total_tokens = 200
-        tools = servers(self._pool)
+        tools = mcp_servers(self._pool)
         running: set[asyncio.Task[Any]] = {asyncio.create_task(stop.wait())}
         web = await self._start_http(tools, running)
         sockets = SocketServer(self._pool, tools)
@@ -231,3 +231,11 @@ def _limit_allocator() -> None:
     arena_max = -8  # glibc's M_ARENA_MAX
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(arena_max, 1)
+
+
+def mcp_servers(pool: MemoryPool) -> dict[str, MCPServer]:
+    """The MCP server of each set of tools."""
+    from nanoclaw_memory.interfaces.mcp.server import build_server
+
+    memory = cast("Memory", ScopedMemory(pool))
+    return {tools: build_server(memory, tools) for tools in ("core", "all", "none")}
