@@ -77,6 +77,7 @@ class SharedEntries:
                 "INSERT INTO grants (reader, granted_at) VALUES (:reader, :moment) ON CONFLICT DO NOTHING",
                 {"reader": reader, "moment": self._ledger.moment()},
             )
+        db.let_read(reader, True)
         with self._ledger.db.transaction():
             self._ledger.audit("grant", "", reader=reader)
 
@@ -87,6 +88,7 @@ class SharedEntries:
         with db.transaction():
             if not db.execute("DELETE FROM grants WHERE reader = :reader", {"reader": reader}):
                 raise NotFound(f"reader: {reader[:80]!r} has no grant", "see: ncm share list")
+        db.let_read(reader, False)
         with self._ledger.db.transaction():
             self._ledger.audit("revoke", "", reader=reader)
 

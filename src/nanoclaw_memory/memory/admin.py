@@ -136,6 +136,25 @@ class AdminPart:
             found += check(root, MAIN_GROUP, group.resources.store.of_all_groups())
         return found
 
+    def make_role(self, name: str) -> str:
+        """A login role of PostgreSQL for an agent of this group; returns the URL that it connects with."""
+        from nanoclaw_memory.memory.resources import ALL_DATABASES
+        from nanoclaw_memory.store.roles import make_role
+        from nanoclaw_memory.types import SHARED
+
+        group = self._group
+        group.require_owner("make a role")
+        group.require_group()
+        paths = {group.data / f"{one}.db": one.removeprefix(SHARED) for one in ALL_DATABASES}
+        return make_role(group.resources.store, name, group.scope.group, paths)
+
+    def drop_role(self, name: str) -> None:
+        """End the role of an agent, and its connections."""
+        from nanoclaw_memory.store.roles import drop_role
+
+        self._group.require_owner("end a role")
+        drop_role(self._group.resources.store, name)
+
     def reset_database(self, name: str) -> Path:
         """Set a damaged database aside, or accept that it is gone: the next use begins an empty one."""
         group = self._group

@@ -112,6 +112,10 @@ class Database(Protocol):
         """Block the writers of all processes; this thread may still write. Readers are not blocked."""
         ...
 
+    def let_read(self, group: str, allowed: bool) -> None:
+        """Let the roles of another group's agents read it, or no longer, where the engine has roles."""
+        ...
+
     def overwriting(self) -> Database:
         """The same, with deleted rows overwritten at once where the engine can."""
         ...

@@ -276,15 +276,21 @@ class PostgresDatabase:
     def discard(self) -> None:
         self._ready = False
         with self._unready() as connection:
-            connection.execute(f"DROP SCHEMA IF EXISTS {_quoted(self.schema)} CASCADE")
+            connection.execute(f"DROP SCHEMA IF EXISTS {quoted(self.schema)} CASCADE")
 
     def set_aside(self) -> None:
         """Rename the schema; the next use makes a new one."""
         self._ready = False
-        kept = _quoted(f"damaged/{self.schema}"[:LONGEST_NAME])
+        kept = quoted(f"damaged/{self.schema}"[:LONGEST_NAME])
         with self._unready() as connection:
             connection.execute(f"DROP SCHEMA IF EXISTS {kept} CASCADE")
-            connection.execute(f"ALTER SCHEMA {_quoted(self.schema)} RENAME TO {kept}")
+            connection.execute(f"ALTER SCHEMA {quoted(self.schema)} RENAME TO {kept}")
+
+    def let_read(self, group: str, allowed: bool) -> None:
+        from nanoclaw_memory.store.roles import let_read
+
+        with self._unready() as connection:
+            let_read(connection, self.schema, group, allowed)
 
     def leave_replaced(self) -> bool:
         return False
@@ -339,7 +345,7 @@ class PostgresDatabase:
 
     @contextmanager
     def _unready(self) -> Iterator[Any]:
-        with _explained(self.url), _pool(self.url).connection() as connection:
+        with connected(self.url) as connection:
             yield connection
 
     def _run(self, connection: Any, sql: str, params: Params | None = None) -> Any:
@@ -367,7 +373,7 @@ class PostgresDatabase:
                     connection.execute(COMMON)
                 current = self._current(connection)  # another process may have been first
                 if current is None:
-                    connection.execute(f"CREATE SCHEMA {_quoted(self.schema)}")
+                    connection.execute(f"CREATE SCHEMA {quoted(self.schema)}")
                 connection.execute(_path(self.schema))
                 for statement in (
                     statements(self._steps) if current is None else upgrade(self._steps, current)
@@ -378,7 +384,7 @@ class PostgresDatabase:
 
     def _current(self, connection: Any) -> int | None:
         """The number of the schema's last step; None where there is none."""
-        table = f"{_quoted(self.schema)}.ncm_state"
+        table = f"{quoted(self.schema)}.ncm_state"
         if not connection.execute("SELECT to_regclass(%(table)s)", {"table": table}).fetchone()[0]:
             return None
         ((number,),) = connection.execute(f"SELECT version FROM {table}").fetchall()  # noqa: S608
@@ -404,18 +410,21 @@ def schema_of(path: Path) -> str:
 def names_in(url: str, folder: Path) -> list[str]:
     """The databases of a folder: the last parts of the schemas below it."""
     start = schema_of(folder / "x").removesuffix("x")
-    sql = "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %(start)s) ORDER BY 1"
-    with _explained(url), _pool(url).connection() as connection:
+    sql = (
+        "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %(start)s)"
+        " AND has_schema_privilege(oid, 'USAGE') ORDER BY 1"
+    )
+    with connected(url) as connection:
         found = connection.execute(sql, {"start": start}).fetchall()
     return [str(name).removeprefix(start) for (name,) in found]
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
 def _path(schema: str) -> str:
-    return f"SET search_path TO {_quoted(schema)}, ncm, public"
+    return f"SET search_path TO {quoted(schema)}, ncm, public"
 
 
 class _Connection(psycopg.Connection[Row]):
@@ -480,6 +489,13 @@ class _Pool:
 @functools.cache
 def _pool(url: str) -> _Pool:
     return _Pool(url)
+
+
+@contextmanager
+def connected(url: str) -> Iterator[_Connection]:
+    """A connection of the pool, whatever the schema."""
+    with _explained(url), _pool(url).connection() as connection:
+        yield connection
 
 
 def disconnect(url: str) -> None:

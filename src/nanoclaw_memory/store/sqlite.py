@@ -186,6 +186,9 @@ class SqliteDatabase:
     def tables(self) -> dict[str, tuple[str, ...]]:
         return tables_of(self)
 
+    def let_read(self, group: str, allowed: bool) -> None:
+        """A file is read by this program alone, which asks the table of grants."""
+
     def overwriting(self) -> SqliteDatabase:
         self.query("PRAGMA secure_delete = ON")
         return self

@@ -180,6 +180,28 @@ def check_databases(memory: Memory, all_groups: bool) -> Output:
     return Output({"ok": not failed, "databases": checks}, lines, "No databases yet.", failed=failed)
 
 
+@db.command("role")
+@click.argument("name")
+@click.option("--drop", is_flag=True, help="End the role, and its connections.")
+def role(memory: Memory, name: str, drop: bool) -> Output:
+    """Make a login role of PostgreSQL for an agent of this group: it reads and writes this group's schemas only.
+
+    What it writes in the owner's name becomes the agent's. Published entries of other groups are readable by
+    `ncm share grant` only. See docs/team.md.
+
+    \b
+    ncm db role gandalf --group research
+    ncm db role gandalf --drop
+    """
+    if drop:
+        memory.admin.drop_role(name)
+        return Output({"role": name, "dropped": True}, f"the role {name} is gone")
+    url = memory.admin.make_role(name)
+    return Output(
+        {"role": name, "url": url}, f"role {name} of {memory.scope.group}; it is shown once:\n{url}"
+    )
+
+
 @db.command("reset")
 @click.argument("name")
 def reset_database(memory: Memory, name: str) -> Output:
