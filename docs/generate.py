@@ -117,8 +117,8 @@ def phrase(path: Path) -> str:
 READING_ORDER = {
     "Tutorial": ("tutorial",),
     "How to": tuple(
-        "install hooks mcp import workspace projects injections forget checkpoints two-machines policies eval corpus"
-        " embeddings server remote web sdk plugins host".split()
+        "install hooks mcp import workspace projects injections forget checkpoints two-machines team policies eval"
+        " corpus embeddings server remote web sdk plugins host".split()
     ),
     "Reference": ("commands", "settings", "http", "measurements", "code-map"),
     "Explanation": tuple(

@@ -55,7 +55,7 @@ class AdminPart:
         from nanoclaw_memory.settings import SECRET_KEYS
 
         value = self._group.configuration.value(key)
-        if key.rpartition(".")[2] in SECRET_KEYS and value:
+        if {key, key.rpartition(".")[2]} & SECRET_KEYS and value:
             value = "[set]"
         return value, self._group.configuration.origin(key)
 

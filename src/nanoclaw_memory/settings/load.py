@@ -16,7 +16,7 @@ from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.settings.sections import PluginEntries, Settings
 
 FILE_NAME = "nanoclaw.json"
-SECRET_KEYS = frozenset({"apiKey"})
+SECRET_KEYS = frozenset({"apiKey", "store.url"})  # last parts or whole names; a URL has a password
 _VARIABLE = regex(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 # What a project file may set: nothing that could send memory elsewhere or show it to others.
 _PROJECT_MAY_SET = ("memory.", "plugins.entries.", "graph.")
@@ -39,7 +39,7 @@ class Leaf(msgspec.Struct, frozen=True):
 
     @property
     def secret(self) -> bool:
-        return self.path.rpartition(".")[2] in SECRET_KEYS
+        return self.path.rpartition(".")[2] in SECRET_KEYS or self.path in SECRET_KEYS
 
 
 class Configuration(msgspec.Struct, frozen=True):

@@ -17,12 +17,15 @@ _TOKENS = re.compile(
 )
 _LIST = re.compile(r"(NOT )?IN \(SELECT (?P<hex>unhex\()?value\)? FROM json_each\(:(?P<name>\w+)\)\)")
 
+_NOTHING = re.compile(r"(NOT )?IN \(\)")
+
 
 @functools.lru_cache(maxsize=4_096)
 def translated(sql: str) -> tuple[str, tuple[tuple[str, bool], ...]]:
     """A statement with psycopg's parameters, and the names of those that are lists; True for lists of bytes."""
     lists = tuple((found["name"], bool(found["hex"])) for found in _LIST.finditer(sql))
     sql = _LIST.sub(lambda found: f"{'<> ALL' if found[1] else '= ANY'}(:{found['name']}__list)", sql)
+    sql = _NOTHING.sub(lambda found: f"{'<> ALL' if found[1] else '= ANY'}('{{}}')", sql)
     return _TOKENS.sub(_token, sql), lists
 
 
