@@ -216,8 +216,10 @@ def _prompt(memory: Memory, event: Event) -> str:
         return ""
     _catch_up(memory, event)
     _drain(memory)
-    turn = memory.before_turn(message, repeat=event.client in _PASSING_CLIENTS)
-    _note(memory, event, "prompt", message)
+    try:
+        turn = memory.before_turn(message, repeat=event.client in _PASSING_CLIENTS)
+    finally:  # a turn that failed must not lose what was said
+        _note(memory, event, "prompt", message)
     return "\n\n".join(filter(None, [turn.text, _flush(memory, event)]))
 
 
