@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -36,6 +37,23 @@ def _no_real_home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Temp
     monkeypatch.setenv("NANOCLAW_HOME", str(nowhere / "home"))
     monkeypatch.setenv("HOME", str(nowhere))
     monkeypatch.chdir(nowhere)
+
+
+_ABOUT_FILES = re.compile(r"\"[\w-]+\.db\"|apsw|[Ss]qlite")
+_FILES_ONLY = ("test_damage", "test_lost_data", "test_old_data", "test_old_home", "test_read_only")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """On a PostgreSQL server, what is about SQLite's files is skipped aloud."""
+    import inspect
+    import os
+
+    if os.environ.get("NANOCLAW_TEST_STORE") != "postgres":
+        return
+    for item in items:
+        source = inspect.getsource(item.function) if isinstance(item, pytest.Function) else ""
+        if item.path.stem in _FILES_ONLY or _ABOUT_FILES.search(source):
+            item.add_marker(pytest.mark.skip(reason="it is about SQLite's files"))
 
 
 @pytest.fixture(autouse=True)
