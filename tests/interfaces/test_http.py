@@ -22,7 +22,8 @@ NO_ROUTE = {
     "Memory.close", "Memory.for_session", "Memory.fenced", "AdminPart.watch", "AdminPart.require_home",
     "AdminPart.require_main", "ConversationsPart.note_answer_from", "HostPart.run_tasks", "UpkeepPart.install_cron",
     "EntriesPart.get", "UpkeepPart.proposal", "WorkspacePart.show_checkpoint", "EntriesPart.publish",
-    "AdminPart.reset_database", "Memory.evaluate", "Memory.evaluate_example", "WorkspacePart.introduce",
+    "AdminPart.reset_database", "AdminPart.make_role", "AdminPart.drop_role", "Memory.evaluate",
+    "Memory.evaluate_example", "WorkspacePart.introduce",
     "UpkeepPart.count_open", "UpkeepPart.export", "UpkeepPart.merge_in",
     "EntriesPart.unpublish", "EntriesPart.grant", "EntriesPart.revoke", "EntriesPart.shares",
 }  # fmt: skip
