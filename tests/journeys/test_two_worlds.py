@@ -285,9 +285,13 @@ def test_a_home_that_kept_both_together_is_parted_when_it_is_opened(home: Path, 
     for table in ("facts", "relations"):  # what later releases added
         facts.query(f"DROP TRIGGER {table}_outbox_au")
         facts.query(f"DROP INDEX {table}_origin")
-        facts.query(f"ALTER TABLE {table} DROP COLUMN origin")
+        facts.query(f"DROP INDEX {table}_current")
+        for column in ("origin", "project"):
+            facts.query(f"ALTER TABLE {table} DROP COLUMN {column}")
+        facts.query(f"CREATE INDEX {table}_current ON {table}(id)")
         facts.query(f"CREATE TRIGGER {table}_outbox_au AFTER UPDATE ON {table} BEGIN SELECT 1; END")
     facts.query("ALTER TABLE aliases DROP COLUMN origin")
+    facts.query("DROP TABLE verdicts")
     for column in ("origin", "foreign_lines"):
         continuity.query(f"ALTER TABLE exchanges DROP COLUMN {column}")
     continuity.query("PRAGMA user_version = 3")

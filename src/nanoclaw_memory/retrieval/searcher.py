@@ -134,7 +134,7 @@ class Searcher:
     def _refresh(self, question: Question, sources: Collection[str] | None) -> list[str]:
         """Take in what changed; what is indexed answers when that cannot be done."""
         try:
-            return self.index.refresh(embed=not question.fast, sources=sources)
+            return self.index.refresh(embed=not question.fast, sources=sources, quiet=not question.searched)
         except CorruptDatabase:  # the index itself
             raise
         except StoreError as error:  # another database is needed for it, such as the list of forgotten texts

@@ -105,14 +105,15 @@ def _decisions(group: Group) -> Iterator[str]:
 
 def _questions(group: Group) -> Iterator[str]:
     """Questions and to-dos of the last weeks, logged or called open, that nothing later settles."""
-    settled = list(_answers(group))
+    talk = list(_answers(group))
+    settled: list[tuple[date, Features]] = []
     for asked in _called_open(group):
-        if not _is_settled(features(asked.text), asked.day, settled):
+        if not _is_answered(features(asked.text), asked.day, talk):
             yield from _presentable(group, [asked.text])
     for day, raw, entry in _recent_lines(group, QUESTION_DAYS):
         own = features(entry.text)
         if entry.tag.lower() in _OPEN_TAGS or entry.text.endswith("?") or _BOX.match(raw):
-            if not _is_settled(own, day, settled):
+            if not _is_settled(own, day, settled) and not _is_answered(own, day, talk):
                 yield from _presentable(group, [entry.text], entry.origin)
         else:
             settled.append((day, own))
@@ -120,6 +121,12 @@ def _questions(group: Group) -> Iterator[str]:
 
 def _is_settled(question: Features, day: date, settled: Iterable[tuple[date, Features]]) -> bool:
     return any(said >= day and contained(question, answer) >= 0.5 for said, answer in settled)
+
+
+def _is_answered(question: Features, day: date, talk: Iterable[tuple[date, Features]]) -> bool:
+    """Whether something said in talk takes up most of a question; one word in common is none."""
+    near = ((answer, len(question.stems & answer.stems)) for said, answer in talk if said >= day)
+    return any(count >= 2 and contained(question, answer) >= 0.5 for answer, count in near)
 
 
 class _Sentence(msgspec.Struct, frozen=True):

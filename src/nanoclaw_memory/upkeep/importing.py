@@ -56,7 +56,7 @@ class EntryImport:
 
     def run(self, found: Imports, source: str, relations: int = 0, conversations: int = 0) -> BroughtIn:
         """Import all entries and report; the audit log gets one line for the whole."""
-        for one in counted("entries", found.entries):
+        for one in counted("entries looked at" if self.dry_run else "entries", found.entries):
             self.types[one.type] += 1
             try:
                 self.counts[self._import(one)] += 1
