@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import select
 import subprocess
 import sys
 import threading
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
-from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.types import Scope
 
 MOST = 3
@@ -67,8 +64,8 @@ class Readers:
         if process is None:
             return None
         try:
-            _send(process.stdin, msgspec.msgpack.encode(asked))
-            found = msgspec.msgpack.decode(_receive(process.stdout), type=Answered)
+            send(process.stdin, msgspec.msgpack.encode(asked))
+            found = msgspec.msgpack.decode(receive(process.stdout), type=Answered)
         except (OSError, ValueError):  # it has ended; whoever asks answers the question here
             self._drop(process)
             return None
@@ -94,7 +91,7 @@ class Readers:
             self._processes.append(process)
             self._starting = False
         try:
-            _receive(process.stdout)  # it is ready
+            receive(process.stdout)  # it is ready
         except (OSError, ValueError):
             self._drop(process)
             return
@@ -115,42 +112,16 @@ class Readers:
                 stream.close()
 
 
-def _send(stream: IO[bytes] | None, frame: bytes) -> None:
+def send(stream: IO[bytes] | None, frame: bytes) -> None:
     assert stream is not None
     stream.write(len(frame).to_bytes(4, "big") + frame)
     stream.flush()
 
 
-def _receive(stream: IO[bytes] | None) -> bytes:
+def receive(stream: IO[bytes] | None) -> bytes:
     assert stream is not None
     head = stream.read(4)
     frame = stream.read(int.from_bytes(head, "big"))
     if len(head) < 4 or len(frame) < int.from_bytes(head, "big"):
         raise ValueError("the stream has ended")
     return frame
-
-
-def main() -> None:
-    """Answer questions from standard input until it ends, or none comes for a while."""
-    from nanoclaw_memory.interfaces.http.api import answer, failure
-    from nanoclaw_memory.interfaces.http.operations import OPERATIONS as table
-    from nanoclaw_memory.interfaces.http.pool import MemoryPool
-
-    known = {operation.name: operation for operation in table}
-    pool = MemoryPool(Path(sys.argv[1]), readers=0)
-    source, out = os.fdopen(0, "rb"), os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
-    _send(out, b"ready")
-    while select.select([source], [], [], IDLE_SECONDS)[0]:
-        try:
-            asked = msgspec.msgpack.decode(_receive(source), type=Asked)
-        except ValueError:
-            break
-        operation = known[asked.operation]
-        work = partial(answer, operation, arguments=operation.check(asked.given))
-        try:
-            response = pool.submit(asked.scope, work, asked_at=asked.asked_at).result()
-        except NanoClawError as error:
-            response = failure(error)
-        _send(out, msgspec.msgpack.encode(Answered(response.status_code, bytes(response.body))))
-    os._exit(0)  # databases need no farewell, and the server does not wait for one

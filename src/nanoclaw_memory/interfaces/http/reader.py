@@ -1,0 +1,39 @@
+"""A process that answers questions beside the server: what `Readers` starts."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from nanoclaw_memory.errors import NanoClawError
+from nanoclaw_memory.interfaces.http.api import answer, failure
+from nanoclaw_memory.interfaces.http.operations import OPERATIONS
+from nanoclaw_memory.interfaces.http.pool import MemoryPool
+from nanoclaw_memory.interfaces.http.readers import IDLE_SECONDS, Answered, Asked, receive, send
+
+
+def main() -> None:
+    """Answer questions from standard input until it ends, or none comes for a while."""
+    known = {operation.name: operation for operation in OPERATIONS}
+    pool = MemoryPool(Path(sys.argv[1]), readers=0)
+    source, out = os.fdopen(0, "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no answer
+    send(out, b"ready")
+    while select.select([source], [], [], IDLE_SECONDS)[0]:
+        try:
+            asked = msgspec.msgpack.decode(receive(source), type=Asked)
+        except ValueError:
+            break
+        operation = known[asked.operation]
+        work = partial(answer, operation, arguments=operation.check(asked.given))
+        try:
+            response = pool.submit(asked.scope, work, asked_at=asked.asked_at).result()
+        except NanoClawError as error:
+            response = failure(error)
+        send(out, msgspec.msgpack.encode(Answered(response.status_code, bytes(response.body))))
+    os._exit(0)  # databases need no farewell, and the server does not wait for one
