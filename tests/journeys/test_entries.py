@@ -645,3 +645,24 @@ def test_what_an_entry_belongs_with_comes_along_and_is_shown(memory: Memory, ncm
     assert "belongs with" in shown and "drawer nine" in shown
     memory.delete(box.id)
     assert "drawer nine" not in memory.recall("Why does the heater trip?", fast=True).text
+
+
+def test_a_domain_file_costs_little_more_than_its_entries(open_memory: Callable[..., Memory], home: Path):
+    memory = open_memory(entries__storesPerSession="100")
+    for number in range(60):
+        memory.store(f"The pump of greenhouse {number} is serviced by Marten in the spring", "fact")
+    text = memory.get("memory/domains/fact.md").text
+    assert tokens.count(text) <= 1.5 * sum(entry.token_cost for entry in memory.entries.all(limit=100))
+
+
+def test_a_domain_file_of_an_older_release_is_read_and_written_anew(memory: Memory, home: Path):
+    stored = memory.store("Staging listens on port 8080", "fact", priority="high")
+    path = home / "workspace" / "memory" / "domains" / "fact.md"
+    body = f"\n# Memory: fact\n\n- Staging listens on port 8081 <!-- {stored.id} 2026-02-23 owner high -->\n"
+    path.write_text(f"<!-- nanoclaw-memory 2026-02-23T12:00:00.000Z {'0' * 64} -->\n{body}")
+    note = memory.store("The dog is called Luna", "fact").notes[0]
+    assert "edits by hand" in note
+    edit = next(one for one in memory.upkeep.review() if "8081" in one.diff)
+    memory.upkeep.decide(edit.id, True)
+    assert next(line for line in path.read_text().splitlines() if "8081" in line).count("^") == 1
+    assert "Luna" in path.read_text() and "<!-- mem-" not in path.read_text()

@@ -25,9 +25,14 @@ from nanoclaw_memory.workspace.paths import within
 FOLDER = "memory/domains"
 MOST_ENTRIES = 5_000
 MOST_CHARS = 1_000_000  # a longer file is rewritten with the newest entries, up to 4/5 of it
-_STAMP = regex(r"<!-- nanoclaw-memory \S+ (?P<fingerprint>[0-9a-f]{64}) -->\n")
-_ENTRY = regex(r"- (?P<text>.*?)\s*<!-- (?P<id>mem-[0-9a-f-]{36})\b(?P<about>[^>]*)-->\s*$")
-_NOTE = "Written from the stored entries. Edits are welcome: they are offered as changes, not overwritten."
+STAMP_CHARS = 16  # of the fingerprint of a file as we wrote it
+_STAMP = regex(r"<!-- nanoclaw-memory (?:\S+ )?(?P<fingerprint>[0-9a-f]{16,64}) -->\n")
+_ENTRY = regex(r"- (?P<text>.*?) \^(?P<mark>\d{9})(?P<about>[a-z]{2})?\s*$")
+# What an older release wrote.
+_OLD_ENTRY = regex(r"- (?P<text>.*?)\s*<!-- (?P<id>mem-[0-9a-f-]{36})\b(?P<about>[^>]*)-->\s*$")
+_OLD_NOTE = (
+    "Written from the stored entries. Edits are welcome: they are offered as changes, not overwritten."
+)
 
 
 def domain_path(entry_type: str) -> str:
@@ -41,6 +46,15 @@ class DomainFile(msgspec.Struct, frozen=True):
     body: str
     ours: bool  # False when somebody made the file, or took our first line out
     edited: bool
+
+
+class DomainLine(msgspec.Struct, frozen=True):
+    """A line of a domain file that belongs to an entry, which it names by a mark of four tokens."""
+
+    text: str
+    mark: str
+    origin: str = "owner"
+    priority: str = "medium"
 
 
 class LostLine(msgspec.Struct, frozen=True):
@@ -80,8 +94,11 @@ class DomainFiles:
                 with self._table.db.transaction():
                     self._table.leave_out(entry.id for entry in come)
                 return self._offer(entry_type, page)
-            marks = [f"<!-- {entry_id} " for entry_id in (*gone, *(entry.id for entry in come))]
-            body = _without(page.body, [mark for mark in marks if mark in page.body])
+            if "<!-- mem-" in page.body:
+                self._rewrite(entry_type)
+                return ""
+            marks = {_mark(entry_id) for entry_id in (*gone, *(entry.id for entry in come))}
+            body = _without(page.body, [mark for mark in marks if f" ^{mark}" in page.body])
             self._write(entry_type, body + "".join(_line(entry) for entry in come))
             return ""
 
@@ -102,17 +119,16 @@ class DomainFiles:
         page = self.read(entry_type)
         if page is None or not page.ours:
             return []
-        known = self._table.ids(entry_type)
+        known = set(map(_mark, self._table.ids(entry_type)))
         found = []
         for number, line in enumerate(page.body.split("\n"), 2):
-            entry = _ENTRY.match(line)
-            if entry is None or entry["id"] in known:
+            entry = _parsed(line)
+            if entry is None or entry.mark in known:
                 continue
-            text, about = plain_text(entry["text"]), entry["about"].split()
-            origin = about[1] if len(about) == 3 and about[1] in ORIGINS and not page.edited else "import"
-            priority = about[-1] if about and about[-1] in PRIORITIES else "medium"
+            origin = "import" if page.edited else entry.origin
+            text = plain_text(entry.text)
             if not self._table.has_text(entry_type, text_key(text)):
-                found.append(LostLine(number, text, priority, origin))
+                found.append(LostLine(number, text, entry.priority, origin))
         return found
 
     def discard_edits(self, entry_type: str) -> None:
@@ -132,31 +148,31 @@ class DomainFiles:
         if not found:
             return DomainFile(text, ours=False, edited=True)
         body = text[found.end() :]
-        return DomainFile(body, ours=True, edited=fingerprint(body) != found["fingerprint"])
+        return DomainFile(body, ours=True, edited=not fingerprint(body).startswith(found["fingerprint"]))
 
     def missing(self, entry_type: str) -> int:
         """How many entries are missing from the file or wrongly in it; a person's edits do not count."""
         page = self.read(entry_type)
         if page is not None and page.edited:
             return 0
-        newest = {entry.id for entry in self._newest(entry_type)}
-        there = set(re.findall(r"<!-- (mem-[0-9a-f-]{36}) ", page.body)) if page else set()
-        return len(newest - there) + len(there - self._table.in_domain(entry_type))
+        newest = {_mark(entry.id) for entry in self._newest(entry_type)}
+        there = {line.mark for line in map(_parsed, page.body.splitlines()) if line} if page else set()
+        return len(newest - there) + len(there - set(map(_mark, self._table.in_domain(entry_type))))
 
     # ---- a person's edits ----
 
     def _offer(self, entry_type: str, page: DomainFile) -> str:
-        known = {entry.id: entry for entry in self._newest(entry_type)}
+        known = {_mark(entry.id): entry for entry in self._newest(entry_type)}
         written = self._table.in_domain(entry_type) if page.ours else set()
         offered = 0
         seen: set[str] = set()
         for line in page.body.splitlines():
-            found = _ENTRY.match(line)
-            if found and found["id"] in known:
-                seen.add(found["id"])
-                entry = known[found["id"]]
-                if found["text"] != _text(entry) and entry.id in written:
-                    offered += self._propose(entry_type, entry, plain_text(found["text"]))
+            found = _parsed(line)
+            if found and found.mark in known:
+                entry = known[found.mark]
+                seen.add(entry.id)
+                if found.text != _text(entry) and entry.id in written:
+                    offered += self._propose(entry_type, entry, plain_text(found.text))
             elif not found and (text := _added(line)):
                 offered += self._propose(entry_type, None, text)
         for entry in known.values():
@@ -205,10 +221,10 @@ class DomainFiles:
         with self._table.db.transaction():
             self._table.take_in(entry_type)
         lines = "".join(_line(entry) for entry in self._newest(entry_type))
-        self._write(entry_type, f"\n# Memory: {entry_type}\n\n{_NOTE}\n\n{lines}")
+        self._write(entry_type, f"# Memory: {entry_type}\n\n{lines}")
 
     def _write(self, entry_type: str, body: str) -> None:
-        head = f"<!-- nanoclaw-memory {stamp(self._clock.now())} {fingerprint(body)} -->\n"
+        head = f"<!-- nanoclaw-memory {fingerprint(body)[:STAMP_CHARS]} -->\n"
         replace_text(self._path(entry_type), head + body, durable=False)
 
     def _folder(self) -> Path:
@@ -227,7 +243,7 @@ def count_lines(workspace: Path) -> int:
     total = 0
     for path in sorted((workspace / FOLDER).glob("*.md")):
         try:
-            total += sum(1 for line in read_text(path).split("\n") if _ENTRY.match(line))
+            total += sum(1 for line in read_text(path).split("\n") if _parsed(line))
         except (NanoClawError, OSError):
             continue  # doctor reports it like any unreadable file
     return total
@@ -237,7 +253,8 @@ def _without(body: str, marks: Sequence[str]) -> str:
     if not marks:
         return body
     lines = body.splitlines(keepends=True)
-    return "".join(line for line in lines if not any(mark in line for mark in marks))
+    gone = set(marks)
+    return "".join(line for line in lines if (found := _parsed(line)) is None or found.mark not in gone)
 
 
 def plain_text(line: str) -> str:
@@ -247,8 +264,28 @@ def plain_text(line: str) -> str:
 
 
 def _line(entry: Entry) -> str:
-    about = f"{entry.provenance.timestamp[:10]} {entry.author} {entry.priority}"
-    return f"- {_text(entry)} <!-- {entry.id} {about} -->\n"
+    about = entry.author[0] + entry.priority[0]
+    return f"- {_text(entry)} ^{_mark(entry.id)}{'' if about == 'om' else about}\n"
+
+
+def _mark(entry_id: str) -> str:
+    """Nine digits that stand for an entry in its file: four tokens with their sign, where its id has thirty."""
+    return f"{int(fingerprint(entry_id)[:12], 16) % 10**9:09d}"
+
+
+def _parsed(line: str) -> DomainLine | None:
+    """A line as we or an older release wrote it; None for any other."""
+    if found := _ENTRY.match(line):
+        about = found["about"] or "om"
+        origin = next((one for one in ORIGINS if one[0] == about[0]), "import")
+        priority = next((one for one in PRIORITIES if one[0] == about[1]), "medium")
+        return DomainLine(found["text"], found["mark"], origin, priority)
+    if (old := _OLD_ENTRY.match(line)) is None:
+        return None
+    known = old["about"].split()
+    origin = known[1] if len(known) == 3 and known[1] in ORIGINS else "import"
+    priority = known[-1] if known and known[-1] in PRIORITIES else "medium"
+    return DomainLine(old["text"], _mark(old["id"]), origin, priority)
 
 
 def _text(entry: Entry) -> str:
@@ -258,6 +295,6 @@ def _text(entry: Entry) -> str:
 def _added(line: str) -> str:
     """The text of a line that a person added; empty for headings, notes, comments and blank lines."""
     stripped = line.strip()
-    if not stripped or stripped == _NOTE or stripped.startswith(("#", "<!--")):
+    if not stripped or stripped == _OLD_NOTE or stripped.startswith(("#", "<!--")):
         return ""
     return re.sub(r"^[-*+]\s+", "", stripped)
