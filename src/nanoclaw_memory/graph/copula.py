@@ -146,7 +146,8 @@ class CopulaReader(SubjectReader):
         """ "Heidi is Robert's mother", "the plan is 2 TB", "lint-bot is maintained by the guild"."""
         entity = subject.entity
         german = predicate == "ist"
-        if entity == self.user and (is_name(rest) or typed(rest)):
+        trait = rest.casefold() in wording.TRAITS
+        if entity == self.user and (is_name(rest) or typed(rest)) and not trait:
             return
         if self.talk and entity == self.user and not self._is_lasting(rest):
             return

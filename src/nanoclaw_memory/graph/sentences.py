@@ -19,7 +19,7 @@ from nanoclaw_memory.graph.clauses import (
     without_preposition,
 )
 from nanoclaw_memory.graph.copula import CopulaReader, Pending
-from nanoclaw_memory.graph.keys import singular
+from nanoclaw_memory.graph.keys import is_known_key, normal_key, singular
 from nanoclaw_memory.graph.subjects import Subject
 from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.graph.values import (
@@ -62,7 +62,7 @@ _ADDRESS = re.compile(
 )
 _OF_PLAIN = frozenset("owns manages leads maintains uses teaches leitet betreut besitzt nutzt".split())
 _AMOUNT = re.compile(r"^(?:of )?(?P<what>[A-Za-zÄÖÜäöüß][\w-]{1,20})$")
-_TYPED_KINDS = frozenset("money date time schedule size port copula url".split())
+_TYPED_KINDS = frozenset("money date time schedule size port listens copula url".split())
 _TYPES_OF = {
     "money": ("money",),
     "time": ("time", "number"),
@@ -113,7 +113,8 @@ class SentenceReader(CopulaReader):
             sentence = f"My name is {match['rest']}"
         together = ""
         for joiner, clause in clauses(sentence):
-            if is_name(clause, 3) and not together and joiner == "":
+            pronoun = clause.split(" ")[0].casefold() in wording.NO_ENTITY  # "Ich bin" is no Arabic name
+            if is_name(clause, 3) and not together and joiner == "" and not pronoun:
                 together = clause
                 continue
             denied = wording.DENIAL.search(clause) and not re.search(
@@ -283,8 +284,18 @@ class SentenceReader(CopulaReader):
             what = named["what"]
             yield from self._named(subject.entity, what, named["name"])
             self.pending = Pending(subject, what, "names", named["name"])
+        elif keyed := self._keyed_has(rest):
+            yield self._fact(subject, *keyed, "has")
         elif value and value.type in ("measure", "number") and (what := _AMOUNT.match(value.rest)):
             yield self._fact(subject, what["what"], value.text, "size")
+
+    def _keyed_has(self, rest: str) -> tuple[str, str] | None:
+        """ "has the IP 10.0.0.4", "hat die Nummer 0171 5550147": a known key and a typed value."""
+        key, _, after = without_article(rest).partition(" ")
+        value = typed(after)
+        if not value or value.type in ("schedule", "channel") or value.rest or not is_known_key(key):
+            return None
+        return normal_key(key), value.text
 
     def _typed(self, subject: Subject, key: str, kind: str, rest: str) -> Iterator[Triple]:
         rest = without_preposition(rest)
@@ -293,8 +304,9 @@ class SentenceReader(CopulaReader):
             phrase, _ = phrase_at(rest, 5)
             if phrase:
                 yield self._fact(subject, key, phrase, kind)
-        elif kind in ("port", "answers"):
-            if port := re.match(r"[Pp]ort (\d{2,5})\b", rest):
+        elif kind in ("port", "answers", "listens"):
+            word = "?" if kind == "listens" else ""
+            if port := re.match(rf"(?:[Pp]ort ){word}(\d{{2,5}})\b(?![.:]\d)", rest):
                 yield self._fact(subject, key, port[1], kind)
             elif kind == "answers" and is_name(rest, 3):
                 yield Triple("alias", rest, "", subject.entity)

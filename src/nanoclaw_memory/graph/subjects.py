@@ -156,7 +156,7 @@ class SubjectReader:
             return Subject(owner, target["key"].casefold()) if is_name(owner, 3) else None
         if is_name(text):
             return self._attribute(text) or Subject(text)
-        if len(words) <= 3 and may_name(text) and not text.endswith("s"):
+        if len(words) <= 3 and may_name(text) and (not text.endswith("s") or len(words) == 1):
             return self._attribute(text) or Subject(text, bare=True)
         return None
 

@@ -41,7 +41,7 @@ _TYPES = (
         "money",
         re.compile(
             rf"(?:[€$£]|(?:EUR|USD|CHF|GBP) )\d[\d.,]*\d?k?{_RATE}|"
-            rf"\d[\d.,]*(?: ?[€$£]| ?(?:EUR|Euro|USD|CHF)\b){_RATE}",
+            rf"\d[\d.,]*(?: ?[€$£]| ?(?:EUR|Euros?|USD|CHF|dollars?|pounds|francs|Franken)\b){_RATE}",
             re.I,
         ),
     ),
@@ -163,7 +163,8 @@ def is_abbreviation(token: str) -> bool:
     return (
         low in _TITLES
         or bool(re.fullmatch(r"(?:[^\W\d_]\.)+", low))
-        or low in ("nr.", "tel.", "no.", "ca.", "bzw.", "str.", "inc.", "ltd.", "co.", "vs.", "usw.", "etc.")
+        or low.endswith("str.")
+        or low in ("nr.", "tel.", "no.", "ca.", "bzw.", "inc.", "ltd.", "co.", "vs.", "usw.", "etc.")
     )
 
 

@@ -37,8 +37,8 @@ runs on, run on, is hosted on, is deployed on, is deployed to | = | host
 läuft auf, liegt auf | = | host
 liegt bei, ist bei, steht bei, liegt beim, steht beim | = | names
 goes to, go to, gehen an, geht an | email | contact
-listens on, listens at, listen on, serves on, is on port, is on | port | port
-lauscht auf, horcht auf | port | port
+listens on, listens at, listen on, serves on, lauscht auf, horcht auf | port | listens
+is on port, is on | port | port
 hört auf | port | answers
 lives at, live at, is at, sits at, liegt unter, steht unter, ist unter | url | url
 costs, cost | costs | money
@@ -121,7 +121,7 @@ starts at, begins at, leaves at, departs at, beginnt um, fährt um, startet um |
 ends at, finishes at, endet um | ends | time
 meets, meet, takes place, happens, rehearses, trifft sich, probt, findet statt, tagt | when | schedule
 runs at, läuft um | runs at | time
-runs, läuft | runs | schedule
+runs, run, läuft, laufen | runs | schedule
 runs | = | names
 amounts to, comes to, beträgt | is | money
 has, have | has | has
@@ -147,6 +147,7 @@ _CONTRACTIONS = (
         ),
         r"\1 is ",
     ),
+    (re.compile(r"\b([Mm]y|[Oo]ur) (\w+)['’]s (?=(?:the )?\d|[A-Z]\w+ \d)"), r"\1 \2 is "),
     (re.compile(r"\bI(?:['’]m| am)\b"), "I are"),  # German has another "am"
     (re.compile(r"\b([Ww]e|[Tt]hey)['’]re\b"), r"\1 are"),
 )

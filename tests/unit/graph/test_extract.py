@@ -296,6 +296,12 @@ def test_parentheses_in_a_roster_are_details_too() -> None:
         ("SLA means service level agreement", [("SLA", "", "service level agreement")]),
         ("The staging port is 7001", [("staging port", "is", "7001")]),
         ("Our project Keystone depends on Redis", [("Keystone", "depends on", "Redis")]),
+        ("Backups run every night at 02:30.", [("Backups", "runs", "every night at 02:30")]),
+        ("Users run into errors every day", []),
+        ("Der Drucker im Flur hat die IP 192.168.4.20.", [("Drucker im Flur", "IP", "192.168.4.20")]),
+        ("Rent goes up to 1,150 euros in March.", [("Rent", "is", "1,150 euros")]),
+        ("Nordwind's address is Hafenstr. 12", [("Nordwind", "address", "Hafenstr. 12")]),
+        ("The gateway listens on 9443, not on 8443", [("gateway", "port", "9443")]),
     ],
 )
 def test_what_a_sentence_states(sentence: str, stated: list[tuple[str, str, str]]) -> None:
@@ -308,6 +314,11 @@ def test_what_a_sentence_states(sentence: str, stated: list[tuple[str, str, str]
         ("ok so the deploy window is Thursdays at 14:00", [("deploy window", "is", "Thursdays at 14:00")]),
         ("remember that my wife's birthday is 14 March", [("wife", "birthday", "14 March")]),
         ("Ich wohne in Freiburg", [("User", "wohnt in", "Freiburg")]),
+        (
+            "Ich bin Vegetarierin und wohne in Bern.",
+            [("User", "ist", "Vegetarierin"), ("User", "wohnt in", "Bern")],
+        ),
+        ("my birthday's 11 February", [("User", "birthday", "11 February")]),
         ("I'm a diabetic", [("User", "is", "diabetic")]),
         ("Thanks, Melanie! It means a lot to me.", []),
         ("I'm inspired by the sunsets of Lisbon", []),

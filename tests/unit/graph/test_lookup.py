@@ -360,3 +360,18 @@ def test_a_persons_first_and_full_name_are_one_whichever_came_first(memory: Memo
     assert [hit.text for hit in memory.graph.search("Harbor's port").hits] == ["Harbor.port = 1"]
     memory.graph.relate("Lena Meyer", "works at", "Globex")
     assert first(memory, "Where does Lena work?")[1] < 90  # nobody knows which
+
+
+@pytest.mark.parametrize(
+    ("predicate", "place", "question"),
+    [("wohnt in", "Bern", "Wo wohne ich?"), ("arbeitet bei", "Migros", "Wo arbeite ich?")],
+)
+def test_i_am_meant_in_german_too(memory: Memory, predicate: str, place: str, question: str):
+    memory.graph.relate("User", predicate, place)
+    assert first(memory, question) == (f"User → {predicate} → {place}", 90)
+
+
+def test_a_school_is_found_by_who_goes_there(memory: Memory):
+    memory.graph.relate("User", "daughter", "Pia")
+    memory.graph.relate("Pia", "goes to", "Eastfield School")
+    assert first(memory, "Which school does my daughter go to?")[0] == "Pia → goes to → Eastfield School"
