@@ -22,7 +22,7 @@ _SENTENCE_END = regex(r"[.!?:\n]\s*[\"'(\[]*$|^[\s\"'(\[\-*•]*$")
 _UNSPACED = regex(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 _MINE = regex(
     r"\b(?:my|mine|our|ours|who am i|what am i|how old am i|where am i|am i|was i|do i|did i|have i|should i|"
-    r"mein|meine|meiner|meinem|meinen|unser|unsere|unserer|unserem|unseren|wer bin ich|bin ich|\w+e ich)\b"
+    r"mein|meine|meiner|meinem|meinen|unser|unsere|unserer|unserem|unseren|wer bin ich|bin ich|(?<=e )ich)\b"
 )
 _YOURS = regex(
     r"\b(?:your|yours|who are you|what are you|how old are you|are you called|were you|"
