@@ -256,6 +256,12 @@ def test_words_joined_by_signs_are_a_password_where_nothing_else_can_stand(text)
         ("BitLocker: 123456-234567-345678-456789-567890-678901-789012-890123", "345678"),
         ("WIFI:T:WPA;S:Barn;P:tangerine;;", "tangerine"),
         ("License: 7C41-88EE-03BD-B6F0-6613", "88EE"),
+        ("the sheet opens with Kar0tte!Mond8, tell nobody", "Mond8"),
+        ("Passwort fürs Portal: zwiebel-suppe", "zwiebel"),
+        ("my password is marmalade", "marmalade"),
+        ("ansible_become_pass: tangerine", "tangerine"),
+        ('ssh passphrase "three blind mice"', "blind"),
+        ("Visa, exp 12/27, cvv 482", "482"),
     ],
 )
 def test_a_sure_name_or_form_gives_away_plain_words_and_numbers(text, secret):
@@ -429,6 +435,8 @@ def test_azure_and_aws_keys_are_known_by_their_names():
         "backup: the wallet and the seed tables are copied every night to the second disk",
         "User Anna password reset requested",
         "PASSWORD: mandatory",
+        "my password is weak",
+        "see Issue#1234 and C#8",
     ],
 )
 def test_ordinary_text_and_placeholders_are_left_alone(text):

@@ -213,7 +213,7 @@ def _values_of(name: CredentialName, text: str) -> Generator[tuple[int, int], No
 
 def _value_of(name: CredentialName, text: str, start: int, prose: bool) -> _Value | None:
     """The value at a place; a number may be in groups."""
-    if name.is_code and name.plain and (spaced := _SPACED.match(text, start)):
+    if name.is_code and (name.plain or prose) and (spaced := _SPACED.match(text, start)):
         return _Value(spaced[0], start, False)
     return _value_at(text, start, prose)
 
@@ -299,7 +299,7 @@ def _is_credential(name: CredentialName, kind: str, link: re.Match[str], value: 
     if not plain or not _is_word(value.text):
         return found >= needed
     last = name.plain and link[0] in (": ", "=") and text[value.end : value.end + 1] in ("", "\n", "\r")
-    return (last and is_noun(value.text, True)) or _user_beside(name, value, text)
+    return (last and (link[0] == "=" or is_noun(value.text, True))) or _user_beside(name, value, text)
 
 
 def _is_below(name: CredentialName, value: _Value, text: str) -> bool:

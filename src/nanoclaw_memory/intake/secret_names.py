@@ -34,7 +34,8 @@ _PLACES = verbose(
     |schlie(?:ss|ß)fach|cassaforte|port[ae]|portail|cancello|ingresso|puerta|caja|coffre|immeuble|allarme
     |acc[eè]s\w*|deur|kluis|drzwi|sejf
     |bram[ay]|двер\w+|сейф\w*|домофон\w*|доступа|v[eé]rifi\w+|confirm\w+|log[ -]?in|sign[ -]?in|sms|text(?:ed)?
-    |one[ -]time|2fa|mfa|authenticat\w+|security|best[äa]tigung\w*|anmelde\w*|sicherheits\w*|einmal\w*|pin\w+
+    |one[ -]time|backup|recovery|sblocco
+    |2fa|mfa|authenticat\w+|security|best[äa]tigung\w*|anmelde\w*|sicherheits\w*|einmal\w*|pin\w+
     |freischalt\w*
     |connexion|iniciar?|inicio|inlog\w*|logowani\w*|weryfikac\w*|подтвержд\w*|провер\w*|входа)(?![^\W\d_])"""
 )
@@ -98,7 +99,9 @@ _PUBLIC = verbose(
 ABOUT = r"""(?:^|[_.-]|(?-i:(?<=[a-z])(?=[A-Z])))(?:ids?|hash(?:ed|es)?|digest|fingerprint|checksum|sha\d*|md5|arn
     |ur[il]s?|path|file|name|host|type|version|image|ref|endpoint|class|policy|manager)(?![a-z])"""
 _ABOUT_IT = verbose(ABOUT)
-_WITH_USER = verbose(r"(?:id|user|username|login|account|계정|아이디)[\W_]{1,4}$|--?$|(?-i:[A-Z0-9]_$)")
+_WITH_USER = verbose(
+    r"(?:id|user|username|login|account|계정|아이디)[\W_]{1,4}$|--?$|(?-i:[A-Z0-9]_$)|(?:become|ssh|sudo|db|user|admin|root|smtp|mail|ftp)_$"
+)
 
 
 class CredentialName(msgspec.Struct, frozen=True, kw_only=True):

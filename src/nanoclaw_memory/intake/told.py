@@ -15,26 +15,27 @@ ADVERB = r"""now|still|currently|just|then|again|always|simply|also|probably|act
     |теперь
     |сейчас|снова|всегда"""
 # pw for the zip is bluebottle: a single word, at the end of what is said
-_PREPOSITION = (
-    "for|of|to|on|at|in|f[üu]r|vom|von|zum|zur|der|des|del|della|de|du|da|do|van|voor|pour|per|para|til|till"
-)
+_PREPOSITION = r"""for|of|to|on|at|in|f[üu]rs?|vom|beim|von|zum|zur|der|des|del|della|de|du|da|do|van|voor|pour
+    |per|para|til|till"""
 _TOLD = verbose(
-    rf"""(?:[ ](?P<of>{_PREPOSITION})[ ][^\n.:;,?!"]{{1,40}}?)?[ ](?:(?:(?P<is>is|was|ist|war|lautet)|est|es|è|é|är
-    |er|jest|to|auf)[ ](?:(?:{ADVERB})[ ])?|(?-i:(?=[A-Z][a-z])))(?P<value>[^\W\d_]{{5,20}})
+    rf"""(?:[ ](?P<of>{_PREPOSITION})[ ][^\n.:;,?!"]{{1,40}}?)?
+    (?:(?P<colon>:)|[ ](?:(?P<is>is|was|ist|war|lautet)|est|es|è|é|är|er|jest|to|auf)(?:[ ](?:{ADVERB}))?
+    |(?-i:(?=[ ][A-Z][a-z])))[ ](?P<value>[^\W\d_]{{5,20}}(?:[-_.][^\W\d_]{{2,20}}){{0,4}})
     (?=[.,;!)]{{0,2}}[ ]?(?:[\r\n]|\Z)|,[ ])"""
 )
+_OWNED = verbose(r"(?:['’]s|s['’]|my|our|his|her|mein|unser)[ ](?:[\w-]{1,16}[ ]){0,2}\Z")
 # passphrase: three blind mice run
 _WORDS_TOLD = verbose(
-    rf"""(?:[ ](?:{_PREPOSITION})[ ][^\n.:;,?!"]{{1,40}}?)?[ ]?(?:[:=]|(?<=[ ])(?:is|ist|lautet))[ ]
-    (?!(?:ask|see|stored?|in|on|the|a|an|same|not|your|my|our|leave|enter|type|use[sd]?|from|for|of|to|kept|will|must|should|can
-    |has|is|or|and|was|when|with|if|that|which|protect\w*|siehe|im|in|beim|bei|steht|liegt|wird|nicht|und|oder)[ ])
-    (?P<value>[^\W\d_]{{2,12}}(?:[ ][^\W\d_]{{2,12}}){{2,7}})(?=[.]?[ ]?(?:[\r\n]|\Z)|,|[ ]but[ ])"""
+    rf"""(?:[ ](?:{_PREPOSITION})[ ][^\n.:;,?!"]{{1,40}}?)?(?:[ ]?(?:[:=]|(?<=[ ])(?:is|ist|lautet))[ ]["“]?|[ ]["“])
+    (?!(?:ask|see|stored?|in|on|the|a|an|same|not|your|my|our|leave|enter|type|use[sd]?|from|for|of|to|kept|will|must|should
+    |can|has|is|or|and|was|when|with|if|that|which|protect\w*|siehe|im|in|beim|bei|steht|liegt|wird|nicht|und|oder)[ ])
+    (?P<value>[^\W\d_]{{2,12}}(?:[ ][^\W\d_]{{2,12}}){{2,7}})(?=["”.]{{0,2}}[ ]?(?:[\r\n]|\Z)|["”,]|[ ]but[ ])"""
 )
 # How English, German and Dutch adjectives and participles end: required, trivial, abgelaufen, onbekend.
 _STATE = verbose(
-    r""".*(?:ed|ing|[ai]ble|ive|ous|[aei]nt|ful|less|[ao]ry|ic|ish|[ai]te|ete|ct|some|own|al|ar|id|ique|ex|[io]re|ure|are|[dfklpstv]y
-    |[dklstx]en|[flmnr]en|[ai]s|rs|w|ong|eak|ight|ort|mple|ard|good|fine|blank|secret|ale|same|safe|lost|gone|ve|ough|reat
-    |[lst]om|mon|ase|ter|ver|ple|[^n]t|lich|ig|lijk|isch|bar|los|falsch|heim|leer|gleich|weg|är|ell|ach|ark|elbe|elfde|erk|cher|annt|kend|igd)"""
+    r""".*(?:ed|ing|[ai]ble|ive|ous|[aei]nt|ful|less|[ao]ry|ic|ish|[ai]te|ete|ct|some|own|al|ar|id|ique|ex|[iou]re|are
+    |[dfklpstv]y|[dfklmnrstx]en|[ai]s|rs|w|ong|eak|ard|good|fine|blank|ale|[am]e|fe|one|ve|ough|om|mon|ase|[tv]er|ple|[^n]t
+    |lich|ig|lijk|isch|bar|los|falsch|heim|leer|weg|är|ell|ach|ark|here|elbe|elfde|erk|cher|annt|kend|igd)"""
 )
 # changed the password from … to …
 _REPLACED = verbose(
@@ -43,7 +44,8 @@ _REPLACED = verbose(
 )
 # PIN for the blue card 4821
 _NUMBER_FOR = verbose(
-    rf"""(?:[ ](?:{_PREPOSITION})(?:[ ](?!no\b|nr\b|number|order|card)[^\W\d_]{{1,20}}){{1,3}})?
+    rf"""(?:[ ](?:{_PREPOSITION})(?:[ ](?!no\b|nr\b|number|order|card)[^\W\d_]{{1,20}}){{1,3}}
+    |[ ](?!mode|version|n[ro]\b|number|in\b|on\b)[^\W\d_]{{2,16}})?
     [ ]\#?(?P<value>\d{{4,8}}|\d{{1,2}}(?:[ -]\d{{1,2}}){{2,3}})
     (?=[.,;!)]{{0,2}}(?:\s|\Z))(?![ ][a-z])"""
 )
@@ -67,7 +69,8 @@ def find_told(name: CredentialName, text: str) -> Iterator[tuple[int, int]]:
         if number := _NUMBER_FOR.match(text, name.end):
             yield number.span("value")
     elif name.plain and name.least == CHOSEN and (told := _TOLD.match(text, name.end)):
-        if is_noun(told["value"], bool(told["of"] and told["is"])):
+        of = told["of"] or _OWNED.search(text[max(0, name.start - 40) : name.start])
+        if is_noun(told["value"], bool(of and (told["is"] or told["colon"]))):
             yield told.span("value")
     elif name.is_phrase and (words := _WORDS_TOLD.match(text, name.end)):
         yield words.span("value")
