@@ -139,3 +139,16 @@ def test_upkeep_reads_what_was_said_before_there_was_a_graph_of_talk(at: At):
     done = memory.upkeep.run("ingest")
     assert done[0].changed == 250
     assert memory.upkeep.run("ingest")[0].changed == 0
+
+
+def test_what_was_read_from_an_overtaken_statement_is_marked_as_that_is_and_found_once(
+    memory: Memory, clock: FixedClock
+):
+    memory.after_turn("The Falcon parser is licensed under GPLv3.", "Noted.")
+    clock.moment += timedelta(days=30)
+    memory.graph.upsert("Falcon parser", "licence", "Apache-2.0")
+    question = "Under which licence is the Falcon parser?"
+    (read,) = [hit for hit in memory.graph.search(question).hits if "GPLv3" in hit.text]
+    assert read.mark == "earlier" and read.newer is not None and "Apache-2.0" in read.newer.text
+    found = memory.search("Is the Falcon parser licensed under GPLv3?", fast=True).hits
+    assert [hit.kind for hit in found if "GPLv3" in hit.text] == ["exchange"]

@@ -69,13 +69,15 @@ class KnowledgeGraph:
         intake: Intake,
         refresh: Callable[[], AbstractContextManager[str | None]] = nullcontext,
         overtaken: Callable[[str, Sequence[int]], Mapping[int, tuple[str, Newer]]] | None = None,
+        overtaken_origins: Callable[[Iterable[str]], Mapping[str, tuple[str, Newer]]] | None = None,
         beside: Callable[[], KnowledgeGraph | None] | None = None,
         check_file: Callable[[Path], None] = lambda path: None,
     ) -> None:
         self.db = db
         self._check_file = check_file  # refuses one that is not for this group
         self._beside = beside  # the graph of the shared chats, whose answers follow ours
-        self._overtaken = overtaken  # of facts or relations by id: what was stated later on the same subject
+        self._overtaken = overtaken  # of facts by id: what was stated later on the same subject
+        self._overtaken_origins = overtaken_origins  # the same of what facts and relations were read from
         self._refresh = refresh  # reads changed files before an answer; with what it left unread
         self.settings = settings
         self.clock = clock
@@ -128,12 +130,15 @@ class KnowledgeGraph:
         """The hits with what was stated later, outside the graph, on the same subject."""
         facts = [hit.item.id for hit in hits if hit.kind == "fact"]
         later = self._overtaken("facts", facts) if self._overtaken and facts else {}
-        return tuple(
-            replace(hit, mark=later[hit.item.id][0], newer=later[hit.item.id][1])
-            if hit.kind == "fact" and hit.item.id in later
-            else hit
-            for hit in hits
-        )
+        read = {hit.item.source for hit in hits if hit.item.source}
+        origins = self._overtaken_origins(read) if self._overtaken_origins and read else {}
+
+        def marked(hit: GraphHit) -> GraphHit:
+            found = later.get(hit.item.id) if hit.kind == "fact" else None
+            found = found or origins.get(hit.item.source)
+            return replace(hit, mark=found[0], newer=found[1]) if found else hit
+
+        return tuple(map(marked, hits))
 
     def _said_beside(
         self, query: str, left: int, as_of: str | None, named_only: bool

@@ -207,6 +207,7 @@ class Group:
             self.intake,
             refresh,
             self.retrieval.overtaken,
+            self.retrieval.overtaken_origins,
             beside,
             self.require_own_file,
         )

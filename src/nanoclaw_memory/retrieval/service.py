@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -141,6 +141,13 @@ class Retrieval(msgspec.Struct, dict=True):
         """Which rows of a source a later statement overtakes, none that was pasted: the mark, and that statement."""
         return self._overtaken(lambda: self.index.passages.ids(source, numbers), fresh)
 
+    def overtaken_origins(self, sources: Iterable[str]) -> dict[str, tuple[str, Newer]]:
+        """Which of the statements that facts were read from a later one overtakes: the mark, and that statement."""
+        passages = self.index.passages
+        return self._overtaken(
+            lambda: {one: source for source in sources for one in passages.of_origin(source)}
+        )
+
     def overtaken_line(self, path: str, line: int) -> tuple[str, Newer] | None:
         """Whether a later statement overtakes the one on a line of a file: the mark, and that statement."""
         return self._overtaken(lambda: dict.fromkeys(self.index.passages.at(path, line), line)).get(line)
@@ -149,9 +156,7 @@ class Retrieval(msgspec.Struct, dict=True):
         """The ids of entries that a later statement supersedes; does not build the index."""
         return self.index.currency.table.superseded_entries() if self.has("index") else ()
 
-    def _overtaken(
-        self, rows: Callable[[], dict[int, int]], fresh: bool = False
-    ) -> dict[int, tuple[str, Newer]]:
+    def _overtaken(self, rows: Callable[[], dict[int, T]], fresh: bool = False) -> dict[T, tuple[str, Newer]]:
         if not fresh:
             self.refresh()
         try:

@@ -118,12 +118,16 @@ def _entries(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
 
 def _facts(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
     for number, entity, key, value, *rest in rows:
+        if str(rest[0]).startswith(READ_FROM):
+            continue
         text = f"{entity} {_plain(key)}: {value}"
         yield NewRow(number, "facts", prepared_row([_of_graph(number, "fact", text, rest)], ""))
 
 
 def _relations(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
     for number, subject, predicate, other, *rest in rows:
+        if str(rest[0]).startswith(READ_FROM):
+            continue
         text = f"{subject} {_plain(predicate)} {other}"
         yield NewRow(number, "relations", prepared_row([_of_graph(number, "relation", text, rest)], ""))
 
@@ -169,6 +173,8 @@ def _plain(key: str) -> str:
     return key.replace("_", " ").replace("-", " ")
 
 
+# What was said or stored is a passage itself, with its own day and mark: what was read from it is not found again.
+READ_FROM = ("exchanges/", "entries/")
 _OF_GRAPH = "source, created_at, valid_from, valid_to, shared, origin, project"
 SOURCES = (
     RowSource(

@@ -251,6 +251,19 @@ class Passages:
         rows = self.database.query(sql, {"numbers": json.dumps(list(numbers)), "source": source})
         return {int(number): int(row) for number, row in rows}
 
+    def of_origin(self, source: str) -> list[int]:
+        """The passages of what a fact was read from: `exchanges/9:1`, `entries/mem-…:1`, `MEMORY.md:7`."""
+        place, _, line = source.rpartition(":")
+        kind, _, name = place.partition("/")
+        if kind == "exchanges" and name.isdigit():
+            return list(self.ids(kind, [int(name)]))
+        if kind == "entries":
+            found = self.database.query(
+                "SELECT id FROM passages WHERE kind = 'entry' AND reference = :name", {"name": name}
+            )
+            return [int(number) for (number,) in found]
+        return self.at(place, int(line)) if line.isdigit() else []
+
     def at(self, path: str, line: int) -> list[int]:
         """The passages of a file that begin on a line."""
         sql = (
