@@ -82,7 +82,8 @@ class Readers:
             self._drop(process)
 
     def _start(self) -> None:
-        command = [sys.executable, "-c", f"from {__name__} import main; main()", str(self._home)]
+        answer = "from nanoclaw_memory.interfaces.http.reader import main; main()"
+        command = [sys.executable, "-c", answer, str(self._home)]
         # A session of its own: Ctrl-C at the server's terminal ends the server, and that ends the process.
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
