@@ -98,7 +98,9 @@ def marks(origin: str, suspicions: Iterable[str] = (), unconfirmed: bool = False
 
 def item(about: Iterable[str], text: str) -> str:
     """A line of a list: what is known about a text, which cannot be forged by any of its parts, and the text."""
-    return f"- [{label_of(about)}] {text}"
+    # Once more over the whole: two safe parts may make a label where they meet.
+    plain = _LABELLED.sub(r"(\1)", text)
+    return f"- [{label_of(about)}] {plain}"
 
 
 def label_of(about: Iterable[str]) -> str:
