@@ -271,7 +271,7 @@ KINDS: dict[str, Kind] = {
 }
 
 
-class Row(msgspec.Struct, frozen=True):
+class StoredRecord(msgspec.Struct, frozen=True):
     """A record with the number of its row here."""
 
     number: int
@@ -293,7 +293,7 @@ class RecordStore:
 
     # ---- reading ----
 
-    def rows(self, kind: str) -> dict[str, Row]:
+    def rows(self, kind: str) -> dict[str, StoredRecord]:
         """Every record of a kind with its id."""
         own = KINDS[kind]
         if not own.database or not self.has(own.database):
@@ -301,13 +301,15 @@ class RecordStore:
         fields = own.fields
         columns = ", ".join([own.key, *(own.names.get(name, name) for name in fields)])
         links = self._links(kind)
-        found: dict[str, Row] = {}
+        found: dict[str, StoredRecord] = {}
         for number, *values in self.database(own.database).rows(
             f"SELECT {columns} FROM {own.table} WHERE {own.where} ORDER BY {own.key}"  # noqa: S608
         ):
             given = {**dict(zip(fields, values, strict=True)), **links.get(number, {})}
             record = msgspec.convert(given, own.record, strict=False)
-            found[id_of(kind, record)] = Row(number, record)  # of two in one millisecond the later counts
+            found[id_of(kind, record)] = StoredRecord(
+                number, record
+            )  # of two in one millisecond the later counts
         return self._linked(kind, found)
 
     def _links(self, kind: str) -> dict[int, dict[str, Any]]:
@@ -323,7 +325,7 @@ class RecordStore:
             words.setdefault(number, []).append(content)
         return {number: {"wordings": tuple(sorted(found))} for number, found in words.items()}
 
-    def _linked(self, kind: str, found: dict[str, Row]) -> dict[str, Row]:
+    def _linked(self, kind: str, found: dict[str, StoredRecord]) -> dict[str, StoredRecord]:
         """Rows that refer to others, by the ids of these."""
         if kind in ("facts", "relations"):
             numbers = {row.number: name for name, row in found.items()}
@@ -338,7 +340,7 @@ class RecordStore:
         else:
             return found
         return {
-            name: Row(row.number, msgspec.structs.replace(row.record, **{field: links[row.number]}))
+            name: StoredRecord(row.number, msgspec.structs.replace(row.record, **{field: links[row.number]}))
             if links.get(row.number)
             else row
             for name, row in found.items()
@@ -427,7 +429,7 @@ class RecordStore:
             [{"id": number, "other": other} for number, other in numbers],
         )
 
-    def delete(self, kind: str, row: Row) -> None:
+    def delete(self, kind: str, row: StoredRecord) -> None:
         """Delete a row; a value that it had replaced is valid again."""
         record = row.record
         if kind in ("facts", "relations"):

@@ -49,7 +49,7 @@ class _Memory(msgspec.Struct, frozen=True):
     facts: list[tuple[str, str, str]] = []
 
 
-class _Message(msgspec.Struct, frozen=True):
+class _OwnMessage(msgspec.Struct, frozen=True):
     """What a person said in one exchange, in their own words."""
 
     exchange: Exchange
@@ -83,12 +83,12 @@ def consolidate(group: Group, dry_run: bool) -> JobResult:
     return JobResult(changed, (*notes[:5], *filter(None, [calls.cost()])))
 
 
-def _unread(group: Group) -> tuple[int, list[_Message]]:
+def _unread(group: Group) -> tuple[int, list[_OwnMessage]]:
     """The last exchange looked at, and the messages with something to read."""
     rows = group.graph.db.query("SELECT value FROM graph_state WHERE key = :key", {"key": _READ})
     found = group.exchanges.after(int(rows[0][0]) if rows else 0, MOST_READ)
     messages = [
-        _Message(one, text)
+        _OwnMessage(one, text)
         for one in found
         if one.origin in ("owner", "user") and (text := one_line(said(one, teaches=False).lines))
     ]
@@ -109,7 +109,7 @@ def _note_read(group: Group, number: int) -> None:
         )
 
 
-def _take(group: Group, messages: Sequence[_Message], rows: Sequence[Any]) -> tuple[int, list[str]]:
+def _take(group: Group, messages: Sequence[_OwnMessage], rows: Sequence[Any]) -> tuple[int, list[str]]:
     """Store what the rows say and their messages do too: how much was new, and why some was refused."""
     user, stored, refused = group.settings.user.entity, 0, []
     facts: dict[int, list[Triple]] = {}

@@ -41,7 +41,7 @@ class _Verdict(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-class _Pair(msgspec.Struct, frozen=True):
+class _NotePair(msgspec.Struct, frozen=True):
     """Two notes as the model gets them, and the mark under which its verdict is kept."""
 
     text: str
@@ -125,19 +125,19 @@ def _propose(group: Group, older: Entry, newer: Entry, reason: str) -> bool:
     return made is not None
 
 
-def _pair(before: str, one: str, between: str, other: str) -> _Pair:
+def _pair(before: str, one: str, between: str, other: str) -> _NotePair:
     first, second = one_line(one), one_line(other)
-    return _Pair(f"{before}{first}{between}{second}", fingerprint(f"{first}\n{second}")[:32])
+    return _NotePair(f"{before}{first}{between}{second}", fingerprint(f"{first}\n{second}")[:32])
 
 
-def _planned(group: Group, calls: ModelCalls, pairs: Sequence[_Pair]) -> JobResult:
+def _planned(group: Group, calls: ModelCalls, pairs: Sequence[_NotePair]) -> JobResult:
     known = _known(group)
     texts = [pair.text for pair in pairs if pair.mark not in known]
     return JobResult(len(texts), (f"would send {calls.estimate(texts)}",) if texts else ())
 
 
 def _decided(
-    group: Group, calls: ModelCalls, pairs: Sequence[_Pair]
+    group: Group, calls: ModelCalls, pairs: Sequence[_NotePair]
 ) -> tuple[dict[str, _Verdict], list[str]]:
     """The verdicts on pairs by their marks, known or asked for, and what is to be reported."""
     verdicts, notes = _known(group), list[str]()

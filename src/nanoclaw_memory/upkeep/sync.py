@@ -16,7 +16,7 @@ from nanoclaw_memory.errors import Refused
 from nanoclaw_memory.progress import report
 from nanoclaw_memory.store.facts import digest
 from nanoclaw_memory.store.names import fold, slot_of
-from nanoclaw_memory.store.records import KINDS, RecordStore, RemovalRecord, Row, id_of
+from nanoclaw_memory.store.records import KINDS, RecordStore, RemovalRecord, StoredRecord, id_of
 from nanoclaw_memory.types import Exported, MergedIn
 from nanoclaw_memory.upkeep.sync_conflicts import (
     Merged,
@@ -24,7 +24,7 @@ from nanoclaw_memory.upkeep.sync_conflicts import (
     conflicting_values,
     stored_twice,
 )
-from nanoclaw_memory.upkeep.sync_files import WORLDS, ExportDirectory, Found, sync_key
+from nanoclaw_memory.upkeep.sync_files import WORLDS, ExportDirectory, ExportedLines, sync_key
 from nanoclaw_memory.upkeep.sync_merge import merge, without_removed
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def import_directory(group: Group, folder: Path) -> MergedIn:
 
 
 def _exported(
-    kind: str, rows: dict[str, Row], found: Found, removed: Ids, dropped: set[str]
+    kind: str, rows: dict[str, StoredRecord], found: ExportedLines, removed: Ids, dropped: set[str]
 ) -> dict[str, Any]:
     """The records that a file gets: ours with what others wrote of the same, and theirs that are new."""
     gone = removed[kind]
@@ -112,7 +112,11 @@ def _exported(
 
 
 def _removed_ids(
-    state: SyncState, world: str, store: RecordStore, rows: dict[str, dict[str, Row]], found: Found
+    state: SyncState,
+    world: str,
+    store: RecordStore,
+    rows: dict[str, dict[str, StoredRecord]],
+    found: ExportedLines,
 ) -> Ids:
     """What was deleted on purpose, here or elsewhere. A database that was restored or replaced deletes nothing."""
     removed: Ids = {kind: set() for kind in TABLES}
@@ -138,14 +142,16 @@ def _removals(removed: Ids) -> dict[str, RemovalRecord]:
 class _Merging:
     """The import of one world."""
 
-    def __init__(self, group: Group, world: str, store: RecordStore, state: SyncState, found: Found) -> None:
+    def __init__(
+        self, group: Group, world: str, store: RecordStore, state: SyncState, found: ExportedLines
+    ) -> None:
         self.group = group
         self.own = group if world == "private" else group.shared_chats or group
         self.world = world
         self.store = store
         self.state = state
         self.found = found
-        self.rows: dict[str, dict[str, Row]] = {}
+        self.rows: dict[str, dict[str, StoredRecord]] = {}
         self.same: dict[str, str] = {}  # ids of records that another one stands for
         self.added: dict[str, int] = {}
         self.changed: dict[str, int] = {}
@@ -255,7 +261,7 @@ class _Merging:
             self._take(kind, name, admitted, row, current)
 
     def _take(
-        self, kind: str, name: str, record: Any, row: Row | None, current: dict[tuple[str, ...], str]
+        self, kind: str, name: str, record: Any, row: StoredRecord | None, current: dict[tuple[str, ...], str]
     ) -> None:
         """Store one record; a statement that holds here already is the same one, said first where it was first said."""
         place = f"{self.world}/{kind}"
@@ -270,7 +276,7 @@ class _Merging:
             self.state.dropped.setdefault(place, set()).add(gone)
             self.same[gone] = stored
         number = self.store.put(kind, record, row.number if row else 0)
-        self.rows[kind][stored] = Row(number, record)
+        self.rows[kind][stored] = StoredRecord(number, record)
         if _holds(record):
             current[_said(kind, record)] = stored
         counts = self.changed if row else self.added
@@ -357,7 +363,7 @@ class _Merging:
 
     def _put(self, kind: str, name: str, record: Any) -> None:
         row = self.rows[kind].get(name)
-        self.rows[kind][name] = Row(self.store.put(kind, record, row.number if row else 0), record)
+        self.rows[kind][name] = StoredRecord(self.store.put(kind, record, row.number if row else 0), record)
         self.new[kind].add(name)
 
     def _withdraw(self) -> None:
@@ -425,7 +431,7 @@ def _save(group: Group, state: SyncState) -> None:
 
 
 def _remember(
-    state: SyncState, world: str, store: RecordStore, rows: dict[str, dict[str, Row]], removed: Ids
+    state: SyncState, world: str, store: RecordStore, rows: dict[str, dict[str, StoredRecord]], removed: Ids
 ) -> None:
     for kind in TABLES:
         state.seen[f"{world}/{kind}"] = set(rows[kind])

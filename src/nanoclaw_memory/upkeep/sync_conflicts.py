@@ -14,7 +14,7 @@ from nanoclaw_memory.rendering import safe_line
 from nanoclaw_memory.settings.sections import GraphSettings
 from nanoclaw_memory.statements import text_key
 from nanoclaw_memory.store.names import slot_of
-from nanoclaw_memory.store.records import KINDS, ProposalRecord, Row, id_of
+from nanoclaw_memory.store.records import KINDS, ProposalRecord, StoredRecord, id_of
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import ORIGINS, trust
 
@@ -25,7 +25,7 @@ class Merged(msgspec.Struct, frozen=True):
     """The rows of a kind after an import: which of them came in, and which both machines had before."""
 
     kind: str
-    rows: Mapping[str, Row]
+    rows: Mapping[str, StoredRecord]
     came: Collection[str]
     known: Collection[str]
 
@@ -103,7 +103,7 @@ def _proposal(key: tuple[str, ...], payload: dict[str, str], **fields: str) -> P
     )
 
 
-def stored_twice(rows: Mapping[str, Row]) -> Iterator[tuple[str, Any, str]]:
+def stored_twice(rows: Mapping[str, StoredRecord]) -> Iterator[tuple[str, Any, str]]:
     """Entries that say the same as a more trusted or earlier one: id, what becomes of it, and whose the other is."""
     said: dict[tuple[str, str], list[tuple[str, Any]]] = {}
     for name, row in rows.items():

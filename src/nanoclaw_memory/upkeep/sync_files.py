@@ -43,7 +43,7 @@ def sync_key(home: Path, new: bool = False) -> bytes:
         raise FileProblem(f"{path} contains no key", "copy it again from your other machine") from None
 
 
-class Found(msgspec.Struct):
+class ExportedLines(msgspec.Struct):
     """What a directory contains: versions of each record by id, lines of other keys, and what is wrong."""
 
     records: dict[str, dict[str, list[Any]]] = msgspec.field(
@@ -64,9 +64,9 @@ class ExportDirectory:
 
     # ---- reading ----
 
-    def read(self, world: str) -> Found:
+    def read(self, world: str) -> ExportedLines:
         """Every record of one world; a line that is no record of ours is a problem, and the others count."""
-        found = Found()
+        found = ExportedLines()
         for path, kind in self._files(world):
             name = path.relative_to(self.folder).as_posix()
             for number, line in enumerate(self._lines(path), 1):
@@ -90,7 +90,7 @@ class ExportDirectory:
             raise FileProblem(f"{path.name} is over {MAX_FILE:,} bytes", "it is no file of ncm export")
         return path.read_bytes().split(b"\n")
 
-    def _take(self, found: Found, world: str, kind: str, line: bytes) -> str:
+    def _take(self, found: ExportedLines, world: str, kind: str, line: bytes) -> str:
         """Read one line into what is found; returns what is wrong with it."""
         if len(line) > MAX_LINE:
             return f"is over {MAX_LINE:,} bytes"

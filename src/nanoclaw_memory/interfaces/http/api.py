@@ -27,7 +27,7 @@ from nanoclaw_memory.interfaces.http import openapi
 from nanoclaw_memory.interfaces.http.auth import HOLDER, OWNER, SafeJSON, error_response
 from nanoclaw_memory.interfaces.http.operations import AGENT_OPERATIONS
 from nanoclaw_memory.interfaces.http.readers import OPERATIONS as READ_ELSEWHERE
-from nanoclaw_memory.interfaces.http.readers import Answered, Asked
+from nanoclaw_memory.interfaces.http.readers import ReaderAnswer, ReaderQuestion
 from nanoclaw_memory.types import MAIN_GROUP, Scope
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _handler(pool: MemoryPool, operation: Operation) -> Any:
                 "fast" in operation.names and not arguments.get("fast")
             ):
                 return await pool.run(scope, work, asked_at=time.monotonic())
-            asked = Asked(scope, operation.name, given, time.monotonic())
+            asked = ReaderQuestion(scope, operation.name, given, time.monotonic())
             return await asyncio.wrap_future(pool.submit_reading(asked, work, _response))
         except NanoClawError as error:
             return failure(error)
@@ -145,7 +145,7 @@ def answer(operation: Operation, memory: Memory, arguments: Mapping[str, Any]) -
         return failure(problem)
 
 
-def _response(answered: Answered) -> Response:
+def _response(answered: ReaderAnswer) -> Response:
     return Response(answered.body, answered.status, media_type=SafeJSON.media_type)
 
 

@@ -15,7 +15,7 @@ from nanoclaw_memory.errors import ServerBusy
 MAX_WAITING = 256
 
 
-class Job(msgspec.Struct, frozen=True, eq=False):
+class QueuedWork(msgspec.Struct, frozen=True, eq=False):
     """Work, what becomes of it, and when a question came in (None for work that may write)."""
 
     work: Callable[[], Any]
@@ -37,13 +37,13 @@ class FairQueue:
 
     def __init__(self, most: int = MAX_WAITING) -> None:
         self._most = most
-        self._waiting: OrderedDict[Hashable, deque[Job]] = OrderedDict()
+        self._waiting: OrderedDict[Hashable, deque[QueuedWork]] = OrderedDict()
         self._size = 0
         self._closed = False
         self._changed = threading.Condition()
         self.idle = 0  # threads that wait for a job, less those that one is there for
 
-    def put(self, client: Hashable, job: Job) -> None:
+    def put(self, client: Hashable, job: QueuedWork) -> None:
         """Queue a job; where there is no room left, the client with most jobs loses its newest."""
         refused = None
         with self._changed:
@@ -67,11 +67,11 @@ class FairQueue:
             self._closed = True
             self._changed.notify_all()
 
-    def __iter__(self) -> Iterator[Job]:
+    def __iter__(self) -> Iterator[QueuedWork]:
         while (job := self._next()) is not None:
             yield job
 
-    def _next(self) -> Job | None:
+    def _next(self) -> QueuedWork | None:
         with self._changed:
             self.idle += 1
             while not self._waiting:

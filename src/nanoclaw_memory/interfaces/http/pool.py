@@ -18,8 +18,8 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.errors import NanoClawError, SettingsError
-from nanoclaw_memory.interfaces.http.fair_queue import FairQueue, Job
-from nanoclaw_memory.interfaces.http.readers import Answered, Asked, Readers
+from nanoclaw_memory.interfaces.http.fair_queue import FairQueue, QueuedWork
+from nanoclaw_memory.interfaces.http.readers import ReaderAnswer, ReaderQuestion, Readers
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.settings.load import FILE_NAME, project_file
 from nanoclaw_memory.types import Scope
@@ -62,7 +62,7 @@ class MemoryWorker:
         self, client: Hashable, work: Callable[[MemoryWorker], T], asked_at: float | None
     ) -> Future[T]:
         """Queue work of a client for the next thread that is free; `asked_at` is when a question came in."""
-        job = Job(lambda: work(self), Future(), asked_at)
+        job = QueuedWork(lambda: work(self), Future(), asked_at)
         self._jobs.put(client, job)
         if self._jobs.idle < 0 and len(self._threads) < self._most:
             self._threads.append(threading.Thread(target=self._serve, name="memory"))
@@ -139,7 +139,7 @@ class MemoryPool:
         return self.submit_to_worker(scope, lambda worker: work(worker.session(scope)), directory, asked_at)
 
     def submit_reading(
-        self, asked: Asked, work: Callable[[Memory], T], convert: Callable[[Answered], T]
+        self, asked: ReaderQuestion, work: Callable[[Memory], T], convert: Callable[[ReaderAnswer], T]
     ) -> Future[T]:
         """Queue a question that another process may answer, if one is free when its turn comes."""
 

@@ -14,7 +14,7 @@ from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.interfaces.http.api import answer, failure
 from nanoclaw_memory.interfaces.http.operations import OPERATIONS
 from nanoclaw_memory.interfaces.http.pool import MemoryPool
-from nanoclaw_memory.interfaces.http.readers import IDLE_SECONDS, Answered, Asked, receive, send
+from nanoclaw_memory.interfaces.http.readers import IDLE_SECONDS, ReaderAnswer, ReaderQuestion, receive, send
 
 
 def main() -> None:
@@ -26,7 +26,7 @@ def main() -> None:
     send(out, b"ready")
     while select.select([source], [], [], IDLE_SECONDS)[0]:
         try:
-            asked = msgspec.msgpack.decode(receive(source), type=Asked)
+            asked = msgspec.msgpack.decode(receive(source), type=ReaderQuestion)
         except ValueError:
             break
         operation = known[asked.operation]
@@ -35,5 +35,5 @@ def main() -> None:
             response = pool.submit(asked.scope, work, asked_at=asked.asked_at).result()
         except NanoClawError as error:
             response = failure(error)
-        send(out, msgspec.msgpack.encode(Answered(response.status_code, bytes(response.body))))
+        send(out, msgspec.msgpack.encode(ReaderAnswer(response.status_code, bytes(response.body))))
     os._exit(0)  # databases need no farewell, and the server does not wait for one

@@ -21,7 +21,7 @@ CROWD = 6  # questions that wait, from which one more process is worth its start
 OPERATIONS = frozenset({"search", "recall", "graph_search", "graph_query", "get", "log"})
 
 
-class Asked(msgspec.Struct, frozen=True):
+class ReaderQuestion(msgspec.Struct, frozen=True):
     """A question for another process: an operation of the JSON API, as it came in."""
 
     scope: Scope
@@ -30,7 +30,7 @@ class Asked(msgspec.Struct, frozen=True):
     asked_at: float
 
 
-class Answered(msgspec.Struct, frozen=True):
+class ReaderAnswer(msgspec.Struct, frozen=True):
     """The answer: a status and JSON."""
 
     status: int
@@ -57,7 +57,7 @@ class Readers:
                 self._starting = True
                 threading.Thread(target=self._start, name="reader", daemon=True).start()
 
-    def answer(self, asked: Asked) -> Answered | None:
+    def answer(self, asked: ReaderQuestion) -> ReaderAnswer | None:
         """The answer of a process that is free; None when none is, or it has ended."""
         with self._guard:
             process = self._free.pop() if self._free else None
@@ -65,7 +65,7 @@ class Readers:
             return None
         try:
             send(process.stdin, msgspec.msgpack.encode(asked))
-            found = msgspec.msgpack.decode(receive(process.stdout), type=Answered)
+            found = msgspec.msgpack.decode(receive(process.stdout), type=ReaderAnswer)
         except (OSError, ValueError):  # it has ended; whoever asks answers the question here
             self._drop(process)
             return None
