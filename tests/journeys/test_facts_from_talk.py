@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -152,3 +154,15 @@ def test_what_was_read_from_an_overtaken_statement_is_marked_as_that_is_and_foun
     assert read.mark == "earlier" and read.newer is not None and "Apache-2.0" in read.newer.text
     found = memory.search("Is the Falcon parser licensed under GPLv3?", fast=True).hits
     assert [hit.kind for hit in found if "GPLv3" in hit.text] == ["exchange"]
+
+
+def test_the_reader_of_sentences_is_not_loaded_where_nothing_new_was_said(memory: Memory, home: Path):
+    memory.after_turn("My boss is Anna Weber.", "Noted.")
+    assert answers(memory, "Who is my boss?")
+    code = (
+        "import sys; from pathlib import Path; from nanoclaw_memory import Memory\n"
+        f"with Memory.open(Path({str(home)!r})) as memory: memory.before_turn('Who is my boss?')\n"
+        "print('nanoclaw_memory.graph.extract' in sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "False\n"

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from datetime import date
     from pathlib import Path
 
-    from nanoclaw_memory.graph.ingest import Ingest, Statement
+    from nanoclaw_memory.graph.ingest import Ingest
+    from nanoclaw_memory.graph.statements import Statement
     from nanoclaw_memory.graph.triples import Triple
     from nanoclaw_memory.graph.view import Neighbourhood
     from nanoclaw_memory.graph.writer import GraphWriter, Origin

@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
-import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import LONG_AGO, stamp, start_of
 from nanoclaw_memory.errors import Refused
 from nanoclaw_memory.graph.extract import FileRules, extract
 from nanoclaw_memory.graph.refresh import PAGES, is_page
+from nanoclaw_memory.graph.statements import Statement
 from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.graph.values import is_name
 from nanoclaw_memory.graph.writer import GraphWriter, NewFact, NewRelation, Origin
@@ -36,19 +36,6 @@ LASTING = frozenset(
     "birthday|born|birth date|date of birth|geburtstag|geboren|anniversary|wedding anniversary|hochzeitstag|"
     "allergic to|allergy|allergie|blood type|blutgruppe".split("|")
 )
-
-
-class Statement(msgspec.Struct, frozen=True, kw_only=True):
-    """A text outside of files that may state facts: what a person said, or an entry."""
-
-    path: str  # the name under which the graph knows it, like a file's path
-    text: str
-    moment: str
-    origin: str
-    project: str = ""
-    until: str = ""  # when it expires
-    talk: bool = False  # said in a conversation: only plain statements are read
-    triples: tuple[Triple, ...] | None = None  # what somebody else read in it
 
 
 def rules_of(path: str, text: str, settings: Settings) -> FileRules:

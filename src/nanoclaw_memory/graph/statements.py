@@ -9,8 +9,8 @@ import msgspec
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import StoreError
-from nanoclaw_memory.graph.ingest import Statement
 from nanoclaw_memory.graph.refresh import VERSION, WAIT_MS
+from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.types import CONFIRMED
 
@@ -21,6 +21,19 @@ AT_ONCE = 100  # rows of each kind that a question waits for
 OWN = ("owner", "user")
 READ_BY_MODEL = "/model"  # ends the name of an exchange whose facts a language model read
 _STATING = ("fact", "context", "project", "person", "decision")  # types of entries
+
+
+class Statement(msgspec.Struct, frozen=True, kw_only=True):
+    """A text outside of files that may state facts: what a person said, or an entry."""
+
+    path: str  # the name under which the graph knows it, like a file's path
+    text: str
+    moment: str
+    origin: str
+    project: str = ""
+    until: str = ""  # when it expires
+    talk: bool = False  # said in a conversation: only plain statements are read
+    triples: tuple[Triple, ...] | None = None  # what somebody else read in it
 
 
 class StatementSource(msgspec.Struct, frozen=True):

@@ -9,8 +9,7 @@ import msgspec
 
 from nanoclaw_memory.graph import wording
 from nanoclaw_memory.graph.clauses import sentences, stated
-from nanoclaw_memory.graph.ingest import Statement
-from nanoclaw_memory.graph.statements import READ_BY_MODEL
+from nanoclaw_memory.graph.statements import READ_BY_MODEL, Statement
 from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.intake.own_words import said
 from nanoclaw_memory.intake.suspicion import suspicions
