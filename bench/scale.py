@@ -156,7 +156,11 @@ def chunk_of(number: int, texts: list[str]) -> NewPassage:
         lines = text.split(". ") + texts[chance.randrange(len(texts))].split(". ")
         chance.shuffle(lines)
         text = ". ".join(lines)[:1_200]
-    chunk = Passage(number % PER_FILE * 10 + 1, number % PER_FILE * 10 + 9, text)
+    # One in a hundred is a statement, which currency looks for among all that has its words.
+    kind, day = (
+        ("line", f"2025-{number % 12 + 1:02}-{number % 28 + 1:02}") if number % 100 == 0 else ("section", "")
+    )
+    chunk = Passage(number % PER_FILE * 10 + 1, number % PER_FILE * 10 + 9, text, kind=kind, day=day)
     return NewPassage(chunk, text, "", f"note {number}", number.to_bytes(32, "big"))
 
 

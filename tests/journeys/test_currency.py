@@ -153,3 +153,23 @@ def test_a_log_line_that_a_later_statement_supersedes_is_not_proposed_for_the_pa
     memory.upkeep.run("promote")
     (proposal,) = memory.upkeep.review()
     assert "Larkspur" in proposal.diff
+
+
+def test_an_older_statement_is_marked_at_once_though_many_others_wait_to_be_compared(
+    open_memory: Callable[..., Memory], clock: Any
+) -> None:
+    def fill(memory: Memory) -> None:
+        for number in range(60):
+            memory.write(f"shelf number {number} was counted")
+        memory.write("Bluebottle exporter listens on port 9191")
+
+    told(open_memory, clock, 40, lambda memory: memory.write("Bluebottle exporter listens on port 7070"))
+    told(open_memory, clock, 20, lambda memory: memory.graph.upsert("Bluebottle", "port", "7070"))
+    with open_memory() as memory:
+        assert not memory.search("Bluebottle exporter", fast=True).hits[0].mark
+    told(open_memory, clock, 3, fill)
+    memory = open_memory()
+    (fact,) = memory.graph.search("What port does Bluebottle use?").hits
+    assert fact.mark == "earlier" and "9191" in fact.newer.text
+    hits = memory.search("Which port does the Bluebottle exporter listen on?", 2, fast=True).hits
+    assert [("9191" in hit.text, hit.mark) for hit in hits] == [(True, ""), (False, "earlier")]

@@ -632,3 +632,19 @@ def test_doctor_says_that_a_multilingual_model_would_help_where_memory_is_not_en
     memory.search("Rechnung", fast=True)
     (said,) = [one for one in memory.doctor() if "local embedder" in one.message]
     assert (said.level, "multilingual" in said.message) == ("warning", True)
+
+
+def test_many_new_rows_are_read_step_by_step_and_the_search_says_so(
+    open_memory: Callable[..., Memory],
+) -> None:
+    memory = open_memory()
+    memory.init()
+    for number in range(70):
+        memory.graph.upsert(f"Shelf{number}", "colour", f"shade{number}")
+    index = memory.group.retrieval.index
+    for asked in range(3):
+        assert memory.graph.search(f"What colour is Shelf{asked}?").hits  # reads few rows on its way
+    read = index.passages.counts()["facts"]
+    assert 0 < read < 70
+    assert not memory.search("Which colour is Shelf69?", fast=True).degraded
+    assert index.passages.counts()["facts"] == 70

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from msgspec import Meta
 from msgspec.structs import replace
@@ -57,6 +57,8 @@ MOST_NAMES = 8
 UNTRUSTED = "some of it is untrusted: stated by a shared chat, an import, a tool or the web"
 TIERS = {"hot": (2.0000001, 1e300), "warm": (1.0, 2.0), "cool": (0.0, 0.9999999), "": (0.0, 1e300)}
 
+LaterStatements: TypeAlias = tuple[Mapping[int, tuple[str, Newer]], Mapping[str, tuple[str, Newer]]]
+
 
 class KnowledgeGraph:
     """The facts, relations and aliases of one group, as one scope sees them."""
@@ -69,16 +71,15 @@ class KnowledgeGraph:
         scope: Scope,
         intake: Intake,
         refresh: Callable[[], AbstractContextManager[str | None]] = nullcontext,
-        overtaken: Callable[[str, Sequence[int]], Mapping[int, tuple[str, Newer]]] | None = None,
-        overtaken_origins: Callable[[Iterable[str]], Mapping[str, tuple[str, Newer]]] | None = None,
+        overtaken: Callable[[Sequence[int], Iterable[str]], LaterStatements] | None = None,
         beside: Callable[[], KnowledgeGraph | None] | None = None,
         check_file: Callable[[Path], None] = lambda path: None,
     ) -> None:
         self.db = db
         self._check_file = check_file  # refuses one that is not for this group
         self._beside = beside  # the graph of the shared chats, whose answers follow ours
-        self._overtaken = overtaken  # of facts by id: what was stated later on the same subject
-        self._overtaken_origins = overtaken_origins  # the same of what facts and relations were read from
+        # Of facts by id, and of what facts and relations were read from: what was stated later on the same subject.
+        self._overtaken = overtaken
         self._refresh = refresh  # reads changed files before an answer; with what it left unread
         self.settings = settings
         self.clock = clock
@@ -130,9 +131,8 @@ class KnowledgeGraph:
     def _marked(self, hits: tuple[GraphHit, ...]) -> tuple[GraphHit, ...]:
         """The hits with what was stated later, outside the graph, on the same subject."""
         facts = [hit.item.id for hit in hits if hit.kind == "fact"]
-        later = self._overtaken("facts", facts) if self._overtaken and facts else {}
         read = {hit.item.source for hit in hits if hit.item.source}
-        origins = self._overtaken_origins(read) if self._overtaken_origins and read else {}
+        later, origins = self._overtaken(facts, read) if self._overtaken and (facts or read) else ({}, {})
 
         def marked(hit: GraphHit) -> GraphHit:
             found = later.get(hit.item.id) if hit.kind == "fact" else None

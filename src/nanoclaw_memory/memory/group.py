@@ -206,8 +206,7 @@ class Group:
             self.scope,
             self.intake,
             refresh,
-            self.retrieval.overtaken,
-            self.retrieval.overtaken_origins,
+            self.retrieval.overtaken_facts,
             beside,
             self.require_own_file,
         )

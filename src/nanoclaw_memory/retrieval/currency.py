@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
 
@@ -16,14 +17,14 @@ from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.date_words import lexeme
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.statements import features, same_statement
-from nanoclaw_memory.store.currency import EARLIER, SUPERSEDED, CurrencyTable, Overtaken
-from nanoclaw_memory.store.passage_search import StoredPassage
+from nanoclaw_memory.store.currency import BOTH, EARLIER, SUPERSEDED, CurrencyTable, Overtaken, is_statement
+from nanoclaw_memory.store.passage_search import Selection, StoredPassage
 from nanoclaw_memory.store.passages import Passages
 from nanoclaw_memory.text import GERMAN_STOP_WORDS, STOP_WORDS, language, only_asks, words
 from nanoclaw_memory.types import FOREIGN
 
 FUNCTION_WORDS = STOP_WORDS | GERMAN_STOP_WORDS
-AT_ONCE = 32  # statements compared on the way to a search
+AT_ONCE = 8  # statements compared on the way to a search
 COMMON = 40  # statements with a word from which on it says nothing about their subject
 ALONE = 5  # statements with a name up to which the name alone is their subject
 TOGETHER = 6  # statements that contain the same words up to which these are one subject
@@ -112,6 +113,31 @@ class Currency:
         """The passages of these ids."""
         return self._passages.search.load(ids)
 
+    def of(self, older: Collection[int], visible: Selection | None = None) -> list[Overtaken]:
+        """What overtakes these passages, of what a selection lets in; known by comparison, or compared now."""
+        known = self.table.of(older, visible)
+        if (total := self._passages.last_id()) > self._compared():
+            pairs = {(row.older, row.newer) for row in known}
+            known += [
+                row
+                for row in self._visible(self._compare(older, total), visible)
+                if (row.older, row.newer) not in pairs
+            ]
+        return [row for row in known if row.kind != BOTH]
+
+    def _compare(self, older: Iterable[int], total: int) -> list[Overtaken]:
+        """What overtakes these passages, whether or not the later statement was compared when it came in."""
+        statements = [one for one in self.load(older).values() if is_statement(one.passage)]
+        return [row for one in statements for row in self._overtaken_by(one, total) if row.older == one.id]
+
+    def _visible(self, rows: Sequence[Overtaken], visible: Selection | None) -> list[Overtaken]:
+        if not rows or visible is None or not visible.here:
+            return list(rows)
+        sql = f"SELECT id FROM passages WHERE id IN (SELECT value FROM json_each(:newer)) AND {visible.here}"  # noqa: S608
+        newer = json.dumps([row.newer for row in rows])
+        allowed = set(self._passages.search.ids(sql, {"newer": newer, **visible.params}))
+        return [row for row in rows if row.newer in allowed]
+
     def newest(self, rows: Sequence[Overtaken]) -> dict[int, tuple[Overtaken, StoredPassage]]:
         """Of each older passage the row that counts: the surest, then the one of the newest statement."""
         stored = self.load({row.newer for row in rows})
@@ -128,7 +154,7 @@ class Currency:
 
     def refresh(self, most: int = AT_ONCE) -> int:
         """Compare statements that were not compared yet, at most so many; returns how many."""
-        last, total = int(self._passages.meta(_COMPARED) or 0), self._passages.last_id()
+        last, total = self._compared(), self._passages.last_id()
         if last >= total:
             return 0
         waiting = self.table.statements_after(last, most)
@@ -139,6 +165,10 @@ class Currency:
             reached = waiting[-1] if len(waiting) == most else total
             self._passages.set_meta(_COMPARED, str(reached))
         return len(waiting)
+
+    def _compared(self) -> int:
+        """The passage up to which all statements were compared."""
+        return int(self._passages.meta(_COMPARED) or 0)
 
     def _overtaken_by(self, own: StoredPassage, total: int) -> list[Overtaken]:
         """The rows that a statement makes with others about the same subject, older or newer."""
@@ -159,13 +189,14 @@ class Currency:
                 rows += [row for row in found if other.id in sure or row.kind == SUPERSEDED]
         return rows
 
-    def together(self, question: str, ids: Sequence[int]) -> list[tuple[int, int]]:
+    def together(self, question: str, found: Iterable[StoredPassage]) -> list[tuple[int, int]]:
         """Pairs of statements that share several words of a question, which few others have: what it asks about."""
-        found = self._having(_telling(question)).values() if len(ids) > 1 else ()
+        ids = [one.id for one in found if is_statement(one.passage)]
+        having = self._having(_telling(question)).values() if len(ids) > 1 else ()
         pairs = []
         for place, one in enumerate(ids):
             for other in ids[place + 1 :]:
-                shared = [having for having in found if one in having and other in having]
+                shared = [some for some in having if one in some and other in some]
                 if len(shared) > 1 and len(set.intersection(*shared)) <= TOGETHER:
                     pairs.append((one, other))
         return pairs
@@ -176,13 +207,14 @@ class Currency:
 
     def _having(self, telling: Iterable[str]) -> dict[str, set[int]]:
         """The statements that contain each of these words; without the words that too many contain."""
-        found = {
-            word: set(self.table.statements_with(word, COMMON))
-            for word in telling
-            if word not in self._common
-        }
-        self._common |= {word for word, ids in found.items() if len(ids) == COMMON}
-        return {word: ids for word, ids in found.items() if len(ids) < COMMON}
+        found: dict[str, set[int]] = {}
+        for word in telling:
+            ids = None if word in self._common else self.table.statements_with(word, COMMON)
+            if ids is None or len(ids) == COMMON:
+                self._common.add(word)
+            else:
+                found[word] = set(ids)
+        return found
 
 
 class _Subject(msgspec.Struct, frozen=True):

@@ -23,7 +23,7 @@ from nanoclaw_memory.retrieval.chunker import Chunking, chunks_of
 from nanoclaw_memory.retrieval.currency import Currency
 from nanoclaw_memory.retrieval.prepare import prepared
 from nanoclaw_memory.retrieval.scanner import Scan, scan
-from nanoclaw_memory.retrieval.sources import RowReader
+from nanoclaw_memory.retrieval.sources import FEW_ROWS, ROWS_AT_ONCE, RowReader
 from nanoclaw_memory.retrieval.vectoring import Vectoring, answering
 from nanoclaw_memory.store.passages import FILES, FileRow, NewPassage, Passages
 from nanoclaw_memory.store.vectors import MOST_BYTES, VectorCache
@@ -110,18 +110,14 @@ class Index(msgspec.Struct, dict=True):
         """Take in small changes on the way to a search and report what is missing; never waits for others.
 
         `sources` names those that the search is about: without files among them, no file is looked at. `quiet`:
-        nobody reads the report, so what is said only once is kept for the next one.
+        nobody reads the report, so what is said only once is kept for the next one, and little is read.
         """
         key = (str(self.lock), embed, sources if sources is None else tuple(sources))
         return [*self.freshness.look(key, lambda: self._refresh(embed, sources, quiet))]
 
     def _refresh(self, embed: bool, sources: Collection[str] | None, quiet: bool) -> list[str]:
-        if sources is not None and FILES not in sources:
-            said = self._read_rows(sources)[1]
-            found = Scan((), (), {})
-        else:
-            said = self._read_rows(sources)[1]
-            found = self.scan()
+        said = self._read_rows(sources, FEW_ROWS if quiet else ROWS_AT_ONCE)[1]
+        found = self.scan() if sources is None or FILES in sources else Scan((), (), {})
         said += self._refresh_files(found, embed)
         if not quiet:
             said += [f"index: {line}" for line in self._replaced()]
@@ -153,11 +149,13 @@ class Index(msgspec.Struct, dict=True):
             said = self._recut_few(recut, found, work) if recut else []
             return said + self._embed_few(work) if work else said
 
-    def _read_rows(self, sources: Collection[str] | None, whole: bool = False) -> tuple[int, list[str]]:
+    def _read_rows(
+        self, sources: Collection[str] | None, most: int = ROWS_AT_ONCE, whole: bool = False
+    ) -> tuple[int, list[str]]:
         """Take in what changed in the group's databases: how many rows, and which could not be read."""
         if self.rows is None:
             return 0, []
-        return self.rows.read(sources, whole)
+        return self.rows.read(sources, most, whole)
 
     def _replaced(self) -> tuple[str, ...]:
         """What to report of an index that an earlier version made."""

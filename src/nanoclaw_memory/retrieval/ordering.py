@@ -81,8 +81,8 @@ def _newest_first(currency: Currency, question: str, ranked: Sequence[Candidate]
 def _mark(currency: Currency, found: Sequence[Candidate], question: str, visible: Selection | None) -> None:
     """Mark what is overtaken; a statement with a number of the question does not give way to one without it."""
     by_id = {one.stored.id: one.stored for one in found}
-    rows = currency.table.of(list(by_id), visible)
-    for one, other in currency.together(question, list(by_id)):
+    rows = currency.of(by_id, visible)
+    for one, other in currency.together(question, by_id.values()):
         older, newer = (one, other) if currency.is_later(by_id[other], by_id[one]) else (other, one)
         believed = is_foreign(by_id[newer]) > is_foreign(by_id[older])  # and others say otherwise
         if currency.is_later(by_id[newer], by_id[older]) and not believed:

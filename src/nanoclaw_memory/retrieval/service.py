@@ -141,12 +141,16 @@ class Retrieval(msgspec.Struct, dict=True):
         """Which rows of a source a later statement overtakes, none that was pasted: the mark, and that statement."""
         return self._overtaken(lambda: self.index.passages.ids(source, numbers), fresh)
 
-    def overtaken_origins(self, sources: Iterable[str]) -> dict[str, tuple[str, Newer]]:
-        """Which of the statements that facts were read from a later one overtakes: the mark, and that statement."""
+    def overtaken_facts(
+        self, numbers: Sequence[int], sources: Iterable[str]
+    ) -> tuple[dict[int, tuple[str, Newer]], dict[str, tuple[str, Newer]]]:
+        """The same of facts, and of the statements that facts were read from."""
+        facts = self.overtaken("facts", numbers)
         passages = self.index.passages
-        return self._overtaken(
-            lambda: {one: source for source in sources for one in passages.of_origin(source)}
+        origins = self._overtaken(
+            lambda: {one: source for source in sources for one in passages.of_origin(source)}, fresh=True
         )
+        return facts, origins
 
     def overtaken_line(self, path: str, line: int) -> tuple[str, Newer] | None:
         """Whether a later statement overtakes the one on a line of a file: the mark, and that statement."""
@@ -164,7 +168,7 @@ class Retrieval(msgspec.Struct, dict=True):
             if not ids:
                 return {}
             visible = self.index.passages.search.selection(self.filter())
-            known = self.index.currency.newest(self.index.currency.table.of(list(ids), visible))
+            known = self.index.currency.newest(self.index.currency.of(ids, visible))
         except StoreError:  # others answer without the index
             return {}
         return {

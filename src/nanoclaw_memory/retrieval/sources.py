@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory.clock import stored_day
 from nanoclaw_memory.errors import StoreError
@@ -16,7 +17,8 @@ from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.store.passages import NewRow, Passages
 from nanoclaw_memory.types import CONFIRMED, Passage
 
-ROWS_AT_ONCE = 1_000  # of a source that has to be read whole, on the way to a search
+ROWS_AT_ONCE = 1_000  # of a source, on the way to a search
+FEW_ROWS = 20  # of a source, where nobody asked for a search
 _ASKS_FOR_MEMORY = regex(
     r"^\W*(?:do you (?:still )?remember|can you recall|what do you (?:know|remember) about|erinnerst du dich)\b",
     re.IGNORECASE,
@@ -221,8 +223,10 @@ class RowReader(msgspec.Struct, frozen=True):
     has: Callable[[str], bool]
     chunking: Chunking
 
-    def read(self, wanted: Collection[str] | None = None, whole: bool = False) -> tuple[int, list[str]]:
-        """Take in what changed: how many rows were read, and which databases could not be.
+    def read(
+        self, wanted: Collection[str] | None = None, most: int = ROWS_AT_ONCE, whole: bool = False
+    ) -> tuple[int, list[str]]:
+        """Take in what changed, at most so many rows of a source: how many were read, and what could not be.
 
         `whole` goes on until nothing is left.
         """
@@ -241,11 +245,16 @@ class RowReader(msgspec.Struct, frozen=True):
                 damaged[name] = missing(name, error)
                 continue
             if known.get(source.name) != head:
-                done += self._read(source, db, whole)
+                count, left = self._read(source, db, most, whole)
+                done += count
+                if left:
+                    damaged[source.name] = (
+                        f"index: {source.name} are still to be read; run: nanoclaw-memory index"
+                    )
         return done, list(damaged.values())
 
-    def _read(self, source: RowSource, db: Database, whole: bool) -> int:
-        """Take in one source.
+    def _read(self, source: RowSource, db: Database, most: int, whole: bool) -> tuple[int, bool]:
+        """Take in one source: how many rows, and whether any are left.
 
         The head of the outbox is read before the rows: a change that comes in between is read again, never missed.
         """
@@ -253,27 +262,34 @@ class RowReader(msgspec.Struct, frozen=True):
         while True:
             head = _head(db)
             if self._cursors().get(source.name) == head:
-                return done
+                return done, False
             with self.passages.database.transaction():
                 known = self._cursors().get(source.name)  # another process may have been first
                 if known == head:
-                    return done
+                    return done, False
                 if known is None or not _continues(db, known):
                     self._drop_missing(source, db)
                     known = Cursor(head.seq, head.mark, 0)
-                done += self._changed(source, db, known)
-                above, count = self._next(source, db, known.above) if known.above >= 0 else (-1, 0)
-                done += count
-                self._keep(source.name, Cursor(head.seq, head.mark, above))
-            if above < 0 or not whole:
-                return done
+                reached, count = self._changed(source, db, known, head, most)
+                above, more = self._next(source, db, known.above, most) if known.above >= 0 else (-1, 0)
+                done += count + more
+                self._keep(source.name, replace(reached, above=above))
+            left = above >= 0 or reached != head
+            if not (left and whole):
+                return done, left
 
-    def _changed(self, source: RowSource, db: Database, known: Cursor) -> int:
-        sql = "SELECT DISTINCT number FROM outbox WHERE seq > :seq AND kind = :kind"
-        numbers = [int(row[0]) for row in db.query(sql, {"seq": known.seq, "kind": source.name})]
+    def _changed(
+        self, source: RowSource, db: Database, known: Cursor, head: Cursor, most: int
+    ) -> tuple[Cursor, int]:
+        """The next changes of a source: how far the outbox is read now, and how many rows."""
+        rows = db.query(
+            "SELECT seq, mark, number FROM outbox WHERE seq > :seq AND kind = :kind ORDER BY seq LIMIT :most",
+            {"seq": known.seq, "kind": source.name, "most": most},
+        )
+        numbers = list(dict.fromkeys(int(number) for _, _, number in rows))
         for start in range(0, len(numbers), 500):
             self._put(source, db, numbers[start : start + 500])
-        return len(numbers)
+        return (Cursor(*rows[-1][:2]) if len(rows) == most else head), len(numbers)
 
     def _put(self, source: RowSource, db: Database, numbers: Sequence[int]) -> None:
         chosen = ", ".join(map(str, numbers))
@@ -282,15 +298,15 @@ class RowReader(msgspec.Struct, frozen=True):
         gone = set(numbers) - {row.number for row in rows}
         self.passages.put_rows(source.name, [*rows, *map(NewRow, sorted(gone))])
 
-    def _next(self, source: RowSource, db: Database, above: int) -> tuple[int, int]:
+    def _next(self, source: RowSource, db: Database, above: int, most: int) -> tuple[int, int]:
         """The next rows of a source that is read whole: the last one read (-1 at the end), and how many."""
         sql = (
             f"SELECT {source.columns} FROM {source.table} WHERE {source.key} > :above"  # noqa: S608
             f" ORDER BY {source.key} LIMIT :most"
         )
-        rows = db.query(sql, {"above": above, "most": ROWS_AT_ONCE})
+        rows = db.query(sql, {"above": above, "most": most})
         self.passages.put_rows(source.name, source.rows(rows, self.chunking))
-        return (int(rows[-1][0]) if len(rows) == ROWS_AT_ONCE else -1), len(rows)
+        return (int(rows[-1][0]) if len(rows) == most else -1), len(rows)
 
     def _drop_missing(self, source: RowSource, db: Database) -> None:
         """Remove the passages of rows that are gone: the file was restored or replaced."""

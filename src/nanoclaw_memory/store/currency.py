@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
 
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.passage_search import Selection
+from nanoclaw_memory.types import Passage
 
 SUPERSEDED, EARLIER = "superseded", "earlier"
+WIDESPREAD = 2_000  # passages with a word from which on nobody looks which of them are statements
 BOTH = "both"  # decided: they hold at once, and neither is marked
 # Passages that state something in a line or two: what an agent answers and the prose of pages are not compared.
-_STATEMENT = (
-    "(p.kind IN ('line', 'item', 'entry', 'fact', 'lesson') OR (p.kind = 'turn' AND p.speaker = 'User'))"
-)
+_KINDS = ("line", "item", "entry", "fact", "lesson")
+_STATEMENT = f"(p.kind IN {_KINDS} OR (p.kind = 'turn' AND p.speaker = 'User'))"
+
+
+def is_statement(passage: Passage) -> bool:
+    """Whether a passage is compared with others."""
+    return passage.kind in _KINDS or (passage.kind == "turn" and passage.speaker == "User")
 
 
 class Overtaken(msgspec.Struct, frozen=True):
@@ -42,12 +48,12 @@ class CurrencyTable:
             map(msgspec.structs.asdict, rows),
         )
 
-    def of(self, older: Sequence[int], visible: Selection | None = None) -> list[Overtaken]:
+    def of(self, older: Iterable[int], visible: Selection | None = None) -> list[Overtaken]:
         """The rows of older passages whose newer passage a selection lets in."""
         only = visible.of("newer") if visible is not None else ""
         rows = self.database.query(
             "SELECT older, newer, kind, why, sure FROM currency"  # noqa: S608 (conditions of our own)
-            f" WHERE kind <> 'both' AND older IN (SELECT value FROM json_each(:older)){' AND ' + only if only else ''}",
+            f" WHERE older IN (SELECT value FROM json_each(:older)){' AND ' + only if only else ''}",
             {"older": json.dumps(list(older)), **(visible.params if visible is not None else {})},
         )
         return [Overtaken(*row) for row in rows]
@@ -74,9 +80,11 @@ class CurrencyTable:
         sql = f"SELECT id FROM passages p WHERE id > :last AND {_STATEMENT} ORDER BY id LIMIT :most"  # noqa: S608
         return [int(number) for (number,) in self.database.query(sql, {"last": last, "most": most})]
 
-    def statements_with(self, word: str, most: int) -> list[int]:
-        """Statements that contain a word; looking stops at `most`."""
+    def statements_with(self, word: str, most: int) -> list[int] | None:
+        """Statements that contain a word, looking stops at `most`; None where too many passages do to be looked at."""
         found, params = self.database.containing("passages_fts", [word], column="body")
+        if self.database.occurrences("passages_fts", word, WIDESPREAD) == WIDESPREAD:
+            return None
         sql = (
             "SELECT p.id FROM passages_fts JOIN passages p ON p.id = passages_fts.rowid"  # noqa: S608
             f" WHERE {found} AND {_STATEMENT} LIMIT :most"
