@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +25,9 @@ hypothesis.settings.register_profile(
     "patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("patient")
+
+# Where the run itself was started in the background Ctrl-C is ignored, by its children too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NOON = datetime(2026, 2, 23, 12, 0, tzinfo=UTC)
 

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from nanoclaw_memory.errors import ServerBusy
 from nanoclaw_memory.interfaces.http.app import application
-from nanoclaw_memory.interfaces.http.fair_queue import MAX_WAITING, FairQueue, Job
+from nanoclaw_memory.interfaces.http.fair_queue import MAX_WAITING, FairQueue, QueuedWork
 from nanoclaw_memory.interfaces.http.pool import MAX_SESSIONS, MAX_THREADS, MemoryPool
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.types import Scope
@@ -150,7 +150,7 @@ def test_a_great_many_sessions_keep_few_memories_open(pool):
 def test_every_client_s_turn_comes_round_and_its_jobs_stay_in_order(clients, most):
     queue, kept = FairQueue(most), {}
     for number, client in enumerate(clients):
-        job = Job(lambda: None, Future(), float(number))
+        job = QueuedWork(lambda: None, Future(), float(number))
         try:
             queue.put(client, job)
         except ServerBusy:
