@@ -104,12 +104,16 @@ class _StdoutRouter:
     def __init__(self) -> None:
         self._sinks: dict[int, _CountingSink] = {}
         self._lock = threading.Lock()
+        # Kept: before Python 3.12 `print` does not hold the output it writes to, and crashes when that is freed.
+        self._routed: _RoutedStdout | None = None
 
     def claim(self, sink: _CountingSink) -> None:
         with self._lock:
             self._sinks[threading.get_ident()] = sink
             if not isinstance(sys.stdout, _RoutedStdout):
-                sys.stdout = _RoutedStdout(sys.stdout, self._sinks)
+                if self._routed is None or self._routed.real is not sys.stdout:
+                    self._routed = _RoutedStdout(sys.stdout, self._sinks)
+                sys.stdout = self._routed
 
     def release(self) -> None:
         with self._lock:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+import weakref
 from datetime import UTC, datetime
 
 import pytest
@@ -126,6 +127,13 @@ def test_what_a_plugin_prints_reaches_nobody(capsys):
     print("ours")
     assert capsys.readouterr().out == "ours\n"
     assert done.notes[0].reason == "printed 11 characters: dropped"
+
+
+def test_the_output_that_another_thread_prints_to_outlives_the_plugin(capsys):
+    """`print` does not hold it before Python 3.12: one that was freed meanwhile ended the process."""
+    seen = []
+    turn(Acting("one", lambda message, moment: seen.append(weakref.ref(sys.stdout))))
+    assert seen[0]() is not None and seen[0]() is not sys.stdout
 
 
 def test_other_threads_may_print_while_a_plugin_runs(capsys):
