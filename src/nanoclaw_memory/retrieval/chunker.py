@@ -16,11 +16,11 @@ from nanoclaw_memory.statements import source_date
 from nanoclaw_memory.tokens import estimate
 from nanoclaw_memory.types import FOREIGN, LogLine, Passage
 from nanoclaw_memory.workspace import log
-from nanoclaw_memory.workspace.paths import ARCHIVE, SHARED_LOGS, day_in_path, project_in_path
+from nanoclaw_memory.workspace.paths import ARCHIVE, SHARED_LOGS, WORKING_MEMORY, day_in_path, project_in_path
 
 VERSION = 8
 QUOTED = "web"  # the origin of what somebody quotes or pastes, wherever they have it from
-_PROGRAMS = ("memory/notes/", "memory/active-context")  # pages that are written by agents and programs
+_PROGRAMS = ("memory/notes/", WORKING_MEMORY)  # pages that are written by agents and programs
 _HEADING = regex(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
 _FENCE = regex(r"^\s*(```|~~~)")
 _ITEM = regex(r"^ ?(?:[-*+•]|\d{1,3}[.)])\s+\S")

@@ -22,6 +22,7 @@ from nanoclaw_memory.store.passage_search import Selection, StoredPassage
 from nanoclaw_memory.store.passages import Passages
 from nanoclaw_memory.text import GERMAN_STOP_WORDS, STOP_WORDS, language, only_asks, words
 from nanoclaw_memory.types import FOREIGN
+from nanoclaw_memory.workspace.paths import WORKING_MEMORY
 
 FUNCTION_WORDS = STOP_WORDS | GERMAN_STOP_WORDS
 AT_ONCE = 8  # statements compared on the way to a search
@@ -184,7 +185,7 @@ class Currency:
             projects = {own.passage.project, other.passage.project} - {""}
             if len(projects) == 2:  # two projects do not change each other
                 continue
-            if self.is_later(newer, older) and not _was_read(newer) and subject.is_of(other):
+            if self.is_later(newer, older) and not _is_copy(newer) and subject.is_of(other):
                 found = _overtaken(older, newer)
                 rows += [row for row in found if other.id in sure or row.kind == SUPERSEDED]
         return rows
@@ -279,12 +280,11 @@ def _overtaken(older: StoredPassage, newer: StoredPassage) -> Iterator[Overtaken
         yield Overtaken(older.id, newer.id, EARLIER, "the same subject", 0.5)
 
 
-def _was_read(stored: StoredPassage) -> bool:
-    """Whether it is a fact that was read from a file, a conversation or an entry: there the statement stands itself."""
+def _is_copy(stored: StoredPassage) -> bool:
+    """Whether it was copied from where the statement stands itself: a fact that was read there, or working memory."""
     source = stored.passage.reference
-    return stored.passage.kind == "fact" and (
-        ".md:" in source or source.startswith(("exchanges/", "entries/"))
-    )
+    read = ".md:" in source or source.startswith(("exchanges/", "entries/"))
+    return (stored.passage.kind == "fact" and read) or stored.path.startswith(WORKING_MEMORY)
 
 
 def _key(fact: StoredPassage) -> str:

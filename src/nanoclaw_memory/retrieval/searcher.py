@@ -18,13 +18,14 @@ from nanoclaw_memory.retrieval.reranking import Reranking
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.passage_search import PassageFilter, StoredPassage
 from nanoclaw_memory.text import only_asks, words
-from nanoclaw_memory.workspace.paths import ARCHIVE
+from nanoclaw_memory.workspace.paths import ARCHIVE, WORKING_MEMORY
 
 PERMANENT = 0.8  # log lines of this importance never age
 CONSIDERED = 60  # how many of the pool are loaded to be aged and reranked
 FIRST_PLACES = 10  # of which half are for the days asked about
 JUDGED = 5  # of the best, in which the words of the question are looked for
 _PREFERRED = {"entry": 0, "turn": 2}  # of the same statement, by kind; 1 for others
+_COPIED = 3  # what stands in working memory too
 A_QUESTION = 0.6  # what a question in a captured conversation counts beside what may answer
 SHORTEST = 3  # words from which a text that another one contains is the same statement
 
@@ -266,12 +267,13 @@ def _answering(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _distinct(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
-    """Each statement once: the entry stays, else what was written down, else what was said.
+    """Each statement once: the entry stays, else what was written down, else what was said, not its copy.
 
     A passage that contains another one's text is the same statement when it has no more of the question's words. A
     fact is the same as the line that it was read from.
     """
-    if len({one.stored.source for one in ranked}) < 2:
+    copied = any(one.stored.path.startswith(WORKING_MEMORY) for one in ranked)
+    if not copied and len({one.stored.source for one in ranked}) < 2:
         return list(ranked)
     kept: list[tuple[str, str, Candidate]] = []
     repeated: dict[
@@ -283,7 +285,7 @@ def _distinct(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
         if one.stored.source == "files"
         for number in range(one.stored.passage.start_line, one.stored.passage.end_line + 1)
     }
-    for candidate in sorted(ranked, key=lambda one: _PREFERRED.get(one.stored.passage.kind, 1)):
+    for candidate in sorted(ranked, key=_preference):
         passage, source = candidate.stored.passage, candidate.stored.source
         text = f" {' '.join(words(body_of(passage)))} "
         # Of the same source only what repeats it word for word is the same, and not a mere "thanks".
@@ -305,6 +307,11 @@ def _distinct(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
                 repeated[source, text] = len(kept)
             kept.append((source, text, candidate))
     return sorted((candidate for _, _, candidate in kept), key=lambda candidate: -candidate.score)
+
+
+def _preference(one: Candidate) -> int:
+    copied = one.stored.path.startswith(WORKING_MEMORY)
+    return _COPIED if copied else _PREFERRED.get(one.stored.passage.kind, 1)
 
 
 def _same(question: str, one: str, other: str) -> bool:

@@ -15,7 +15,7 @@ from nanoclaw_memory.errors import FileProblem
 from nanoclaw_memory.intake.own_words import said
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.statements import Features, contained, contradiction, features, restates
-from nanoclaw_memory.text import one_line, sentences
+from nanoclaw_memory.text import one_line, only_asks, sentences
 from nanoclaw_memory.types import FOREIGN, LogLine, Refreshed
 from nanoclaw_memory.upkeep import pages, run_history
 from nanoclaw_memory.upkeep.log_blocks import logs
@@ -83,13 +83,13 @@ def _with_fresh_lines(group: Group, before: str, ours: list[str]) -> tuple[str, 
 
 
 def _focus(group: Group) -> list[str]:
-    """The topics of the session, latest first; its last question when it had none."""
+    """What the person said or wanted about the topics of the session, latest first; else what they said last."""
     if not group.has("continuity"):
         return []
     exchanges = group.exchanges.of_session(group.scope.session_id, limit=20)
-    topics = [one.topic for one in reversed(exchanges) if len(one.topic.split()) > 1]
-    last_question = [said(one).text.split("\n")[0] for one in exchanges[-1:]]
-    return list(_presentable(group, dict.fromkeys(topics or last_question)))
+    own = [(said(one).text.split("\n")[0], len(one.topic.split()) > 1) for one in exchanges]
+    telling = [text for text, has_topic in reversed(own) if has_topic and not only_asks(text)]
+    return list(_presentable(group, dict.fromkeys(telling or [text for text, _ in own[-1:]])))
 
 
 def _decisions(group: Group) -> Iterator[str]:

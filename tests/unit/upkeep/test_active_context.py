@@ -21,7 +21,7 @@ def test_a_session_leaves_its_focus_the_decisions_and_the_open_questions(
     memory.after_turn("How far is the payment API migration?", "The payment API migration is half done.")
     memory.session_end()
     assert memory.get(PAGE).text == (
-        "# Active Context\n\n## Current Focus\n- payment API migration\n\n## Recent Decisions\n"
+        "# Active Context\n\n## Current Focus\n- How far is the payment API migration?\n\n## Recent Decisions\n"
         "- Keystone uses Apollo Server\n\n## Open Questions\n- Ask Anna about the budget\n"
         "- Which queue should Harbor use?\n"
     )
@@ -124,3 +124,27 @@ def test_only_decisions_that_still_stand_are_listed(memory: Memory, log: Callabl
     text = memory.get(PAGE).text
     assert "## Recent Decisions\n- We moved the Keystone store from PostgreSQL to SQLite\n" in text
     assert "chose" not in text and "7000" not in text and "Heidi" not in text
+
+
+def test_the_focus_is_what_the_person_said_and_no_fragment_of_it(memory: Memory):
+    memory.after_turn("Der Hausarzt heißt übrigens Dr. Seidel, die Praxis ist am Ring 20", "Notiert.")
+    memory.after_turn("We agreed with Ruth to drop Python 3.10 support in 0.5.0", "Noted.")
+    memory.session_end()
+    assert (
+        "## Current Focus\n- We agreed with Ruth to drop Python 3.10 support in 0.5.0\n"
+        "- Der Hausarzt heißt übrigens Dr. Seidel, die Praxis ist am Ring 20\n"
+    ) in memory.get(PAGE).text
+
+
+def test_what_the_page_copies_neither_comes_twice_nor_makes_what_was_said_look_outdated(
+    memory: Memory, clock: FixedClock
+):
+    said = "The feed of Delphi is refreshed on Thursdays at five"
+    memory.after_turn(said, "Noted.")
+    memory.write("The stops of Delphi are kept in PostGIS", "decision", 0.9)
+    memory.session_end()
+    clock.moment += timedelta(days=6)
+    memory.index()
+    for question, text in (("When is the feed of Delphi refreshed?", said), ("stops of Delphi", "PostGIS")):
+        hits = [hit for hit in memory.search(question, fast=True).hits if text in hit.text]
+        assert [(hit.mark, hit.path.startswith("memory/active-context")) for hit in hits] == [("", False)]
