@@ -25,7 +25,9 @@ _FOLDERS = ("memory", "conversations", "shared")
 PENDING_RESTORE = "memory/checkpoints/.restore"
 FORGOTTEN_MARK = "forgotten"  # in the data folder: the fingerprints of forgotten.db again, to repair it from
 ARCHIVE = "memory/archive"  # log lines whose time is over, and what left MEMORY.md
-WORKING_MEMORY = "memory/active-context"  # how its pages begin; a session's end copies there what stands elsewhere
+WORKING_MEMORY = (
+    "memory/active-context"  # how its pages begin; a session's end copies there what stands elsewhere
+)
 SHARED_LOGS = "memory/shared"  # daily logs that shared scopes write; private ones and upkeep write none there
 SHARED_TALKS = "conversations/shared"  # archives of shared chats
 SHARED_FOLDERS = (SHARED_LOGS, SHARED_TALKS)
