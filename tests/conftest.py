@@ -43,7 +43,8 @@ def _no_real_home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Temp
     monkeypatch.chdir(nowhere)
 
 
-_ABOUT_FILES = re.compile(r"\"[\w-]+\.db\"|apsw|[Ss]qlite")
+# A copy of the home's folder is a copy of its databases too, where these are files.
+_ABOUT_FILES = re.compile(r"\"[\w-]+\.db\"|apsw|[Ss]qlite|\bWAL\b|copytree\((home|template),")
 _FILES_ONLY = ("test_damage", "test_lost_data", "test_old_data", "test_old_home", "test_read_only")
 
 

@@ -57,11 +57,11 @@ def fresh_database() -> Iterator[str]:
     """The URL of an empty database."""
     import psycopg
 
-    from nanoclaw_memory.store import postgres
+    from nanoclaw_memory.store.postgres_connections import disconnect
 
     url = _own_database()
     yield url
-    postgres.disconnect(url)
+    disconnect(url)
     with psycopg.connect(url, autocommit=True) as connection:
         for (name,) in connection.execute(f"SELECT nspname FROM pg_namespace WHERE {_OURS}").fetchall():
             connection.execute(f'DROP SCHEMA "{name}" CASCADE')

@@ -158,6 +158,42 @@ class TestDatabase:
             add(database, "after")
         assert bodies(database) == ["outer", "after"]
 
+    def test_a_statement_that_fails_in_an_inner_transaction_fails_there(self, database: Database, url: str):
+        insert = "INSERT INTO notes (body) VALUES (:body)"
+        with database.transaction():
+            database.execute(insert, {"body": "outer"})
+            with pytest.raises(refused(url)), database.transaction():
+                database.execute(insert, {"body": "inner"})
+                database.execute_many(insert, [{"body": "outer"}])
+            with database.transaction():
+                database.execute(insert, {"body": "after"})
+        assert bodies(database) == ["outer", "after"]
+
+    def test_a_process_that_forks_leaves_its_connections_to_itself(self, database: Database):
+        with database.transaction():
+            add(database, "parent")
+        child = os.fork()
+        if not child:
+            with database.transaction():
+                add(database, "child")
+            os._exit(0 if bodies(database) == ["parent", "child"] else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert bodies(database) == ["parent", "child"]
+
+    def test_what_holds_the_writers_can_copy_and_load(self, database: Database, tmp_path: Path):
+        with database.transaction():
+            add(database, "then")
+        with database.held():
+            database.copy_to(tmp_path / "saved.db")
+            with database.transaction():
+                add(database, "later")
+            database.load_from(tmp_path / "saved.db")
+        assert bodies(database) == ["then"]
+
+    def test_to_hold_the_writers_makes_no_database(self, database: Database):
+        with database.held():
+            assert not database.exists()
+
     def test_a_write_outside_a_transaction_is_refused(self, database: Database):
         with pytest.raises(StoreError, match="outside of a transaction"):
             add(database, "x")
@@ -170,7 +206,7 @@ class TestDatabase:
         with database.transaction():
             first = add(database, "a")
             database.execute_many("INSERT INTO notes (body) VALUES (:b)", [{"b": "b"}, {"b": "c"}])
-            assert database.execute("UPDATE notes SET body = body || '!' WHERE id > :id", {"id": first}) == 2
+            assert database.update("UPDATE notes SET body = body || '!' WHERE id > :id", {"id": first}) == 2
         assert list(database.rows("SELECT id, body FROM notes")) == [(1, "a"), (2, "b!"), (3, "c!")]
 
     def test_the_version_changes_when_another_connection_writes(

@@ -14,7 +14,8 @@ import pytest
 from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.errors import NewerSchema, StoreBusy, StoreError
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.store import postgres
+from nanoclaw_memory.store import postgres_connections as connections
+from nanoclaw_memory.store.postgres import PostgresDatabase
 from nanoclaw_memory.types import Scope
 from postgres import fresh_database
 
@@ -209,17 +210,17 @@ def test_a_newer_schema_is_refused(team: Opened, url: str):
 def test_when_all_connections_are_in_use_it_is_said(
     url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    monkeypatch.setattr(postgres, "POOL_SECONDS", 0.1)
-    database = postgres.PostgresDatabase(url, tmp_path, tmp_path / "data" / "facts.db", "facts")
-    held, go = threading.Barrier(postgres.CONNECTIONS + 1), threading.Event()
+    monkeypatch.setattr(connections, "POOL_SECONDS", 0.1)
+    database = PostgresDatabase(url, tmp_path, tmp_path / "data" / "facts.db", "facts")
+    held, go = threading.Barrier(connections.CONNECTIONS + 1), threading.Event()
 
     def hold() -> None:
-        with postgres.connected(url):
+        with connections.connected(url):
             held.wait()
             go.wait()
 
     database.query("SELECT 1")
-    threads = [threading.Thread(target=hold) for _ in range(postgres.CONNECTIONS)]
+    threads = [threading.Thread(target=hold) for _ in range(connections.CONNECTIONS)]
     for thread in threads:
         thread.start()
     held.wait()

@@ -135,7 +135,7 @@ class EntryLedger:
     def _counted(self, counter: str, kind: str, limit: int) -> bool:
         """Count one more; False where the limit is reached."""
         return bool(
-            self.db.execute(
+            self.db.update(
                 "INSERT INTO session_counts (session_id, kind, count) SELECT :counter, :kind, 1 WHERE :limit > 0 "
                 "ON CONFLICT (session_id, kind) DO UPDATE SET count = session_counts.count + 1 "
                 "WHERE session_counts.count < :limit",

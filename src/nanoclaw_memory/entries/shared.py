@@ -86,7 +86,7 @@ class SharedEntries:
         self._ledger.require_owner("revoke access")
         db = self._own()
         with db.transaction():
-            if not db.execute("DELETE FROM grants WHERE reader = :reader", {"reader": reader}):
+            if not db.update("DELETE FROM grants WHERE reader = :reader", {"reader": reader}):
                 raise NotFound(f"reader: {reader[:80]!r} has no grant", "see: ncm share list")
         db.let_read(reader, False)
         with self._ledger.db.transaction():

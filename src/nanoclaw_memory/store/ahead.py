@@ -62,4 +62,4 @@ def _date_anew(db: Database, one: Dated, now: str) -> int:
         db.execute(f"UPDATE {table} SET valid_from = {following} WHERE {said}", {"now": now})  # noqa: S608
     for column in one.others:
         db.execute(f"UPDATE {table} SET {column} = {following} WHERE {column} > :now", {"now": now})  # noqa: S608
-    return db.execute(f"UPDATE {table} SET {stored} = {following} WHERE {stored} > :now", {"now": now})  # noqa: S608
+    return db.update(f"UPDATE {table} SET {stored} = {following} WHERE {stored} > :now", {"now": now})  # noqa: S608

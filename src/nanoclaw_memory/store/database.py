@@ -33,7 +33,11 @@ class Database(Protocol):
         """The rows one by one, for results too large to hold."""
         ...
 
-    def execute(self, sql: str, params: Params | None = None) -> int:
+    def execute(self, sql: str, params: Params | None = None) -> None:
+        """Run one writing statement inside `transaction`, at the latest before the next one that returns something."""
+        ...
+
+    def update(self, sql: str, params: Params | None = None) -> int:
         """Run one writing statement inside `transaction`; returns the number of rows changed."""
         ...
 
@@ -42,7 +46,7 @@ class Database(Protocol):
         ...
 
     def execute_many(self, sql: str, params: Iterable[Params]) -> None:
-        """Run one statement for each set of parameters, inside `transaction`."""
+        """Run one statement for each set of parameters, as `execute` does."""
         ...
 
     def transaction(self, wait_ms: int | None = None) -> AbstractContextManager[None]:

@@ -275,7 +275,7 @@ class EntryTable:
             "UPDATE entries SET status = 'superseded', superseded_by = :successor, superseded_at = :moment, "
             "updated_at = :moment WHERE id = :id AND status = 'active'"
         )
-        return self.db.execute(sql, {"id": entry_id, "successor": successor, "moment": moment}) == 1
+        return self.db.update(sql, {"id": entry_id, "successor": successor, "moment": moment}) == 1
 
     def restore(self, entry_id: str, moment: str) -> None:
         """Make a superseded entry current again."""

@@ -210,7 +210,7 @@ class StatementTable(Generic[RowT]):
     def cool(self, factor: float, after: str, before: str) -> int:
         """Lower the activation of what was stored from `after` until `before`; permanent facts stay."""
         own = f", {self.decays} = coalesce({self.decays}, 1) * :factor" if self.decays else ""
-        return self.db.execute(
+        return self.db.update(
             f"UPDATE {self.table} SET activation = max(activation * :factor, 0.01){own}"  # noqa: S608
             f" WHERE {self.cools} AND created_at >= :after AND created_at < :before",
             {"factor": factor, "after": after, "before": before},

@@ -93,7 +93,7 @@ class MessageTable:
     def add(self, message: Message) -> bool:
         """Store a message of a known chat; False, and nothing changed, when its id is there already."""
         place = self.last_arrival() + 1
-        added = self.database.execute(
+        added = self.database.update(
             f"""INSERT INTO messages ({_MESSAGE})
                VALUES (:id, :chat_jid, :sender, :sender_name, :content, :timestamp, :is_from_me,
                        :is_bot_message, :arrival)
@@ -180,7 +180,7 @@ class MessageTable:
 
     def settle(self, jid: str, first: int, last: int) -> bool:
         """Move a chat's cursor to `last`; False when somebody else has answered any of it in the meantime."""
-        moved = self.database.execute(
+        moved = self.database.update(
             """UPDATE chat_cursors SET
                  answered = :last,
                  due_from = CASE WHEN due_to > :last THEN :last + 1 END,
@@ -222,7 +222,7 @@ class MessageTable:
     def mark_reply(self, reply_id: str, done: str, at: str) -> bool:
         column = {"delivered": "delivered_at", "remembered": "remembered_at"}[done]
         sql = f"UPDATE replies SET {column} = :at WHERE id = :id AND {column} IS NULL"  # noqa: S608
-        return bool(self.database.execute(sql, {"at": at, "id": reply_id}))
+        return bool(self.database.update(sql, {"at": at, "id": reply_id}))
 
 
 class GroupTable:
@@ -263,7 +263,7 @@ class GroupTable:
         )
 
     def remove(self, jid: str) -> bool:
-        return bool(self.database.execute("DELETE FROM registered_groups WHERE jid = :jid", {"jid": jid}))
+        return bool(self.database.update("DELETE FROM registered_groups WHERE jid = :jid", {"jid": jid}))
 
     def sessions(self) -> dict[str, str]:
         return dict(
@@ -279,7 +279,7 @@ class GroupTable:
 
     def remove_session(self, folder: str) -> bool:
         sql = "DELETE FROM sessions WHERE group_folder = :folder"
-        return bool(self.database.execute(sql, {"folder": folder}))
+        return bool(self.database.update(sql, {"folder": folder}))
 
 
 def user_messages(messages: Iterable[Message]) -> list[Message]:

@@ -237,7 +237,7 @@ class NameTable:
             {"less": less, **{key: params[key] for key in ("origin", "name", "target")}},
         )
         return bool(
-            self.db.execute(
+            self.db.update(
                 "INSERT INTO aliases (alias, entity, source, name, target, shared, origin)"
                 " VALUES (:alias, :entity, :source, :name, :target, :shared, :origin) ON CONFLICT (name, target)"
                 " DO UPDATE SET shared = 1, source = excluded.source WHERE excluded.shared > aliases.shared",

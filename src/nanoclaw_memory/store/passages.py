@@ -408,7 +408,7 @@ class Passages:
                     " AND substr(key, 9) NOT IN (SELECT value FROM json_each(:keep))",
                     {"keep": json.dumps(list(keep))},
                 )
-            dropped = self.database.execute(
+            dropped = self.database.update(
                 "DELETE FROM vectors WHERE fingerprint NOT IN (SELECT fingerprint FROM passages)"
             )
             if dropped or self.database.query("SELECT count(*) FROM removed")[0][0] > KEPT_REMOVALS:

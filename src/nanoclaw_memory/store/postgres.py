@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import functools
 import threading
-import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import psycopg
-from psycopg import ClientCursor, errors
-from psycopg.adapt import Dumper, Loader
-from psycopg.pq import TransactionStatus
-from psycopg.types.string import StrDumper
+from psycopg import errors
 
 from nanoclaw_memory.errors import NewerSchema, StoreBusy, StoreError
 from nanoclaw_memory.store.database import Database, Params, Row
 from nanoclaw_memory.store.dialect import translated, values
 from nanoclaw_memory.store.migrate import Step, steps_of
+from nanoclaw_memory.store.postgres_connections import (
+    Connection,
+    connected,
+    explained,
+    pool,
+    quoted,
+    search_path,
+)
 from nanoclaw_memory.store.postgres_schema import COMMON, NUMBER_ON, statements, upgrade
 
 WAIT_MS = 60_000  # for another writer, without a limit of the caller's
-POOL_SECONDS = 10.0
-CONNECTIONS = 20  # of one process
 FETCHED = 2_000  # rows at once where they are too many to hold
 LONGEST_NAME = 63
 _COMMON_LOCK = 4_919_131_752  # any number that nobody else uses
@@ -96,7 +98,7 @@ class PostgresDatabase:
         sql = _RANKED.format(table=table, weights=weights, only=f" AND {condition}" if only else "")
         given = {**values(params, lists), "terms": list(terms), "limit": limit}
         with self._connection() as connection:
-            rows = self._executed(connection, sql, given).fetchall()
+            rows = connection.run(self.schema, sql, given).fetchall()
         return [(int(rowid), float(score)) for rowid, score in rows]
 
     def occurrences(
@@ -124,58 +126,95 @@ class PostgresDatabase:
 
     # ---- writing ----
 
-    def execute(self, sql: str, params: Params | None = None) -> int:
-        return int(self._written(sql, params).rowcount)
+    def execute(self, sql: str, params: Params | None = None) -> None:
+        text, lists = translated(sql)
+        with explained(self.url):
+            self._writing().defer(self.schema, text, values(params, lists))
+
+    def update(self, sql: str, params: Params | None = None) -> int:
+        return int(self._run(self._writing(), sql, params).rowcount)
 
     def insert(self, sql: str, params: Params | None = None) -> int:
-        row = self._written(f"{sql} RETURNING *", params).fetchone()
+        row = self._run(self._writing(), f"{sql} RETURNING *", params).fetchone()
         return int(row[0]) if row else 0
 
     def execute_many(self, sql: str, params: Iterable[Params]) -> None:
         for one in params:
-            self._written(sql, one)
+            self.execute(sql, one)
 
     @contextmanager
     def transaction(self, wait_ms: int | None = None) -> Iterator[None]:
         if self._open is not None:
-            with (
-                self._open.transaction()
-            ):  # a savepoint: an inner failure that is caught outside leaves nothing
+            with self._savepoint(self._open):
                 yield
             return
-        with self._pinned() as connection, connection.transaction():
-            limit = WAIT_MS if wait_ms is None else max(1, wait_ms)
-            self._run(connection, f"SET LOCAL lock_timeout = {limit}")
-            self._run(connection, "SELECT pg_advisory_xact_lock(:key)", {"key": self._key})
-            self._local.open, self._local.wrote = connection, False
+        limit = WAIT_MS if wait_ms is None else max(1, wait_ms)
+        begin = f"BEGIN; SET LOCAL lock_timeout = {limit}; SELECT pg_advisory_xact_lock({self._key})"
+        with self._connection() as connection:
             try:
+                connection.run(self.schema, begin)
+                self._local.open, self._local.wrote = connection, False
                 yield
                 if self._local.wrote:
-                    self._run(connection, "UPDATE ncm_state SET writes = writes + 1")
+                    connection.defer(self.schema, "UPDATE ncm_state SET writes = writes + 1")
+                connection.run(self.schema, "COMMIT")
+            except BaseException:
+                with suppress(psycopg.OperationalError):  # what went wrong first is reported
+                    connection.roll_back()
+                raise
             finally:
                 self._local.open = None
 
     @contextmanager
+    def _savepoint(self, connection: Connection) -> Iterator[None]:
+        """An inner failure that is caught outside leaves nothing."""
+        self._local.depth = depth = getattr(self._local, "depth", 0) + 1
+        begin = f"SAVEPOINT inner{depth}"
+        connection.deferred.append(begin)
+        try:
+            yield
+            if connection.deferred[-1:] == [begin]:
+                connection.deferred.pop()
+            else:
+                connection.flush(self.schema)  # what fails must fail inside
+                connection.deferred.append(f"RELEASE inner{depth}")
+        except BaseException:
+            if begin in connection.deferred:  # nothing of it was sent yet
+                del connection.deferred[connection.deferred.index(begin) :]
+            else:
+                connection.deferred = []
+                connection.run(self.schema, f"ROLLBACK TO inner{depth}; RELEASE inner{depth}")
+            raise
+        finally:
+            self._local.depth = depth - 1
+
+    @contextmanager
     def held(self) -> Iterator[None]:
         """Block the writers of all processes; this thread may still write. Readers are not blocked."""
-        with self._pinned() as connection:
-            self._run(connection, f"SET lock_timeout = {WAIT_MS}")
-            self._run(connection, "SELECT pg_advisory_lock(:key)", {"key": self._key})
-            self._local.kept = connection
+        with connected(self.url) as connection:  # whose schema may not exist, and is not made
+            connection.execute(f"SET lock_timeout = {WAIT_MS}; SELECT pg_advisory_lock({self._key})")
             try:
-                yield
+                with self._keeping(connection):
+                    yield
             finally:
-                self._local.kept = None
-                self._run(connection, "SELECT pg_advisory_unlock(:key)", {"key": self._key})
+                connection.execute(f"SELECT pg_advisory_unlock({self._key})")
+
+    @contextmanager
+    def _keeping(self, connection: Connection) -> Iterator[None]:
+        """Use this connection for all that the thread does meanwhile."""
+        before, self._local.kept = getattr(self._local, "kept", None), connection
+        try:
+            yield
+        finally:
+            self._local.kept = before
 
     # ---- the whole ----
 
     def exists(self) -> bool:
         if self._ready:
             return True
-        with self._unready() as connection:
-            sql = "SELECT 1 FROM pg_namespace WHERE nspname = %(name)s"
-            return bool(connection.execute(sql, {"name": self.schema}).fetchall())
+        with explained(self.url):
+            return pool(self.url).has_schema(self.schema)
 
     def check(self) -> list[str]:
         """What is wrong: indexes that are not valid, and tables that cannot be read from end to end."""
@@ -240,13 +279,9 @@ class PostgresDatabase:
         try:
             with self._pinned() as connection, connection.transaction():
                 self._run(connection, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-                self._local.kept = connection
-                try:
-                    with copy.transaction():
-                        copy.query("PRAGMA defer_foreign_keys = ON")
-                        copy_rows(self, copy)
-                finally:
-                    self._local.kept = None
+                with self._keeping(connection), copy.transaction():
+                    copy.query("PRAGMA defer_foreign_keys = ON")
+                    copy_rows(self, copy)
         finally:
             copy.close()
             Path(f"{target}-lock").unlink(missing_ok=True)
@@ -264,6 +299,7 @@ class PostgresDatabase:
                         self.execute(f"DELETE FROM {table}")  # noqa: S608 (our own tables)
                 copy_rows(saved, self)
                 self.execute("SET CONSTRAINTS ALL IMMEDIATE")
+                self._open.flush(self.schema)
                 self._open.execute(NUMBER_ON)
         finally:
             saved.close()
@@ -274,22 +310,22 @@ class PostgresDatabase:
         return SqliteDatabase(path, self.name, steps=self._steps)
 
     def discard(self) -> None:
-        self._ready = False
-        with self._unready() as connection:
+        self._leave()
+        with connected(self.url) as connection:
             connection.execute(f"DROP SCHEMA IF EXISTS {quoted(self.schema)} CASCADE")
 
     def set_aside(self) -> None:
         """Rename the schema; the next use makes a new one."""
-        self._ready = False
+        self._leave()
         kept = quoted(f"damaged/{self.schema}"[:LONGEST_NAME])
-        with self._unready() as connection:
+        with connected(self.url) as connection:
             connection.execute(f"DROP SCHEMA IF EXISTS {kept} CASCADE")
             connection.execute(f"ALTER SCHEMA {quoted(self.schema)} RENAME TO {kept}")
 
     def let_read(self, group: str, allowed: bool) -> None:
         from nanoclaw_memory.store.roles import let_read
 
-        with self._unready() as connection:
+        with connected(self.url) as connection:
             let_read(connection, self.schema, group, allowed)
 
     def leave_replaced(self) -> bool:
@@ -314,72 +350,64 @@ class PostgresDatabase:
 
         return int.from_bytes(sha256(self.schema.encode()).digest()[:7], "big")
 
-    def _written(self, sql: str, params: Params | None) -> Any:
+    def _writing(self) -> Connection:
         if self._open is None:
             raise StoreError("a write outside of a transaction", "this is a bug; please report it")
         self._local.wrote = True
-        with _explained(self.url):
-            return self._run(self._open, sql, params)
+        found: Connection = self._open
+        return found
 
     @contextmanager
-    def _connection(self) -> Iterator[Any]:
+    def _connection(self) -> Iterator[Connection]:
         """The connection of this thread's transaction, or one of the pool; the schema is up to date."""
-        kept = self._open or getattr(self._local, "kept", None)
-        if kept is not None:
-            with _explained(self.url):
-                yield kept
-            return
         if not self._ready:
             self._migrate()
-        with self._unready() as connection:
-            yield connection
-
-    @contextmanager
-    def _pinned(self) -> Iterator[Any]:
-        """The same, with the schema's tables at hand whatever is rolled back meanwhile."""
-        with self._connection() as connection:
-            if connection.schema != self.schema:
-                connection.execute(_path(self.schema))
-                connection.schema = self.schema
-            yield connection
-
-    @contextmanager
-    def _unready(self) -> Iterator[Any]:
+        kept = self._open or getattr(self._local, "kept", None)
+        if kept is not None:
+            with explained(self.url):
+                yield kept
+            return
         with connected(self.url) as connection:
             yield connection
 
-    def _run(self, connection: Any, sql: str, params: Params | None = None) -> Any:
-        text, lists = translated(sql)
-        return self._executed(connection, text, values(params, lists))
+    @contextmanager
+    def _pinned(self) -> Iterator[Connection]:
+        """The same, with the schema's tables at hand whatever is rolled back meanwhile."""
+        with self._connection() as connection:
+            if connection.schema != self.schema or connection.deferred:
+                connection.run(self.schema, "")
+            yield connection
 
-    def _executed(self, connection: Any, text: str, given: Params) -> Any:
-        if connection.schema == self.schema:
-            return connection.execute(text, given)
-        # In one go with the statement: a connection serves the schemas by turns.
-        cursor = connection.execute(f"{_path(self.schema)}; {text}", given)
-        cursor.nextset()
-        connection.schema = self.schema
-        return cursor
+    def _run(self, connection: Connection, sql: str, params: Params | None = None) -> Any:
+        text, lists = translated(sql)
+        with explained(self.url):
+            return connection.run(self.schema, text, values(params, lists))
+
+    def _leave(self) -> None:
+        self._ready = False
+        pool(self.url).forget_schemas()
 
     def _migrate(self) -> None:
         """Make the schema, or bring it up to date; a newer one is refused untouched."""
-        with self._unready() as connection:
+        with connected(self.url) as connection:
             if self._current(connection) == self._steps[-1].number:
                 self._ready = True
                 return
+            connection.schema = ""
             with connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(%(key)s)", {"key": _COMMON_LOCK})
-                if not connection.execute("SELECT to_regproc('ncm.term')").fetchone()[0]:
+                if connection.execute("SELECT to_regproc('ncm.term')").fetchall() == [(None,)]:
                     connection.execute(COMMON)
                 current = self._current(connection)  # another process may have been first
                 if current is None:
                     connection.execute(f"CREATE SCHEMA {quoted(self.schema)}")
-                connection.execute(_path(self.schema))
+                connection.execute(search_path(self.schema))
                 for statement in (
                     statements(self._steps) if current is None else upgrade(self._steps, current)
                 ):
                     connection.execute(statement)
-            connection.schema = ""
+            connection.schema = self.schema
+        pool(self.url).forget_schemas()
         self._ready = True
 
     def _current(self, connection: Any) -> int | None:
@@ -417,143 +445,3 @@ def names_in(url: str, folder: Path) -> list[str]:
     with connected(url) as connection:
         found = connection.execute(sql, {"start": start}).fetchall()
     return [str(name).removeprefix(start) for (name,) in found]
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _path(schema: str) -> str:
-    return f"SET search_path TO {quoted(schema)}, ncm, public"
-
-
-class _Connection(psycopg.Connection[Row]):
-    """A connection that knows which schema it was last used for, and when."""
-
-    schema = ""
-    used = 0.0
-
-
-class _Pool:
-    """The connections of this process to one database; a thread takes one for a statement or a transaction."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._free: list[_Connection] = []
-        self._slots = threading.BoundedSemaphore(CONNECTIONS)
-
-    @contextmanager
-    def connection(self) -> Iterator[_Connection]:
-        if not self._slots.acquire(timeout=POOL_SECONDS):
-            raise StoreBusy(
-                f"all {CONNECTIONS} connections to the database are in use", "try again in a moment"
-            )
-        try:
-            connection = self._taken()
-            try:
-                yield connection
-            finally:
-                self._put_back(connection)
-        finally:
-            self._slots.release()
-
-    def _taken(self) -> _Connection:
-        while self._free:
-            try:
-                connection = self._free.pop()
-                if time.monotonic() - connection.used > 1:
-                    connection.execute("")  # it may have died meanwhile
-                return connection
-            except (IndexError, psycopg.OperationalError):
-                continue
-        made = _Connection.connect(
-            self._url, autocommit=True, cursor_factory=ClientCursor, connect_timeout=5, application_name="ncm"
-        )
-        for kind, dumper in ((bool, _BoolDumper), (str, _StrDumper)):
-            made.adapters.register_dumper(kind, dumper)
-        made.adapters.register_loader("numeric", _NumericLoader)
-        return made
-
-    def _put_back(self, connection: _Connection) -> None:
-        if connection.closed or connection.info.transaction_status != TransactionStatus.IDLE:
-            connection.close()
-            return
-        connection.used = time.monotonic()
-        self._free.append(connection)
-
-    def close(self) -> None:
-        while self._free:
-            self._free.pop().close()
-
-
-@functools.cache
-def _pool(url: str) -> _Pool:
-    return _Pool(url)
-
-
-@contextmanager
-def connected(url: str) -> Iterator[_Connection]:
-    """A connection of the pool, whatever the schema."""
-    with _explained(url), _pool(url).connection() as connection:
-        yield connection
-
-
-def disconnect(url: str) -> None:
-    """Close the connections of this process that nobody uses."""
-    _pool(url).close()
-
-
-class _BoolDumper(Dumper):
-    """SQLite has no booleans: columns that are yes or no hold 1 or 0."""
-
-    def dump(self, obj: Any) -> bytes:
-        return b"1" if obj else b"0"
-
-    quote = dump
-
-
-class _StrDumper(StrDumper):
-    """PostgreSQL cannot keep the character NUL."""
-
-    def dump(self, obj: Any) -> bytes | None:
-        return super().dump(obj.replace("\x00", "\ufffd"))  # type: ignore[return-value]
-
-
-class _NumericLoader(Loader):
-    """Sums are numbers as in SQLite."""
-
-    def load(self, data: Any) -> int | float:
-        text = bytes(data).decode()
-        return float(text) if "." in text else int(text)
-
-
-@contextmanager
-def _explained(url: str) -> Iterator[None]:
-    """What went wrong with the server, with the next step."""
-    try:
-        yield
-    except (errors.LockNotAvailable, errors.TooManyConnections) as error:
-        raise StoreBusy(f"the database is busy: {_first_line(error)}", "try again in a moment") from error
-    except errors.InsufficientPrivilege as error:
-        raise StoreError(
-            f"the database refuses it: {_first_line(error)}", "use the role of this group, or the owner's"
-        ) from error
-    except errors.DiskFull as error:
-        raise StoreError(f"the database's disk is full: {_first_line(error)}", "make room on it") from error
-    except errors.QueryCanceled:
-        raise
-    except psycopg.OperationalError as error:
-        raise StoreError(
-            f"the database {_place(url)} cannot be used: {_first_line(error)}",
-            "start it, or correct store.url: nanoclaw-memory config get store.url",
-        ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-
-
-def _place(url: str) -> str:
-    """Where the database is, without the password."""
-    found = psycopg.conninfo.conninfo_to_dict(url)
-    return f"{found.get('dbname', '')} at {found.get('host', 'localhost')}"

@@ -115,7 +115,7 @@ class Proposals:
     def decide(self, proposal_id: str, accepted: bool, moment: str) -> Proposal:
         """Close an open proposal; what it means is the caller's to carry out, in the same transaction."""
         with self.db.transaction():
-            changed = self.db.execute(
+            changed = self.db.update(
                 "UPDATE proposals SET status = :status, decided_at = :moment "
                 "WHERE id = :id AND status = 'open'",
                 {"id": proposal_id, "status": "accepted" if accepted else "rejected", "moment": moment},
@@ -140,7 +140,7 @@ class Proposals:
     def take_back(self, proposal_id: str) -> int:
         """Delete an open proposal by its id; returns 1 if there was one."""
         with self.db.transaction():
-            return self.db.execute(
+            return self.db.update(
                 "DELETE FROM proposals WHERE id = :id AND status = 'open'", {"id": proposal_id}
             )
 

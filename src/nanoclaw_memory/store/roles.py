@@ -12,7 +12,8 @@ from typing import Any
 
 from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.store.opening import Store
-from nanoclaw_memory.store.postgres import PostgresDatabase, connected, quoted
+from nanoclaw_memory.store.postgres import PostgresDatabase
+from nanoclaw_memory.store.postgres_connections import connected, quoted
 
 # Where a table keeps who said a row.
 _AUTHORS = (("facts", "origin"), ("relations", "origin"), ("aliases", "origin"), ("entries", "author"))

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from nanoclaw_memory.errors import CorruptDatabase, StoreError
+from nanoclaw_memory.store.copying import DERIVED
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.sqlite import SqliteDatabase, tables_of
 from nanoclaw_memory.text import plural
@@ -88,7 +89,7 @@ class Snapshots(msgspec.Struct, frozen=True):
 
         with TemporaryDirectory() as folder:
             database.copy_to(Path(folder) / "copy.db")
-            copy = SqliteDatabase(Path(folder) / "copy.db", name)
+            copy = SqliteDatabase(Path(folder) / "copy.db", database.name)
             yield copy
             copy.close()
 
@@ -96,7 +97,10 @@ class Snapshots(msgspec.Struct, frozen=True):
 def _differences(database: SqliteDatabase, saved: Path) -> list[str]:
     database.query("ATTACH :saved AS saved", {"saved": str(saved)})
     try:
-        now, then = tables_of(database), tables_of(database, "saved")
+        now, then = (
+            {table: columns for table, columns in tables.items() if table not in DERIVED}
+            for tables in (tables_of(database), tables_of(database, "saved"))
+        )
         lines = [f"{table}: new table" for table in sorted(now.keys() - then.keys())]
         lines += [f"{table}: no longer there" for table in sorted(then.keys() - now.keys())]
         for table in sorted(now.keys() & then.keys()):

@@ -135,7 +135,10 @@ class SqliteDatabase:
 
     # ---- writing ----
 
-    def execute(self, sql: str, params: Params | None = None) -> int:
+    def execute(self, sql: str, params: Params | None = None) -> None:
+        self.update(sql, params)
+
+    def update(self, sql: str, params: Params | None = None) -> int:
         with self._translated():
             connection = self._writing()
             connection.execute(sql, params or {})

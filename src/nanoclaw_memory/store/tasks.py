@@ -79,7 +79,7 @@ class TaskTable:
 
     def start(self, task_id: str, owner: str, now: str) -> int | None:
         """Take a task's lease and store the run; None when another process has the lease."""
-        taken = self.database.execute(
+        taken = self.database.update(
             "INSERT INTO task_leases (task_id, run_id, owner, started_at) VALUES (:task, 0, :owner, :now) "
             "ON CONFLICT (task_id) DO NOTHING",
             {"task": task_id, "owner": owner, "now": now},
@@ -98,7 +98,7 @@ class TaskTable:
 
     def finish(self, run: TaskRun) -> bool:
         """Store how a run ended and release the lease; False when the run was already marked as interrupted."""
-        ended = self.database.execute(
+        ended = self.database.update(
             """UPDATE task_run_logs SET duration_ms = :ms, status = :status, result = :result, error = :error
                WHERE id = :id AND status = 'running'""",
             {

@@ -56,7 +56,7 @@ class TombstoneTable:
     def allow(self, phrases: Phrases) -> int:
         """Let forgotten texts come back; returns how many were kept away."""
         return sum(
-            self.db.execute("DELETE FROM tombstones WHERE text_fingerprint = :mark", {"mark": mark})
+            self.db.update("DELETE FROM tombstones WHERE text_fingerprint = :mark", {"mark": mark})
             for mark in phrases.marks()
         )
 
@@ -70,7 +70,7 @@ class TombstoneTable:
     def remove(self, names: Sequence[str], slot: str, digest: str) -> bool:
         """Let a value come back; False when it was not kept away."""
         where, params = _value(names, slot, digest)
-        return bool(self.db.execute(f"DELETE FROM tombstones WHERE {where}", params))  # noqa: S608
+        return bool(self.db.update(f"DELETE FROM tombstones WHERE {where}", params))  # noqa: S608
 
     def forgotten_values(self) -> set[tuple[str, str, str]]:
         """The values that are kept away without saying of whom or what: name, key and digest, veiled."""
