@@ -43,8 +43,7 @@ def _no_real_home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Temp
     monkeypatch.chdir(nowhere)
 
 
-# A copy of the home's folder is a copy of its databases too, where these are files.
-_ABOUT_FILES = re.compile(r"\"[\w-]+\.db\"|apsw|[Ss]qlite|\bWAL\b|copytree\((home|template),")
+_ABOUT_FILES = re.compile(r"\"[\w-]+\.db(-lock)?\"|apsw|[Ss]qlite")
 _FILES_ONLY = ("test_damage", "test_lost_data", "test_old_data", "test_old_home", "test_read_only")
 
 
@@ -57,7 +56,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return
     for item in items:
         source = inspect.getsource(item.function) if isinstance(item, pytest.Function) else ""
-        if item.path.stem in _FILES_ONLY or _ABOUT_FILES.search(source):
+        if item.path.stem in _FILES_ONLY or item.get_closest_marker("files") or _ABOUT_FILES.search(source):
             item.add_marker(pytest.mark.skip(reason="it is about SQLite's files"))
 
 

@@ -63,5 +63,6 @@ def fresh_database() -> Iterator[str]:
     yield url
     disconnect(url)
     with psycopg.connect(url, autocommit=True) as connection:
-        for (name,) in connection.execute(f"SELECT nspname FROM pg_namespace WHERE {_OURS}").fetchall():
-            connection.execute(f'DROP SCHEMA "{name}" CASCADE')
+        names = connection.execute(f"SELECT quote_ident(nspname) FROM pg_namespace WHERE {_OURS}").fetchall()
+        if names:
+            connection.execute(f"DROP SCHEMA {', '.join(name for (name,) in names)} CASCADE")

@@ -413,6 +413,7 @@ replace(memory.group.checkpoints, step=killer(int(sys.argv[2]))).create("half")
 """
 
 
+@pytest.mark.files
 def test_kill_9_at_any_step_leaves_the_old_state_or_the_next_command_finishes(
     small: Memory, home: Path, tmp_path: Path, open_memory: Callable[..., Memory]
 ):
@@ -515,6 +516,7 @@ def test_a_full_disk_while_staging_leaves_the_old_state(small: Memory, home: Pat
     assert leftovers(home) == []
 
 
+@pytest.mark.files
 def test_a_database_that_cannot_be_loaded_takes_the_others_back(small: Memory, home: Path):
     with small.group.database("facts").transaction():
         small.group.database("facts").execute_many(

@@ -337,9 +337,7 @@ def test_deleted_and_renamed_files_leave_no_ghosts(notes: Memory):
     assert [hit.path for hit in found] == ["memory/tools-y.md"]
     (workspace / "memory/tools-y.md").unlink()
     assert not any("quokka" in hit.text for hit in notes.search("quokka").hits)
-    assert not notes.group.database("index").query(
-        "SELECT 1 FROM passages_fts WHERE passages_fts MATCH 'quokka'"
-    )
+    assert not notes.group.database("index").match("passages_fts", ["quokka"], 1)
 
 
 def test_identical_text_is_embedded_once_and_survives_a_rebuild(notes: Memory):

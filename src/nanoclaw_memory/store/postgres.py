@@ -24,14 +24,15 @@ from nanoclaw_memory.store.postgres_connections import (
     quoted,
     search_path,
 )
-from nanoclaw_memory.store.postgres_schema import COMMON, NUMBER_ON, statements, upgrade
+from nanoclaw_memory.store.postgres_schema import COMMON, NUMBER_ON, creation, upgrade
 
 WAIT_MS = 60_000  # for another writer, without a limit of the caller's
 FETCHED = 2_000  # rows at once where they are too many to hold
 LONGEST_NAME = 63
 _COMMON_LOCK = 4_919_131_752  # any number that nobody else uses
 _WEIGHTS = {"passages_fts": "{0, 0.5, 0.4, 1}", "entries_fts": "{0, 0, 0.5, 1}"}  # of the columns D, C, B, A
-# BM25, as FTS5 ranks: rare terms count more, repetition and length less and less.
+# BM25, as FTS5 ranks: rare terms count more, repetition and length less and less. ts_rank_cd of one term is how often
+# it occurs, each by the weight of its column.
 _RANKED = """
 WITH asked AS (SELECT DISTINCT ncm.term(t) AS q FROM unnest(%(terms)s::text[]) t),
   whole AS (SELECT greatest((SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT 20000) x),
@@ -40,7 +41,7 @@ WITH asked AS (SELECT DISTINCT ncm.term(t) AS q FROM unnest(%(terms)s::text[]) t
   terms AS (SELECT q, whole.size AS usual, greatest(ln((whole.n - f.n + 0.5) / (f.n + 0.5)), 1e-6) AS idf
     FROM asked, whole, LATERAL (SELECT count(*) AS n FROM (SELECT 1 FROM {table} WHERE words @@ q LIMIT 20000) z) f
     WHERE numnode(q) > 0 AND f.n > 0),
-  found AS (SELECT rowid, idf, length(words) / usual AS size, ts_rank('{weights}', words, q) / 0.6079 AS tf
+  found AS (SELECT rowid, idf, length(words) / usual AS size, ts_rank_cd('{weights}', words, q) AS tf
     FROM terms JOIN {table} ON words @@ q{only})
 SELECT rowid, sum(idf * tf * 2.2 / (tf + 0.3 + 0.9 * size)) AS score
 FROM found GROUP BY rowid ORDER BY score DESC, rowid LIMIT %(limit)s"""
@@ -61,7 +62,7 @@ class PostgresDatabase:
         self.path = path
         self.name = name
         self.schema = schema_of(path.relative_to(home))
-        self._steps = steps or steps_of(name)
+        self._steps = tuple(steps or steps_of(name))
         self._ready = False
         self._local = threading.local()
 
@@ -402,10 +403,8 @@ class PostgresDatabase:
                 if current is None:
                     connection.execute(f"CREATE SCHEMA {quoted(self.schema)}")
                 connection.execute(search_path(self.schema))
-                for statement in (
-                    statements(self._steps) if current is None else upgrade(self._steps, current)
-                ):
-                    connection.execute(statement)
+                made = creation(self._steps) if current is None else ";".join(upgrade(self._steps, current))
+                connection.execute(made.encode())
             connection.schema = self.schema
         pool(self.url).forget_schemas()
         self._ready = True

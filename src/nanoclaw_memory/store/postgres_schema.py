@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -72,8 +73,13 @@ _FIRST_ROWS = (
 )
 
 
-def statements(steps: Sequence[Step]) -> Iterator[str]:
+@functools.cache
+def creation(steps: tuple[Step, ...]) -> str:
     """What makes all tables of the newest schema, with their indexes, triggers and first rows."""
+    return ";\n".join(_statements(steps))
+
+
+def _statements(steps: Sequence[Step]) -> Iterator[str]:
     import apsw
 
     built = apsw.Connection(":memory:")
