@@ -26,6 +26,11 @@ class Freshness:
         if at is None:
             self.forget()
 
+    @property
+    def asking(self) -> bool:
+        """Whether a question is answered, which changes nothing that it looks at."""
+        return self._asked_at < math.inf
+
     def forget(self) -> None:
         """Something was written: look again."""
         self._seen.clear()

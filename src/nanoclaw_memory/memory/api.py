@@ -18,6 +18,7 @@ from nanoclaw_memory.clock import Clock, day_of
 from nanoclaw_memory.errors import InvalidValue, NanoClawError, StoreError
 from nanoclaw_memory.memory.group import Group
 from nanoclaw_memory.memory.resources import Resources
+from nanoclaw_memory.memory.team_pages import with_pages
 from nanoclaw_memory.types import (
     Archived,
     Audit,
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int, int], None]
 
 
+@with_pages
 class Memory:
     """The memory of one group, as one scope sees it. Everything is opened on first use."""
 

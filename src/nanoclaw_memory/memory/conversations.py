@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.clock import start_of
 from nanoclaw_memory.errors import InvalidValue
+from nanoclaw_memory.memory.team_pages import with_pages
 from nanoclaw_memory.types import (
     Archived,
     Exchange,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
 
 
+@with_pages
 class ConversationsPart:
     """Reads what was said, archives transcripts, and drains the spool."""
 

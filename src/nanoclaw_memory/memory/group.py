@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import NoMemory, NotFound, PathRefused, ProviderError, Refused, StoreError
-from nanoclaw_memory.memory.resources import ALL_DATABASES, NEVER_RESTORED, Resources
+from nanoclaw_memory.memory.resources import ALL_DATABASES, NEVER_RESTORED, OF_BOTH, Resources
+from nanoclaw_memory.memory.team_pages import shown
 from nanoclaw_memory.types import MAIN_GROUP, SHARED, Indexed, Scope
 from nanoclaw_memory.workspace.paths import (
     PENDING_RESTORE,
@@ -125,7 +126,7 @@ class Group:
         return self.resources.database(self._file_of(name))
 
     def _file_of(self, name: str) -> str:
-        if self.scope.private or name == "forgotten":  # what a person asked to forget stays away from both
+        if self.scope.private or name in OF_BOTH:  # what a person asked to forget stays away from both
             return name
         own = f"{SHARED}{name}"
         if name not in self._looked_at and not self.resources.has(own) and self.resources.has(name):
@@ -227,7 +228,7 @@ class Group:
     @contextmanager
     def refreshed_graph(self) -> Iterator[str]:
         """Read files that changed since the graph read them; with what is still unread. They are listed only once."""
-        with self.resources.listing.kept():
+        with shown(self, writes=False), self.resources.listing.kept():
             yield self.resources.freshness.look(("graph", self.scope.private), self._refresh_graph)
 
     def _refresh_graph(self) -> str:

@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from nanoclaw_memory.telemetry import Telemetry
     from nanoclaw_memory.turn.worker import PluginThread
 
-DATABASES = ("facts", "entries", "continuity", "index", "sdk", "forgotten")
-ALL_DATABASES = (*DATABASES, *(f"{SHARED}{name}" for name in DATABASES if name != "forgotten"))
-# The index is derived; what was forgotten since stays forgotten when a checkpoint is restored.
-NEVER_RESTORED = ("index", f"{SHARED}index", "forgotten")
+DATABASES = ("facts", "entries", "continuity", "index", "sdk")
+# Those that private and shared scopes have in common. Pages are there only where a team has them on a server.
+OF_BOTH = ("forgotten", "pages")
+ALL_DATABASES = (*DATABASES, *OF_BOTH, *(f"{SHARED}{name}" for name in DATABASES))
+# The index is derived; what was forgotten since stays forgotten when a checkpoint is restored; pages are files.
+NEVER_RESTORED = ("index", f"{SHARED}index", *OF_BOTH)
 
 
 class Resources:
@@ -56,6 +58,8 @@ class Resources:
         self.overrides = dict(overrides or {})
         self.directory = directory
         self.closing = ExitStack()
+        self.showing_pages = False  # inside a call that sees the team's pages
+        self.pages_away_until = 0.0
         self.freshness = Freshness()
         self._configuration: Configuration | None = None
         self._databases: dict[str, Database] = {}
@@ -141,6 +145,12 @@ class Resources:
         if name not in self._databases:
             self._keep(name, self.store.open(self.store.published / f"{group}.db", "entries"))
         return self._databases[name]
+
+    def common_pages(self) -> Database:
+        """The team's pages that all groups read."""
+        if "common" not in self._databases:
+            self._keep("common", self.store.open(self.home.root / "store" / "common.db", "pages"))
+        return self._databases["common"]
 
     def _keep(self, name: str, database: Database) -> None:
         self._databases[name] = database

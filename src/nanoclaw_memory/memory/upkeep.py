@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from nanoclaw_memory.memory.team_pages import with_pages
 from nanoclaw_memory.types import (
     BroughtIn,
     Exported,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
 
 
+@with_pages
 class UpkeepPart:
     """Looks after memory over time; what changes a person's page waits for review."""
 

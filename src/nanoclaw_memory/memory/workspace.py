@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import PathRefused, StoreError
+from nanoclaw_memory.memory.team_pages import shown, with_pages
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import (
     MAIN_GROUP,
@@ -21,6 +22,7 @@ from nanoclaw_memory.types import (
     CheckpointChange,
     LineOrigin,
     Lines,
+    Mirrored,
     PageFile,
     PageText,
     PageVersion,
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.workspace.notes import Notes
 
 
+@with_pages
 class WorkspacePart:
     """Works on the group's Markdown and its checkpoints."""
 
@@ -301,6 +304,12 @@ class WorkspacePart:
         self._group.require_workspace()
         return refresh(self._group)
 
+    def mirror(self, folder: Path, wait: Callable[[float], bool] | None = None) -> Iterator[Mirrored]:
+        """Keep a directory and the team's pages the same until `wait` returns True; once without it."""
+        from nanoclaw_memory.memory.team_pages import mirror
+
+        return mirror(self._group, folder, wait)
+
     @property
     def notes(self) -> Notes:
         """The agent's own notes, by the commands of Anthropic's memory tool."""
@@ -310,7 +319,7 @@ class WorkspacePart:
         self._group.require_group()
 
         folder = self._group.workspace / "memory" / "notes"
-        return Notes(folder, lambda text: self._group.intake.admit(text).text)
+        return Notes(folder, lambda text: self._group.intake.admit(text).text, lambda: shown(self._group))
 
     @cached_property
     def sdk_items(self) -> SdkItems:

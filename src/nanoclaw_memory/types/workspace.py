@@ -205,3 +205,19 @@ class StoredItem(msgspec.Struct, frozen=True):
     created_at: str
     updated_at: str
     fields: tuple[str, ...] | None = None  # paths in the value that are searched; None: all of it
+
+
+class Mirrored(msgspec.Struct, frozen=True):
+    """What brought a directory and a team's pages to the same state."""
+
+    pulled: int = 0
+    pushed: int = 0
+    merged: int = 0
+    deleted: int = 0
+    kept: int = 0  # deleted on one side and edited on the other: they stay
+    conflicts: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def changed(self) -> int:
+        return self.pulled + self.pushed + self.merged + self.deleted + self.kept

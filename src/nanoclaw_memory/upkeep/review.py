@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from nanoclaw_memory.entries import lifecycle
-from nanoclaw_memory.errors import FileProblem, InvalidValue, Refused, StoreError
+from nanoclaw_memory.errors import Conflict, FileProblem, InvalidValue, Refused, StoreError
 from nanoclaw_memory.intake.suspicion import STEERING
 from nanoclaw_memory.lessons.learning import held
 from nanoclaw_memory.store.names import fold, slot_of
@@ -19,6 +19,7 @@ from nanoclaw_memory.upkeep import pages
 from nanoclaw_memory.upkeep.demote import MAX_BYTES, MAX_LINES, size_of
 from nanoclaw_memory.upkeep.retain import with_archived
 from nanoclaw_memory.workspace.files import locked, replace_text
+from nanoclaw_memory.workspace.merging import merge
 from nanoclaw_memory.workspace.paths import ARCHIVE, project_in_path, within
 from nanoclaw_memory.workspace.projects import STARTER
 
@@ -153,6 +154,8 @@ def undo(group: Group, proposal_id: str) -> Proposal:
 
 def _settle(group: Group, payload: Mapping[str, Any], undo: bool = False) -> None:
     """Retire the older of two values or entries that two machines set, or let both stand again."""
+    if payload["table"] == "pages":
+        return _settle_page(group, payload, undo)
     if payload["table"] == "entries":
         return _settle_entries(group, str(payload["older"]), str(payload["newer"]), undo)
     table = group.graph.facts if payload["table"] == "facts" else group.graph.relations
@@ -176,6 +179,22 @@ def _settle_entries(group: Group, older: str, newer: str, undo: bool) -> None:
         else:
             ledger.supersede(entry, newer)
     ledger.changed(gone=[] if undo else [entry], come=[ledger.entry(older)] if undo else [])
+
+
+def _settle_page(group: Group, payload: Mapping[str, Any], undo: bool) -> None:
+    """Put the other text of the lines that two edited into the page, whatever else was changed in it since."""
+    there, wanted = str(payload["older"]), str(payload["newer"])
+    page = str(payload["file"])
+
+    def change(now: str) -> str:
+        made = merge(wanted, there, now) if undo else merge(there, wanted, now)
+        if made.conflict:
+            raise Conflict(
+                f"these lines of {page} were changed again", "edit the page by hand, then reject this"
+            )
+        return made.text
+
+    pages.rewrite(group, page, change)
 
 
 def _prune(group: Group, payload: Mapping[str, Any], undo: bool = False) -> None:

@@ -17,7 +17,7 @@ from nanoclaw_memory.workspace.paths import Home, locate
 MAX_BYTES = 10_000_000
 HALF = "\ufffd"  # in place of half a character at the end of a log whose writer was killed
 # Files that we append to: the end of one may be torn, and all before it is sound.
-_APPENDED = regex(r"(?:exchanges-)?\d{4}-\d{2}(?:-\d{2})?\.md")
+APPENDED = regex(r"(?:exchanges-)?\d{4}-\d{2}(?:-\d{2})?\.md")
 
 
 def read_text(path: Path, limit: int = MAX_BYTES) -> str:
@@ -46,7 +46,7 @@ def read_text(path: Path, limit: int = MAX_BYTES) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        if _APPENDED.fullmatch(path.name) and _cut_off(error, raw):
+        if APPENDED.fullmatch(path.name) and _cut_off(error, raw):
             return raw[: error.start].decode("utf-8") + HALF
         raise FileProblem(
             f"{path.name} is not UTF-8 text (byte {error.start:,})",
@@ -226,7 +226,7 @@ def _head_and_tail(handle: int) -> _Ends:
 def _mended(handle: int, path: Path) -> _Ends:
     """The ends of a file; half a character that a killed writer left at the end of a log is taken off first."""
     before = _head_and_tail(handle)
-    if before.tail < b"\x80" or not _APPENDED.fullmatch(path.name):
+    if before.tail < b"\x80" or not APPENDED.fullmatch(path.name):
         return before
     raw = os.pread(handle, before.size, 0)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -31,6 +32,7 @@ class Notes(msgspec.Struct, frozen=True):
 
     folder: Path
     admit: Callable[[str], str]  # a text as it may be kept; refuses a forgotten one
+    around: Callable[[], AbstractContextManager[None]] = nullcontext  # every command
 
     def run(self, command: Mapping[str, Any]) -> str:
         """Carry out one command as the model gave it."""
@@ -53,7 +55,8 @@ class Notes(msgspec.Struct, frozen=True):
         wrong = [field for field, value in given.items() if not isinstance(value, _KINDS.get(field, str))]
         if wrong:
             raise NotesError(f"Wrong type of parameter: {', '.join(wrong)}")
-        return work(**given)  # type: ignore[operator, no-any-return]
+        with self.around():
+            return work(**given)  # type: ignore[operator, no-any-return]
 
     def view(self, path: str, view_range: list[int] | None = None) -> str:
         target = self._locate(path)

@@ -1,8 +1,11 @@
-"""Commands on the Markdown files: init, write, log, boot, get, project, agents, runbook, policy, checkpoint."""
+"""Commands on the Markdown files: init, write, log, boot, get, project, agents, runbook, policy, checkpoint, mirror."""
 
 from __future__ import annotations
 
 import json
+import signal
+import threading
+from pathlib import Path
 
 import click
 
@@ -20,7 +23,7 @@ from nanoclaw_memory.interfaces.cli.common import (
 )
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.text import nearest_names, plural
-from nanoclaw_memory.types import Agent, Checkpoint, LogLine, Policy, Project
+from nanoclaw_memory.types import Agent, Checkpoint, LogLine, Mirrored, Policy, Project
 
 _PLUGINS = ("policies", "graph-memory", "recall", "continuity", "stability", "growth-vectors")
 # What the design recommends for each use; what is not named keeps its default.
@@ -186,6 +189,47 @@ def get(memory: Memory, file: str, start: int | None, end: int | None) -> Output
     """
     result = memory.get(file, start, end)
     return Output(result, result.text, notes=[result.note], exact=True)
+
+
+@command("mirror", cls=Command)
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--once", is_flag=True, help="Bring both to the same state once, and end.")
+def mirror(caller: Caller, folder: Path, once: bool) -> None:
+    """Keep DIR and a team's pages the same, both ways; ends with Ctrl-C.
+
+    Edit the pages with any editor, with Obsidian or in a git repository. Edits of two people in one page are merged;
+    where both changed the same lines, the page has those that came first, and `ncm review` offers the others.
+
+    \b
+    ncm mirror ~/Notes/team
+    ncm mirror ~/Notes/team --once
+    """
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    reported: set[str] = set()  # what is wrong is wrong every time
+    with caller.memory() as memory:
+        try:
+            for done in memory.workspace.mirror(folder, None if once else stop.wait):
+                notes = [f"left out: {one}" for one in done.problems if one not in reported]
+                if once or done.changed or notes:
+                    caller.show(Output(done, _mirrored(done) if once or done.changed else "", notes=notes))
+                reported.update(done.problems)
+        except KeyboardInterrupt:
+            stop.set()
+
+
+def _mirrored(done: Mirrored) -> str:
+    counts = {
+        "came": done.pulled,
+        "went": done.pushed,
+        "merged": done.merged,
+        "deleted": done.deleted,
+        "kept though deleted on the other side": done.kept,
+    }
+    lines = [", ".join(f"{number} {what}" for what, number in counts.items() if number) or "nothing changed"]
+    if done.conflicts:
+        lines.append(f"the same lines were changed in {', '.join(done.conflicts)}: see ncm review")
+    return "\n".join(lines)
 
 
 @group("project")

@@ -1,0 +1,165 @@
+"""A team's pages: the workspace of a home on PostgreSQL mirrors a table, before and after whatever may see it."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from nanoclaw_memory.errors import NanoClawError, Refused, SettingsError
+from nanoclaw_memory.types import Mirrored
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory.group import Group
+    from nanoclaw_memory.upkeep.mirror import Conflicting, Mirror
+
+C = TypeVar("C", bound=type)
+AWAY_SECONDS = 5.0  # a database that could not be asked is left in peace for so long
+COMMON = "shared"  # the folder of pages that all groups read; they are in a table of their own
+_APART = ("close", "for_session", "fenced", "status")
+
+
+def with_pages(cls: C) -> C:
+    """Have every public method of a class see the team's pages, and the team what it wrote."""
+    known = {name: method for base in reversed(cls.__mro__) for name, method in vars(base).items()}
+    for name, method in known.items():
+        if not name.startswith("_") and name not in _APART and type(method).__name__ == "function":
+            setattr(cls, name, _synchronised(method))
+    return cls
+
+
+def _synchronised(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with shown(getattr(self, "_group", None) or self.group):
+            return method(self, *args, **kwargs)
+
+    return call
+
+
+@contextmanager
+def shown(group: Group, writes: bool = True) -> Iterator[None]:
+    """Synchronise around a call; within another one it is done already."""
+    resources = group.resources
+    if resources.showing_pages or not has_team(group):
+        yield
+        return
+    resources.showing_pages = True
+    try:
+        resources.freshness.look("team pages", lambda: synchronise(group, "owner"))
+        yield
+    finally:
+        resources.showing_pages = False
+        if writes and not resources.freshness.asking:  # a question writes no page
+            synchronise(group, group.scope.author)
+
+
+def has_team(group: Group) -> bool:
+    """Whether the pages of this home belong to a team."""
+    try:
+        return bool(group.resources.store.url)
+    except SettingsError:  # whoever uses the settings reports it
+        return False
+
+
+def synchronise(group: Group, author: str) -> Mirrored:
+    """Bring the workspace and the table to the same state; files alone serve while the database is away."""
+    resources = group.resources
+    if not group.workspace.is_dir():
+        return Mirrored()
+    if time.monotonic() < resources.pages_away_until:
+        return Mirrored(problems=("the database is away: pages may be old",))
+    try:
+        return together(one.sync() for one in mirrors(group, author))
+    except NanoClawError as error:
+        resources.pages_away_until = time.monotonic() + AWAY_SECONDS
+        group.telemetry.record("pages", error=error.message)
+        return Mirrored(problems=(error.message,))
+
+
+def together(results: Iterator[Mirrored]) -> Mirrored:
+    """What several mirrors did."""
+    found = list(results)
+    names = ("pulled", "pushed", "merged", "deleted", "kept", "conflicts", "problems")
+    summed: dict[str, Any] = {
+        name: sum((getattr(one, name) for one in found), start=() if name in names[5:] else 0)
+        for name in names
+    }
+    return Mirrored(**summed)
+
+
+def mirrors(group: Group, author: str, folder: Path | None = None) -> list[Mirror]:
+    """The mirrors of the group's own pages and of what all groups read: of the workspace, or of another folder."""
+    import hashlib
+
+    from nanoclaw_memory.store.pages import PageTable
+    from nanoclaw_memory.upkeep.mirror import Mirror
+
+    resources = group.resources
+    name = "workspace" if folder is None else hashlib.sha256(str(folder).encode()).hexdigest()[:16]
+    common = group.home.shared if folder is None else folder / COMMON
+    common.mkdir(mode=0o700, exist_ok=True)
+
+    def made(where: Path, table: PageTable, mark: str, left_out: tuple[str, ...] = ()) -> Mirror:
+        return Mirror(
+            folder=where,
+            table=table,
+            state_file=group.data / "mirrors" / f"{name}{mark}.json",
+            now=group.moment,
+            author=author,
+            left_out=left_out,
+            forgets=group.intake.forgets,
+            propose=functools.partial(_propose, group, COMMON + "/" if mark else ""),
+        )
+
+    return [
+        made(folder or group.workspace, PageTable(resources.database("pages")), "", (COMMON,)),
+        made(common, PageTable(resources.common_pages()), "-common"),
+    ]
+
+
+def _propose(group: Group, prefix: str, conflict: Conflicting) -> None:
+    """Let a person decide between two texts of the same lines; the page has the one that came first."""
+    import difflib
+
+    path = prefix + conflict.path
+    diff = difflib.unified_diff(
+        conflict.theirs.split("\n"), conflict.mine.split("\n"), path, path, lineterm="", n=1
+    )
+    group.proposals.propose(
+        "conflict",
+        {"table": "pages", "file": path, "older": conflict.theirs, "newer": conflict.mine},
+        why="two edited the same lines without knowing of each other",
+        key=f"pages\n{path}\n{conflict.theirs}\n{conflict.mine}",
+        moment=group.moment(),
+        source=path,
+        diff="\n".join(diff),
+        effect="puts the lines with + into the page in place of those with -; rejected, the page stays",
+    )
+
+
+def mirror(group: Group, folder: Path, wait: Callable[[float], bool] | None = None) -> Iterator[Mirrored]:
+    """Keep a directory and the team's pages the same until `wait` returns True; once without it."""
+    group.require_owner("mirror pages")
+    group.require_workspace()
+    if not group.resources.store.url:
+        raise Refused(
+            "the pages of this home are files already",
+            f"work on {group.workspace}, or set store.url: docs/team.md",
+        )
+    folder = folder.expanduser().resolve()
+    home = group.home.root.resolve()
+    if folder.is_relative_to(home) or home.is_relative_to(folder):
+        raise Refused(f"{folder} and the home {home} are one inside the other", "give a folder of its own")
+    folder.mkdir(parents=True, exist_ok=True)
+    quiet = wait is not None
+    while True:
+        done = together(one.sync(quiet) for one in mirrors(group, group.scope.author, folder))
+        if done.changed:
+            synchronise(group, group.scope.author)
+        yield done
+        if wait is None or wait(1.0):
+            return

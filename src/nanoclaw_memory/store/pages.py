@@ -1,0 +1,90 @@
+"""Rows of pages: every version of a team's Markdown, with its author; the highest version of a path is the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from nanoclaw_memory.store.database import Database
+
+VERSIONS_KEPT = 20  # of a path; of older ones the last of each day
+_CURRENT = "version = (SELECT max(version) FROM pages q WHERE q.path = p.path)"
+_COLUMNS = "path, version, text, author, machine, saved_at, mtime_ns, merged"
+
+
+class PageRow(msgspec.Struct, frozen=True):
+    """One version of a page; without a text it was deleted."""
+
+    path: str
+    version: int
+    text: str | None
+    author: str = "owner"
+    machine: str = ""
+    saved_at: str = ""
+    mtime_ns: int = 0
+    merged: str = ""
+
+
+class PageTable:
+    """The pages of one group, or those that all groups read."""
+
+    def __init__(self, db: Database) -> None:
+        self.db = db
+
+    def cursor(self) -> int:
+        """The number of the last change."""
+        return int(self.db.query("SELECT coalesce(max(seq), 0) FROM pages")[0][0])
+
+    def changed_since(self, cursor: int) -> set[str]:
+        """The paths with changes after a number."""
+        sql = "SELECT DISTINCT path FROM pages WHERE seq > :cursor"
+        return {str(path) for (path,) in self.db.query(sql, {"cursor": cursor})}
+
+    def current(self, path: str) -> PageRow | None:
+        """The newest version of a page."""
+        return self.at(path, 1 << 62)
+
+    def at(self, path: str, version: int) -> PageRow | None:
+        """A version of a page, or the newest one before it that is kept: an ancestor as well."""
+        sql = (
+            f"SELECT {_COLUMNS} FROM pages WHERE path = :path AND version <= :version"  # noqa: S608
+            " ORDER BY version DESC LIMIT 1"
+        )
+        rows = self.db.query(sql, {"path": path, "version": version})
+        return PageRow(*rows[0]) if rows else None
+
+    def merged(self, path: str, after: int, mark: str) -> bool:
+        """Whether the file with this fingerprint has come into a later version already."""
+        sql = "SELECT 1 FROM pages WHERE path = :path AND version > :after AND merged = :mark"
+        return bool(self.db.query(sql, {"path": path, "after": after, "mark": mark}))
+
+    def all(self) -> list[PageRow]:
+        """Every page that there is, in its newest version."""
+        sql = f"SELECT {_COLUMNS} FROM pages p WHERE {_CURRENT} AND text IS NOT NULL ORDER BY path"  # noqa: S608
+        return [PageRow(*row) for row in self.db.query(sql)]
+
+    def put(self, row: PageRow) -> None:
+        """Add a version, and drop earlier ones that nobody needs; inside a transaction."""
+        names = PageRow.__struct_fields__
+        sql = f"INSERT INTO pages ({_COLUMNS}) VALUES ({', '.join(f':{name}' for name in names)})"  # noqa: S608
+        self.db.execute(sql, msgspec.structs.asdict(row))
+        self.db.execute(
+            "DELETE FROM pages WHERE path = :path AND version <= :old AND EXISTS (SELECT 1 FROM pages q"
+            " WHERE q.path = pages.path AND q.version > pages.version AND q.version <= :old"
+            " AND substr(q.saved_at, 1, 10) = substr(pages.saved_at, 1, 10))",
+            {"path": row.path, "old": row.version - VERSIONS_KEPT},
+        )
+
+    def rewrite_earlier(self, without: Callable[[str, str], str]) -> int:
+        """Take a text out of the versions before the newest: `without` gets path and text; returns how many changed."""
+        changed = 0
+        sql = f"SELECT seq, path, text FROM pages p WHERE NOT {_CURRENT} AND text IS NOT NULL"  # noqa: S608
+        with self.db.overwriting().transaction():
+            for seq, path, text in self.db.query(sql):
+                kept = without(path, text)
+                if kept != text:
+                    changed += self.db.execute(
+                        "UPDATE pages SET text = :text WHERE seq = :seq", {"seq": seq, "text": kept}
+                    )
+        return changed

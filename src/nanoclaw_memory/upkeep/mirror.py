@@ -1,0 +1,386 @@
+"""Keep a directory of Markdown and a team's table of pages the same, both ways; both edits of a page are merged."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import stat
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from nanoclaw_memory.errors import FileProblem, PathRefused
+from nanoclaw_memory.progress import counted
+from nanoclaw_memory.store.pages import PageRow, PageTable
+from nanoclaw_memory.types import Mirrored
+from nanoclaw_memory.workspace.files import APPENDED, locked, make_folder, read_text, replace_text
+from nanoclaw_memory.workspace.listing import DOMAINS
+from nanoclaw_memory.workspace.merging import Merge, merge
+from nanoclaw_memory.workspace.paths import MAX_NAME, MAX_PATH, within
+from nanoclaw_memory.workspace.starter import without_starter
+
+FRESH_NS = 2_000_000_000  # a file may change again within the same tick of its clock
+TRIES = 5
+_LOCAL = ("memory/checkpoints/", DOMAINS)  # copies, and what every machine writes from the entries
+_UNREADABLE = "\x00"
+
+
+class FileStat(msgspec.Struct, frozen=True, array_like=True):
+    """What tells that a file was not touched since."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+
+class PageState(msgspec.Struct, frozen=True, array_like=True):
+    """A page as file and table last agreed: its version, the fingerprint of its text, and the file's stat."""
+
+    version: int
+    mark: str
+    stat: FileStat | None = None  # None: read the file again
+    problem: str = ""
+
+
+class MirrorState(msgspec.Struct):
+    """What one directory had in common with the table."""
+
+    cursor: int = 0
+    pages: dict[str, PageState] = {}
+    waiting: set[str] = set()  # pages that could not be written
+
+
+class Conflicting(msgspec.Struct, frozen=True):
+    """A page of which both sides changed the same lines: its text now, and what the other side wanted."""
+
+    path: str
+    theirs: str
+    mine: str
+
+
+class Mirror(msgspec.Struct, frozen=True, kw_only=True):
+    """One directory and the table that it mirrors; `prefix` is what its paths begin with elsewhere."""
+
+    folder: Path
+    table: PageTable
+    state_file: Path
+    now: Callable[[], str]
+    author: str = "owner"
+    left_out: tuple[str, ...] = ()  # folders at the top that are no pages of this table
+    forgets: Callable[[str], bool] = lambda text: False
+    propose: Callable[[Conflicting], None] = lambda conflict: None
+
+    def sync(self, quiet: bool = False) -> Mirrored:
+        """Bring both to the same state. With `quiet` a file that changes at this moment waits for the next time."""
+        if not self.folder.is_dir():
+            return Mirrored()
+        state = self._load()
+        files, problems = self._files()
+        if self._is_current(state, files):
+            return self._reported(state, problems)
+        with locked(self.state_file.parent):
+            return _Round(self, self._load(), *self._files(), quiet=quiet).run()
+
+    def _is_current(self, state: MirrorState, files: Mapping[str, FileStat]) -> bool:
+        same = files.keys() == state.pages.keys() and not state.waiting
+        return (
+            same
+            and all(state.pages[path].stat == found for path, found in files.items())
+            and self.table.cursor() == state.cursor
+        )
+
+    def _reported(self, state: MirrorState, problems: tuple[str, ...]) -> Mirrored:
+        found = (one.problem for one in state.pages.values() if one.problem)
+        return Mirrored(problems=(*problems, *found))
+
+    def _files(self) -> tuple[dict[str, FileStat], tuple[str, ...]]:
+        files: dict[str, FileStat] = {}
+        problems: list[str] = []
+        for path, problem in _pages_below(self.folder, "", self.left_out):
+            if problem:
+                problems.append(problem)
+            elif (found := stat_of(self.folder / path)) is not None:
+                files[path] = found
+        return files, tuple(problems)
+
+    def _load(self) -> MirrorState:
+        try:
+            return msgspec.json.decode(self.state_file.read_bytes(), type=MirrorState)
+        except (FileNotFoundError, msgspec.DecodeError):  # without it the texts are compared
+            return MirrorState()
+
+    def save(self, state: MirrorState) -> None:
+        """Keep what was agreed; lost, the texts are compared again."""
+        make_folder(self.state_file.parent)
+        replace_text(self.state_file, msgspec.json.encode(state).decode(), durable=False)
+
+
+class _Round:
+    """One synchronisation."""
+
+    def __init__(
+        self,
+        mirror: Mirror,
+        state: MirrorState,
+        files: dict[str, FileStat],
+        problems: tuple[str, ...],
+        quiet: bool,
+    ) -> None:
+        self.mirror = mirror
+        self.table = mirror.table
+        self.state = state
+        self.files = files
+        self.quiet = quiet
+        self.problems = list(problems)
+        self.counts = dict.fromkeys(("pulled", "pushed", "merged", "deleted", "kept"), 0)
+        self.conflicts: list[str] = []
+        self.puts = 0
+
+    def run(self) -> Mirrored:
+        state = self.state
+        if state.pages and not self.files:  # an empty folder is a lost one, and deletes nothing
+            state.cursor, state.pages = 0, {}
+        cursor = self.table.cursor()
+        theirs = self.table.changed_since(state.cursor)
+        mine = {path for path, found in self.files.items() if self._known(path).stat != found}
+        gone = {path for path, known in state.pages.items() if path not in self.files and known.version}
+        state.pages = {
+            path: known for path, known in state.pages.items() if known.version or path in self.files
+        }
+        waiting, state.waiting = state.waiting, set()
+        self._follow_renames(gone, mine - state.pages.keys())
+        try:
+            for path in counted("pages", sorted(theirs | mine | gone | waiting)):
+                self._settle(path)
+            last = self.table.cursor()
+            state.cursor = last if last == cursor + self.puts else cursor
+        finally:
+            self.mirror.save(state)
+        problems = (*self.problems, *(one.problem for one in state.pages.values() if one.problem))
+        return Mirrored(**self.counts, conflicts=tuple(self.conflicts), problems=problems)
+
+    def _follow_renames(self, gone: set[str], new: set[str]) -> None:
+        """Let a renamed file have what others changed under its old name meanwhile."""
+        marks = {self._known(path).mark: path for path in gone}
+        for path in new if gone else ():
+            with suppress(FileProblem, PathRefused):
+                text = self._text(path) or ""
+                old = marks.get(_mark(text), "")
+                row = self.table.current(old) if old else None
+                changed = row is not None and row.text and row.version != self._known(old).version
+                if row and changed and self._write(path, text, row):
+                    self.state.pages[old] = PageState(row.version, _mark(row.text or ""))
+
+    def _known(self, path: str) -> PageState:
+        return self.state.pages.get(path) or PageState(0, "")
+
+    def _settle(self, path: str) -> None:
+        """Bring one page to the same state on both sides; killed at any point, the next round ends the same way."""
+        if not is_page(path, self.mirror.left_out):
+            self.problems.append(f"{path[:200]!r} is no path of a page")
+            return
+        try:
+            self._agree(path)
+        except (FileProblem, PathRefused) as problem:  # what is there stays as it is, on both sides
+            known, found = self._known(path), self.files.get(path)
+            if found is not None:
+                self.state.pages[path] = PageState(known.version, known.mark, found, problem.message)
+            else:
+                self.state.waiting.add(path)
+                self.problems.append(problem.message)
+
+    def _agree(self, path: str) -> None:
+        known, base = self._known(path), None
+        for _ in range(TRIES):
+            found, mine = stat_of(self.mirror.folder / path), self._text(path)
+            if self._unfinished(found, known):
+                self.state.waiting.add(path)
+                return
+            with self.table.db.transaction():
+                row = self._decided(path, known, mine, base)
+            if self._write(path, mine, row):
+                self._remember(path, row)
+                return
+            # Somebody saved the file meanwhile: its text came from `mine`, which the row contains.
+            known, base = PageState(row.version if row else 0, known.mark), mine
+        raise FileProblem(f"{path} changes all the time", "it is tried again later")
+
+    def _unfinished(self, found: FileStat | None, known: PageState) -> bool:
+        """Whether an editor seems to write the file at this moment."""
+        if found is None or known.stat == found:
+            return False
+        age = time.time_ns() - found.mtime_ns
+        emptied = known.version > 0 and not found.size
+        return (self.quiet and 0 <= age < FRESH_NS // 2) or (emptied and 0 <= age < FRESH_NS)
+
+    def _decided(self, path: str, known: PageState, mine: str | None, base: str | None) -> PageRow | None:
+        """The row that both sides shall have; a new one is put into the table."""
+        theirs = self.table.current(path)
+        version, text = (theirs.version, theirs.text) if theirs else (0, None)
+        if mine == text or (version != known.version and self._untouched(known, mine, theirs)):
+            self._count("pulled" if mine != text else "")
+            return theirs
+        if version == known.version and base is None:
+            if mine is None or text is None or _mark(mine) != known.mark:
+                self._count("deleted" if mine is None else "pushed")
+                return self._put(path, version, mine)
+            return theirs
+        if mine is None or theirs is None or text is None:
+            # Deleted on one side and edited on the other: the edit stays. Or made anew after it was deleted.
+            self._count("kept" if known.version else "pushed")
+            return theirs if mine is None else self._put(path, version, mine)
+        if base is None and known.version and (row := self.table.at(path, known.version)):
+            base = row.text
+        if base is None and not without_starter(text).strip():  # so far there is only what `init` wrote
+            base = text
+        return self._merged(path, theirs, mine, base)
+
+    def _untouched(self, known: PageState, mine: str | None, theirs: PageRow | None) -> bool:
+        """Whether this side has nothing of its own: the page is as it was, or never was more than what `init` wrote."""
+        if mine is None or theirs is None:
+            return not known.version
+        mark = _mark(mine)
+        if known.version and mark == known.mark:
+            return True
+        if self.table.merged(theirs.path, known.version, mark):
+            return True
+        return not known.version and theirs.text is not None and not without_starter(mine).strip()
+
+    def _merged(self, path: str, theirs: PageRow, mine: str, base: str | None) -> PageRow:
+        text = theirs.text or ""
+        if base is not None or APPENDED.fullmatch(path.rpartition("/")[2]):
+            made = self._without_forgotten(merge(base or "", mine, text), text)
+        else:
+            made = Merge(text, mine)
+        if made.conflict:
+            self.mirror.propose(Conflicting(path, made.text, made.mine))
+            self.conflicts.append(path)
+        self._count("merged")
+        return theirs if made.text == text else self._put(path, theirs.version, made.text, _mark(mine))
+
+    def _without_forgotten(self, made: Merge, theirs: str) -> Merge:
+        """What was forgotten elsewhere does not come back with an edit that was made before."""
+        known = set(theirs.split("\n"))
+
+        def kept(text: str) -> str:
+            return "\n".join(
+                line for line in text.split("\n") if line in known or not self.mirror.forgets(line)
+            )
+
+        return Merge(kept(made.text), kept(made.mine))
+
+    def _count(self, what: str) -> None:
+        if what:
+            self.counts[what] += 1
+
+    def _put(self, path: str, version: int, text: str | None, merged: str = "") -> PageRow:
+        found = self.files.get(path)
+        row = PageRow(
+            path=path,
+            version=version + 1,
+            text=text,
+            author=self.mirror.author,
+            machine=platform.node()[:100],
+            saved_at=self.mirror.now(),
+            mtime_ns=found.mtime_ns if found and not merged else time.time_ns(),
+            merged=merged,
+        )
+        self.table.put(row)
+        self.puts += 1
+        return row
+
+    # ---- the file ----
+
+    def _text(self, path: str) -> str | None:
+        real = self._place(path)
+        try:
+            text = read_text(real)
+        except FileNotFoundError:
+            return None
+        if _UNREADABLE in text:
+            raise FileProblem(f"{path} contains NUL characters and is no text", "it was left as it is")
+        return text
+
+    def _place(self, path: str) -> Path:
+        real = self.mirror.folder / path
+        if within(real, self.mirror.folder) != self.mirror.folder.resolve() / path:
+            raise FileProblem(f"{path} is a link or below one", "put the file itself there")
+        return real
+
+    def _write(self, path: str, before: str | None, row: PageRow | None) -> bool:
+        """Give the file the row's text, if nobody changed it since it was read."""
+        real = self._place(path)
+        with locked(real.parent):
+            if self._text(path) != before:
+                return False
+            if row is None or row.text is None:
+                real.unlink(missing_ok=True)
+                return True
+            if row.text != before:
+                replace_text(real, row.text)
+            if real.stat().st_mtime_ns != row.mtime_ns:
+                os.utime(real, ns=(row.mtime_ns, row.mtime_ns))
+        return True
+
+    def _remember(self, path: str, row: PageRow | None) -> None:
+        if row is None or row.text is None:
+            self.state.pages.pop(path, None)
+            return
+        found = stat_of(self.mirror.folder / path)
+        fresh = found is None or time.time_ns() - max(found.ctime_ns, found.mtime_ns) < FRESH_NS
+        self.state.pages[path] = PageState(row.version, _mark(row.text), None if fresh else found)
+
+
+def stat_of(path: Path) -> FileStat | None:
+    """What tells that a file was not touched since; None when there is no file."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return (
+        FileStat(found.st_size, found.st_mtime_ns, found.st_ctime_ns) if stat.S_ISREG(found.st_mode) else None
+    )
+
+
+def is_page(path: str, left_out: Collection[str] = ()) -> bool:
+    """Whether a path of the table may become a file: others may have written it."""
+    parts = path.split("/")
+    return (
+        path.endswith(".md")
+        and len(path) <= MAX_PATH
+        and path.isprintable()
+        and "\\" not in path
+        and all(part and not part.startswith(".") and len(part.encode()) <= MAX_NAME for part in parts)
+        and parts[0] not in left_out
+        and not path.startswith(_LOCAL)
+    )
+
+
+def _pages_below(folder: Path, prefix: str, left_out: Collection[str]) -> Iterator[tuple[str, str]]:
+    """The paths of pages, each with what keeps it from being one."""
+    try:
+        entries = sorted(os.scandir(folder / prefix), key=lambda one: one.name)
+    except OSError as error:
+        yield prefix, f"{prefix or folder} cannot be read: {error.strerror}"
+        return
+    for entry in entries:
+        path = prefix + entry.name
+        if entry.name.startswith(".") or (not prefix and entry.name in left_out):
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            if not f"{path}/".startswith(_LOCAL):
+                yield from _pages_below(folder, f"{path}/", left_out)
+        elif entry.is_symlink():
+            if entry.name.endswith(".md") or entry.is_dir():
+                yield path, f"{path} is a link and was left out"
+        elif entry.name.endswith(".md"):
+            problem = "" if is_page(path, left_out) else f"{path!r} is no name for a page and was left out"
+            yield path, problem
+
+
+def _mark(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
