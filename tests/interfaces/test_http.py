@@ -24,7 +24,7 @@ NO_ROUTE = {
     "EntriesPart.get", "UpkeepPart.proposal", "WorkspacePart.show_checkpoint", "EntriesPart.publish",
     "AdminPart.drop_role", "AdminPart.make_role", "AdminPart.reset_database", "ConversationsPart.waiting",
     "Memory.evaluate", "Memory.evaluate_example", "UpkeepPart.count_open", "UpkeepPart.export", "UpkeepPart.merge_in",
-    "WorkspacePart.introduce",
+    "WorkspacePart.introduce", "WorkspacePart.mirror",
     "EntriesPart.unpublish", "EntriesPart.grant", "EntriesPart.revoke", "EntriesPart.shares",
 }  # fmt: skip
 ADAPTED = {"Memory.log", "Memory.forget"}  # called by functions of the table's own

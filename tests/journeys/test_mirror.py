@@ -138,6 +138,40 @@ def test_an_agents_page_is_its_own_in_the_table(machine: Open, url: str):
         assert connection.execute(sql).fetchall() == [("agent", 1)]
 
 
+def test_a_role_reads_and_writes_the_pages_of_its_group_and_reads_the_common_ones(
+    machine: Open, url: str, tmp_path: Path
+):
+    main, shire = machine("here"), machine("here", "shire")
+    main.workspace.new_project("keystone", "Keystone")
+    edit(shire, "# Long-Term Memory\n\n- the silver is in the well\n")
+    shire.boot()
+    role = shire.admin.make_role("bilbo")
+    try:
+        scope = Scope("shire", "s1", origin="owner")
+        with Memory.open(tmp_path / "agent", scope, overrides={"store.url": role}) as agent:
+            agent.init()
+            assert "silver" in page(agent)
+            assert agent.workspace.project("keystone")[0].exists
+            edit(agent, "# Long-Term Memory\n\n- the silver is in the oak\n")
+            edit(agent, "# Mine\n", "../../../shared/mine.md")
+            told = " ".join(one.message for one in agent.doctor())
+            assert "permission denied" in told
+    finally:
+        shire.admin.drop_role("bilbo")
+    assert "oak" in page(shire)
+    assert not (main.home.shared / "mine.md").exists()
+    with psycopg.connect(url) as connection:
+        sql = "SELECT author FROM \"shire/pages\".pages WHERE path = 'MEMORY.md' ORDER BY version"
+        assert connection.execute(sql).fetchall() == [("owner",), ("owner",), ("agent",)]
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute(f'SET ROLE "ncm/{connection.info.dbname}/shire"')
+            connection.execute('SELECT * FROM "main/pages".pages')
+        connection.rollback()
+        connection.execute(f'DROP OWNED BY "ncm/{connection.info.dbname}/shire" CASCADE')
+        connection.execute(f'DROP ROLE "ncm/{connection.info.dbname}/shire"')
+        connection.commit()
+
+
 def test_while_the_database_is_away_files_serve_and_what_was_written_goes_later(
     machine: Open, tmp_path: Path, clock: FixedClock
 ):
@@ -255,6 +289,20 @@ def test_clocks_do_not_decide(machine: Open, clock: FixedClock):
     assert page(here) == page(there) == "- one!\n- two!\n"
 
 
+def test_what_is_forgotten_leaves_every_version_and_does_not_come_back(machine: Open, url: str):
+    here, there = machine("here"), machine("there")
+    edit(here, "# M\n\n- the safe opens with mellon\n- two\n")
+    page(here), page(there)
+    edit(here, "# M\n\n- the safe opens with mellon\n- two!\n")
+    page(here)
+    edit(there, "# M\n\n- the safe opens with mellon\n- two\n- three\n")  # before it hears of that
+    here.forget(text="the safe opens with mellon", agreed=lambda pages: True)
+    assert page(there) == page(here) == "# M\n\n- two!\n- three\n"
+    with psycopg.connect(url) as connection:
+        texts = connection.execute('SELECT path, text FROM "main/pages".pages').fetchall()
+    assert not [path for path, text in texts if "mellon" in (text or "")]
+
+
 # ---- a folder of the person's own ----
 
 
@@ -299,6 +347,8 @@ def test_what_is_no_page_is_reported_and_left_as_it_is(machine: Open, folder: Pa
     (folder / "SOUL.md").symlink_to(outside)
     (folder / "picture.png").write_bytes(b"\x89PNG")
     edit(memory, "# Soul\n\n- new\n", "SOUL.md")
+    (memory.group.workspace / "bad.md").write_bytes(b"\xff\xfe")
+    assert any("bad.md" in one.message and "not shared" in one.message for one in memory.doctor())
     for _ in range(2):
         told = " ".join(sync(memory, folder).problems)
         assert all(name in told for name in (*bad, "link.md", "SOUL.md"))

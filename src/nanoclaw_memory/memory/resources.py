@@ -149,7 +149,7 @@ class Resources:
     def common_pages(self) -> Database:
         """The team's pages that all groups read."""
         if "common" not in self._databases:
-            self._keep("common", self.store.open(self.home.root / "store" / "common.db", "pages"))
+            self._keep("common", self.store.open(self.store.common_pages, "pages"))
         return self._databases["common"]
 
     def _keep(self, name: str, database: Database) -> None:

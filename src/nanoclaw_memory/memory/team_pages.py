@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -72,17 +72,20 @@ def synchronise(group: Group, author: str) -> Mirrored:
         return Mirrored()
     if time.monotonic() < resources.pages_away_until:
         return Mirrored(problems=("the database is away: pages may be old",))
-    try:
-        return together(one.sync() for one in mirrors(group, author))
-    except NanoClawError as error:
-        resources.pages_away_until = time.monotonic() + AWAY_SECONDS
-        group.telemetry.record("pages", error=error.message)
-        return Mirrored(problems=(error.message,))
+    done: list[Mirrored] = []
+    for one in mirrors(group, author):
+        try:
+            done.append(one.sync())
+        except NanoClawError as error:
+            group.telemetry.record("pages", error=error.message)
+            if not done:  # else it is the pages of all groups, which an agent's role may only read
+                resources.pages_away_until = time.monotonic() + AWAY_SECONDS
+            return together([*done, Mirrored(problems=(error.message,))])
+    return together(done)
 
 
-def together(results: Iterator[Mirrored]) -> Mirrored:
+def together(found: Sequence[Mirrored]) -> Mirrored:
     """What several mirrors did."""
-    found = list(results)
     names = ("pulled", "pushed", "merged", "deleted", "kept", "conflicts", "problems")
     summed: dict[str, Any] = {
         name: sum((getattr(one, name) for one in found), start=() if name in names[5:] else 0)
@@ -157,7 +160,7 @@ def mirror(group: Group, folder: Path, wait: Callable[[float], bool] | None = No
     folder.mkdir(parents=True, exist_ok=True)
     quiet = wait is not None
     while True:
-        done = together(one.sync(quiet) for one in mirrors(group, group.scope.author, folder))
+        done = together([one.sync(quiet) for one in mirrors(group, group.scope.author, folder)])
         if done.changed:
             synchronise(group, group.scope.author)
         yield done

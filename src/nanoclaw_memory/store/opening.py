@@ -59,6 +59,11 @@ class Store(msgspec.Struct, frozen=True):
         """The folder with what each group has published: outside every group's own."""
         return self.home / "store" / "published"
 
+    @property
+    def common_pages(self) -> Path:
+        """A team's pages that all groups read."""
+        return self.home / "store" / "common.db"
+
     def of_all_groups(self) -> list[Database]:
         """The databases that belong to no single group: the host's messages, and what groups have published."""
         host = [self.open(self.messages, "messages", counted=True)] if self.has(self.messages) else []

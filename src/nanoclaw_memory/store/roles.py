@@ -16,7 +16,13 @@ from nanoclaw_memory.store.postgres import PostgresDatabase
 from nanoclaw_memory.store.postgres_connections import connected, quoted
 
 # Where a table keeps who said a row.
-_AUTHORS = (("facts", "origin"), ("relations", "origin"), ("aliases", "origin"), ("entries", "author"))
+_AUTHORS = (
+    ("facts", "origin"),
+    ("relations", "origin"),
+    ("aliases", "origin"),
+    ("entries", "author"),
+    ("pages", "author"),
+)
 _TAKEN_FROM_ROLE = """
 CREATE OR REPLACE FUNCTION ncm.author_of_role() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   IF NOT pg_has_role(session_user, (SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'MEMBER')
@@ -34,7 +40,8 @@ def make_role(store: Store, name: str, group: str, databases: Mapping[Path, str]
 
     password = secrets.token_urlsafe(24)
     made = [PostgresDatabase(_url(store), store.home, path, kind) for path, kind in databases.items()]
-    for database in made:
+    common = PostgresDatabase(store.url, store.home, store.common_pages, "pages")
+    for database in (*made, common):
         database.query("SELECT 1")
     with connected(store.url) as connection, connection.transaction():
         if _exists(connection, name):
@@ -47,6 +54,7 @@ def make_role(store: Store, name: str, group: str, databases: Mapping[Path, str]
         secret = f"LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD '{password}'"
         connection.execute(f"CREATE ROLE {quoted(name)} {secret} IN ROLE {quoted(members)}")
         connection.execute(_TAKEN_FROM_ROLE)
+        allow(connection, common.schema, members, "SELECT")
         for database in made:
             allow(connection, database.schema, members, "SELECT, INSERT, UPDATE, DELETE")
             for table, column in _AUTHORS:

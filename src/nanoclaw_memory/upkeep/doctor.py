@@ -83,6 +83,8 @@ def check_home(group: Group) -> Iterator[Finding]:
         names = ", ".join(one.source.relative_to(root).as_posix() for one in old[:3])
         left = f"{plural(len(old), 'file')} of a NanoClaw version 1 that nobody reads: {names}"
         yield Finding("warning", left, f"nanoclaw-memory import nanoclaw {root}")
+    for problem in group.page_problems() if group.scope.private else ():
+        yield Finding("warning", f"not shared with the team: {problem}", "see Pages in docs/team.md")
     yield Finding("ok", f"home {root}, group {group.scope.group}", "nanoclaw-memory status")
 
 

@@ -217,6 +217,7 @@ class Forgetting:
         for change in changes:
             self.at.files.apply(change, self.at.wanted)
             self.at.step(f"page {change.relative}")
+        self.at.erase_page_versions()
         self.at.erase_machine_files()
         self.at.step("machine files")
         for name in sorted(self.at.steps, key=lambda name: name.endswith(LAST[self.by])):
@@ -258,7 +259,11 @@ class Forgetting:
     def _scrub(self) -> list[str]:
         """Write every database anew; gives those that another process keeps from it."""
         found: dict[Path, Database] = {}
-        own = (*self.group.existing_databases(), *(db for _, db in self.at.indexes()))
+        own = (
+            *self.group.existing_databases(),
+            *self.group.team_pages(),
+            *(db for _, db in self.at.indexes()),
+        )
         for db in (*own, self.at.messages, self.at.published):
             if db is not None:
                 found[db.path] = db

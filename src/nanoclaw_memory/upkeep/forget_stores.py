@@ -15,10 +15,12 @@ from nanoclaw_memory.retrieval.sources import RowReader
 from nanoclaw_memory.store import erasure
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.erasure import Row, TextPlace, Wanted
+from nanoclaw_memory.store.pages import PageTable
 from nanoclaw_memory.store.passages import Passages
 from nanoclaw_memory.store.phrases import holds, is_cut
 from nanoclaw_memory.types import MAIN_GROUP, SHARED
 from nanoclaw_memory.upkeep.forget_files import Files
+from nanoclaw_memory.upkeep.forgotten_lines import removed_lines, without
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
@@ -197,6 +199,15 @@ class ForgetTargets:
 
     def _tells(self, name: str, texts: Sequence[str]) -> bool:
         return name in self.wanted.names or any(holds(self.wanted.matcher, text) for text in texts if text)
+
+    def erase_page_versions(self) -> None:
+        """Remove it from the earlier versions of a team's pages; the newest ones are what the files say."""
+
+        def without_it(path: str, text: str) -> str:
+            return without(path, text, removed_lines(path, text, self.wanted))
+
+        for db in self.group.team_pages():
+            PageTable(db).rewrite_earlier(without_it)
 
     def erase_machine_files(self) -> None:
         """Remove it from queues, logs and notes."""
