@@ -76,15 +76,13 @@ class PageTable:
             {"path": row.path, "old": row.version - VERSIONS_KEPT},
         )
 
-    def rewrite_earlier(self, without: Callable[[str, str], str]) -> int:
-        """Take a text out of the versions before the newest: `without` gets path and text; returns how many changed."""
-        changed = 0
+    def rewrite_earlier(self, without: Callable[[str, str], str]) -> None:
+        """Take a text out of the versions before the newest: `without` gets path and text."""
         sql = f"SELECT seq, path, text FROM pages p WHERE NOT {_CURRENT} AND text IS NOT NULL"  # noqa: S608
         with self.db.overwriting().transaction():
             for seq, path, text in self.db.query(sql):
                 kept = without(path, text)
                 if kept != text:
-                    changed += self.db.execute(
+                    self.db.execute(
                         "UPDATE pages SET text = :text WHERE seq = :seq", {"seq": seq, "text": kept}
                     )
-        return changed
