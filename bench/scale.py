@@ -36,6 +36,8 @@ from nanoclaw_memory.store import vectors
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.passages import FileRow, NewPassage, Passages
 from nanoclaw_memory.store.sqlite import SqliteDatabase
+from nanoclaw_memory.store.vector_block import VectorBlock
+from nanoclaw_memory.store.vectors import VectorCache
 from nanoclaw_memory.types import Passage
 
 PER_FILE = 50
@@ -81,8 +83,11 @@ def main() -> None:
         for size in map(int, options.sizes.split(",")):
             folder = (options.keep or Path(scratch)) / str(size)
             rows.append(measure(folder, size, texts, real, chain, questions, options))
-    head = ["chunks", "index /s", "DB MB", "load s", "RSS MB", "keyword p50", "vector p50", "hybrid p50", "hybrid p95",
-            "of the top 10", "of the top 100", "plain FTS5", "sqlite-vec"]  # fmt: skip
+    head = [
+        *("chunks", "index /s", "DB MB", "vectors MB", "load s", "RSS MB", "not of files"),
+        *("keyword p50", "vector p50", "hybrid p50", "hybrid p95", "of the top 10", "of the top 100"),
+        *("plain FTS5", "sqlite-vec"),
+    ]
     table(head, rows)
     print()
     recall(real, known)
@@ -176,6 +181,7 @@ def measure(
     folder.mkdir(parents=True, exist_ok=True)
     chunks, rate = build(folder, size, texts, real, chain.identity.key)
     index = Index(chunks, folder / "lock", lambda: (), Chunking(), lambda: chain)
+    VectorCache(vectors.MOST_BYTES).pack(chunks, chain.identity.key, chain.identity.dimensions)
     searcher = Searcher(still(index), 30)
     candidates = Candidates(index)
     began = time.process_time()
@@ -191,34 +197,53 @@ def measure(
     vector = timed(lambda question: matrix.nearest(chain.embed_query(question).vector, 100), questions)
     hybrid = timed(lambda question: searcher.search(Question(question, 10, date(2026, 1, 1))), questions)
     held = found_of_exact(matrix, [chain.embed_query(question).vector for question in questions])
-    disk = sum(path.stat().st_size for path in folder.glob("index.db*")) / 1e6
-    memory = resident(folder, options.models, questions[0])
+    chunks.database.query("PRAGMA wal_checkpoint(TRUNCATE)")
+    disk, mapped = (
+        sum(path.stat().st_size for path in folder.glob(name)) / 1e6
+        for name in ("index.db", "index.db-vectors")
+    )
+    memory = resident(folder, options.models, questions[:20])
     plain, brute = (
         baselines(folder, chunks, matrix, chain, questions)
         if options.baseline
         else (float("nan"), float("nan"))
     )
     chunks.database.close()
-    return [f"{size:,}", rate, disk, load, memory, keyword[0], vector[0], *hybrid, *held, plain, brute]
+    return [
+        f"{size:,}",
+        rate,
+        disk,
+        mapped,
+        load,
+        *memory,
+        keyword[0],
+        vector[0],
+        *hybrid,
+        *held,
+        plain,
+        brute,
+    ]
 
 
-def resident(folder: Path, models: Path, question: str) -> float:
-    """Megabytes of a process of its own that has loaded the model and the index, and searched."""
+def resident(folder: Path, models: Path, questions: list[str]) -> list[float]:
+    """Megabytes of a process of its own that has loaded the model and the index, and searched: at most, and its own."""
     code = (
         "import re, sys; sys.path.insert(0, 'bench'); from scale import *\n"
-        "folder, models, question = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]\n"
+        "folder, models, questions = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]\n"
         "chain = Chain((LocalEmbedder(models / 'e5-small-v2'),))\n"
         "chunks = Passages(SqliteDatabase(folder / 'index.db', 'index'))\n"
         "index = Index(chunks, folder / 'lock', lambda: (), Chunking(), lambda: chain)\n"
-        "Searcher(still(index), 30).search(Question(question, 10, date(2026, 1, 1)))\n"
+        "searcher = Searcher(still(index), 30)\n"
+        "for question in questions: searcher.search(Question(question, 10, date(2026, 1, 1)))\n"
         # Not getrusage: its maximum is handed down from the process that started this one.
-        "print(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1])"
+        "status = Path('/proc/self/status').read_text()\n"
+        "print(*(re.search(name + r':\\s+(\\d+)', status)[1] for name in ('VmHWM', 'RssAnon')))"
     )
-    command = [sys.executable, "-c", code, str(folder), str(models), question]
+    command = [sys.executable, "-c", code, str(folder), str(models), *questions]
     done = subprocess.run(
         command, capture_output=True, text=True, check=True, cwd=Path(__file__).parent.parent
     )
-    return float(done.stdout) / 1e3
+    return [float(one) / 1e3 for one in done.stdout.split()]
 
 
 def still(index: Index) -> Index:
@@ -261,7 +286,8 @@ def baselines(
         with connection:
             for start in range(0, len(matrix.ids), 1_000):
                 rows = np.arange(start, min(start + 1_000, len(matrix.ids)))
-                floats = matrix._codes[rows].astype(np.float32) * matrix._scales[rows][:, None]
+                codes, scales = matrix._held.codes_of(rows)
+                floats = codes.astype(np.float32) * scales[:, None]
                 connection.executemany(
                     "INSERT INTO v (rowid, e) VALUES (?, ?)",
                     ((int(matrix.ids[row]), one.tobytes()) for row, one in zip(rows, floats, strict=True)),
@@ -299,13 +325,13 @@ def recall(real: Any, known: dict[str, Any]) -> None:
     coded = vectors.coded([b""] * len(real), real)
     codes = np.stack([np.frombuffer(one.codes, dtype=np.int8) for one in coded])
     scales = np.array([one.scale for one in coded], dtype=np.float32)
-    sketch = vectors.Sketch(codes, scales, vectors._mean(codes, scales))
+    block = VectorBlock.of(np.arange(len(codes)), scales, codes)
     rows = []
     for depth in (100, 200, 500, 1_000, 2_000):
         shares = []
         for query in known.values():
             exact = np.argsort(-(real @ query))
-            likely = set(sketch.likely(query, depth, None).tolist())
+            likely = set(block.likely(query, depth, None).tolist())
             shares.append([len(likely & set(exact[:top].tolist())) / top for top in (10, 100)])
         rows.append([f"real, {len(real):,}", depth, *np.mean(shares, axis=0).tolist()])
     table(["vectors", "rescored", "of the top 10", "of the top 100"], rows)

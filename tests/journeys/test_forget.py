@@ -56,7 +56,10 @@ def test_afterwards_no_byte_of_the_text_is_left_in_the_home(full: tuple[Path, st
     home, entry_id = full
     with open_memory(home, session="") as memory:
         memory.workspace.checkpoint("before")
+        vectors = home / "data" / "index.db-vectors"
+        vectors.write_bytes(b"vectors of all that was indexed")
         done = memory.forget(**{by: TEXT if by == "text" else entry_id}, agreed=yes, checkpoints=True)
+        assert not vectors.exists()
         assert done.unfinished == done.left == done.checkpoints == ()
         assert traces(home) == []  # while the process still has everything open, too
     assert traces(home) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nanoclaw_memory.store import vectors
+from nanoclaw_memory.store import vector_rows, vectors
 from nanoclaw_memory.store.passage_search import PassageFilter
 from nanoclaw_memory.store.passages import FileRow, NewPassage, Passages
 from nanoclaw_memory.store.sqlite import SqliteDatabase
@@ -78,7 +78,7 @@ def test_a_changed_and_a_removed_file_are_caught_up_with(chunks: Passages):
 def test_rows_that_come_between_questions_are_found_as_by_a_new_process(
     chunks: Passages, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(vectors, "ROOM", 2)
+    monkeypatch.setattr(vector_rows, "ROOM", 2)
     matrix = vectors.Matrix(chunks, "fake@32", 32)
     query = unit(1, 9)[0]
     for number in range(12):
@@ -109,15 +109,17 @@ def test_the_sketch_finds_what_exact_search_finds(chunks: Passages, monkeypatch:
     matrix = vectors.Matrix(chunks, "fake@128", 128)
     matrix.refresh()
     exact = [set(dict(matrix.nearest(query, 10))) for query in topics]
-    monkeypatch.setattr(vectors, "EXACT_ROWS", 100)
+    monkeypatch.setattr(vector_rows, "EXACT_ROWS", 100)
     monkeypatch.setattr(vectors, "RESCORED", 200)
+    matrix = vectors.Matrix(chunks, "fake@128", 128)
+    matrix.refresh()
     sketched = [set(dict(matrix.nearest(query, 10))) for query in topics]
     recall = np.mean([len(one & other) / 10 for one, other in zip(exact, sketched, strict=True)])
     assert recall >= 0.97
 
 
 def test_filters_reach_into_the_sketch(chunks: Passages, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(vectors, "EXACT_ROWS", 10)
+    monkeypatch.setattr(vector_rows, "EXACT_ROWS", 10)
     rows = unit(200)
     put(chunks, "a.md", rows[:195])
     put(chunks, "b.md", rows[195:])
@@ -171,3 +173,55 @@ def test_vectors_of_a_file_that_was_deleted_and_built_anew_are_not_mixed(tmp_pat
         database.close()
         for name in ("index.db-wal", "index.db-shm"):
             (tmp_path / name).unlink(missing_ok=True)
+
+
+def test_many_vectors_are_mapped_from_a_file_that_catches_up_with_the_index(
+    chunks: Passages, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(vector_rows, "EXACT_ROWS", 10)
+    monkeypatch.setattr(vectors, "EXACT_ROWS", 10)
+    monkeypatch.setattr(vectors, "UNPACKED", 3)
+    monkeypatch.setattr(vectors, "RESCORED", 1_000)
+    query, file = unit(1, 9)[0], Path(f"{chunks.database.path}-vectors")
+
+    def answers(cache: vectors.VectorCache) -> list[tuple[int, float]]:
+        matrix = vectors.Matrix(chunks, "fake@32", 32, cache)
+        matrix.refresh()
+        assert len(set(matrix.ids.tolist())) == len(matrix.ids) == chunks.count()[1]
+        return matrix.nearest(query, 200)
+
+    kept = vectors.VectorCache(10_000_000)
+    for number in range(12):
+        put(chunks, f"{number % 9}.md", unit(7, number))
+        if number % 4 == 2:
+            chunks.remove_file(f"{number - 1}.md")
+            chunks.prune_vectors(["fake@32"])
+        before = answers(kept)
+        kept.pack(chunks, "fake@32", 32)
+        mapped = answers(vectors.VectorCache(10_000_000))
+        file.rename(file.with_name("aside")) if file.exists() else None
+        alone = answers(vectors.VectorCache(10_000_000))  # from the index itself
+        file.with_name("aside").rename(file) if number else None
+        for found in (before, mapped, answers(kept)):
+            assert [key for key, _ in found] == [key for key, _ in alone]
+            assert np.allclose([score for _, score in found], [score for _, score in alone])
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", b"x" * 5_000])
+def test_a_damaged_file_of_vectors_is_passed_over(
+    chunks: Passages, monkeypatch: pytest.MonkeyPatch, damage: bytes
+):
+    monkeypatch.setattr(vector_rows, "EXACT_ROWS", 10)
+    monkeypatch.setattr(vectors, "EXACT_ROWS", 10)
+    monkeypatch.setattr(vectors, "UNPACKED", 3)
+    rows = unit(50)
+    put(chunks, "a.md", rows)
+    Path(f"{chunks.database.path}-vectors").write_bytes(damage)
+    for _ in range(2):
+        cache = vectors.VectorCache(10_000_000)
+        matrix = vectors.Matrix(chunks, "fake@32", 32, cache)
+        matrix.refresh()
+        assert matrix.nearest(rows[7], 1)[0][1] == pytest.approx(1.0, abs=0.01)
+        cache.pack(chunks, "fake@32", 32)
+    assert Path(f"{chunks.database.path}-vectors").stat().st_size > 5_000

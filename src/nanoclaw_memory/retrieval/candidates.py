@@ -25,7 +25,8 @@ from nanoclaw_memory.text import language, words
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.embedder import Chain, Embedded
     from nanoclaw_memory.retrieval.dates import When
-    from nanoclaw_memory.store.vectors import Floats, Matrix
+    from nanoclaw_memory.store.vector_block import Floats
+    from nanoclaw_memory.store.vectors import Matrix
 
 POOL = 100
 OF_DAYS = 40  # passages that a question for days brings in by their day, by words and by meaning each
@@ -285,7 +286,7 @@ class Candidates:
         vector = _meaning(question, embedded, chain, pool)
         pool.vector = find(matrix, vector)
         pool.unrelated = pool.calibration.unrelated
-        if pool.unrelated is None and len(matrix.ids) >= TELLING:
+        if pool.unrelated is None and len(matrix) >= TELLING:
             pool.unrelated = matrix.background(vector)
         pool.unknown = matrix.without(pool.keyword.keys() - pool.vector.keys())
 

@@ -101,6 +101,7 @@ class Index(msgspec.Struct, dict=True):
             self._compare_all()
             if work:
                 embedded += self._fill(work, found, embedded)
+                self.vectors.pack(self.passages, work.chain.identity.key, work.chain.identity.dimensions)
         announced += self._replaced()
         said += work.said if work else []
         report = self._report(found, embedded, tuple(dict.fromkeys(said)), began, announced)

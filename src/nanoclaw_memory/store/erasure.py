@@ -365,6 +365,7 @@ def remove_from_index(passages: Passages, wanted: Wanted, paths: Iterable[str], 
         passages.remove([number for number, _, _ in _passages_with(passages, wanted)])
         passages.drop_empty_documents()
         passages.prune_vectors()
+        passages.vector_file.unlink(missing_ok=True)
         for word in words:
             if not passages.search.occurrences(word):
                 passages.database.execute("DELETE FROM long_words WHERE word = :word", {"word": word})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -80,6 +81,11 @@ class Passages:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.search = PassageSearch(database)
+
+    @property
+    def vector_file(self) -> Path:
+        """Where many vectors are mapped from; of a database that is not a file there is none."""
+        return Path(f"{self.database.path}-vectors")
 
     # ---- the state of the whole ----
 
@@ -397,9 +403,12 @@ class Passages:
 
     def prune_vectors(self, keep: Sequence[str] | None = None) -> None:
         """Drop vectors of texts that no passage has any more, and of identities that are not in `keep`."""
+        newest = "SELECT max(id) FROM vectors"
         with self.database.transaction():
+            before = self.database.query(newest)
+            others = 0
             if keep is not None:
-                self.database.execute(
+                others = self.database.update(
                     "DELETE FROM identities WHERE key NOT IN (SELECT value FROM json_each(:keep))",
                     {"keep": json.dumps(list(keep))},
                 )
@@ -408,10 +417,11 @@ class Passages:
                     " AND substr(key, 9) NOT IN (SELECT value FROM json_each(:keep))",
                     {"keep": json.dumps(list(keep))},
                 )
-            dropped = self.database.update(
+            self.database.execute(
                 "DELETE FROM vectors WHERE fingerprint NOT IN (SELECT fingerprint FROM passages)"
             )
-            if dropped or self.database.query("SELECT count(*) FROM removed")[0][0] > KEPT_REMOVALS:
+            again = others or self.database.query(newest) != before
+            if again or self.database.query("SELECT count(*) FROM removed")[0][0] > KEPT_REMOVALS:
                 # Ids of vectors may be given anew from here on: caches have to start again.
                 self.set_meta("removals known since", str(self.generation()))
                 self.database.execute("DELETE FROM removed")

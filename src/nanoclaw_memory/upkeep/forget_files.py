@@ -28,7 +28,17 @@ from nanoclaw_memory.workspace.checkpoints import FOLDER as CHECKPOINTS
 from nanoclaw_memory.workspace.files import locked, read_text, replace_text, split_lines, sync_folder
 from nanoclaw_memory.workspace.paths import Home, agent_home
 
-_DATABASE = (".db", ".db-wal", ".db-shm", ".db-lock", ".db-indexing", ".lock", ".onnx", ".sock")
+_DATABASE = (
+    ".db",
+    ".db-wal",
+    ".db-shm",
+    ".db-lock",
+    ".db-indexing",
+    ".db-vectors",
+    ".lock",
+    ".onnx",
+    ".sock",
+)
 _NEVER = ("audit.jsonl", "audit.head")
 
 
