@@ -127,6 +127,9 @@ def test_groups_have_pages_of_their_own_and_all_read_what_is_shared(machine: Ope
     shire.boot()
     assert "silver" in machine("there", "shire").search("where is the silver?").hits[0].text
     assert machine("there", "shire").workspace.project("keystone")[0].exists
+    (main.home.group_root("shire") / "CLAUDE.md").write_text("# Shire\n\n- speak softly\n")
+    shire.boot()
+    assert "softly" in machine("there", "shire").get("CLAUDE.md").text
 
 
 def test_an_agents_page_is_its_own_in_the_table(machine: Open, url: str):

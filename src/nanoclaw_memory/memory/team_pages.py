@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nanoclaw_memory.errors import NanoClawError, Refused, SettingsError
-from nanoclaw_memory.types import Mirrored
+from nanoclaw_memory.types import MAIN_GROUP, Mirrored
+from nanoclaw_memory.workspace.paths import GROUP_PAGE
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
@@ -106,22 +107,24 @@ def mirrors(group: Group, author: str, folder: Path | None = None) -> list[Mirro
     common = group.home.shared if folder is None else folder / COMMON
     common.mkdir(mode=0o700, exist_ok=True)
 
-    def made(where: Path, table: PageTable, mark: str, left_out: tuple[str, ...] = ()) -> Mirror:
+    def made(where: Path, mark: str, left_out: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> Mirror:
+        of_all = mark == "-common"
         return Mirror(
             folder=where,
-            table=table,
+            table=PageTable(resources.common_pages() if of_all else resources.database("pages")),
             state_file=group.data / "mirrors" / f"{name}{mark}.json",
             now=group.moment,
             author=author,
             left_out=left_out,
+            only=only,
             forgets=group.intake.forgets,
-            propose=functools.partial(_propose, group, COMMON + "/" if mark else ""),
+            propose=functools.partial(_propose, group, f"{COMMON}/" if of_all else ""),
         )
 
-    return [
-        made(folder or group.workspace, PageTable(resources.database("pages")), "", (COMMON,)),
-        made(common, PageTable(resources.common_pages()), "-common"),
-    ]
+    if folder is not None or group.scope.group == MAIN_GROUP:
+        return [made(folder or group.workspace, "", (COMMON,)), made(common, "-common")]
+    beside = made(group.home.group_root(group.scope.group), "-group", only=(GROUP_PAGE,))
+    return [made(group.workspace, "", (COMMON, GROUP_PAGE)), beside, made(common, "-common")]
 
 
 def _propose(group: Group, prefix: str, conflict: Conflicting) -> None:

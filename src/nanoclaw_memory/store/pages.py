@@ -32,6 +32,18 @@ class PageTable:
     def __init__(self, db: Database) -> None:
         self.db = db
 
+    def identity(self) -> str:
+        """The name by which this table is known again, wherever its database is."""
+        import uuid
+
+        sql = "SELECT name FROM identity"
+        if not (rows := self.db.query(sql)):
+            with self.db.transaction():
+                add = "INSERT INTO identity (name) SELECT :name WHERE NOT EXISTS (SELECT 1 FROM identity)"
+                self.db.execute(add, {"name": uuid.uuid4().hex})
+            rows = self.db.query(sql)
+        return str(rows[0][0])
+
     def cursor(self) -> int:
         """The number of the last change."""
         return int(self.db.query("SELECT coalesce(max(seq), 0) FROM pages")[0][0])

@@ -49,6 +49,7 @@ class PageState(msgspec.Struct, frozen=True, array_like=True):
 class MirrorState(msgspec.Struct):
     """What one directory had in common with the table."""
 
+    table: str = ""
     cursor: int = 0
     pages: dict[str, PageState] = {}
     waiting: set[str] = set()  # pages that could not be written
@@ -70,7 +71,8 @@ class Mirror(msgspec.Struct, frozen=True, kw_only=True):
     state_file: Path
     now: Callable[[], str]
     author: str = "owner"
-    left_out: tuple[str, ...] = ()  # folders at the top that are no pages of this table
+    left_out: tuple[str, ...] = ()  # names at the top that are no pages of this table
+    only: tuple[str, ...] = ()  # the paths that are meant at all; empty: every one
     forgets: Callable[[str], bool] = lambda text: False
     propose: Callable[[Conflicting], None] = lambda conflict: None
 
@@ -100,6 +102,9 @@ class Mirror(msgspec.Struct, frozen=True, kw_only=True):
     def _files(self) -> tuple[dict[str, FileStat], tuple[str, ...]]:
         files: dict[str, FileStat] = {}
         problems: list[str] = []
+        if self.only:
+            found_here = {path: found for path in self.only if (found := stat_of(self.folder / path))}
+            return found_here, ()
         for path, problem in _pages_below(self.folder, "", self.left_out):
             if problem:
                 problems.append(problem)
@@ -142,10 +147,12 @@ class _Round:
 
     def run(self) -> Mirrored:
         state = self.state
-        if state.pages and not self.files:  # an empty folder is a lost one, and deletes nothing
-            state.cursor, state.pages = 0, {}
+        table = self.table.identity()
+        # An empty folder is a lost one, and deletes nothing; and what was agreed with another table says nothing.
+        if state.table != table or not self.files:
+            state.table, state.cursor, state.pages = table, 0, {}
         cursor = self.table.cursor()
-        theirs = self.table.changed_since(state.cursor)
+        theirs = {path for path in self.table.changed_since(state.cursor) if self._is_meant(path)}
         mine = {path for path, found in self.files.items() if self._known(path).stat != found}
         gone = {path for path, known in state.pages.items() if path not in self.files and known.version}
         state.pages = {
@@ -162,6 +169,11 @@ class _Round:
             self.mirror.save(state)
         problems = (*self.problems, *(one.problem for one in state.pages.values() if one.problem))
         return Mirrored(**self.counts, conflicts=tuple(self.conflicts), problems=problems)
+
+    def _is_meant(self, path: str) -> bool:
+        return path in self.mirror.only or (
+            not self.mirror.only and path.partition("/")[0] not in self.mirror.left_out
+        )
 
     def _follow_renames(self, gone: set[str], new: set[str]) -> None:
         """Let a renamed file have what others changed under its old name meanwhile."""
@@ -180,7 +192,7 @@ class _Round:
 
     def _settle(self, path: str) -> None:
         """Bring one page to the same state on both sides; killed at any point, the next round ends the same way."""
-        if not is_page(path, self.mirror.left_out):
+        if not is_page(path):
             self.problems.append(f"{path[:200]!r} is no path of a page")
             return
         try:
@@ -346,7 +358,7 @@ def stat_of(path: Path) -> FileStat | None:
     )
 
 
-def is_page(path: str, left_out: Collection[str] = ()) -> bool:
+def is_page(path: str) -> bool:
     """Whether a path of the table may become a file: others may have written it."""
     parts = path.split("/")
     return (
@@ -355,7 +367,6 @@ def is_page(path: str, left_out: Collection[str] = ()) -> bool:
         and path.isprintable()
         and "\\" not in path
         and all(part and not part.startswith(".") and len(part.encode()) <= MAX_NAME for part in parts)
-        and parts[0] not in left_out
         and not path.startswith(_LOCAL)
     )
 
@@ -378,7 +389,7 @@ def _pages_below(folder: Path, prefix: str, left_out: Collection[str]) -> Iterat
             if entry.name.endswith(".md") or entry.is_dir():
                 yield path, f"{path} is a link and was left out"
         elif entry.name.endswith(".md"):
-            problem = "" if is_page(path, left_out) else f"{path!r} is no name for a page and was left out"
+            problem = "" if is_page(path) else f"{path!r} is no name for a page and was left out"
             yield path, problem
 
 

@@ -11,3 +11,6 @@ CREATE TABLE pages (
     merged   TEXT NOT NULL DEFAULT '',           -- fingerprint of the file that came in, where it was merged
     UNIQUE (path, version)
 );
+
+-- One row: by it a mirror knows that it is the same table as before.
+CREATE TABLE identity (name TEXT PRIMARY KEY);
