@@ -12,7 +12,16 @@ from msgspec import Meta
 from nanoclaw_memory.clock import zone
 from nanoclaw_memory.errors import CorruptDatabase, InvalidValue, NotFound, StoreError
 from nanoclaw_memory.text import plural
-from nanoclaw_memory.types import MAIN_GROUP, Compared, DatabaseCheck, EmbeddingCost, Indexed, Scope, Status
+from nanoclaw_memory.types import (
+    MAIN_GROUP,
+    Compared,
+    DatabaseCheck,
+    EmbeddingCost,
+    Indexed,
+    MovedStore,
+    Scope,
+    Status,
+)
 
 if TYPE_CHECKING:
     import threading
@@ -154,6 +163,14 @@ class AdminPart:
 
         self._group.require_owner("end a role")
         drop_role(self._group.resources.store, name)
+
+    def migrate_store(self, to: str, replace: bool = False) -> MovedStore:
+        """Move the whole home to a PostgreSQL server, or to `files`; the source stays as it was."""
+        from nanoclaw_memory.memory.migration import migrate_store
+
+        done = migrate_store(self._group, to, replace)
+        self._group.telemetry.record("migrate store", databases=len(done.databases), pages=done.pages)
+        return done
 
     def reset_database(self, name: str) -> Path:
         """Set a damaged database aside, or accept that it is gone: the next use begins an empty one."""

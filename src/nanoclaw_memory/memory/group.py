@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import NoMemory, NotFound, PathRefused, ProviderError, Refused, StoreError
 from nanoclaw_memory.memory.resources import ALL_DATABASES, NEVER_RESTORED, OF_BOTH, Resources
-from nanoclaw_memory.memory.team_pages import has_team, shown, synchronise
+from nanoclaw_memory.memory.team_pages import has_team, shown, synchronise, team_tables
 from nanoclaw_memory.types import MAIN_GROUP, SHARED, Indexed, Scope
 from nanoclaw_memory.workspace.paths import (
     PENDING_RESTORE,
@@ -231,11 +231,9 @@ class Group:
 
     def team_pages(self) -> list[Database]:
         """The tables of a team's pages, of this group and, for the main one, of all, with what the files say now."""
-        if not has_team(self):
-            return []
-        synchronise(self, self.scope.author)
-        common = [self.resources.common_pages()] if self.scope.group == MAIN_GROUP else []
-        return [self.resources.database("pages"), *common]
+        if has_team(self):
+            synchronise(self, self.scope.author)
+        return team_tables(self)
 
     @contextmanager
     def refreshed_graph(self) -> Iterator[str]:

@@ -15,6 +15,7 @@ from nanoclaw_memory.workspace.paths import GROUP_PAGE
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
+    from nanoclaw_memory.store.database import Database
     from nanoclaw_memory.upkeep.mirror import Conflicting, Mirror
 
 C = TypeVar("C", bound=type)
@@ -64,6 +65,14 @@ def has_team(group: Group) -> bool:
         return bool(group.resources.store.url)
     except SettingsError:  # whoever uses the settings reports it
         return False
+
+
+def team_tables(group: Group) -> list[Database]:
+    """The tables of a team's pages: of this group and, for the main one, of all."""
+    if not has_team(group):
+        return []
+    common = [group.resources.common_pages()] if group.scope.group == MAIN_GROUP else []
+    return [group.resources.database("pages"), *common]
 
 
 def synchronise(group: Group, author: str) -> Mirrored:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
+from typing import Any
+
+import msgspec
 
 from nanoclaw_memory.store.database import Database, Params
 from nanoclaw_memory.store.entries import EntryTable
@@ -25,6 +29,41 @@ def copy_rows(source: Database, target: Database) -> dict[str, int]:
     if target.name == "entries":
         EntryTable(target).reindex()
     return counts
+
+
+class Contents(msgspec.Struct, frozen=True):
+    """What a database has, whatever its engine: rows by table, and a digest of all of them."""
+
+    counts: dict[str, int]
+    digest: str
+
+    @property
+    def rows(self) -> int:
+        return sum(self.counts.values())
+
+
+def contents(database: Database) -> Contents:
+    """The rows of every table that has any, counted and digested; their order and what is derived do not matter."""
+    counts: dict[str, int] = {}
+    total = 0
+    for table, columns in sorted(database.tables().items()):
+        own = sorted(name for name in columns if name != "rowid")
+        if table in DERIVED:
+            continue
+        for row in database.rows(f"SELECT {', '.join(own)} FROM {table}"):  # noqa: S608
+            text = f"{table}\n{[_plain(value) for value in row]!r}"
+            total += int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest())
+            counts[table] = counts.get(table, 0) + 1
+    return Contents(counts, f"{total % (1 << 128):032x}")
+
+
+def _plain(value: Any) -> Any:
+    """A value as both engines have it: whole numbers without a fraction, no NUL in a text."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, memoryview | bytearray):
+        return bytes(value)
+    return value.replace("\x00", "\ufffd") if isinstance(value, str) else value
 
 
 def _rows(source: Database, table: str, columns: list[str]) -> Iterator[Params]:

@@ -49,6 +49,19 @@ class Store(msgspec.Struct, frozen=True):
             return names_in(self.url, folder.relative_to(self.home))
         return sorted(path.stem for path in folder.glob("*.db")) if folder.is_dir() else []
 
+    def groups(self) -> list[str]:
+        """The groups that have databases on a server, in order; files are found by their folders."""
+        if not self.url:
+            return []
+        from nanoclaw_memory.store.postgres_connections import connected
+
+        sql = (
+            "SELECT DISTINCT split_part(nspname, '/', 1) FROM pg_namespace WHERE nspname ~"
+            " '^[^/]+/(shared-)?(facts|entries|continuity|pages)$' AND has_schema_privilege(oid, 'USAGE')"
+        )
+        with connected(self.url) as connection:
+            return sorted(str(name) for (name,) in connection.execute(sql).fetchall())
+
     @property
     def messages(self) -> Path:
         """The host's database."""

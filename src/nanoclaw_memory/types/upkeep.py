@@ -53,6 +53,25 @@ class MergedIn(msgspec.Struct, frozen=True):
     problems: tuple[str, ...] = ()  # file, line and what is wrong with it
 
 
+class MovedDatabase(msgspec.Struct, frozen=True):
+    """A database that is in another store now, with the rows of each table, counted and compared there."""
+
+    name: str
+    rows: int
+    moved: bool  # False: it was there already, row by row
+    tables: dict[str, int]
+
+
+class MovedStore(msgspec.Struct, frozen=True):
+    """What a move to another store brought there; the source is as it was."""
+
+    to: str
+    databases: tuple[MovedDatabase, ...]
+    pages: int
+    problems: tuple[str, ...]
+    next: str
+
+
 class Flush(msgspec.Struct, frozen=True):
     """Whether an agent is to be asked to write down what should last, why, and with which hidden prompt."""
 

@@ -29,6 +29,7 @@ COMMANDS = {
     "runbook": ("workspace", "How-tos: list, show."),
     "policy": ("workspace", "Rules before risky actions: add, list, check."),
     "checkpoint": ("workspace", "Save the state before risk, compare, restore."),
+    "migrate-store": ("admin", "Move the whole home to PostgreSQL, or back to files."),
     "mirror": ("workspace", "Work on a team's pages as files in a folder of your own."),
     "db": ("admin", "Check the database files."),
     "status": ("admin", "Show what there is, at a glance."),
@@ -76,7 +77,7 @@ SECTIONS = {
     "Remember and find": "write log search recall brief graph entries lessons sessions forget import export corpus",
     "See and decide": "web turn injections boot review upkeep heartbeat exchange off on audit eval bench",
     "Pages, projects, groups": "get project projects runbook policy checkpoint mirror groups agents share tasks",
-    "Run": "serve token connect mcp hook index watch install-cron config db",
+    "Run": "serve token connect mcp hook index watch install-cron config db migrate-store",
 }
 AT_TERMINAL_EVERY, ELSEWHERE_EVERY = 0.2, 30.0  # seconds between two steps that are shown
 # What people type first for something that has another name here.

@@ -180,6 +180,29 @@ def check_databases(memory: Memory, all_groups: bool) -> Output:
     return Output({"ok": not failed, "databases": checks}, lines, "No databases yet.", failed=failed)
 
 
+@command("migrate-store")
+@click.option("--to", required=True, metavar="URL", help="postgresql://…, or `files`.")
+@click.option("--replace", is_flag=True, help="Set aside what the target has of its own.")
+def migrate_store(memory: Memory, to: str, replace: bool) -> Output:
+    """Move the whole home, with all groups, to a PostgreSQL server, or back to files.
+
+    Every row is compared afterwards. The source stays as it was: change store.url when all is well. Killed, the same
+    command goes on; run again, it moves what has changed since. The search index is built anew by the next search.
+
+    \b
+    ncm migrate-store --to "postgresql://ncm:$PGPASSWORD@db/ncm"
+    ncm migrate-store --to files
+    """
+    done = memory.admin.migrate_store(to, replace)
+    lines = [
+        f"{one.name}: {plural(one.rows, 'row')}{'' if one.moved else ', there already'}"
+        for one in done.databases
+    ]
+    lines += [f"pages: {done.pages}"] if done.pages else []
+    notes = [*(f"left out: {one}" for one in done.problems), f"next: {done.next}"]
+    return Output(done, lines, notes=notes)
+
+
 @db.command("role")
 @click.argument("name")
 @click.option("--drop", is_flag=True, help="End the role, and its connections.")

@@ -1,0 +1,209 @@
+"""Move a whole home to PostgreSQL or to files: copied, compared row by row, restartable; the source stays as it was."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from nanoclaw_memory.errors import Conflict, InvalidValue, StoreError
+from nanoclaw_memory.memory.group import Group
+from nanoclaw_memory.memory.resources import ALL_DATABASES, Resources
+from nanoclaw_memory.memory.team_pages import synchronise, team_tables
+from nanoclaw_memory.progress import counted
+from nanoclaw_memory.store.copying import contents
+from nanoclaw_memory.store.opening import Store
+from nanoclaw_memory.store.pages import PageTable
+from nanoclaw_memory.types import MAIN_GROUP, SHARED, MovedDatabase, MovedStore, Scope
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.store.database import Database
+
+FILES = "files"
+STATE_FILE = "migrate-store.json"
+PREFIX = ".moving-"
+# The index is built anew from what it is made of; pages go by themselves.
+LEFT_OUT = ("index", f"{SHARED}index", "pages")
+
+
+class Move(msgspec.Struct, frozen=True):
+    """One database on both sides; `name` is its path in the home."""
+
+    name: str
+    source: Database
+    target: Database
+
+
+class StoreMigration:
+    """One move. What a database had when it was moved is noted, so that nothing newer is ever written over."""
+
+    def __init__(self, group: Group, to: str, replace: bool) -> None:
+        self.group = group
+        self.home = group.home
+        self.url = "" if to == FILES else to
+        self.replace = replace
+        self.state_file = group.data / STATE_FILE
+        self.moved: dict[str, str] = self._load()
+        self.closing = ExitStack()
+        if self.url and not self.url.startswith(("postgresql://", "postgres://")):
+            raise InvalidValue(f"{to[:60]!r} is no store", "give postgresql://… or files")
+        if self.url == group.resources.store.url:
+            raise InvalidValue("the home is there already", "see: ncm config get store.url")
+
+    def run(self) -> MovedStore:
+        """Move every database, then the pages."""
+        for left in self.group.data.glob(f"{PREFIX}*"):  # by a run that was killed
+            shutil.rmtree(left)
+        with self.closing:
+            groups = self._groups()
+            moves = [move for name in groups for move in self._of_group(name)]
+            moves += self._of_all()
+            self._check_free(moves)
+            done = [self._carry(move) for move in counted("databases", moves)]
+            pages, problems = 0, list[str]()
+            for name in groups:
+                number, found = self._carry_pages(name)
+                pages += number
+                problems += found
+        return MovedStore(
+            to="files" if not self.url else "PostgreSQL",
+            databases=tuple(done),
+            pages=pages,
+            problems=tuple(problems),
+            next="stop what uses this home, then: ncm config set store.url " + ("URL" if self.url else "''"),
+        )
+
+    # ---- what there is ----
+
+    def _groups(self) -> list[str]:
+        """The groups of this home, and those that only the server knows: they get a folder here."""
+        from nanoclaw_memory.workspace.starter import initialise
+
+        known = self.home.groups()
+        for name in self.group.resources.store.groups():
+            if name not in known:
+                initialise(self.home, name, self.group.today)
+        return self.home.groups()
+
+    def _resources(self, name: str, target: bool) -> Resources:
+        own = self.group.resources
+        url = {"store.url": self.url} if target else {}
+        made = Resources(self.home.root, name, own.given_clock, {**own.overrides, **url}, own.directory)
+        self.closing.callback(made.close)
+        return made
+
+    def _of_group(self, name: str) -> Iterator[Move]:
+        source, target = self._resources(name, False), self._resources(name, True)
+        for one in ALL_DATABASES:
+            if one not in LEFT_OUT and source.has(one):
+                yield self._move(source.database(one), target.database(one))
+
+    def _of_all(self) -> Iterator[Move]:
+        target = Store(self.home.root, self.url)
+        for one in self.group.resources.store.of_all_groups():
+            other = target.open(one.path, one.name, counted=one.name == "messages")
+            for each in (one, other):
+                self.closing.callback(each.close)
+            yield self._move(one, other)
+
+    def _move(self, source: Database, target: Database) -> Move:
+        return Move(source.path.relative_to(self.home.root).as_posix(), source, target)
+
+    def _check_free(self, moves: list[Move]) -> None:
+        """Refuse, before anything is changed, a target with rows that are not known to be here too."""
+        taken = [move for move in moves if move.target.exists() and not self._is_free(move)]
+        if taken and not self.replace:
+            raise Conflict(
+                f"{taken[0].name} at the target has rows that are not of this home, or newer ones",
+                "choose an empty database; or with --replace they are set aside",
+            )
+        for move in taken:
+            move.target.set_aside()
+
+    def _is_free(self, move: Move) -> bool:
+        """Whether a database of the target is new, or has what this home has or had when it was moved."""
+        found = contents(move.target).digest
+        if found in (self.moved.get(move.name), contents(move.source).digest):
+            return True
+        with self._folder() as folder:
+            blank = move.source.at(folder / "blank.tmp")
+            try:
+                return found == contents(blank).digest
+            finally:
+                blank.close()
+
+    @contextmanager
+    def _folder(self) -> Iterator[Path]:
+        """A folder for copies; `forget` knows the suffix that they have, should one be left behind."""
+        with TemporaryDirectory(prefix=PREFIX, dir=self.group.data) as name:
+            yield Path(name)
+
+    # ---- how it goes ----
+
+    def _carry(self, move: Move) -> MovedDatabase:
+        """Give the target the rows of the source, all or nothing, and compare them."""
+        with self._folder() as folder:
+            move.source.copy_to(folder / "copy.tmp")
+            saved = move.source.at(folder / "copy.tmp")
+            here = contents(saved)
+            saved.close()
+            moved = not move.target.exists() or contents(move.target).digest != here.digest
+            if moved:
+                self._note(move.name, here.digest)
+                move.target.load_from(folder / "copy.tmp")
+        there = contents(move.target)
+        if there != here:
+            raise StoreError(
+                f"{move.name}: {here.rows} rows went and {there.rows} arrived, or not the same",
+                "the source is as it was; run it again, and report it if it stays",
+            )
+        if move.target.name == "forgotten" and not self.url:
+            self._list_forgotten(move)
+        return MovedDatabase(name=move.name, rows=here.rows, moved=moved, tables=here.counts)
+
+    def _list_forgotten(self, move: Move) -> None:
+        """Files have a second copy of the fingerprints beside the list."""
+        from nanoclaw_memory.intake.intake import Intake
+        from nanoclaw_memory.store.phrases import Phrases
+
+        Intake(data=move.target.path.parent, database=lambda: move.target).allow(Phrases())
+
+    def _carry_pages(self, name: str) -> tuple[int, tuple[str, ...]]:
+        """Bring the table of the server and the files of the home to the same state; returns how many pages."""
+        group = Group(self._resources(name, bool(self.url)), Scope(name))
+        done = synchronise(group, "owner")
+        if group.resources.pages_away_until:
+            raise StoreError(f"the pages of {name} could not be moved: {done.problems[0]}", "run it again")
+        tables = team_tables(group)
+        return sum(len(PageTable(one).all()) for one in tables), done.problems
+
+    # ---- what is noted ----
+
+    def _load(self) -> dict[str, str]:
+        try:
+            return msgspec.json.decode(self.state_file.read_bytes(), type=dict[str, str])
+        except (FileNotFoundError, msgspec.DecodeError):
+            return {}
+
+    def _note(self, name: str, digest: str) -> None:
+        from nanoclaw_memory.workspace.files import replace_text
+
+        self.moved[name] = digest
+        replace_text(self.state_file, msgspec.json.encode(self.moved).decode())
+
+
+def migrate_store(group: Group, to: str, replace: bool = False) -> MovedStore:
+    """Move the whole home to another store; only its owner may, in the main group."""
+    from nanoclaw_memory.upkeep.scheduler import jobs_paused
+
+    group.require_owner("move the store")
+    if group.scope.group != MAIN_GROUP:
+        group.require_main("move the store")
+    group.require_workspace()
+    with jobs_paused(group.data):
+        return StoreMigration(group, to, replace).run()
