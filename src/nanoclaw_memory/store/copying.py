@@ -68,5 +68,5 @@ def _plain(value: Any) -> Any:
 
 def _rows(source: Database, table: str, columns: list[str]) -> Iterator[Params]:
     sql = f"SELECT {', '.join(columns)} FROM {table} ORDER BY 1"  # noqa: S608
-    for row in source.query(sql):
+    for row in source.rows(sql):
         yield dict(zip(columns, row, strict=True))

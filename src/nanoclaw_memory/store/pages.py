@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 
 import msgspec
@@ -32,21 +33,15 @@ class PageTable:
     def __init__(self, db: Database) -> None:
         self.db = db
 
-    def identity(self) -> str:
-        """The name by which this table is known again, wherever its database is."""
-        import uuid
-
-        sql = "SELECT name FROM identity"
+    def head(self) -> tuple[str, int]:
+        """The name by which this table is known again, wherever its database is, and the number of its last change."""
+        sql = "SELECT name, (SELECT coalesce(max(seq), 0) FROM pages) FROM identity"
         if not (rows := self.db.query(sql)):
             with self.db.transaction():
                 add = "INSERT INTO identity (name) SELECT :name WHERE NOT EXISTS (SELECT 1 FROM identity)"
                 self.db.execute(add, {"name": uuid.uuid4().hex})
             rows = self.db.query(sql)
-        return str(rows[0][0])
-
-    def cursor(self) -> int:
-        """The number of the last change."""
-        return int(self.db.query("SELECT coalesce(max(seq), 0) FROM pages")[0][0])
+        return str(rows[0][0]), int(rows[0][1])
 
     def changed_since(self, cursor: int) -> set[str]:
         """The paths with changes after a number."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import operator
 import os
 import platform
 import stat
@@ -23,10 +25,12 @@ from nanoclaw_memory.workspace.merging import Merge, merge
 from nanoclaw_memory.workspace.paths import MAX_NAME, MAX_PATH, within
 from nanoclaw_memory.workspace.starter import without_starter
 
-FRESH_NS = 2_000_000_000  # a file may change again within the same tick of its clock
+FRESH_NS = 2_000_000_000  # an editor may still be writing; and the coarsest tick of a file system's clock
+TICK_NS = 20_000_000  # of those that count finer
 TRIES = 5
 _LOCAL = ("memory/checkpoints/", DOMAINS)  # copies, and what every machine writes from the entries
 _UNREADABLE = "\x00"
+_name = operator.attrgetter("name")
 
 
 class FileStat(msgspec.Struct, frozen=True, array_like=True):
@@ -85,14 +89,14 @@ class Mirror(msgspec.Struct, frozen=True, kw_only=True):
         if self._is_current(state, files):
             return self._reported(state, problems)
         with locked(self.state_file.parent):
-            return _Round(self, self._load(), *self._files(), quiet=quiet).run()
+            return _Round(self, self._load(), files, problems, quiet=quiet).run()
 
     def _is_current(self, state: MirrorState, files: Mapping[str, FileStat]) -> bool:
         same = files.keys() == state.pages.keys() and not state.waiting
         return (
             same
             and all(state.pages[path].stat == found for path, found in files.items())
-            and self.table.cursor() == state.cursor
+            and self.table.head() == (state.table, state.cursor)
         )
 
     def _reported(self, state: MirrorState, problems: tuple[str, ...]) -> Mirrored:
@@ -105,10 +109,10 @@ class Mirror(msgspec.Struct, frozen=True, kw_only=True):
         if self.only:
             found_here = {path: found for path in self.only if (found := stat_of(self.folder / path))}
             return found_here, ()
-        for path, problem in _pages_below(self.folder, "", self.left_out):
-            if problem:
+        for path, problem, found in _pages_below(str(self.folder), "", self.left_out):
+            if found is None:
                 problems.append(problem)
-            elif (found := stat_of(self.folder / path)) is not None:
+            else:
                 files[path] = found
         return files, tuple(problems)
 
@@ -147,11 +151,10 @@ class _Round:
 
     def run(self) -> Mirrored:
         state = self.state
-        table = self.table.identity()
+        table, cursor = self.table.head()
         # An empty folder is a lost one, and deletes nothing; and what was agreed with another table says nothing.
         if state.table != table or not self.files:
             state.table, state.cursor, state.pages = table, 0, {}
-        cursor = self.table.cursor()
         theirs = {path for path in self.table.changed_since(state.cursor) if self._is_meant(path)}
         mine = {path for path, found in self.files.items() if self._known(path).stat != found}
         gone = {path for path, known in state.pages.items() if path not in self.files and known.version}
@@ -163,7 +166,7 @@ class _Round:
         try:
             for path in counted("pages", sorted(theirs | mine | gone | waiting)):
                 self._settle(path)
-            last = self.table.cursor()
+            _, last = self.table.head()
             state.cursor = last if last == cursor + self.puts else cursor
         finally:
             self.mirror.save(state)
@@ -290,7 +293,7 @@ class _Round:
             self.counts[what] += 1
 
     def _put(self, path: str, version: int, text: str | None, merged: str = "") -> PageRow:
-        found = self.files.get(path)
+        found = stat_of(self.mirror.folder / path)
         row = PageRow(
             path=path,
             version=version + 1,
@@ -343,7 +346,9 @@ class _Round:
             self.state.pages.pop(path, None)
             return
         found = stat_of(self.mirror.folder / path)
-        fresh = found is None or time.time_ns() - max(found.ctime_ns, found.mtime_ns) < FRESH_NS
+        # Within one tick of the file system's clock it may change again, and look the same.
+        tick = TICK_NS if found and found.ctime_ns % 1_000_000 else FRESH_NS
+        fresh = found is None or time.time_ns() - found.ctime_ns < tick
         self.state.pages[path] = PageState(row.version, _mark(row.text), None if fresh else found)
 
 
@@ -353,11 +358,14 @@ def stat_of(path: Path) -> FileStat | None:
         found = path.lstat()
     except OSError:
         return None
-    return (
-        FileStat(found.st_size, found.st_mtime_ns, found.st_ctime_ns) if stat.S_ISREG(found.st_mode) else None
-    )
+    return _file_stat(found) if stat.S_ISREG(found.st_mode) else None
 
 
+def _file_stat(found: os.stat_result) -> FileStat:
+    return FileStat(found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+@functools.lru_cache(maxsize=8_192)
 def is_page(path: str) -> bool:
     """Whether a path of the table may become a file: others may have written it."""
     parts = path.split("/")
@@ -371,26 +379,32 @@ def is_page(path: str) -> bool:
     )
 
 
-def _pages_below(folder: Path, prefix: str, left_out: Collection[str]) -> Iterator[tuple[str, str]]:
-    """The paths of pages, each with what keeps it from being one."""
+def _pages_below(
+    folder: str, prefix: str, left_out: Collection[str]
+) -> Iterator[tuple[str, str, FileStat | None]]:
+    """The paths of pages, each with its stat or what keeps it from being one."""
+    # One stat a file and no Path: this runs at every call.
     try:
-        entries = sorted(os.scandir(folder / prefix), key=lambda one: one.name)
+        entries = sorted(os.scandir(f"{folder}/{prefix}"), key=_name)
     except OSError as error:
-        yield prefix, f"{prefix or folder} cannot be read: {error.strerror}"
+        yield prefix, f"{prefix or folder} cannot be read: {error.strerror}", None
         return
     for entry in entries:
         path = prefix + entry.name
-        if entry.name.startswith(".") or (not prefix and entry.name in left_out):
+        if entry.name[0] == "." or (not prefix and entry.name in left_out):
             continue
         if entry.is_dir(follow_symlinks=False):
             if not f"{path}/".startswith(_LOCAL):
                 yield from _pages_below(folder, f"{path}/", left_out)
         elif entry.is_symlink():
             if entry.name.endswith(".md") or entry.is_dir():
-                yield path, f"{path} is a link and was left out"
+                yield path, f"{path} is a link and was left out", None
         elif entry.name.endswith(".md"):
-            problem = "" if is_page(path) else f"{path!r} is no name for a page and was left out"
-            yield path, problem
+            if not is_page(path):
+                yield path, f"{path!r} is no name for a page and was left out", None
+            else:
+                with suppress(OSError):  # gone since it was listed
+                    yield path, "", _file_stat(entry.stat(follow_symlinks=False))
 
 
 def _mark(text: str) -> str:
