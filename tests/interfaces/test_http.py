@@ -22,9 +22,9 @@ NO_ROUTE = {
     "Memory.close", "Memory.for_session", "Memory.fenced", "AdminPart.watch", "AdminPart.require_home",
     "AdminPart.require_main", "ConversationsPart.note_answer_from", "HostPart.run_tasks", "UpkeepPart.install_cron",
     "EntriesPart.get", "UpkeepPart.proposal", "WorkspacePart.show_checkpoint", "EntriesPart.publish",
-    "AdminPart.drop_role", "AdminPart.make_role", "AdminPart.migrate_store", "AdminPart.reset_database", "ConversationsPart.waiting",
+    "AdminPart.drop_role", "AdminPart.make_role", "AdminPart.reset_database", "ConversationsPart.waiting",
     "Memory.evaluate", "Memory.evaluate_example", "UpkeepPart.count_open", "UpkeepPart.export", "UpkeepPart.merge_in",
-    "WorkspacePart.introduce", "WorkspacePart.mirror",
+    "WorkspacePart.introduce", "WorkspacePart.mirror", "AdminPart.migrate_store",
     "EntriesPart.unpublish", "EntriesPart.grant", "EntriesPart.revoke", "EntriesPart.shares",
 }  # fmt: skip
 ADAPTED = {"Memory.log", "Memory.forget"}  # called by functions of the table's own
