@@ -1,6 +1,6 @@
 """Typed entries: store, search, recall and brief at 1k, 10k and 100k entries; what a cosine says of duplicates.
 
-python bench/entries.py [--sizes 1000,10000,100000] [--runs 30]
+python bench/entries.py [--sizes 1000,10000,100000] [--runs 30] [--models DIR] [--only-duplicates]
 
 CPU is this process's; wall time includes the disk (fsync of the database and of the audit log). Alongside a
 store stands a bare 100-byte write + fsync on the same disk in the same run, to read the wall time against.
@@ -9,6 +9,7 @@ store stands a bare 100-byte write + fsync on the same disk in the same run, to 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import tempfile
@@ -34,41 +35,19 @@ QUESTIONS = (
     "wiki",
 )
 
-# The same said otherwise, and something else said alike.
-SAME = [
-    ("User's dog is named Luna", "The user has a dog called Luna"),
-    ("Prefers dark mode in editors", "Likes editors in dark mode"),
-    ("User lives in Berlin", "The user's home is Berlin"),
-    ("Use pytest for tests", "Write tests using pytest"),
-    ("Keep answers short", "Prefers concise responses"),
-    ("The staging server runs on port 8080", "Staging listens on 8080"),
-    ("Prefers dark mode", "The user prefers dark mode."),
-    (
-        "Always run the full suite before merging a branch",
-        "Always run the full suite before merging any branch",
-    ),
-]
-OTHER = [
-    ("User's dog is named Luna", "User's cat is named Luna"),
-    ("Prefers dark mode in editors", "Prefers light mode in editors"),
-    ("User lives in Berlin", "User lives in Munich"),
-    ("The staging server runs on port 8080", "The staging server runs on port 9090"),
-    ("Anna manages Bob", "Bob manages Anna"),
-    ("Prefers tea over coffee", "Prefers coffee over tea"),
-    ("Deploys happen on Fridays", "Deploys happen on Mondays"),
-    ("Always ask before sending mail", "Never ask before sending mail"),
-]
-
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--sizes", default="1000,10000,100000")
     parser.add_argument("--runs", type=int, default=30)
+    parser.add_argument("--models", type=Path, default=Path(__file__).parents[1] / ".venv/models")
+    parser.add_argument("--only-duplicates", action="store_true")
     given = parser.parse_args()
-    rows = [row for size in given.sizes.split(",") for row in measured(int(size), given.runs)]
-    table(["entries", "what", "CPU ms p50", "CPU ms p95", "wall ms p50", "wall ms p95"], rows)
-    print()
-    duplicates()
+    if not given.only_duplicates:
+        rows = [row for size in given.sizes.split(",") for row in measured(int(size), given.runs)]
+        table(["entries", "what", "CPU ms p50", "CPU ms p95", "wall ms p50", "wall ms p95"], rows)
+        print()
+    duplicates(given.models)
 
 
 def measured(size: int, runs: int) -> list[list[object]]:
@@ -158,34 +137,30 @@ def sentence(chance: random.Random) -> str:
     )
 
 
-def duplicates() -> None:
-    """How a cosine of .92 and our rule by words judge pairs that say the same, and pairs that do not."""
+def duplicates(folder: Path) -> None:
+    """How our rule by words and a cosine judge pairs of three authors, half of which say the same."""
     from nanoclaw_memory.providers.local import LocalEmbedder
 
-    folder = Path(__file__).parents[1] / ".venv/models/e5-small-v2"
-    local = LocalEmbedder(folder)
-    by_words = [(sum(map(_merged, pairs)), len(pairs)) for pairs in (SAME, OTHER)]
-    rows: list[list[object]] = [["words (ours)", *[f"{found} of {of}" for found, of in by_words]]]
+    lines = (Path(__file__).parent / "data/pairs.jsonl").read_text(encoding="utf-8").splitlines()
+    pairs = [json.loads(line) for line in lines]
+    said = {"words (ours)": [_merged(one["a"], one["b"]) for one in pairs]}
+    local = LocalEmbedder(folder / "e5-small-v2")
     if local.installed:
+        first, second = (local.embed_documents([one[side] for one in pairs]) for side in ("a", "b"))
+        cosines = [float(one @ other) for one, other in zip(first, second, strict=True)]
         for limit in (0.92, 0.95, 0.97):
-            found = [sum(_cosine(local, pair) >= limit for pair in pairs) for pairs in (SAME, OTHER)]
-            rows.append(
-                [
-                    f"cosine ≥ {limit}, e5-small-v2",
-                    f"{found[0]} of {len(SAME)}",
-                    f"{found[1]} of {len(OTHER)}",
-                ]
-            )
+            said[f"cosine ≥ {limit}, e5-small-v2"] = [cosine >= limit for cosine in cosines]
+    rows: list[list[object]] = []
+    for by, merged in said.items():
+        kinds = [
+            [m for m, one in zip(merged, pairs, strict=True) if one["same"] is same] for same in (True, False)
+        ]
+        rows.append([by, *(f"{sum(kind)} of {len(kind)}" for kind in kinds)])
     table(["duplicates by", "the same, merged", "another fact, merged"], rows)
 
 
-def _merged(pair: tuple[str, str]) -> bool:
-    return statements.normal(pair[0]) == statements.normal(pair[1]) or statements.near_duplicate(*pair)
-
-
-def _cosine(local: object, pair: tuple[str, str]) -> float:
-    vectors = local.embed_documents(list(pair))  # type: ignore[attr-defined]
-    return float(vectors[0] @ vectors[1])
+def _merged(one: str, other: str) -> bool:
+    return statements.normal(one) == statements.normal(other) or statements.near_duplicate(one, other)
 
 
 if __name__ == "__main__":

@@ -28,9 +28,7 @@ from nanoclaw_memory.text import (
 MOST_WORDS = 0.8  # of a statement that another one must contain to say the same
 SAME_SUBJECT = 0.6  # of all words of two statements that both must contain
 FROM_SOURCES = 0.6  # of a rewording's words that must come from what it rewords
-MOST_ADDED = (
-    2  # words without content in which near duplicates may differ: in a long text more could hide a sentence
-)
+MOST_MOVED = 60  # words of a statement within which a part may stand elsewhere
 _NUMBER = regex(r"\d+(?:[.,:/-]\d+)*")
 _SOURCE_DATE = regex(r"\s*\((\d{4}-\d{2}-\d{2})\)\s*$")
 _NEGATION = frozenset(
@@ -46,7 +44,9 @@ _NAME = regex(r"(?<=[\w,;:)] )[A-ZÀ-Þ][\w.+#-]*\w|\b\w+[A-Z]\w*\b")
 _REASON = regex(r"\s(?:because|since|so that|weil|damit)\s", re.IGNORECASE)
 _VERBATIM = regex(r"`[^`]+`|\"[^\"]+\"|https?://\S+|[\w.-]*[/_][\w./-]+")
 # Words that may be added or left out without changing what a sentence says.
-_LIGHT = frozenset("user a an the that this please bitte really simply just kindly einfach wirklich".split())
+_LIGHT = frozenset(
+    "user a an the please kindly really bitte wirklich der die das dem den des ein eine einen einem einer".split()
+)
 # Numbers that people write as words.
 _NUMBER_WORDS = {
     word: str(number)
@@ -63,10 +63,34 @@ _NUMBER_WORDS = {
     )
     for number, word in enumerate(names.split(), 2)
 }
-# Words that change it.
-_DECISIVE = _NEGATION | frozenset(
-    "nothing nobody except unless until only before after on off over under up down in out mustn't neither nor "
-    "instead nur pas jamais sans aucun nunca sin solo".split()
+_NUMBER_WORDS |= {
+    word: f"{number}."
+    for names in (
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth",
+        "1st 2nd 3rd 4th 5th 6th 7th 8th 9th 10th 11th 12th",
+    )
+    for number, word in enumerate(names.split(), 1)
+}
+# Units and signs, each in the forms that people write.
+_UNITS = {
+    word: forms.split()[0]
+    for forms in (
+        "s sec secs second seconds sekunde sekunden sek",
+        "min mins minute minutes minuten",
+        "h hr hrs hour hours stunde stunden std",
+        "€ eur euro euros",
+        "$ usd dollar dollars",
+        "% percent prozent",
+        "km kilometre kilometres kilometer kilometers",
+        "kg kilo kilos kilogram kilograms kilogramm",
+        "/ per pro",
+    )
+    for word in forms.split()
+}
+# Words with which a part begins that may stand first, last or in between: "after every release", "im März".
+_BEGIN_PARTS = frozenset(
+    "in on at after before during since until within from to by for with at into vor nach während seit bis ab von zu "
+    "zum zur für mit im am um beim bei ins aus".split()
 )
 # Words by which a report says whose wish it is, and how strong.
 _FRAME = frozenset(
@@ -74,6 +98,7 @@ _FRAME = frozenset(
     "should must now ever every please thanks remember note ok nutzer benutzer möchte bevorzugt will mag immer bitte "
     "stets danke merke".split()
 )
+_SIGN = regex(r"([€$%]|/(?=(?:s|sec|min|h|hour|day|week|month|year|tag|woche|monat|jahr)\b))")
 _EDGE = "\"'`“”‘’«».,;:!?()[]{}…"
 _PLAIN_SIGNS = {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"', 0x2013: "-", 0x2014: "-"}
 
@@ -285,42 +310,51 @@ def text_key(text: str) -> str:
 
 def longest_words(text: str, most: int = 3) -> list[str]:
     """The longest words: those that a near duplicate surely contains."""
-    found = {word for word in _tokens(text) if word.isalnum() and len(word) > 3 and word not in _LIGHT}
+    found = {word for word in _forms(text) if word.isalpha() and len(word) > 3}
     return sorted(found, key=lambda word: (-len(word), word))[:most]
 
 
 def near_duplicate(one: str, other: str) -> bool:
-    """Whether two texts differ only in inflection and in words without content.
+    """Whether two texts have the same words, in forms that mean the same, and at most one part in another place.
 
-    A number, a name, a negation or a changed word keeps them apart: better two entries than a lost fact.
+    A single small word, an ending or a word more can make another statement of it: better two entries than a lost one.
     """
-    first, second = _stemmed(one), _stemmed(other)
-    missing, added = Counter(first) - Counter(second), Counter(second) - Counter(first)
-    extra = missing + added
-    if not first or not second or (missing and added):
+    first, second = _forms(one), _forms(other)
+    if not first or not second or Counter(first) != Counter(second):
         return False
-    if extra.total() > min(MOST_ADDED, min(len(first), len(second)) * 2 // 9):
-        return False
-    names = features(one).names | features(other).names
-    if any(_decides(word, names) for word in extra) or _past(one) != _past(other):
-        return False
-    return [word for word in first if word not in extra] == [word for word in second if word not in extra]
+    return first == second or (
+        len(first) <= MOST_MOVED and _moved(first, second, language(one) == language(other) == "german")
+    )
 
 
-def _past(text: str) -> frozenset[str]:
-    """The stems of words in a regular past tense: "works" and "worked" are two statements."""
-    return frozenset(stem(word) for word in _tokens(text) if len(word) > 4 and word.endswith("ed"))
+def _moved(first: list[str], second: list[str], verb_second: bool) -> bool:
+    """Whether one part, which begins as parts do, was moved; in German the verb moves with it to stay second."""
+    for start, word in enumerate(first):
+        if word not in _BEGIN_PARTS:
+            continue
+        for end in range(start + 2, len(first) + 1):
+            part, left = first[start:end], first[:start] + first[end:]
+            for at in range(len(second) - len(part) + 1):
+                if second[at : at + len(part)] != part:
+                    continue
+                rest = second[:at] + second[at + len(part) :]
+                if rest == left or (verb_second and 0 in (start, at) and _turned(left, rest)):
+                    return True
+    return False
 
 
-def _tokens(text: str) -> list[str]:
-    found = (word for part in normal(text).split() if (word := part.strip(_EDGE)))
-    return [_NUMBER_WORDS.get(word, word) for word in found]
+def _turned(one: list[str], other: list[str]) -> bool:
+    """Whether the first word of one, the verb, stands second or third in the other, and all else is equal."""
+    return any(
+        ahead[:1] == behind[place : place + 1] and ahead[1:] == behind[:place] + behind[place + 1 :]
+        for ahead, behind in ((one, other), (other, one))
+        for place in (1, 2)
+    )
 
 
-def _stemmed(text: str) -> list[str]:
-    spoken = language(text)
-    return [stem(word, spoken) if word.isalpha() else word for word in _tokens(text) if word not in _LIGHT]
-
-
-def _decides(word: str, names: AbstractSet[str]) -> bool:
-    return word in _DECISIVE or word in names or any(char.isdigit() for char in word)
+def _forms(text: str) -> list[str]:
+    """The words in one form each: numbers as digits, units short, without courtesy and articles."""
+    spaced = _SIGN.sub(r" \1 ", normal(text))
+    found = (word for part in spaced.split() if (word := part.strip(_EDGE)))
+    forms = (_UNITS.get(word) or _NUMBER_WORDS.get(word, word) for word in found if word not in _LIGHT)
+    return [word for word in forms if word]
