@@ -28,7 +28,7 @@ import numpy as np
 from measure import table
 from nanoclaw_memory.providers.embedder import Chain, Identity
 from nanoclaw_memory.providers.local import LocalEmbedder
-from nanoclaw_memory.retrieval.candidates import Candidates, Pool
+from nanoclaw_memory.retrieval.candidates import Candidates
 from nanoclaw_memory.retrieval.chunker import Chunking
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.searcher import Question, Searcher
@@ -84,7 +84,7 @@ def main() -> None:
             folder = (options.keep or Path(scratch)) / str(size)
             rows.append(measure(folder, size, texts, real, chain, questions, options))
     head = [
-        *("chunks", "index /s", "DB MB", "vectors MB", "load s", "RSS MB", "not of files"),
+        *("chunks", "index /s", "DB MB", "vectors MB", "load s", "RSS MiB", "not of files"),
         *("keyword p50", "vector p50", "hybrid p50", "hybrid p95", "of the top 10", "of the top 100"),
         *("plain FTS5", "sqlite-vec"),
     ]
@@ -188,9 +188,8 @@ def measure(
     candidates.pool(questions[0], fast=False)
     load = time.process_time() - began
     searcher.search(Question(questions[0], 10, date(2026, 1, 1)))
-    pool = Pool(total=chunks.last_id())
     keyword = timed(
-        lambda question: chunks.search.match(candidates._terms(question, False, pool)[0], 100, None),
+        lambda question: candidates.pool(question, fast=True).keyword,
         questions,
     )
     matrix = candidates._matrix(chain.identity.key, chain.identity.dimensions)
@@ -226,7 +225,7 @@ def measure(
 
 
 def resident(folder: Path, models: Path, questions: list[str]) -> list[float]:
-    """Megabytes of a process of its own that has loaded the model and the index, and searched: at most, and its own."""
+    """Mebibytes of a process of its own that has loaded the model and the index, and searched: at most, and its own."""
     code = (
         "import re, sys; sys.path.insert(0, 'bench'); from scale import *\n"
         "folder, models, questions = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]\n"
@@ -243,7 +242,7 @@ def resident(folder: Path, models: Path, questions: list[str]) -> list[float]:
     done = subprocess.run(
         command, capture_output=True, text=True, check=True, cwd=Path(__file__).parent.parent
     )
-    return [float(one) / 1e3 for one in done.stdout.split()]
+    return [float(one) / 1024 for one in done.stdout.split()]
 
 
 def still(index: Index) -> Index:

@@ -57,6 +57,7 @@ class Pool(msgspec.Struct):
     forms: dict[str, list[str]] = msgspec.field(default_factory=dict)  # compounds and parts that stand for it
     others: list[str] = msgspec.field(default_factory=list)  # other names of whom the question names
     total: int = 0
+    since: int = 0  # the passage from which on words are looked for, where all of them are too common
     of_days: set[int] = msgspec.field(default_factory=set)  # of the days asked about, or soon after
     told: list[int] = msgspec.field(default_factory=list)  # what stands for those days, whatever its words
     only_days: bool = False  # nothing is asked but what was said or done then
@@ -127,7 +128,7 @@ class Candidates:
         # Passages carry their day in English words: of a German question, words of time match other things.
         asked = when.rest if german and when is not None and when.days is not None else question
         terms, full = self._terms(asked, german, pool)
-        pool.keyword = dict(self._index.passages.search.match(terms, POOL, chosen))
+        pool.keyword = dict(self._index.passages.search.match(terms, POOL, chosen, pool.since))
         for key, score in self._by_compounds(pool, terms, chosen) if german else ():
             pool.keyword[key] = pool.keyword.get(key, 0.0) + COMPOUND * score
         pool.held = max(pool.keyword.values(), default=0.0) / full if full > 0 else 1.0
@@ -215,6 +216,11 @@ class Candidates:
         pairs = [pair for known in asked.values() for pair in known]
         pairs += [pair for name in names for pair in _known(self._index.passages, name, most, False)]
         chosen: dict[str, None] = {}
+        if pairs and min(pairs)[0] >= most:  # none is affordable: the rarest one among the newest passages
+            pool.since, rarest = min(
+                (self._index.passages.search.since(known, most), known) for _, known in pairs
+            )
+            pairs = [(most, rarest)]
         for count, known in sorted(pairs):
             if chosen and count > left:
                 break

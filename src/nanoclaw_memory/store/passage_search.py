@@ -226,11 +226,23 @@ class PassageSearch:
         sql = "SELECT id, number FROM passages WHERE document_id IN (SELECT id FROM documents WHERE source = :source)"
         return dict(self.database.query(sql, {"source": source}))
 
-    def match(self, terms: Sequence[str], limit: int, chosen: Selection | None) -> list[tuple[int, float]]:
-        """Passages that contain any of the terms, best first."""
-        if chosen is None:
-            return self.database.match("passages_fts", terms, limit)
-        return self.database.match("passages_fts", terms, limit, chosen.of("rowid"), chosen.params)
+    def match(
+        self, terms: Sequence[str], limit: int, chosen: Selection | None, since: int = 0
+    ) -> list[tuple[int, float]]:
+        """Passages from an id on that contain any of the terms, best first."""
+        parts = (f"rowid >= {since}" if since else "", chosen.of("rowid") if chosen else "")
+        only = " AND ".join(filter(None, parts))
+        return self.database.match("passages_fts", terms, limit, only, chosen.params if chosen else None)
+
+    def since(self, term: str, most: int) -> int:
+        """The passage from which on so many contain the term."""
+        found, params = self.database.containing("passages_fts", [term])
+        rows = self.database.query(
+            "SELECT coalesce(min(rowid), 0) FROM"  # noqa: S608 (our own condition)
+            f" (SELECT rowid FROM passages_fts WHERE {found} ORDER BY rowid DESC LIMIT :most) AS newest",
+            {**params, "most": most},
+        )
+        return int(rows[0][0])
 
     def occurrences(self, term: str, most: int = 1, chosen: Selection | None = None) -> int:
         """How many passages contain the term; counting stops at `most`."""

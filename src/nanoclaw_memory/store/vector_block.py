@@ -25,7 +25,7 @@ SCANNED = (
     65_536  # rows of which all steps of a scan find the numbers of the step before in the processor's cache
 )
 _HEADER = 4_096  # bytes; what follows begins on a page
-_MOST_LEAD = 4_096  # of a row that leans least to the mean, in differing signs
+_MOST_LEAD = 8_192  # of a row that leans least to the mean, in differing signs
 
 
 class Packed(msgspec.Struct, frozen=True):
@@ -89,15 +89,15 @@ class VectorBlock:
         asked = vector - own.mean
         large = np.abs(asked) > np.abs(asked).mean()
         weights = np.where(large, 3.0, 1.0)
-        usual = float(
-            (np.abs(asked) * weights).sum() / (weights * weights).sum()
-        )  # the length of a count of one
+        # The length of a count of one.
+        usual = float((np.abs(asked) * weights).sum() / (weights * weights).sum())
         words, heavy = _signs(asked[None])[0], _signs(np.where(large, 1.0, -1.0)[None])[0]
-        lead = own.leaning * np.float32(-0.5 / max(own.step * usual, 1e-9))
-        lead -= lead.min(initial=0.0)
-        differing = np.minimum(lead, _MOST_LEAD).astype(np.uint16)
+        # No cosine with the mean is more than 2 apart from another.
+        unit = np.float32(max(2 * own.step * usual, 2 / _MOST_LEAD))
+        differing, most = np.empty(len(self.ids), dtype=np.uint16), own.leaning.max(initial=0.0)
         for start in range(0, len(differing), SCANNED):
             part = differing[start : start + SCANNED]
+            part[:] = (most - own.leaning[start : start + SCANNED]) / unit
             signs = np.empty(len(part), dtype=np.uint64)
             counts = np.empty(len(part), dtype=np.uint8)
             for bits, word, weight in zip(own.bits, words, heavy, strict=True):
