@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from datetime import date
-from functools import lru_cache
 
 import msgspec
 
+from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import (
     LANGUAGES,
@@ -114,7 +114,7 @@ class Features(msgspec.Struct, frozen=True):
     retracted: frozenset[str]  # what it says is no longer true
 
 
-@lru_cache(maxsize=20_000)
+@bounded(8 * 1024 * 1024)
 def features(text: str) -> Features:
     """The features of a line, without the date of its source."""
     plain = without_date(text)

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any, Literal
 
+from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.sha256 import sha256
 
@@ -106,12 +107,12 @@ def spoken_in(*texts: str) -> Language | None:
     return None if german == english else "german" if german > english else "english"
 
 
-@functools.lru_cache(maxsize=256)  # asked of a message again and again, and of every lesson
+@bounded(1024 * 1024)  # asked of a message again and again, and of every lesson
 def _frequent(text: str) -> frozenset[str]:
     return _FREQUENT.intersection(words(text))
 
 
-@functools.lru_cache(maxsize=50_000)
+@bounded(8 * 1024 * 1024)
 def stem(word: str, language: Language = "english") -> str:
     """The Snowball stem of a lower-case word: swap, swaps, swapped and swapping have the same one."""
     return str(_stemmer(language).stemWord(word.replace("’", "'")))

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
 
 Counter = Callable[[str], int]
@@ -216,7 +217,7 @@ def _table() -> _Table:
     )
 
 
-@functools.lru_cache(maxsize=1 << 14)
+@bounded(2 * 1024 * 1024)
 def _most(piece: str) -> int:
     """The most tokens that one piece can be."""
     if piece.isdigit() and piece.isascii():

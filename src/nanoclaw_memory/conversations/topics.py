@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import STOP_WORDS
 
@@ -33,7 +34,7 @@ def phrase(text: str, limit: int = 4) -> str:
     return _phrase(text[:MOST_READ], limit)
 
 
-@functools.lru_cache(maxsize=512)  # a conversation comes back to the same exchanges
+@bounded(512 * 1024)  # a conversation comes back to the same exchanges
 def _phrase(text: str, limit: int) -> str:
     runs = _runs(text)
     if not runs:
@@ -115,7 +116,7 @@ def _runs(text: str) -> list[list[str]]:
     return [*runs, run] if run else runs
 
 
-@functools.lru_cache(maxsize=4096)  # a conversation uses the same words again and again
+@bounded(1024 * 1024)  # a conversation uses the same words again and again
 def _content_word(token: str) -> str:
     """The word of a token; empty if it has no content."""
     if len(token) <= 2 or token.isdigit() or token.casefold().replace("’", "'") in empty_words():

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import msgspec
 
+from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.store.names import key_words, slot_of
 from nanoclaw_memory.text import STOP_WORDS, stem
 
@@ -55,7 +56,7 @@ def phrases_like(numbers: frozenset[int]) -> frozenset[str]:
     return frozenset(stemmed(phrase) for number in numbers for phrase in lines[number])
 
 
-@lru_cache(maxsize=4096)
+@bounded(1024 * 1024)
 def stemmed(phrase: str) -> str:
     """A phrase in stems."""
     return " ".join(stem(word) for word in key_words(phrase))

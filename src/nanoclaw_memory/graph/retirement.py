@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
+from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.graph.clauses import names as names_in
 from nanoclaw_memory.graph.intents import GENERIC, concepts, phrases_like, stemmed
@@ -191,7 +191,7 @@ def _contains(folded: str, value: str) -> bool:
     return bool(wanted) and f" {wanted} " in folded
 
 
-@lru_cache(maxsize=4096)
+@bounded(1024 * 1024)
 def _folded(text: str) -> str:
     return fold(re.sub(r"[_/]", " ", text))
 

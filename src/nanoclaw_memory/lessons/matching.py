@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.providers.calibration import Calibration
 from nanoclaw_memory.store.lessons import TALK
 from nanoclaw_memory.text import Language, content_words, language, stem
@@ -77,7 +77,7 @@ def reach(unrelated: float | None, calibration: Calibration) -> Reach:
     return Reach(near, far, unrelated)
 
 
-@functools.lru_cache(maxsize=512)
+@bounded(512 * 1024)
 def telling(text: str, spoken: Language | None = None) -> tuple[str, ...]:
     """The content stems of a text, in order, each once; by the language of the text unless another is given."""
     spoken = spoken or language(text)
@@ -85,7 +85,7 @@ def telling(text: str, spoken: Language | None = None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(stem(word, spoken) for word in kept))
 
 
-@functools.lru_cache(maxsize=2_048)  # asked of every lesson at every message
+@bounded(1024 * 1024)  # asked of every lesson at every message
 def _stems(text: str, spoken: Language) -> frozenset[str]:
     return frozenset(telling(text, spoken))
 

@@ -165,12 +165,17 @@ class Resources:
 
     def caches(self) -> tuple[CacheSize, ...]:
         """What this process keeps in memory between questions; loads nothing."""
+        from nanoclaw_memory.caches import taken
         from nanoclaw_memory.providers.embedder import QUESTION_BYTES
 
         kept, chain = self.vectors, self.__dict__.get("embedder")
         asked = chain.asked.nbytes if chain else 0
         most = min(self.settings.memory.cache_bytes, QUESTION_BYTES)
-        return CacheSize("vectors", kept.nbytes, kept.most), CacheSize("questions", asked, most)
+        return (
+            CacheSize("vectors", kept.nbytes, kept.most),
+            CacheSize("questions", asked, most),
+            CacheSize("words and texts", *taken()),
+        )
 
     @cached_property
     def embedder(self) -> Chain | None:

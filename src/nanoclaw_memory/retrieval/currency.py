@@ -8,11 +8,11 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from functools import lru_cache
 
 import msgspec
 
 from nanoclaw_memory import tokens
+from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.date_words import lexeme
 from nanoclaw_memory.retrieval.prepare import body_of
@@ -52,7 +52,7 @@ _UNCERTAIN = regex(
 # ---- what a statement is about ----
 
 
-@lru_cache(maxsize=4_096)
+@bounded(4 * 1024 * 1024)
 def subject_words(text: str) -> Mapping[str, bool]:
     """The words that may tell what a statement is about, and whether each is a name rather than a usual word.
 
@@ -72,7 +72,7 @@ def _telling(text: str) -> list[str]:
     ]
 
 
-@lru_cache(maxsize=20_000)
+@bounded(4 * 1024 * 1024)
 def _is_usual(word: str, german: bool) -> bool:
     forms = (word, word.removesuffix("s"), *((word.capitalize(),) if german else ()))
     return any(tokens.is_one(f" {form}") for form in forms)

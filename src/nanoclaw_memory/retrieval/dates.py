@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, timedelta
 
 import msgspec
 
+from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval import calendar_days
 from nanoclaw_memory.retrieval.calendar_days import AROUND, DAY, HOURS, Days
@@ -63,7 +63,7 @@ def asked(question: str, today: date) -> Days | None:
     return when(question, today).days
 
 
-@functools.lru_cache(maxsize=64)  # several parts of a search ask it
+@bounded(256 * 1024)  # several parts of a search ask it
 def when(question: str, today: date) -> When:
     """The days that a question names, and the rest of it."""
     tokens = list(_tokens(question))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 import re
@@ -10,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 
 import msgspec
 
+from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.providers.calibration import Calibration
 from nanoclaw_memory.store.keywords import spaced, terms_of
@@ -163,7 +163,7 @@ class _Form(msgspec.Struct, frozen=True):
     stems: frozenset[str]
 
 
-@functools.lru_cache(maxsize=4_096)
+@bounded(2 * 1024 * 1024)
 def _form(term: str) -> _Form:
     parts = (term, f" {stem(term)}") if len(term) >= _LONG else (f" {term}",)
     return _Form(parts, frozenset(_stems(term)))
@@ -179,13 +179,13 @@ class _Bag(msgspec.Struct, frozen=True):
         return any(part in self.line for part in form.parts) or not form.stems.isdisjoint(self.stems)
 
 
-@functools.lru_cache(maxsize=2_048)
+@bounded(8 * 1024 * 1024)
 def _bag(text: str) -> _Bag:
     """The same texts are found for many messages of a conversation."""
     found = words(spaced(text))
     return _Bag(f" {' '.join(found)} ", frozenset(itertools.chain.from_iterable(map(_stems, found))))
 
 
-@functools.lru_cache(maxsize=20_000)
+@bounded(4 * 1024 * 1024)
 def _stems(word: str) -> tuple[str, ...]:
     return tuple(stem(word, spoken) for spoken in LANGUAGES)

@@ -1,0 +1,71 @@
+"""Results that functions keep between calls, each up to a bound in bytes; `status` shows what they take."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_MISSING: Any = object()
+_kept: list[_Kept] = []
+
+
+class _Kept:
+    """Results by arguments: those used lately, and those used before them, which go first."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.lately: dict[Any, Any] = {}
+        self.before: dict[Any, Any] = {}
+        self.sizes = [0, 0]
+
+    def put(self, key: Any, value: Any) -> None:
+        size = _size(key) + _size(value)
+        if size > self.most // 2:
+            return
+        if self.sizes[0] + size > self.most // 2:
+            self.before, self.lately, self.sizes = self.lately, {}, [0, self.sizes[0]]
+        self.lately[key] = value
+        self.sizes[0] += size
+
+
+def bounded(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Keep the results of a function of texts, as many as fit into so many bytes."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        kept = _Kept(most)
+        _kept.append(kept)
+
+        @wraps(function)
+        def cached(*args: P.args, **kwargs: P.kwargs) -> T:
+            key = (args, *kwargs.items()) if kwargs else args
+            found = kept.lately.get(key, _MISSING)
+            if found is _MISSING:
+                found = kept.before.get(key, _MISSING)
+                if found is _MISSING:
+                    found = function(*args, **kwargs)
+                kept.put(key, found)
+            return found  # type: ignore[no-any-return]
+
+        return cached
+
+    return decorate
+
+
+def taken() -> tuple[int, int]:
+    """How many bytes all of them take now, and how many they may."""
+    return sum(sum(kept.sizes) for kept in _kept), sum(kept.most for kept in _kept)
+
+
+def _size(value: Any) -> int:
+    own = sys.getsizeof(value)
+    if isinstance(value, dict):
+        return own + sum(_size(key) + _size(one) for key, one in value.items())
+    if isinstance(value, tuple | list | set | frozenset):
+        return own + sum(map(_size, value))
+    fields = getattr(value, "__struct_fields__", ())
+    return own + sum(_size(getattr(value, name)) for name in fields)
