@@ -54,8 +54,32 @@ def test_the_newer_statement_comes_along_though_the_question_does_not_find_it(
         lambda memory: memory.after_turn("Quillfeather delivers to bay 4 by now", "Noted."),
     )
     hits = open_memory().search("Who takes the parcels, is it the porter?", fast=True).hits
-    assert ["bay 4" in hits[0].text, "porter" in hits[1].text] == [True, True]
-    assert (hits[0].why, hits[1].mark) == ("newer than the next one", "earlier")
+    assert ["porter" in hits[0].text, "bay 4" in hits[1].text] == [True, True]
+    assert (hits[0].mark, hits[1].why) == ("earlier", "newer on its subject")
+
+
+def test_of_several_things_about_one_person_the_one_that_was_asked_for_comes_first(
+    open_memory: Callable[..., Memory], clock: Any
+) -> None:
+    notes = {
+        40: "Osric must not have penicillin, it gave him a rash",
+        30: "Osric plays handball on Tuesdays",
+        20: "Mrs. Okonjo teaches Osric the cello, Mondays at four",
+        10: "Osric needs new boots, size 34",
+        7: "Osric goes on a class trip to Whitby in January",
+        5: "Mrs. Okonjo has moved to Station Road 8",
+    }
+    for days, text in notes.items():
+        told(open_memory, clock, days, lambda memory, text=text: memory.write(text))
+    asked = {
+        "Which medicine must Osric not have?": "penicillin",
+        "When does Osric play handball?": "Tuesdays",
+        "What time is the cello lesson?": "Mondays",
+        "What size are Osric's boots?": "34",
+    }
+    found = {question: open_memory().search(question, fast=True).hits for question in asked}
+    assert [asked[question] in hits[0].text for question, hits in found.items()] == [True] * 4
+    assert [found[question][0].mark for question in list(asked)[:2]] == ["", ""]
 
 
 def test_statements_that_share_only_usual_words_are_not_called_earlier(

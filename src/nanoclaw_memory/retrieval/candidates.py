@@ -84,11 +84,12 @@ class Candidate(msgspec.Struct):
     parts: dict[str, float]
     mark: str = ""  # superseded, earlier: what became of it
     newer: StoredPassage | None = None  # by which it is overtaken
+    gives_way: bool = True  # whether the newer one is shown before it
 
     @property
     def newer_id(self) -> int:
-        """The passage that overtakes it; 0 when there is none."""
-        return self.newer.id if self.newer else 0
+        """The passage that is shown before it, because it is newer; 0 when there is none."""
+        return self.newer.id if self.newer and self.gives_way else 0
 
 
 class Alike(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
+from itertools import pairwise
 
 import msgspec
 
@@ -27,7 +28,9 @@ from nanoclaw_memory.workspace.paths import WORKING_MEMORY
 FUNCTION_WORDS = STOP_WORDS | GERMAN_STOP_WORDS
 AT_ONCE = 8  # statements compared on the way to a search
 COMMON = 40  # statements with a word from which on it says nothing about their subject
-ALONE = 5  # statements with a name up to which the name alone is their subject
+ALONE = 4  # statements with a name up to which the name alone is their subject
+SURE = 0.5  # how sure it is that two statements on one subject stand for each other
+NAMED = 0.4  # the same of two that share nothing but a name: they may be about anything that has it
 TOGETHER = 6  # statements that contain the same words up to which these are one subject
 RARE = 1.5  # how rare words have to be together, in words that occur once
 RARE_OF_CHANGE = 1.0  # the same of a statement that says itself what was changed
@@ -186,7 +189,7 @@ class Currency:
             if len(projects) == 2:  # two projects do not change each other
                 continue
             if self.is_later(newer, older) and not _is_copy(newer) and subject.is_of(other):
-                found = _overtaken(older, newer)
+                found = _overtaken(older, newer, NAMED if subject.only_names(text, other) else SURE)
                 rows += [row for row in found if other.id in sure or row.kind == SUPERSEDED]
         return rows
 
@@ -247,6 +250,13 @@ class _Subject(msgspec.Struct, frozen=True):
         shorter = min(self._weight(self.found), self._weight(subject_words(body_of(other.passage))))
         return self._names_it(shared) or self._weight(shared) >= SHARE * shorter
 
+    def only_names(self, text: str, other: StoredPassage) -> bool:
+        """Whether one of the nearest shares nothing but names, with what stands before them in both (Dr., Frau)."""
+        shared = {word for word, ids in self.found.items() if other.id in ids}
+        pairs = set(pairwise(words(text))) & set(pairwise(words(body_of(other.passage))))
+        titles = {title for title, name in pairs if self.names.get(name)}
+        return all(self.names[word] for word in shared - titles)
+
     def _names_it(self, shared: Sequence[str]) -> bool:
         return any(self.names[word] and len(self.found[word]) <= ALONE for word in shared)
 
@@ -261,7 +271,7 @@ class _Subject(msgspec.Struct, frozen=True):
         return math.log((self.total + 50) / (count + 0.5))
 
 
-def _overtaken(older: StoredPassage, newer: StoredPassage) -> Iterator[Overtaken]:
+def _overtaken(older: StoredPassage, newer: StoredPassage, sure: float) -> Iterator[Overtaken]:
     """How two statements on one subject stand to each other; one that merely says the same again overtakes nothing.
 
     What others say never takes the place of what the person believes.
@@ -277,7 +287,7 @@ def _overtaken(older: StoredPassage, newer: StoredPassage) -> Iterator[Overtaken
     elif value := _given_up(before, after):
         yield Overtaken(older.id, newer.id, SUPERSEDED, f"it says what became of {value}", 0.95)
     elif not same_statement(features(before), features(after)):
-        yield Overtaken(older.id, newer.id, EARLIER, "the same subject", 0.5)
+        yield Overtaken(older.id, newer.id, EARLIER, "the same subject", sure)
 
 
 def _is_copy(stored: StoredPassage) -> bool:

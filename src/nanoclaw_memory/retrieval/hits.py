@@ -128,4 +128,4 @@ def why(candidate: Candidate) -> str:
         reasons.append("another project")
     if parts.get("recency", 1.0) < 1:
         reasons.append(f"aged ×{parts['recency']:.2f}")
-    return " + ".join(reasons) or "newer than the next one"
+    return " + ".join(reasons) or "newer on its subject"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from nanoclaw_memory.retrieval.candidates import Candidate
-from nanoclaw_memory.retrieval.currency import Currency, is_foreign
+from nanoclaw_memory.retrieval.currency import SURE, Currency, is_foreign
 from nanoclaw_memory.store.currency import EARLIER, Overtaken
 from nanoclaw_memory.store.passage_search import Selection
 from nanoclaw_memory.text import words
 
 NEARLY = 0.8  # of the best score: among these the newer comes first
+AS_GOOD = 0.5  # of an older statement's score: from here on a newer one with the same name comes before it
 BEST = 3  # the part of the hits, a third, with which newer statements come in that were not found themselves
 
 _Shown = TypeVar("_Shown")
@@ -28,10 +29,12 @@ def in_order(
     """Ranked candidates as they are shown, at most `limit`, each older statement marked and after the newer one.
 
     Of those nearly as good as the best the newest comes first. A newer statement that was not found comes in directly
-    before an older one among the best. `of_then`: the question asks about a day, and nothing gives way to the newer.
+    before an older one among the best; after it when both share nothing but a name and the newer one answers less.
+    `of_then`: the question asks about a day, and nothing gives way to the newer.
     """
     found = list(ranked if of_then else _newest_first(currency, question, ranked))[:limit]
-    _mark(currency, found, question, visible)
+    scores = {one.stored.id: one.score for one in ranked}
+    _mark(currency, found, question, visible, scores)
     return found if of_then else _newer_before_older(found, limit)
 
 
@@ -40,10 +43,11 @@ def _newer_before_older(found: Sequence[Candidate], limit: int) -> list[Candidat
     known = {one.stored.id for one in found}
     shown: list[Candidate] = []
     for place, one in enumerate(found):
+        pair = [one]
         if one.newer and one.newer.id not in known and place < max(limit // BEST, 1):
             known.add(one.newer.id)
-            shown.append(Candidate(one.newer, one.score, {}))
-        shown.append(one)
+            pair.insert(0 if one.gives_way else 1, Candidate(one.newer, one.score, {}))
+        shown += pair
     shown = after_newer(shown, lambda one: one.stored.id, lambda one: one.newer_id)
     scores = sorted((one.score for one in shown), reverse=True)
     for one, score in zip(shown, scores, strict=True):
@@ -78,22 +82,34 @@ def _newest_first(currency: Currency, question: str, ranked: Sequence[Candidate]
     return near + [one for one in ranked if one.score < least]
 
 
-def _mark(currency: Currency, found: Sequence[Candidate], question: str, visible: Selection | None) -> None:
-    """Mark what is overtaken; a statement with a number of the question does not give way to one without it."""
+def _mark(
+    currency: Currency,
+    found: Sequence[Candidate],
+    question: str,
+    visible: Selection | None,
+    scores: Mapping[int, float],
+) -> None:
+    """Mark what is overtaken; a statement with a number of the question does not give way to one without it.
+
+    Nor to one that shares nothing but a name with it, and answers the question much less: that is about something else.
+    """
     by_id = {one.stored.id: one.stored for one in found}
     rows = currency.of(by_id, visible)
     for one, other in currency.together(question, by_id.values()):
         older, newer = (one, other) if currency.is_later(by_id[other], by_id[one]) else (other, one)
         believed = is_foreign(by_id[newer]) > is_foreign(by_id[older])  # and others say otherwise
         if currency.is_later(by_id[newer], by_id[older]) and not believed:
-            rows.append(Overtaken(older, newer, EARLIER, "what the question asks about", 0.5))
+            rows.append(Overtaken(older, newer, EARLIER, "what the question asks about", SURE))
     newest = currency.newest(rows)
     for candidate in found:
-        if candidate.stored.id in newest:
-            row, newer_one = newest[candidate.stored.id]
-            asked = _numbers(question).intersection(words(candidate.stored.passage.text))
-            if asked.issubset(words(newer_one.passage.text)):
-                candidate.mark, candidate.newer = row.kind, newer_one
+        if candidate.stored.id not in newest:
+            continue
+        row, newer_one = newest[candidate.stored.id]
+        asked = _numbers(question).intersection(words(candidate.stored.passage.text))
+        if asked.issubset(words(newer_one.passage.text)):
+            candidate.mark, candidate.newer = row.kind, newer_one
+            as_good = scores.get(newer_one.id, 0.0) >= AS_GOOD * candidate.score
+            candidate.gives_way = row.sure >= SURE or as_good
 
 
 def _numbers(text: str) -> set[str]:

@@ -15,6 +15,7 @@ from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import CorruptDatabase, InvalidValue, NotFound, StoreError
 from nanoclaw_memory.freshness import Freshness
 from nanoclaw_memory.retrieval.chunker import Chunking
+from nanoclaw_memory.retrieval.currency import SURE
 from nanoclaw_memory.retrieval.hits import hits_of, newer_of
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.reranking import Reranking
@@ -139,14 +140,14 @@ class Retrieval(msgspec.Struct, dict=True):
         self, source: str, numbers: Sequence[int], fresh: bool = False
     ) -> dict[int, tuple[str, Newer]]:
         """Which rows of a source a later statement overtakes, none that was pasted: the mark, and that statement."""
-        return self._overtaken(lambda: self.index.passages.ids(source, numbers), fresh)
+        return self._overtaken(lambda: self.index.passages.ids(source, numbers), fresh, SURE)
 
     def overtaken_facts(
         self, numbers: Sequence[int], sources: Iterable[str]
     ) -> tuple[dict[int, tuple[str, Newer]], dict[str, tuple[str, Newer]]]:
         """The same of facts, and of the statements that facts were read from."""
-        facts = self.overtaken("facts", numbers)
         passages = self.index.passages
+        facts = self._overtaken(lambda: passages.ids("facts", numbers))
         origins = self._overtaken(
             lambda: {one: source for source in sources for one in passages.of_origin(source)}, fresh=True
         )
@@ -154,13 +155,18 @@ class Retrieval(msgspec.Struct, dict=True):
 
     def overtaken_line(self, path: str, line: int) -> tuple[str, Newer] | None:
         """Whether a later statement overtakes the one on a line of a file: the mark, and that statement."""
-        return self._overtaken(lambda: dict.fromkeys(self.index.passages.at(path, line), line)).get(line)
+        rows = self._overtaken(
+            lambda: dict.fromkeys(self.index.passages.at(path, line), line), least_sure=SURE
+        )
+        return rows.get(line)
 
     def superseded_entries(self) -> tuple[str, ...]:
         """The ids of entries that a later statement supersedes; does not build the index."""
         return self.index.currency.table.superseded_entries() if self.has("index") else ()
 
-    def _overtaken(self, rows: Callable[[], dict[int, T]], fresh: bool = False) -> dict[T, tuple[str, Newer]]:
+    def _overtaken(
+        self, rows: Callable[[], dict[int, T]], fresh: bool = False, least_sure: float = 0.0
+    ) -> dict[T, tuple[str, Newer]]:
         if not fresh:
             self.refresh()
         try:
@@ -168,7 +174,8 @@ class Retrieval(msgspec.Struct, dict=True):
             if not ids:
                 return {}
             visible = self.index.passages.search.selection(self.filter())
-            known = self.index.currency.newest(self.index.currency.of(ids, visible))
+            later = [row for row in self.index.currency.of(ids, visible) if row.sure >= least_sure]
+            known = self.index.currency.newest(later)
         except StoreError:  # others answer without the index
             return {}
         return {
