@@ -205,17 +205,17 @@ def test_a_question_for_a_time_finds_talk_and_changes_of_that_time(
 ):
     for days in (20, 3, 1):
         clock.moment -= timedelta(days=days)
-        open_memory(session=f"talk {days}").after_turn(f"The rooster number {days} crowed", "So it did.")
+        open_memory(session=f"talk {days}").after_turn(f"The rooster number {days} crowed", "It crowed at 5 in the morning.")
         clock.moment += timedelta(days=days)
     memory.graph.upsert(
         "Rooster", "name", "Percy", valid_from=(clock.moment - timedelta(days=3)).date().isoformat()
     )
     assert [hit.text for hit in memory.search("what did we talk about yesterday?", 2, fast=True).hits] == [
         "The rooster number 1 crowed",
-        "So it did.",
+        "It crowed at 5 in the morning.",
     ]
     three = memory.search("what happened three days ago?", 3, fast=True).hits
-    assert {hit.text for hit in three} == {"The rooster number 3 crowed", "So it did.", "Rooster name: Percy"}
+    assert {hit.text for hit in three} == {"The rooster number 3 crowed", "It crowed at 5 in the morning.", "Rooster name: Percy"}
     weeks = memory.search("Was haben wir vor drei Wochen besprochen?", 1, fast=True).hits
     assert weeks[0].text == "The rooster number 20 crowed"
     latest = memory.search("what were we talking about?", 1, fast=True).hits
@@ -646,3 +646,16 @@ def test_many_new_rows_are_read_step_by_step_and_the_search_says_so(
     assert 0 < read < 70
     assert not memory.search("Which colour is Shelf69?", fast=True).degraded
     assert index.passages.counts()["facts"] == 70
+
+
+def test_a_reply_that_only_acknowledges_is_no_hit_and_a_short_answer_is_one(memory: Memory) -> None:
+    for said, reply in (
+        ("Our dentist is Dr. Okafor on Mill Lane", "Noted."),
+        ("Die Praxis von Dr. Okafor ist umgezogen", "Alles klar, mache ich."),
+        ("What colour is the door of Dr. Okafor?", "Blue."),
+        ("Book Dr. Okafor for next week", "Thursday."),
+    ):
+        memory.after_turn(said, reply)
+    texts = {hit.text for hit in memory.search("Dr. Okafor", fast=True).hits}
+    assert {"Blue.", "Thursday."} <= texts and not {"Noted.", "Alles klar, mache ich."} & texts
+    assert "Agent: Noted." in memory.conversations.search("Noted")[0].text

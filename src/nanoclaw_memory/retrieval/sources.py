@@ -12,16 +12,25 @@ from nanoclaw_memory.clock import stored_day
 from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.chunker import QUOTED, Chunking, pieces_of
+from nanoclaw_memory.retrieval.currency import FUNCTION_WORDS, subject_words
 from nanoclaw_memory.retrieval.prepare import prepared_row
 from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.store.passages import NewRow, Passages
+from nanoclaw_memory.text import words
 from nanoclaw_memory.types import CONFIRMED, Passage
 
 ROWS_AT_ONCE = 1_000  # of a source, on the way to a search
 FEW_ROWS = 20  # of a source, where nobody asked for a search
+NOISE = "noise"  # the status of what only `ncm sessions search` finds
+SHORT_REPLY = 6  # words of a reply that may say nothing but that something was heard
+FEW_TELLING = 3  # those of them that are no function words
 _ASKS_FOR_MEMORY = regex(
     r"^\W*(?:do you (?:still )?remember|can you recall|what do you (?:know|remember) about|erinnerst du dich)\b",
     re.IGNORECASE,
+)
+_QUESTION_WORDS = frozenset(
+    "who whom whose what when where which why how wer wem wen wessen was wann wo wohin woher welche welcher welches"
+    " welchen warum wieso wie".split()
 )
 _DENIAL = regex(
     r"\b(?:i (?:don'?t|do not) (?:have (?:any )?(?:memory|record|recollection)|recall|remember)|"
@@ -54,9 +63,20 @@ def is_noise(user: str, agent: str) -> bool:
     return bool(_ASKS_FOR_MEMORY.match(user) or _DENIAL.search(agent[:400]))
 
 
+def only_acknowledges(user: str, agent: str) -> bool:
+    """Whether a reply says nothing of its own: a few usual words, without a number or a day, to what was no question."""
+    said = words(agent)
+    if not 0 < len(said) <= SHORT_REPLY or "?" in user or _QUESTION_WORDS.intersection(words(user)[:1]):
+        return False
+    telling = subject_words(agent)
+    plain = all(word in FUNCTION_WORDS or word in telling for word in said)  # neither a number nor a day
+    return plain and len(telling) <= FEW_TELLING and not any(telling.values())
+
+
 def _exchanges(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
     for number, session, user, agent, at, private, project, origin, foreign in rows:
-        status = "noise" if is_noise(user, agent) else ""
+        status = NOISE if is_noise(user, agent) else ""
+        replied = NOISE if status or only_acknowledges(user, agent) else ""
         own, rest = _own_and_rest(user, tuple(map(int, foreign.split())))
         turns = [
             Passage(
@@ -72,7 +92,7 @@ def _exchanges(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
                 project=project,
                 origin=by,
                 private=bool(private),
-                status=status,
+                status=replied if speaker == "Agent" else status,
             )
             for speaker, by, text in (
                 ("User", origin, own),
