@@ -205,7 +205,9 @@ def test_a_question_for_a_time_finds_talk_and_changes_of_that_time(
 ):
     for days in (20, 3, 1):
         clock.moment -= timedelta(days=days)
-        open_memory(session=f"talk {days}").after_turn(f"The rooster number {days} crowed", "It crowed at 5 in the morning.")
+        open_memory(session=f"talk {days}").after_turn(
+            f"The rooster number {days} crowed", "It crowed at 5 in the morning."
+        )
         clock.moment += timedelta(days=days)
     memory.graph.upsert(
         "Rooster", "name", "Percy", valid_from=(clock.moment - timedelta(days=3)).date().isoformat()
@@ -215,7 +217,11 @@ def test_a_question_for_a_time_finds_talk_and_changes_of_that_time(
         "It crowed at 5 in the morning.",
     ]
     three = memory.search("what happened three days ago?", 3, fast=True).hits
-    assert {hit.text for hit in three} == {"The rooster number 3 crowed", "It crowed at 5 in the morning.", "Rooster name: Percy"}
+    assert {hit.text for hit in three} == {
+        "The rooster number 3 crowed",
+        "It crowed at 5 in the morning.",
+        "Rooster name: Percy",
+    }
     weeks = memory.search("Was haben wir vor drei Wochen besprochen?", 1, fast=True).hits
     assert weeks[0].text == "The rooster number 20 crowed"
     latest = memory.search("what were we talking about?", 1, fast=True).hits

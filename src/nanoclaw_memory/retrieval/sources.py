@@ -64,7 +64,7 @@ def is_noise(user: str, agent: str) -> bool:
 
 
 def only_acknowledges(user: str, agent: str) -> bool:
-    """Whether a reply says nothing of its own: a few usual words, without a number or a day, to what was no question."""
+    """Whether a reply says nothing of its own: a few usual words, no number, no day, to what was no question."""
     said = words(agent)
     if not 0 < len(said) <= SHORT_REPLY or "?" in user or _QUESTION_WORDS.intersection(words(user)[:1]):
         return False
