@@ -60,19 +60,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="it is about SQLite's files"))
 
 
-@pytest.fixture(autouse=True)
-def _store(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+@pytest.fixture(autouse=True, scope="module")
+def _store() -> Iterator[str]:
     """With NANOCLAW_TEST_STORE=postgres every test has its databases on a PostgreSQL server."""
     import os
 
     if os.environ.get("NANOCLAW_TEST_STORE") != "postgres":
-        yield
+        yield ""
         return
     from postgres import fresh_database
 
-    with fresh_database() as url:
-        monkeypatch.setenv("NANOCLAW_STORE_URL", url)
-        yield
+    with fresh_database() as url, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NANOCLAW_STORE_URL", url)
+        yield url
+
+
+@pytest.fixture(autouse=True)
+def _empty_store(_store: str, request: pytest.FixtureRequest) -> Iterator[None]:
+    """What one test stored is gone for the next, unless its module has a home for all of them."""
+    yield
+    if _store and not hasattr(request.module, "ONE_HOME"):
+        from postgres import drop_schemas
+
+        drop_schemas(_store)
 
 
 @pytest.fixture(scope="session")

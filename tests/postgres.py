@@ -55,12 +55,17 @@ def _own_database() -> str:
 @contextmanager
 def fresh_database() -> Iterator[str]:
     """The URL of an empty database."""
+    url = _own_database()
+    yield url
+    drop_schemas(url)
+
+
+def drop_schemas(url: str) -> None:
+    """Empty a database."""
     import psycopg
 
     from nanoclaw_memory.store.postgres_connections import disconnect
 
-    url = _own_database()
-    yield url
     disconnect(url)
     with psycopg.connect(url, autocommit=True) as connection:
         names = connection.execute(f"SELECT quote_ident(nspname) FROM pg_namespace WHERE {_OURS}").fetchall()

@@ -19,6 +19,9 @@ BOT = Path(__file__).with_name("dying_host.py")
 GROUPS = {"alpha": ("a@g", "CANARYALPHA"), "beta": ("b@g", "CANARYBETA")}
 
 
+ONE_HOME = True
+
+
 @pytest.fixture(scope="module")
 def survivor(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("survivor")

@@ -70,6 +70,9 @@ IDLE = (
 )
 
 
+ONE_HOME = True
+
+
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("month") / "home"

@@ -195,6 +195,7 @@ def test_what_one_machine_deleted_does_not_come_back(machines: tuple[Machine, Ma
         assert machine.values("Keystone", "port") == ["3000"], "what the rejected value replaced holds again"
 
 
+@pytest.mark.files
 def test_two_values_of_one_key_become_a_proposal_and_nothing_is_lost(
     machines: tuple[Machine, Machine],
 ) -> None:
@@ -218,6 +219,7 @@ def test_two_values_of_one_key_become_a_proposal_and_nothing_is_lost(
         assert machine.do(lambda m: m.upkeep.review()) == []
 
 
+@pytest.mark.files
 def test_two_successors_of_one_entry_become_a_proposal(machines: tuple[Machine, Machine]) -> None:
     desktop, laptop = machines
     first = desktop.do(lambda m: m.store("Deploys on Mondays", type="preference"))
@@ -330,6 +332,7 @@ def test_an_export_before_the_import_keeps_what_the_other_machine_wrote(
     assert content(laptop.folder) == content(desktop.folder)
 
 
+@pytest.mark.files
 def test_a_restored_home_deletes_nothing_on_the_other(machines: tuple[Machine, Machine]) -> None:
     desktop, laptop = machines
     desktop.do(lambda m: m.workspace.checkpoint("early"))
@@ -352,6 +355,7 @@ def forge(folder: Path, kind: str, change: Callable[[dict[str, Any]], None]) -> 
     path.write_text("\n".join([*lines, json.dumps(record, separators=(",", ":"))]) + "\n")
 
 
+@pytest.mark.files
 def test_a_forged_line_is_refused_and_named_and_the_rest_comes_in(machines: tuple[Machine, Machine]) -> None:
     desktop, laptop = machines
     fill(desktop, "Keystone")
@@ -451,6 +455,7 @@ STAYS = {
 }
 
 
+@pytest.mark.files
 def test_every_column_travels_or_is_known_to_stay(machines: tuple[Machine, Machine]) -> None:
     fill(machines[0], "Keystone")
     with machines[0].open() as memory:

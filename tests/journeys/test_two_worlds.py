@@ -109,6 +109,7 @@ def test_the_private_side_has_every_kind_of_content(answers, tmp_path: Path):
             assert any(isolation.CANARY.encode() in path.read_bytes() for path in held), kind
 
 
+@pytest.mark.files
 @pytest.mark.parametrize("kind", isolation.HOSTILE)
 def test_what_a_shared_chat_says_changes_nothing_that_private_memory_says(kind: str, tmp_path: Path):
     with isolation.stepped():
@@ -269,6 +270,7 @@ def test_items_of_other_sdks_stay_where_they_were_put(memory: Memory, open_memor
     assert memory.workspace.sdk_items.history("s1") == [{"role": "user", "content": "secret"}]
 
 
+@pytest.mark.files
 def test_a_home_that_kept_both_together_is_parted_when_it_is_opened(home: Path, memory: Memory, clock: Any):
     """A release before kept what shared chats said in the private databases, with a mark."""
     memory.after_turn("Where is the key?", "Under the walnut tree.")

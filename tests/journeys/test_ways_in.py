@@ -287,6 +287,7 @@ def test_a_masked_message_still_calls_its_agent(scene: Scene) -> None:
     assert [group.folder for group in host.poll()] == ["main"]
 
 
+@pytest.mark.files
 def test_what_an_older_release_forgot_is_kept_out_of_chats_after_the_next_upkeep(scene: Scene) -> None:
     (scene.home / "data" / "forgotten").unlink()  # the mark that hooks and the host look for
     scene.memory.upkeep.run("ingest")
@@ -445,6 +446,7 @@ def _damage(scene: Scene, how: str = "random") -> None:
         path.write_bytes({"random": random.Random(7).randbytes(20_000), "empty": b""}[how])
 
 
+@pytest.mark.files
 @pytest.mark.parametrize("how", ["random", "gone", "empty"])
 @pytest.mark.parametrize("way", REFUSED)
 def test_a_list_that_cannot_be_read_refuses_whoever_can_act(scene: Scene, way: str, how: str) -> None:
@@ -588,6 +590,7 @@ def test_talk_that_cannot_be_checked_is_withheld_and_the_telemetry_says_so(scene
     assert [one for one in events if one["event"] == "withheld" and "forgotten.db" in one["error"]]
 
 
+@pytest.mark.files
 @pytest.mark.parametrize("way", LEFT_OUT)
 def test_nothing_is_read_whole_while_it_cannot_be_checked(scene: Scene, way: str) -> None:
     _damage(scene)
@@ -619,6 +622,7 @@ def test_the_hint_builds_the_list_anew_and_everything_is_kept_out_again(
     assert (scene.home / "data/forgotten.db").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.files
 def test_a_search_answers_from_what_is_indexed_and_takes_in_nothing_unchecked(scene: Scene) -> None:
     scene.memory.write("The harbour gate is green")
     assert scene.memory.search("harbour gate", fast=True).hits

@@ -20,6 +20,7 @@ from nanoclaw_memory.host.messages import checked_name, checked_time, message_fr
 from nanoclaw_memory.host.router import OnExchange, Router
 from nanoclaw_memory.host.tasks import Tasks
 from nanoclaw_memory.intake.intake import Intake
+from nanoclaw_memory.settings.load import load
 from nanoclaw_memory.store.messages import GroupTable, MessageTable, adopt
 from nanoclaw_memory.store.opening import Store
 from nanoclaw_memory.store.tasks import TaskTable
@@ -66,7 +67,7 @@ class Host:
         self._messages = MessageTable(self.database)
         self._groups = GroupTable(self.database)
         self._intakes: dict[str, Intake] = {}
-        self._open_intake = intake or (lambda group: Intake(data=home.data(group)))
+        self._open_intake = intake or (lambda group: Intake.at(store, home.data(group)))
         self._router = Router(self._messages, self._groups, clock, assistant, self.intake)
         self._registered: dict[str, ChatGroup] = {}
         self._sessions: dict[str, str] = {}
@@ -85,6 +86,7 @@ class Host:
     ) -> Host:
         """Open a home's host (default `NANOCLAW_HOME` or ~/.nanoclaw) and load its groups and sessions."""
         root = Path(home).expanduser() if home else default_home()
+        store = store or Store(root, load(root).settings.store.url)
         host = cls(Home(root), clock or SystemClock(), on_exchange, assistant, intake, store)
         host._refresh()
         return host

@@ -22,6 +22,7 @@ from nanoclaw_memory.workspace.paths import FORGOTTEN_MARK
 
 if TYPE_CHECKING:
     from nanoclaw_memory.store.database import Database
+    from nanoclaw_memory.store.opening import Store
     from nanoclaw_memory.store.phrases import Phrases
     from nanoclaw_memory.store.tombstones import TombstoneTable
 
@@ -56,6 +57,14 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     origin: str = "owner"
     private: bool = True
     record: Callable[..., None] = lambda event, **fields: None  # as `Telemetry.record`
+
+    @classmethod
+    def at(cls, store: Store, data: Path, **named: Any) -> Intake:
+        """The intake of the group with this data folder, wherever its home keeps databases."""
+        if not store.url:
+            return cls(data=data, **named)
+        kept = store.open(data / "forgotten.db", "forgotten")
+        return cls(data=data, database=lambda: kept, listed=kept.exists, **named)
 
     def close(self) -> None:
         """Close the list, if this intake opened it."""

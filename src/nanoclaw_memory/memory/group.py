@@ -508,11 +508,7 @@ class Group:
     def _intake_of(self, group: str) -> Intake:
         from nanoclaw_memory.intake.intake import Intake
 
-        store, path = self.resources.store, self.home.data(group) / "forgotten.db"
-        if not store.url:
-            return Intake(data=self.home.data(group), record=self._record)
-        kept = store.open(path, "forgotten")
-        return Intake(data=path.parent, record=self._record, database=lambda: kept, listed=kept.exists)
+        return Intake.at(self.resources.store, self.home.data(group), record=self._record)
 
     def _remember_exchange(self, group: str, session_id: str, user: str, agent: str, at: str) -> None:
         """What was said in a group's chat goes to that group's memory, as private as the chat is."""

@@ -37,11 +37,11 @@ _RANKED = """
 WITH asked AS (SELECT DISTINCT ncm.term(t) AS q FROM unnest(%(terms)s::text[]) t),
   whole AS (SELECT greatest((SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT 20000) x),
       (SELECT reltuples FROM pg_class WHERE oid = '{table}'::regclass)) AS n,
-    (SELECT avg(length(words)) FROM (SELECT words FROM {table} LIMIT 200) y) AS size),
+    (SELECT avg(size) FROM (SELECT size FROM {table} LIMIT 1000) y) AS size),
   terms AS (SELECT q, whole.size AS usual, greatest(ln((whole.n - f.n + 0.5) / (f.n + 0.5)), 1e-6) AS idf
     FROM asked, whole, LATERAL (SELECT count(*) AS n FROM (SELECT 1 FROM {table} WHERE words @@ q LIMIT 20000) z) f
     WHERE numnode(q) > 0 AND f.n > 0),
-  found AS (SELECT rowid, idf, length(words) / usual AS size, ts_rank_cd('{weights}', words, q) AS tf
+  found AS (SELECT rowid, idf, size / usual AS size, ts_rank_cd('{weights}', words, q) AS tf
     FROM terms JOIN {table} ON words @@ q{only})
 SELECT rowid, sum(idf * tf * 2.2 / (tf + 0.3 + 0.9 * size)) AS score
 FROM found GROUP BY rowid ORDER BY score DESC, rowid LIMIT %(limit)s"""

@@ -158,9 +158,11 @@ def _keyword_index(name: str, parts: Sequence[str]) -> str:
     nothing = " ".join(f"NEW.{column} := NULL;" for column in columns)
     texts = "".join(f", {column} TEXT" for column in columns)
     return (
-        f"CREATE TABLE {name} (rowid BIGINT PRIMARY KEY{texts}, words TSVECTOR NOT NULL);"
+        f"CREATE TABLE {name} (rowid BIGINT PRIMARY KEY{texts}, words TSVECTOR NOT NULL, size INT NOT NULL);"  # noqa: S608
         f" CREATE INDEX {name}_words ON {name} USING gin (words) WITH (fastupdate = off);"
         f" CREATE FUNCTION {name}_bi() RETURNS trigger LANGUAGE plpgsql AS"
-        f" $$ BEGIN NEW.words := {words}; {nothing} RETURN NEW; END $$;"
+        f" $$ BEGIN NEW.words := {words}; {nothing}"
+        " NEW.size := (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(NEW.words));"
+        " RETURN NEW; END $$;"
         f" CREATE TRIGGER {name}_bi BEFORE INSERT ON {name} FOR EACH ROW EXECUTE FUNCTION {name}_bi()"
     )
