@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JUDGE := .venv-judge
+ON_POSTGRES := $(patsubst %,tests/journeys/test_%.py,search shared_memory currency graph_origin month)
 
 .DEFAULT_GOAL := help
 .PHONY: help install models demo test browser screenshots lint bench judge docs clean
@@ -38,6 +39,7 @@ demo: install ## show a working memory on a sample home
 
 test: lint $(VENV)/.sdk ## lint, types, layers and all tests
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+	@NANOCLAW_TEST_STORE=postgres $(BIN)/python -m pytest -n 2 --dist loadgroup $(ON_POSTGRES)
 
 browser: install ## Chromium (Debian, as root) and Playwright, for the tests of the page that need a browser
 	@command -v chromium >/dev/null || { apt-get update -q && \
