@@ -16,8 +16,9 @@ from nanoclaw_memory.errors import NewerSchema, StoreBusy, StoreError
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.store import postgres_connections as connections
 from nanoclaw_memory.store.postgres import PostgresDatabase
+from nanoclaw_memory.store.postgres_connections import disconnect
 from nanoclaw_memory.types import Scope
-from postgres import fresh_database
+from postgres import fresh_database, server
 
 pytestmark = pytest.mark.xdist_group("postgres")  # roles belong to the whole server
 
@@ -66,6 +67,16 @@ def ask(url: str, sql: str) -> str:
             return str(connection.execute(sql).fetchall())
     except psycopg.Error as error:
         return f"{type(error).__name__}: {error}"
+
+
+def terminate_all(url: str, name: str = "") -> None:
+    """End the connections to a database, that of this call or another."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = coalesce(nullif(%(name)s, ''), current_database()) AND pid <> pg_backend_pid()",
+            {"name": name},
+        )
 
 
 # ---- roles ----
@@ -187,11 +198,7 @@ def test_the_password_is_not_shown(team: Opened, ncm: Any):
 def test_after_the_server_dropped_its_connections_the_next_question_is_answered(team: Opened, url: str):
     memory = team()
     memory.graph.upsert("Ring", "owner", "Bilbo")
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
+    terminate_all(url)
     try:
         memory.graph.search("Ring owner")
     except StoreError as error:
@@ -205,6 +212,78 @@ def test_a_newer_schema_is_refused(team: Opened, url: str):
         connection.execute('UPDATE "main/facts".ncm_state SET version = 99')
     with pytest.raises(NewerSchema, match=r"facts\.db has schema 99, this release knows \d+"):
         team().graph.upsert("Ring", "owner", "Frodo")
+
+
+def test_a_wrong_password_is_said_and_not_repeated(url: str, home: Path, clock: FixedClock):
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE ROLE locked LOGIN PASSWORD 'right'")
+        ((hba,),) = connection.execute("SHOW hba_file").fetchall()
+        if not Path(hba).exists():
+            pytest.skip("the server's rules for passwords are elsewhere")
+        rules = Path(hba).read_text()
+        Path(hba).write_text(f"local all locked scram-sha-256\nhost all locked all scram-sha-256\n{rules}")
+        connection.execute("SELECT pg_reload_conf()")
+        try:
+            at = url.replace("postgres:@", "locked:wrong-secret@")
+            with Memory.open(home, Scope("main"), clock=clock, overrides={"store.url": at}) as memory:
+                memory.init()
+                with pytest.raises(StoreError, match="password authentication failed") as caught:
+                    memory.graph.upsert("Ring", "owner", "Bilbo")
+            assert "wrong-secret" not in f"{caught.value.message} {caught.value.hint}"
+            assert "store.url" in caught.value.hint
+        finally:
+            Path(hba).write_text(rules)
+            connection.execute("SELECT pg_reload_conf()")
+            connection.execute("DROP ROLE locked")
+
+
+def test_a_role_that_may_not_create_schemas_is_told_what_it_needs(url: str, home: Path, clock: FixedClock):
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE ROLE guest LOGIN")
+    try:
+        at = url.replace("postgres:@", "guest:@")
+        with Memory.open(home, Scope("main"), clock=clock, overrides={"store.url": at}) as memory:
+            memory.init()
+            with pytest.raises(StoreError, match="the database refuses it") as caught:
+                memory.graph.upsert("Ring", "owner", "Bilbo")
+        assert "GRANT CREATE ON DATABASE" in caught.value.hint
+    finally:
+        disconnect(at)
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("DROP ROLE guest")
+
+
+def test_a_database_that_goes_away_in_the_middle_leaves_nothing_half_done(team: Opened, url: str):
+    memory = team()
+    memory.graph.upsert("Ring", "owner", "Bilbo")
+    facts = memory.group.database("facts")
+    with pytest.raises(StoreError, match="cannot be used"), facts.transaction():
+        facts.execute("UPDATE facts SET value = 'Gollum'")
+        facts.query("SELECT 1")
+        terminate_all(url)
+        facts.execute("UPDATE facts SET value = 'Sauron'")
+    assert memory.graph.search("Ring owner").hits[0].item.value == "Bilbo"
+    memory.graph.upsert("Ring", "owner", "Frodo")
+    assert memory.graph.search("Ring owner").hits[0].item.value == "Frodo"
+
+
+def test_after_a_minute_away_the_same_process_goes_on(
+    team: Opened, url: str, monkeypatch: pytest.MonkeyPatch
+):
+    memory = team()
+    memory.graph.upsert("Ring", "owner", "Bilbo")
+    name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+    with psycopg.connect(server(), autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS false")
+        try:
+            terminate_all(server(), str(name))
+            for _ in range(3):
+                with pytest.raises(StoreError, match="cannot be used"):
+                    memory.graph.upsert("Ring", "owner", "Gollum")
+        finally:
+            connection.execute(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS true")
+    memory.graph.upsert("Ring", "owner", "Frodo")
+    assert memory.graph.search("Ring owner").hits[0].item.value == "Frodo"
 
 
 def test_when_all_connections_are_in_use_it_is_said(
@@ -244,3 +323,39 @@ def test_a_write_on_one_machine_is_seen_on_another_at_once(team: Opened, tmp_pat
     assert "standup" in there.search("when is the standup?").hits[0].text
     there.graph.upsert("Keystone", "port", "5434")
     assert here.graph.search("Keystone port").hits[0].item.value == "5434"
+
+
+def test_a_job_runs_on_one_of_two_machines(team: Opened, tmp_path: Path):
+    here, there = team(), team(root=tmp_path / "other")
+    there.init()
+    assert [run.skipped for run in here.upkeep.run("cool", due=True)] == [""]
+    assert "not due before" in there.upkeep.run("cool", due=True)[0].skipped
+    assert [state.last_run for state in there.upkeep.status() if state.name == "cool"] != [""]
+
+
+def test_while_one_machine_runs_jobs_another_leaves_them(team: Opened, tmp_path: Path):
+    here, there = team(), team(root=tmp_path / "other")
+    there.init()
+    with here.group.database("index").claimed("upkeep") as free:
+        assert free
+        skipped = {run.name: run.skipped for run in there.upkeep.run()}
+        assert skipped.pop("drain") == ""  # what hooks have spooled is on their machine
+        assert set(skipped.values()) == {"another process is at it"}
+    assert there.upkeep.run("cool")[0].skipped == ""
+
+
+def test_what_is_forgotten_is_in_no_row_of_any_table(team: Opened, url: str):
+    memory = team()
+    memory.after_turn("The safe opens with quastenflosser.", "I keep that.")
+    memory.store("quastenflosser opens the safe", "fact")
+    memory.graph.upsert("Safe", "word", "quastenflosser")
+    memory.search("what opens the safe?")
+    memory.forget(text="quastenflosser", agreed=lambda pages: True)
+    with psycopg.connect(url, autocommit=True) as connection:
+        tables = connection.execute(
+            "SELECT format('%I.%I', schemaname, tablename) FROM pg_tables"
+            " WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
+        ).fetchall()
+        for (table,) in tables:
+            sql = f"SELECT count(*) FROM {table} t WHERE t::text ILIKE '%quastenfloss%'"
+            assert connection.execute(sql).fetchall() == [(0,)], table

@@ -116,6 +116,10 @@ class Database(Protocol):
         """Block the writers of all processes; this thread may still write. Readers are not blocked."""
         ...
 
+    def claimed(self, name: str) -> AbstractContextManager[bool]:
+        """Take the lock of this name over all machines; yields whether it was free. It ends with its holder."""
+        ...
+
     def let_read(self, group: str, allowed: bool) -> None:
         """Let the roles of another group's agents read it, or no longer, where the engine has roles."""
         ...

@@ -201,6 +201,17 @@ class PostgresDatabase:
                 connection.execute(f"SELECT pg_advisory_unlock({self._key})")
 
     @contextmanager
+    def claimed(self, name: str) -> Iterator[bool]:
+        key = _lock_number(f"{self.schema}/{name}")
+        with connected(self.url) as connection:
+            ((free,),) = connection.execute(f"SELECT pg_try_advisory_lock({key})").fetchall()
+            try:
+                yield bool(free)
+            finally:
+                if free:
+                    connection.execute(f"SELECT pg_advisory_unlock({key})")
+
+    @contextmanager
     def _keeping(self, connection: Connection) -> Iterator[None]:
         """Use this connection for all that the thread does meanwhile."""
         before, self._local.kept = getattr(self._local, "kept", None), connection
@@ -347,9 +358,7 @@ class PostgresDatabase:
     @functools.cached_property
     def _key(self) -> int:
         """The number of the lock that writers of this schema take."""
-        from hashlib import sha256
-
-        return int.from_bytes(sha256(self.schema.encode()).digest()[:7], "big")
+        return _lock_number(self.schema)
 
     def _writing(self) -> Connection:
         if self._open is None:
@@ -395,7 +404,7 @@ class PostgresDatabase:
                 self._ready = True
                 return
             connection.schema = ""
-            with connection.transaction():
+            with _telling_what_it_needs(connection), connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(%(key)s)", {"key": _COMMON_LOCK})
                 if connection.execute("SELECT to_regproc('ncm.term')").fetchall() == [(None,)]:
                     connection.execute(COMMON)
@@ -421,6 +430,24 @@ class PostgresDatabase:
                 "upgrade nanoclaw-memory; nothing was changed",
             )
         return int(number)
+
+
+@contextmanager
+def _telling_what_it_needs(connection: Connection) -> Iterator[None]:
+    try:
+        yield
+    except errors.InsufficientPrivilege as error:
+        given = f"GRANT CREATE ON DATABASE {quoted(connection.info.dbname)} TO {quoted(connection.info.user)}"
+        raise StoreError(
+            f"the database refuses it: {str(error).splitlines()[0]}",
+            f"its owner can allow it: {given}; or use the role of this group: ncm db role NAME --group GROUP",
+        ) from error
+
+
+def _lock_number(name: str) -> int:
+    from hashlib import sha256
+
+    return int.from_bytes(sha256(name.encode()).digest()[:7], "big")
 
 
 def schema_of(path: Path) -> str:

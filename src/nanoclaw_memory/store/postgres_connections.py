@@ -22,6 +22,8 @@ from nanoclaw_memory.store.database import Row
 POOL_SECONDS = 10.0
 CONNECTIONS = 20  # of one process
 KNOWN_SECONDS = 0.25  # a schema that another process makes is seen that much later, at most
+# A machine that is gone without a word loses its locks after half a minute.
+_LEASE = "SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3"
 DEFERRED = 500  # statements that wait for the next one
 
 
@@ -121,6 +123,7 @@ class Pool:
         made = Connection.connect(
             self._url, autocommit=True, cursor_factory=ClientCursor, connect_timeout=5, application_name="ncm"
         )
+        made.execute(_LEASE)
         for kind, dumper in ((bool, _BoolDumper), (str, _StrDumper)):
             made.adapters.register_dumper(kind, dumper)
         made.adapters.register_loader("numeric", _NumericLoader)

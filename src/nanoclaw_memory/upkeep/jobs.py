@@ -53,6 +53,7 @@ class Job(msgspec.Struct, frozen=True):
     about: str
     schedule: str  # the setting below `cron` with its cron expression
     run: Callable[[Group, bool], JobResult]  # the group, and whether it is a dry run
+    local: bool = False  # works on what only this machine has
 
     def cron(self, settings: Settings) -> str:
         """Its cron expression; empty when it never runs by itself."""
@@ -292,7 +293,7 @@ def _propose_principle(group: Group, lesson: Lesson, principle: str, page_bytes:
 # ---- the table, in the order of a run: read what is new, judge it, move what has expired ----
 
 JOBS = (
-    Job("drain", "archive what hooks have spooled", "intake", _drain),
+    Job("drain", "archive what hooks have spooled", "intake", _drain, local=True),
     Job("ingest", "read facts from logs and memory files", "intake", _ingest),
     Job("cool", "cool the activation of facts", "decay", _with_shared_chats(_cool)),
     Job("prune", "propose facts that nobody uses for pruning", "nightly", _prune),

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from nanoclaw_memory import private
 from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NanoClawError, StoreBusy
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 LOCK = "upkeep.lock"
 BUSY = "another process is at it"
+_ELSEWHERE = "upkeep:"  # notes in the index
 PATIENCE = 10.0  # seconds that a person's decision waits for a running job
 
 
@@ -34,12 +37,17 @@ def run(
 ) -> list[JobRun]:
     """Run jobs in order; a job that fails reports why and does not stop the others."""
     read_only = dry_run and not os.access(group.data, os.W_OK)  # cannot even create the lock
-    with nullcontext(True) if read_only else runner_lock(group.data) as acquired:
-        if not acquired:
+    with (
+        nullcontext(True) if read_only else runner_lock(group.data) as here,
+        group.database("index").claimed("upkeep") as everywhere,
+    ):
+        if not here:
             return [JobRun(job.name, 0, 0.0, BUSY) for job in jobs]
         runs = []
         for job in counted(f"jobs of {group.scope.group}", jobs):
             why_not = not_due(job, group) if due_only else ""
+            if not everywhere and not job.local:
+                why_not = BUSY
             runs.append(JobRun(job.name, 0, 0.0, why_not) if why_not else _run(group, job, dry_run))
         if not dry_run and not any(one.error for one in runs):
             write_page(group)
@@ -66,6 +74,9 @@ def _run(group: Group, job: Job, dry_run: bool) -> JobRun:
         )
         try:
             run_history.record_run(group.data, job.name, last)
+            if not (job.local or group.database("index").is_file):
+                noted = msgspec.json.encode(run_history.read(group.data).jobs[job.name]).decode()
+                group.retrieval.index.passages.set_meta(f"{_ELSEWHERE}{job.name}", noted)
         except FileProblem as problem:  # the disk that stopped the job stops this too
             error, hint = error or problem.message, hint or problem.hint
     return JobRun(
@@ -83,7 +94,7 @@ def not_due(job: Job, group: Group) -> str:
     expression = job.cron(group.settings)
     if not expression.strip():
         return "it never runs by itself"
-    last_run = run_history.read(group.data).jobs.get(job.name)
+    last_run = _past(group).get(job.name)
     now = group.clock.now()
     if last_run is None or not last_run.at:
         return ""
@@ -94,6 +105,15 @@ def not_due(job: Job, group: Group) -> str:
     # In UTC: two moments of one zone compare by the wall clock, which shows an hour twice in autumn.
     due = following.astimezone(UTC) <= now.astimezone(UTC)
     return "" if due else f"not due before {following:%Y-%m-%d %H:%M}"
+
+
+def _past(group: Group) -> dict[str, LastRun]:
+    """The last runs of jobs; on a server those of all machines, for each job is run by one of them."""
+    own = run_history.read(group.data).jobs
+    if group.database("index").is_file or not group.has("index"):
+        return own
+    found = group.retrieval.index.passages.metas(_ELSEWHERE)
+    return own | {name: msgspec.json.decode(text, type=LastRun) for name, text in found.items()}
 
 
 def next_time(expression: str, after: datetime) -> datetime:
@@ -112,7 +132,7 @@ def next_time(expression: str, after: datetime) -> datetime:
 
 def states(group: Group) -> list[JobState]:
     """Every job with its last run and the next one."""
-    past = run_history.read(group.data).jobs
+    past = _past(group)
     return [_state(group, job, past.get(job.name, LastRun())) for job in JOBS]
 
 
