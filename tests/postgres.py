@@ -53,6 +53,16 @@ def _own_database() -> str:
 
 
 @contextmanager
+def alone() -> Iterator[None]:
+    """No other test process meanwhile: roles belong to the whole server."""
+    import fcntl
+
+    with open(Path(tempfile.gettempdir()) / "nanoclaw-postgres-roles.lock", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
 def fresh_database() -> Iterator[str]:
     """The URL of an empty database."""
     url = _own_database()

@@ -18,7 +18,7 @@ from nanoclaw_memory.store import postgres_connections as connections
 from nanoclaw_memory.store.postgres import PostgresDatabase
 from nanoclaw_memory.store.postgres_connections import disconnect
 from nanoclaw_memory.types import Scope
-from postgres import fresh_database, server
+from postgres import alone, fresh_database, server
 
 pytestmark = pytest.mark.xdist_group("postgres")  # roles belong to the whole server
 
@@ -27,7 +27,7 @@ Opened = Callable[..., Memory]
 
 @pytest.fixture
 def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    with fresh_database() as made:
+    with alone(), fresh_database() as made:
         monkeypatch.setenv("NANOCLAW_STORE_URL", made)
         yield made
         with psycopg.connect(made, autocommit=True) as connection:
