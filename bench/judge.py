@@ -86,6 +86,8 @@ def lines_of(folder: Path, *names: str) -> list[dict[str, Any]]:
 def needs(folder: Path) -> list[Case]:
     paths = sorted(folder.glob("needs/*.json")) or sorted(folder.glob("life_*.json"))
     prompts = [one for path in paths for one in json.loads(path.read_text(encoding="utf-8"))["prompts"]]
+    more = lines_of(folder, "needs.jsonl")
+    prompts += [{"text": one["text"], "needs": one["label"] == "need"} for one in more]
     return [Case(one["text"], ("",), one["needs"], "", True) for one in prompts]  # before, all got something
 
 

@@ -68,7 +68,8 @@ def main() -> None:
     parser.add_argument("--models", type=Path, required=True)
     parser.add_argument("--misses", action="store_true")
     options = parser.parse_args()
-    told = json.loads((options.data / "policies" / "dev.json").read_text(encoding="utf-8"))
+    path = options.data / "policies" / "dev.json"
+    told = json.loads((path if path.exists() else options.data / "policies.json").read_text(encoding="utf-8"))
     chain, judge = Chain((LocalEmbedder(options.models / "e5-small-v2"),)), Judge()
     by_words: Check = lambda policies, action: met(policies, action, None, None)  # noqa: E731
     by_meaning: Check = lambda policies, action: met(policies, action, chain, judge)  # noqa: E731
