@@ -96,6 +96,16 @@ def stored_day(text: str) -> str:
         return LONG_AGO.date().isoformat()
 
 
+def local_day(text: str, zone: tzinfo | None) -> str:
+    """The day of a stored moment in a zone, None the machine's own; of a date that date."""
+    return stored_day(text) if len(text) <= 10 else moment_of(text).astimezone(zone).date().isoformat()
+
+
+def local_minute(text: str, zone: tzinfo | None) -> str:
+    """A stored moment as a clock in a zone shows it, to the minute."""
+    return moment_of(text).astimezone(zone).strftime("%Y-%m-%dT%H:%M") if text else ""
+
+
 def day_of(text: str) -> date:
     """A date given by a person as YYYY-MM-DD; ValueError otherwise."""
     return date.fromisoformat(text)

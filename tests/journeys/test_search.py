@@ -665,3 +665,14 @@ def test_a_reply_that_only_acknowledges_is_no_hit_and_a_short_answer_is_one(memo
     texts = {hit.text for hit in memory.search("Dr. Okafor", fast=True).hits}
     assert {"Blue.", "Thursday."} <= texts and not {"Noted.", "Alles klar, mache ich."} & texts
     assert "Agent: Noted." in memory.conversations.search("Noted")[0].text
+
+
+def test_what_is_shown_has_the_day_of_the_person_and_not_of_greenwich(home: Path):
+    clock = FixedClock(datetime(2026, 11, 6, 0, 30, tzinfo=ZoneInfo("Europe/Berlin")))
+    with Memory.open(home, Scope(session_id="night"), clock=clock) as memory:
+        memory.init()
+        memory.write("Keystone's port is 3055", "fact")
+        memory.after_turn("The kettle is broken", "I will look for another kettle.")
+        memory.upkeep.run("ingest")
+        assert [hit.since for hit in memory.graph.search("Keystone's port").hits] == ["2026-11-06"]
+        assert {hit.day for hit in memory.search("kettle", fast=True).hits} == {"2026-11-06"}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from msgspec import Meta
 from msgspec.structs import replace
 
-from nanoclaw_memory.clock import Clock, end_of, stamp, start_of
+from nanoclaw_memory.clock import Clock, end_of, local_day, stamp, start_of
 from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused, Refused
 from nanoclaw_memory.graph.activation import Activation
 from nanoclaw_memory.graph.entities import Resolver
@@ -107,6 +107,7 @@ class KnowledgeGraph:
             answer = self._answer(query, top_k, self.view(as_of), named_only)
             hits = answer.hits if as_of else self._marked(answer.hits)
             hits += self._said_beside(query, top_k - len(hits), as_of, named_only)
+            hits = tuple(map(self._dated, hits))
             took_ms = (time.perf_counter() - begun) * 1000
         return replace(answer, hits=hits, took_ms=took_ms, degraded=(stale,) if stale else ())
 
@@ -140,6 +141,10 @@ class KnowledgeGraph:
             return replace(hit, mark=found[0], newer=found[1]) if found else hit
 
         return tuple(map(marked, hits))
+
+    def _dated(self, hit: GraphHit) -> GraphHit:
+        since = hit.item.valid_from or hit.item.created_at
+        return replace(hit, since=local_day(since, self.clock.now().tzinfo))
 
     def _said_beside(
         self, query: str, left: int, as_of: str | None, named_only: bool

@@ -240,7 +240,7 @@ class Retrieval(msgspec.Struct, dict=True):
         return self._index(Passages(self.database("index")))
 
     def _index(self, passages: Passages) -> Index:
-        rows = RowReader(passages, self.database, self.has, self._chunking())
+        rows = RowReader(passages, self.database, self.has, self._chunking(), self.clock.now().tzinfo)
         return Index(
             passages,
             Path(f"{self.database('index').path}-indexing"),

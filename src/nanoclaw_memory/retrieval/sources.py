@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import UTC, tzinfo
 
 import msgspec
 from msgspec.structs import replace
 
-from nanoclaw_memory.clock import stored_day
+from nanoclaw_memory.clock import local_day
 from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.chunker import QUOTED, Chunking, pieces_of
@@ -55,7 +56,7 @@ class RowSource(msgspec.Struct, frozen=True):
     columns: str
     table: str
     key: str
-    rows: Callable[[Sequence[Row], Chunking], Iterator[NewRow]]
+    rows: Callable[[Sequence[Row], RowReader], Iterator[NewRow]]
 
 
 def is_noise(user: str, agent: str) -> bool:
@@ -73,7 +74,7 @@ def only_acknowledges(user: str, agent: str) -> bool:
     return plain and len(telling) <= FEW_TELLING and not any(telling.values())
 
 
-def _exchanges(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
+def _exchanges(rows: Sequence[Row], reader: RowReader) -> Iterator[NewRow]:
     for number, session, user, agent, at, private, project, origin, foreign in rows:
         status = NOISE if is_noise(user, agent) else ""
         replied = NOISE if status or only_acknowledges(user, agent) else ""
@@ -84,7 +85,7 @@ def _exchanges(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
                 0,
                 piece,
                 "turn",
-                day=stored_day(at),
+                day=local_day(at, reader.zone),
                 speaker=speaker,
                 number=number,
                 moment=at,
@@ -99,7 +100,7 @@ def _exchanges(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
                 ("User", QUOTED, rest),
                 ("Agent", "agent", agent),
             )
-            for piece in pieces_of(text, chunking)
+            for piece in pieces_of(text, reader.chunking)
         ]
         yield NewRow(number, session, prepared_row(turns, ""))
 
@@ -114,7 +115,7 @@ def _own_and_rest(message: str, foreign: Collection[int]) -> tuple[str, str]:
     return own.lines, own.rest
 
 
-def _entries(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
+def _entries(rows: Sequence[Row], reader: RowReader) -> Iterator[NewRow]:
     for number, key, kind, content, tags, reason, at, *rest in rows:
         author, confirmed, status, priority, expires, project, private = rest
         passage = Passage(
@@ -122,7 +123,7 @@ def _entries(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
             0,
             content,
             "entry",
-            day=stored_day(at),
+            day=local_day(at, reader.zone),
             number=number,
             reference=key,
             moment=at,
@@ -138,23 +139,25 @@ def _entries(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
         yield NewRow(number, kind, prepared_row([passage], f"{tags} {reason}"))
 
 
-def _facts(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
+def _facts(rows: Sequence[Row], reader: RowReader) -> Iterator[NewRow]:
     for number, entity, key, value, *rest in rows:
         if str(rest[0]).startswith(READ_FROM):
             continue
         text = f"{entity} {_plain(key)}: {value}"
-        yield NewRow(number, "facts", prepared_row([_of_graph(number, "fact", text, rest)], ""))
+        yield NewRow(number, "facts", prepared_row([_of_graph(number, "fact", text, rest, reader)], ""))
 
 
-def _relations(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
+def _relations(rows: Sequence[Row], reader: RowReader) -> Iterator[NewRow]:
     for number, subject, predicate, other, *rest in rows:
         if str(rest[0]).startswith(READ_FROM):
             continue
         text = f"{subject} {_plain(predicate)} {other}"
-        yield NewRow(number, "relations", prepared_row([_of_graph(number, "relation", text, rest)], ""))
+        yield NewRow(
+            number, "relations", prepared_row([_of_graph(number, "relation", text, rest, reader)], "")
+        )
 
 
-def _of_graph(number: int, kind: str, text: str, rest: Sequence[object]) -> Passage:
+def _of_graph(number: int, kind: str, text: str, rest: Sequence[object], reader: RowReader) -> Passage:
     source, created, since, until, shared, origin, project = rest
     at = str(since or created)
     return Passage(
@@ -162,7 +165,7 @@ def _of_graph(number: int, kind: str, text: str, rest: Sequence[object]) -> Pass
         0,
         text,
         kind,
-        day=stored_day(at),
+        day=local_day(at, reader.zone),
         number=number,
         reference=str(source or ""),
         moment=at,
@@ -173,7 +176,7 @@ def _of_graph(number: int, kind: str, text: str, rest: Sequence[object]) -> Pass
     )
 
 
-def _lessons(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
+def _lessons(rows: Sequence[Row], reader: RowReader) -> Iterator[NewRow]:
     for number, trigger, lesson, principle, state, private, origin, at in rows:
         passage = Passage(
             0,
@@ -181,7 +184,7 @@ def _lessons(rows: Sequence[Row], chunking: Chunking) -> Iterator[NewRow]:
             lesson,
             "lesson",
             heading=trigger,
-            day=stored_day(at),
+            day=local_day(at, reader.zone),
             number=number,
             moment=at,
             origin=origin,
@@ -242,6 +245,7 @@ class RowReader(msgspec.Struct, frozen=True):
     database: Callable[[str], Database]
     has: Callable[[str], bool]
     chunking: Chunking
+    zone: tzinfo | None = UTC  # in which a day is a day
 
     def read(
         self, wanted: Collection[str] | None = None, most: int = ROWS_AT_ONCE, whole: bool = False
@@ -314,7 +318,7 @@ class RowReader(msgspec.Struct, frozen=True):
     def _put(self, source: RowSource, db: Database, numbers: Sequence[int]) -> None:
         chosen = ", ".join(map(str, numbers))
         sql = f"SELECT {source.columns} FROM {source.table} WHERE {source.key} IN ({chosen}) ORDER BY {source.key}"  # noqa: S608
-        rows = list(source.rows(db.query(sql), self.chunking))
+        rows = list(source.rows(db.query(sql), self))
         gone = set(numbers) - {row.number for row in rows}
         self.passages.put_rows(source.name, [*rows, *map(NewRow, sorted(gone))])
 
@@ -325,7 +329,7 @@ class RowReader(msgspec.Struct, frozen=True):
             f" ORDER BY {source.key} LIMIT :most"
         )
         rows = db.query(sql, {"above": above, "most": most})
-        self.passages.put_rows(source.name, source.rows(rows, self.chunking))
+        self.passages.put_rows(source.name, source.rows(rows, self))
         return (int(rows[-1][0]) if len(rows) == most else -1), len(rows)
 
     def _drop_missing(self, source: RowSource, db: Database) -> None:

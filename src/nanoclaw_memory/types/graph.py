@@ -85,6 +85,7 @@ class GraphHit(msgspec.Struct, frozen=True):
     newer: Newer | None = None
     shared: bool = False  # said in a shared chat, and shown in private
     elsewhere: str = ""  # another project, in which it was said
+    since: str = ""  # the day from which on it holds, where the person is
 
     @property
     def untrusted(self) -> bool:
@@ -106,7 +107,7 @@ class GraphHit(msgspec.Struct, frozen=True):
     @property
     def when(self) -> str:
         """Since when it holds, who stated it, and what was stated later on the same subject."""
-        since = f"since {(self.item.valid_from or self.item.created_at)[:10]}"
+        since = f"since {self.since or (self.item.valid_from or self.item.created_at)[:10]}"
         said = IN_SHARED_CHAT if self.shared else stated_by(self.item.origin)
         newer = self.newer.quoted(self.mark) if self.newer else ""
         place = f"project {self.elsewhere}" if self.elsewhere else ""

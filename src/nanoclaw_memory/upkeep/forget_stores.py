@@ -221,6 +221,7 @@ class ForgetTargets:
             passages = Passages(db.overwriting())
             owner = {"index": self.group, f"{SHARED}index": self.chats}.get(name)
             if owner is not None:  # rows have left their databases by now, and leave the index with them
-                RowReader(passages, owner.database, owner.has, Chunking()).read(whole=True)
+                zone = owner.clock.now().tzinfo
+                RowReader(passages, owner.database, owner.has, Chunking(), zone).read(whole=True)
             stale = {*erasure.files_with_passages(passages, self.wanted), *paths}
             erasure.remove_from_index(passages, self.wanted, sorted(stale), texts)

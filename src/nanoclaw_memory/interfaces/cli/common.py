@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 import msgspec
 
+from nanoclaw_memory.clock import local_minute
 from nanoclaw_memory.interfaces.cli import GLOBAL_OPTIONS, PROGRESS, NamedGroup, as_called
 from nanoclaw_memory.interfaces.shim import is_remote
 from nanoclaw_memory.rendering import json_text, visible
@@ -103,6 +104,12 @@ def _item(text: str) -> str:
 def listing(key: str, found: Sequence[T], line: Callable[[T], str], empty: str) -> Output:
     """A list under its key, a line for each."""
     return Output({key: found}, map(line, found), empty)
+
+
+def clock_of(memory: Memory) -> Callable[[str], str]:
+    """How stored moments are shown: to the minute, in the person's time zone; of another machine's in this one's."""
+    zone = None if is_remote(str(memory.home.root)) else memory.clock.now().tzinfo
+    return lambda moment: local_minute(moment, zone)
 
 
 def noted(problems: Iterable[str]) -> list[str]:

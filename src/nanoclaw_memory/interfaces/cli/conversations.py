@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import click
 
 from nanoclaw_memory.errors import InvalidValue
-from nanoclaw_memory.interfaces.cli.common import Output, command, group, limit_option, listing
+from nanoclaw_memory.interfaces.cli.common import Output, clock_of, command, group, limit_option, listing
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Explanation, Injection, PluginNote, SessionHit, ToolCall
@@ -61,8 +61,8 @@ def injections(memory: Memory, since: str, limit: int) -> Output:
     ncm injections --since 2026-02-01 --json
     ncm injections --session s7 --limit 5
     """
-    found = memory.conversations.injections(memory.scope.session_id, since, limit)
-    lines = [line for one in found.injections for line in _injection(one)]
+    found, shown = memory.conversations.injections(memory.scope.session_id, since, limit), clock_of(memory)
+    lines = [line for one in found.injections for line in _injection(one, shown)]
     sums = [
         f"{one.tokens:>9,} tokens in {plural(one.calls, 'call'):>9}  {kind} {one.name or '-'}"
         for kind, all_of in (("plugin", found.plugins), ("session", found.sessions))
@@ -72,9 +72,9 @@ def injections(memory: Memory, since: str, limit: int) -> Output:
     return Output(found, [*lines, *sums, total] if found.calls else [], "Nothing was injected yet.")
 
 
-def _injection(one: Injection) -> Iterator[str]:
+def _injection(one: Injection, shown: Callable[[str], str]) -> Iterator[str]:
     who = f"{one.session_id or '-':<20} {one.event:<5} {one.plugin:<15}"
-    yield f"{one.at[:16]}  {who} {plural(one.tokens, 'token'):>12}"
+    yield f"{shown(one.at)}  {who} {plural(one.tokens, 'token'):>12}"
     for line in one.lines:
         yield f"    {line.text}" + (f"  ({line.reason})" if line.reason else "")
 
@@ -129,10 +129,10 @@ def list_sessions(memory: Memory, limit: int) -> Output:
     \b
     ncm sessions list
     """
-    found = memory.conversations.sessions(limit)
+    found, shown = memory.conversations.sessions(limit), clock_of(memory)
     lines = [
-        f"{one.last[:16]}  {plural(one.exchanges, 'exchange'):>13}  {one.session_id or '-':<20} {', '.join(one.topics)}"
-        + (" (shared chat)" if one.shared else "")
+        f"{shown(one.last)}  {plural(one.exchanges, 'exchange'):>13}  {one.session_id or '-':<20} "
+        f"{', '.join(one.topics)}" + (" (shared chat)" if one.shared else "")
         for one in found
     ]
     return Output({"sessions": found}, lines, "Nothing was said yet.")
@@ -146,12 +146,12 @@ def show(memory: Memory, session_id: str) -> Output:
     \b
     ncm sessions show s1
     """
-    found = memory.conversations.session(session_id)
+    found, shown = memory.conversations.session(session_id), clock_of(memory)
     lines = [
         line
         for one in found
         for line in (
-            one.timestamp[:16] + ("" if one.private else " (shared chat)"),
+            shown(one.timestamp) + ("" if one.private else " (shared chat)"),
             f"User: {one.user_message}",
             f"Agent: {one.agent_response}\n",
         )
@@ -168,13 +168,14 @@ def search(memory: Memory, query: str, limit: int) -> Output:
     \b
     ncm sessions search "deprecation notice"
     """
-    return listing("hits", memory.conversations.search(query, limit), _hit_lines, "Nobody said that.")
+    found, shown = memory.conversations.search(query, limit), clock_of(memory)
+    return listing("hits", found, lambda hit: _hit_lines(hit, shown), "Nobody said that.")
 
 
-def _hit_lines(hit: SessionHit) -> str:
+def _hit_lines(hit: SessionHit, shown: Callable[[str], str]) -> str:
     place = f"{hit.path}:{hit.line}" if hit.path else hit.session_id or "-"
     place += " (shared chat)" if hit.shared else ""
-    return f"{hit.timestamp[:16]}  {place}\n{hit.text}\n"
+    return f"{shown(hit.timestamp)}  {place}\n{hit.text}\n"
 
 
 @sessions.command("transcripts")

@@ -8,7 +8,15 @@ from typing import Any
 import click
 
 from nanoclaw_memory.errors import InvalidValue
-from nanoclaw_memory.interfaces.cli.common import Output, caller_of, fields, group, limit_option, noted
+from nanoclaw_memory.interfaces.cli.common import (
+    Output,
+    caller_of,
+    clock_of,
+    fields,
+    group,
+    limit_option,
+    noted,
+)
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.rendering import inert_line, visible_line
 from nanoclaw_memory.text import plural
@@ -211,10 +219,11 @@ def history(memory: Memory, entity: str, key: str) -> Output:
     \b
     ncm graph history Alice employer
     """
-    facts = memory.graph.history(entity, key)
+    facts, clock = memory.graph.history(entity, key), clock_of(memory)
     rows = [{**_fact(fact), "current": not fact.valid_to} for fact in facts]
     shown = [
-        f"{fact.valid_from[:10] or 'always':<10} – {fact.valid_to[:10] or 'now':<10}  {visible_line(fact.text)}"
+        f"{clock(fact.valid_from)[:10] or 'always':<10} – {clock(fact.valid_to)[:10] or 'now':<10}"
+        f"  {visible_line(fact.text)}"
         f"  [{'; '.join(filter(None, (visible_line(fact.source), stated_by(fact.origin))))}]"
         for fact in facts
     ]

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import click
 import msgspec
 
-from nanoclaw_memory.interfaces.cli.common import Caller, Command, Output, fields, group, listing, noted
+from nanoclaw_memory.interfaces.cli.common import (
+    Caller,
+    Command,
+    Output,
+    clock_of,
+    fields,
+    group,
+    listing,
+    noted,
+)
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.types import MAIN_GROUP, Task, TaskRun
@@ -111,7 +121,7 @@ def add_task(
     if len(chosen) != 1:
         raise click.UsageError("give one of --cron, --every and --at")
     task = memory.host.tasks.add(prompt, *chosen[0], group=target, context_mode=context, chat_jid=chat)
-    return Output(task, f"{task.id} runs first at {task.next_run}")
+    return Output(task, f"{task.id} runs first at {clock_of(memory)(task.next_run)}")
 
 
 @tasks.command("list")
@@ -122,7 +132,9 @@ def list_tasks(memory: Memory) -> Output:
     ncm tasks list
     ncm tasks list --group family
     """
-    return listing("tasks", memory.host.tasks.all(), _task_line, 'No tasks yet: ncm tasks add "…" --every 1d')
+    shown = clock_of(memory)
+    none = 'No tasks yet: ncm tasks add "…" --every 1d'
+    return listing("tasks", memory.host.tasks.all(), lambda task: _task_line(task, shown), none)
 
 
 @tasks.command("update")
@@ -150,7 +162,7 @@ def update_task(
         raise click.UsageError("give one of --cron, --every and --at")
     kind, value = chosen[0] if chosen else ("", "")
     task = memory.host.tasks.update(task_id, prompt, kind, value, context or "")
-    return Output(task, f"{task.id} runs next at {task.next_run}")
+    return Output(task, f"{task.id} runs next at {clock_of(memory)(task.next_run)}")
 
 
 @tasks.command("pause")
@@ -174,7 +186,7 @@ def resume_task(memory: Memory, task_id: str) -> Output:
     ncm tasks resume task-0123456789ab
     """
     task = memory.host.tasks.resume(task_id)
-    return Output(task, f"{task.id} runs next at {task.next_run}")
+    return Output(task, f"{task.id} runs next at {clock_of(memory)(task.next_run)}")
 
 
 @tasks.command("remove")
@@ -229,11 +241,11 @@ def run(caller: Caller, command: str, timeout: float, watch: bool) -> None:
     caller.show(Output({"runs": runs}, lines, "Nothing is due.", failed=failed))
 
 
-def _task_line(task: Task) -> str:
+def _task_line(task: Task, shown: Callable[[str], str]) -> str:
     schedule = {"interval": f"every {_span(task.schedule_value)}", "once": "once"}.get(
         task.schedule_type, task.schedule_value
     )
-    head = f"{task.id}  {task.group:<12} {task.status:<9} {schedule:<14} {task.next_run or '-':<24}"
+    head = f"{task.id}  {task.group:<12} {task.status:<9} {schedule:<14} {shown(task.next_run) or '-':<16}"
     return f"{head}  {visible_line(task.prompt, 60)}"
 
 

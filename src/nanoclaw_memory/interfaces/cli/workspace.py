@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ from nanoclaw_memory.interfaces.cli.common import (
     Command,
     Output,
     at_terminal,
+    clock_of,
     command,
     fields,
     given_text,
@@ -481,7 +483,7 @@ def create_checkpoint(memory: Memory, name: str, reason: str) -> Output:
     ncm checkpoint create before-migration --reason "moving to the new schema"
     """
     made = memory.workspace.checkpoint(name, reason)
-    return Output(made, f"{_checkpoint_line(made)}\n{made.path}")
+    return Output(made, f"{_checkpoint_line(made, clock_of(memory))}\n{made.path}")
 
 
 @checkpoint.command("list")
@@ -491,7 +493,8 @@ def list_checkpoints(memory: Memory) -> Output:
     \b
     ncm checkpoint list
     """
-    return listing("checkpoints", memory.workspace.checkpoints(), _checkpoint_line, "No checkpoints yet.")
+    found, shown = memory.workspace.checkpoints(), clock_of(memory)
+    return listing("checkpoints", found, lambda one: _checkpoint_line(one, shown), "No checkpoints yet.")
 
 
 @checkpoint.command("show")
@@ -506,7 +509,9 @@ def show_checkpoint(memory: Memory, name: str) -> Output:
     lines = [f"  {saved.path} ({saved.bytes:,} bytes)" for saved in manifest.files]
     lines += [f"  {path} -> {target}" for path, target in manifest.links.items()]
     lines += [f"  data/{saved.path}.db ({saved.bytes:,} bytes)" for saved in manifest.databases]
-    return Output({"checkpoint": summary, "manifest": manifest}, [_checkpoint_line(summary), *lines])
+    return Output(
+        {"checkpoint": summary, "manifest": manifest}, [_checkpoint_line(summary, clock_of(memory)), *lines]
+    )
 
 
 @checkpoint.command("restore")
@@ -539,7 +544,7 @@ def diff_checkpoint(memory: Memory, name: str) -> Output:
     return Output({"changes": changes}, "\n".join(shown), f"Nothing has changed since {name}.")
 
 
-def _checkpoint_line(one: Checkpoint) -> str:
+def _checkpoint_line(one: Checkpoint, shown: Callable[[str], str]) -> str:
     what = f"{plural(one.files, 'file')}, {plural(len(one.databases), 'database')}, {one.bytes:,} bytes"
     damaged = f"  (damaged: {', '.join(one.damaged)})" if one.damaged else ""
-    return f"{one.name:<28} {one.created_at}  {what}{damaged}  {one.reason}".rstrip()
+    return f"{one.name:<28} {shown(one.created_at)}  {what}{damaged}  {one.reason}".rstrip()

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from pydantic import Field
 
+from nanoclaw_memory.clock import local_day
 from nanoclaw_memory.interfaces.mcp.texts import for_model
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.rendering import fenced, inert_line, inert_lines, safe_line, short_ids
@@ -77,8 +78,9 @@ class Tools:
             *self._memory.graph.history(entity, key),
             *self._memory.graph.relations_of(entity, key),
         ]
+        zone = self._memory.clock.now().tzinfo
         lines = [
-            f"{one.valid_from[:10] or 'always'} to {one.valid_to[:10] or 'now'}: {one.text}"
+            f"{local_day(one.valid_from, zone) or 'always'} to {local_day(one.valid_to, zone) or 'now'}: {one.text}"
             f" [{'; '.join(filter(None, (short_ids(one.source), stated_by(one.origin))))}]"
             for one in known
         ]
