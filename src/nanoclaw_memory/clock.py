@@ -55,6 +55,23 @@ def zone(name: str) -> tzinfo | None:
         ) from None
 
 
+def zone_named(typed: str) -> str:
+    """The name of a time zone by its name or its city."""
+    import zoneinfo
+
+    from nanoclaw_memory.text import nearest_names
+
+    cities = {one.rpartition("/")[2].lower(): one for one in sorted(zoneinfo.available_timezones())}
+    city = typed.strip().replace(" ", "_").rpartition("/")[2].lower()
+    found = typed if not typed or typed in cities.values() else cities.get(city, "")
+    if typed and not found:
+        near = ", ".join(cities[one] for one in nearest_names(city, cities))
+        raise InvalidValue(
+            f"there is no zone {typed!r}", f"{near or 'Europe/Berlin'}, or another large city of your zone"
+        )
+    return found
+
+
 def machine_zone() -> str:
     """The name of the machine's own time zone; empty where it does not tell."""
     import os

@@ -99,7 +99,7 @@ def test_what_is_the_owners_is_refused(served, work, endpoint):
     bought = endpoint.name in AGENT_OPERATIONS
     assert (answer.status_code != 403) == bought
     if not bought:
-        assert endpoint.name in answer.json()["error"]["message"]
+        assert f"{endpoint.method} {path}" in answer.json()["error"]["message"]
 
 
 def test_settings_forgetting_review_and_approval_are_the_owners():

@@ -71,6 +71,8 @@ def draft(
 
 def choice(field: str, value: Any, allowed: tuple[str, ...]) -> str:
     """One of the allowed words."""
+    if value == "":
+        raise InvalidValue(f"{field}: it is missing", f"one of: {', '.join(allowed)}")
     if not isinstance(value, str) or value not in allowed:
         raise InvalidValue(f"{field}: {_shown(value)} is not allowed", f"one of: {', '.join(allowed)}")
     return value

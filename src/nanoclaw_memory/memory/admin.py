@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from nanoclaw_memory.clock import zone
+from nanoclaw_memory.clock import zone_named
 from nanoclaw_memory.errors import CorruptDatabase, InvalidValue, NotFound, StoreError
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import (
@@ -77,7 +77,7 @@ class AdminPart:
 
         self._group.require_main("change settings")
         if key == "user.timezone":  # whether there is such a zone no type can say
-            zone(value)
+            value = zone_named(value)
         self._group.intake.refuse(value)
         home = self._group.home
         with locked(home.root):

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.memory.host import HostPart
     from nanoclaw_memory.memory.upkeep import UpkeepPart
     from nanoclaw_memory.memory.workspace import WorkspacePart
+    from nanoclaw_memory.retrieval.calendar_days import Days
     from nanoclaw_memory.settings import Settings
     from nanoclaw_memory.store.passage_search import PassageFilter
 
@@ -258,7 +259,9 @@ class Memory:
                 rerank=again and not fast,
                 project=self.scope.project,
             )
-            first, last = (_day(one).isoformat() if one else "" for one in (since, until))
+            today = self.group.today
+            first = _days(since, today).first.isoformat() if since else ""
+            last = _days(until, today).last.isoformat() if until else ""
 
             def narrowed(wanted: PassageFilter) -> PassageFilter:
                 sources = tuple(kinds) or wanted.sources
@@ -386,7 +389,10 @@ class Memory:
         """The entries of one day's log; today's without an argument."""
         from nanoclaw_memory.workspace import log
 
-        wanted = _day(day) if day else self.group.today
+        days = _days(day or self.group.today, self.group.today)
+        if days.length > 1:
+            raise InvalidValue(f"{day!r} is more than a day", f"name one of them, such as {days.last}")
+        wanted = days.first
         own = log_path(wanted, self.scope.private)
         found = self.get(own)
         lines = log.parse(found.text) if found.path == own else []
@@ -645,10 +651,17 @@ def _with_said(found: Found, said: Found, limit: int) -> Found:
     return Found((*found.hits, *marked)[:limit], degraded, found.took_ms + said.took_ms)
 
 
-def _day(day: str | date) -> date:
-    if isinstance(day, date):
-        return day
+def _days(named: str | date, today: date) -> Days:
+    """The days that a person names: a date, or in words (yesterday, last Friday, gestern)."""
+    from nanoclaw_memory.retrieval.calendar_days import Days
+    from nanoclaw_memory.retrieval.dates import when
+
+    if isinstance(named, date):
+        return Days(named, named)
     try:
-        return day_of(day)
+        return Days(day_of(named), day_of(named))
     except ValueError:
-        raise InvalidValue(f"{day!r} is no date", "write it as YYYY-MM-DD") from None
+        found = when(named, today)
+    if found.days is None or found.rest:
+        raise InvalidValue(f"{named!r} is no date", "write it as YYYY-MM-DD, or as yesterday or last Friday")
+    return found.days

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.interfaces.cli.common import (
     Caller,
     Command,
@@ -83,16 +84,13 @@ def _ask_who(memory: Memory) -> None:
 
 
 def _zone(typed: str) -> str:
-    """A time zone by its name or its city."""
-    import zoneinfo
+    """A time zone by its name or its city, asked again when there is none."""
+    from nanoclaw_memory.clock import zone_named
 
-    cities = {one.rpartition("/")[2].lower(): one for one in sorted(zoneinfo.available_timezones())}
-    city = typed.strip().replace(" ", "_").rpartition("/")[2].lower()
-    found = typed if typed in cities.values() else cities.get(city, "")
-    if not found:
-        near = ", ".join(cities[one] for one in nearest_names(city, cities))
-        raise click.UsageError(f"there is no zone {typed!r}; {near or 'such as Europe/Berlin'}?")
-    return found
+    try:
+        return zone_named(typed)
+    except InvalidValue as error:
+        raise click.UsageError(f"{error.message}; {error.hint}") from None
 
 
 def _ask_for_clients() -> list[str]:
@@ -148,6 +146,7 @@ def log(memory: Memory, date: str | None) -> Output:
 
     \b
     ncm log
+    ncm log yesterday
     ncm log 2026-02-23 --json
     """
     day, lines = memory.log(date)

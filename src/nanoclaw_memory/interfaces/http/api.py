@@ -110,7 +110,8 @@ def _handler(pool: MemoryPool, operation: Operation) -> Any:
         try:
             token: AgentToken = request.scope[HOLDER]
             if token is not OWNER and operation.name not in AGENT_OPERATIONS:
-                raise PathRefused(f"an agent's token does not buy {operation.name}", "ask the owner to do it")
+                told = f"an agent's token does not buy {request.method} {request.url.path}"
+                raise PathRefused(told, "ask the owner to do it")
             scope = scope_of(request.query_params, request.headers, token)
             given = await _given(request, operation)
             arguments = operation.check(given)
