@@ -189,6 +189,33 @@ def test_while_the_database_is_away_files_serve_and_what_was_written_goes_later(
     assert "Bilbo" in page(there, "USER.md")
 
 
+def test_domain_files_have_the_entries_of_all_machines_and_nobody_seems_to_have_edited_them(machine: Open):
+    here, there = machine("here"), machine("there")
+    here.store("the boat is called Marigold", "fact")
+    there.store("the oars are blue", "fact")
+    path = "memory/domains/fact.md"
+    texts = [(one.group.workspace / path).read_text() for one in (here, there)]
+    (there.group.workspace / path).write_text(texts[1] + "- the mast is ash\n")
+    here.store("the sail is white", "fact")  # before it hears of that
+    there.store("the anchor is rusty", "fact")
+    told = page(there, path)
+    assert page(here, path) == told
+    assert all(word in told for word in ("Marigold", "oars", "mast", "sail"))
+    assert [one.diff for one in here.upkeep.review()] == ["+ the mast is ash"]
+
+
+def test_every_machine_sees_the_versions_that_another_made(machine: Open):
+    here, there = machine("here"), machine("there")
+    for text in ("- one\n", "- one\n- two\n", "- two\n"):
+        edit(here, text)
+        page(here)
+    found = there.workspace.versions("MEMORY.md")
+    assert [there.workspace.version("MEMORY.md", one.name).text for one in found[:2]] == [
+        "- one\n- two\n",
+        "- one\n",
+    ]
+
+
 # ---- edits of two ----
 
 
@@ -373,7 +400,7 @@ def test_a_path_that_leads_out_is_never_written(machine: Open, folder: Path, url
         "/tmp/out.md",
         ".git/hooks.md",
         "a/../../out.md",
-        "memory/domains/x.md",
+        "memory/checkpoints/x.md",
         "a\nb.md",
         "x.sh",
     ]

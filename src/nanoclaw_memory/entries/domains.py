@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,6 +22,9 @@ from nanoclaw_memory.text import fingerprint, plural
 from nanoclaw_memory.types import ORIGINS, Entry
 from nanoclaw_memory.workspace.files import locked, read_text, replace_text
 from nanoclaw_memory.workspace.paths import within
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.workspace.merging import Merge
 
 FOLDER = "memory/domains"
 MOST_ENTRIES = 5_000
@@ -144,11 +148,7 @@ class DomainFiles:
             return None
         if not text.strip("\x00 \n"):  # what a power cut leaves of a file that was not synced
             return None
-        found = _STAMP.match(text)
-        if not found:
-            return DomainFile(text, ours=False, edited=True)
-        body = text[found.end() :]
-        return DomainFile(body, ours=True, edited=not fingerprint(body).startswith(found["fingerprint"]))
+        return _file(text)
 
     def missing(self, entry_type: str) -> int:
         """How many entries are missing from the file or wrongly in it; a person's edits do not count."""
@@ -224,8 +224,7 @@ class DomainFiles:
         self._write(entry_type, f"# Memory: {entry_type}\n\n{lines}")
 
     def _write(self, entry_type: str, body: str) -> None:
-        head = f"<!-- nanoclaw-memory {fingerprint(body)[:STAMP_CHARS]} -->\n"
-        replace_text(self._path(entry_type), head + body, durable=False)
+        replace_text(self._path(entry_type), _stamped(body), durable=False)
 
     def _folder(self) -> Path:
         folder = self._workspace / FOLDER
@@ -236,6 +235,31 @@ class DomainFiles:
         path = self._workspace / domain_path(entry_type)
         within(path, self._workspace)
         return path
+
+
+def merge_files(base: str, mine: str, theirs: str) -> Merge:
+    """A domain file that two machines changed: the lines of both, and ours as long as no person edited it."""
+    from nanoclaw_memory.workspace.merging import Merge, merge
+
+    found = [_file(text) for text in (base, mine, theirs)]
+    made = merge(*(one.body for one in found))
+    if any(one.edited for one in found[1:]):
+        head = theirs.removesuffix(found[2].body)  # no longer the stamp of what is below it
+        return Merge(head + made.text, head + made.mine)
+    text = _stamped(made.text)
+    return Merge(text, text)  # derived: what is wrong in it is written anew
+
+
+def _file(text: str) -> DomainFile:
+    found = _STAMP.match(text)
+    if not found:
+        return DomainFile(text, ours=False, edited=True)
+    body = text[found.end() :]
+    return DomainFile(body, ours=True, edited=not fingerprint(body).startswith(found["fingerprint"]))
+
+
+def _stamped(body: str) -> str:
+    return f"<!-- nanoclaw-memory {fingerprint(body)[:STAMP_CHARS]} -->\n{body}"
 
 
 def count_lines(workspace: Path) -> int:

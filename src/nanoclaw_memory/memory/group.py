@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import NoMemory, NotFound, PathRefused, ProviderError, Refused, StoreError
 from nanoclaw_memory.memory.resources import ALL_DATABASES, NEVER_RESTORED, OF_BOTH, Resources
-from nanoclaw_memory.memory.team_pages import has_team, shown, synchronise, team_tables
+from nanoclaw_memory.memory.team_pages import COMMON, has_team, shown, synchronise, team_tables
 from nanoclaw_memory.types import MAIN_GROUP, SHARED, Indexed, Scope
 from nanoclaw_memory.workspace.paths import (
     PENDING_RESTORE,
@@ -229,6 +229,14 @@ class Group:
         """What keeps pages of the workspace from the team."""
         return synchronise(self, self.scope.author).problems if has_team(self) else ()
 
+    def page_table(self, relative: str) -> tuple[Database, str] | None:
+        """The team's table that has a page, and the page's path in it; None where pages are files alone."""
+        if not has_team(self):
+            return None
+        if relative.startswith(f"{COMMON}/"):
+            return self.resources.common_pages(), relative.removeprefix(f"{COMMON}/")
+        return self.resources.database("pages"), relative
+
     def team_pages(self) -> list[Database]:
         """The tables of a team's pages, of this group and, for the main one, of all, with what the files say now."""
         if has_team(self):
@@ -380,7 +388,8 @@ class Group:
     def index(self, rebuild: bool = False) -> Indexed:
         """Bring the search index up to date with everything that it is made from."""
         self.require_group()
-        done = self.retrieval.run(rebuild)
+        with shown(self, writes=False):
+            done = self.retrieval.run(rebuild)
         self.telemetry.record("index", files=done.files, chunks=done.chunks, embedded=done.embedded)
         return done
 

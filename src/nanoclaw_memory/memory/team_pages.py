@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nanoclaw_memory.errors import NanoClawError, Refused, SettingsError
+from nanoclaw_memory.errors import NanoClawError, Refused, SettingsError, StoreError
 from nanoclaw_memory.types import MAIN_GROUP, Mirrored
 from nanoclaw_memory.workspace.paths import GROUP_PAGE
 
@@ -83,14 +83,14 @@ def synchronise(group: Group, author: str) -> Mirrored:
     if time.monotonic() < resources.pages_away_until:
         return Mirrored(problems=("the database is away: pages may be old",))
     done: list[Mirrored] = []
-    for one in mirrors(group, author):
-        try:
+    try:
+        for one in mirrors(group, author):
             done.append(one.sync())
-        except NanoClawError as error:
-            group.telemetry.record("pages", error=error.message)
-            if not done:  # else it is the pages of all groups, which an agent's role may only read
-                resources.pages_away_until = time.monotonic() + AWAY_SECONDS
-            return together([*done, Mirrored(problems=(error.message,))])
+    except NanoClawError as error:
+        group.telemetry.record("pages", error=error.message)
+        if not done:  # else it is the pages of all groups, which an agent's role may only read
+            resources.pages_away_until = time.monotonic() + AWAY_SECONDS
+        done.append(Mirrored(problems=(error.message,)))
     return together(done)
 
 
@@ -110,11 +110,12 @@ def mirrors(group: Group, author: str, folder: Path | None = None) -> list[Mirro
 
     from nanoclaw_memory.store.pages import PageTable
     from nanoclaw_memory.upkeep.mirror import Mirror
+    from nanoclaw_memory.workspace.files import make_folder
 
     resources = group.resources
     name = "workspace" if folder is None else hashlib.sha256(str(folder).encode()).hexdigest()[:16]
     common = group.home.shared if folder is None else folder / COMMON
-    common.mkdir(mode=0o700, exist_ok=True)
+    make_folder(common)
 
     def made(where: Path, mark: str, left_out: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> Mirror:
         of_all = mark == "-common"
@@ -170,11 +171,17 @@ def mirror(group: Group, folder: Path, wait: Callable[[float], bool] | None = No
     if folder.is_relative_to(home) or home.is_relative_to(folder):
         raise Refused(f"{folder} and the home {home} are one inside the other", "give a folder of its own")
     folder.mkdir(parents=True, exist_ok=True)
-    quiet = wait is not None
+    quiet, began = wait is not None, False
     while True:
-        done = together([one.sync(quiet) for one in mirrors(group, group.scope.author, folder)])
-        if done.changed:
-            synchronise(group, group.scope.author)
+        try:
+            done = together([one.sync(quiet) for one in mirrors(group, group.scope.author, folder)])
+            if done.changed:
+                synchronise(group, group.scope.author)
+            began = True
+        except StoreError as error:  # a server that was there comes back
+            if not began or not quiet:
+                raise
+            done = Mirrored(problems=(error.message,))
         yield done
         if wait is None or wait(1.0):
             return

@@ -61,6 +61,11 @@ class PageTable:
         rows = self.db.query(sql, {"path": path, "version": version})
         return PageRow(*rows[0]) if rows else None
 
+    def versions(self, path: str) -> list[PageRow]:
+        """The kept versions of a page, newest first."""
+        sql = f"SELECT {_COLUMNS} FROM pages WHERE path = :path ORDER BY version DESC"  # noqa: S608
+        return [PageRow(*row) for row in self.db.query(sql, {"path": path})]
+
     def merged(self, path: str, after: int, mark: str) -> bool:
         """Whether the file with this fingerprint has come into a later version already."""
         sql = "SELECT 1 FROM pages WHERE path = :path AND version > :after AND merged = :mark"

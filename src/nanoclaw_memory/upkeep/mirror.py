@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from nanoclaw_memory.entries.domains import merge_files
 from nanoclaw_memory.errors import FileProblem, PathRefused
 from nanoclaw_memory.progress import counted
 from nanoclaw_memory.store.pages import PageRow, PageTable
@@ -28,7 +29,8 @@ from nanoclaw_memory.workspace.starter import without_starter
 FRESH_NS = 2_000_000_000  # an editor may still be writing; and the coarsest tick of a file system's clock
 TICK_NS = 20_000_000  # of those that count finer
 TRIES = 5
-_LOCAL = ("memory/checkpoints/", DOMAINS)  # copies, and what every machine writes from the entries
+MANY = 50  # pages from which on progress is worth a line
+_LOCAL = "memory/checkpoints/"  # copies of pages are none
 _UNREADABLE = "\x00"
 _name = operator.attrgetter("name")
 
@@ -164,7 +166,8 @@ class _Round:
         waiting, state.waiting = state.waiting, set()
         self._follow_renames(gone, mine - state.pages.keys())
         try:
-            for path in counted("pages", sorted(theirs | mine | gone | waiting)):
+            found = sorted(theirs | mine | gone | waiting)
+            for path in counted("pages", found) if len(found) > MANY else found:
                 self._settle(path)
             _, last = self.table.head()
             state.cursor = last if last == cursor + self.puts else cursor
@@ -267,7 +270,9 @@ class _Round:
 
     def _merged(self, path: str, theirs: PageRow, mine: str, base: str | None) -> PageRow:
         text = theirs.text or ""
-        if base is not None or APPENDED.fullmatch(path.rpartition("/")[2]):
+        if path.startswith(DOMAINS):
+            made = merge_files(base or "", mine, text)
+        elif base is not None or APPENDED.fullmatch(path.rpartition("/")[2]):
             made = self._without_forgotten(merge(base or "", mine, text), text)
         else:
             made = Merge(text, mine)

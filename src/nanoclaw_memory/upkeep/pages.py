@@ -5,11 +5,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nanoclaw_memory.errors import Conflict, NotFound, StoreBusy
 from nanoclaw_memory.statements import Features, features
+from nanoclaw_memory.store.pages import PageTable
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import LineOrigin, PageVersion
 from nanoclaw_memory.upkeep.log_blocks import LogBlock, blocks, headings
@@ -134,7 +136,9 @@ def rewrite(group: Group, relative: str, change: Callable[[str], str]) -> Path |
         after = change(before)
         if after == before:
             return None
-        kept = _keep_version(group, relative, before) if before else None
+        kept = None
+        if before and group.page_table(relative) is None:  # a team's table has every version
+            kept = _keep_version(group, relative, before)
         if read_or_empty(path) != before:
             raise StoreBusy(f"{relative} was changed meanwhile", "run the same command again")
         replace_text(path, after)
@@ -177,12 +181,24 @@ def _place(group: Group, relative: str) -> Path:
 
 def versions(group: Group, relative: str) -> list[PageVersion]:
     """The kept versions of a page, newest first."""
+    if (table := group.page_table(relative)) is not None:
+        rows = PageTable(table[0]).versions(table[1])
+        return [
+            PageVersion(f"v{one.version}", later.saved_at, len(one.text.encode()))
+            for later, one in pairwise(rows)
+            if one.text is not None
+        ]
     found = sorted(_versions_folder(group, relative).glob("*.md"), reverse=True)
     return [PageVersion(path.stem, _until(path.stem), path.stat().st_size) for path in found]
 
 
 def version(group: Group, relative: str, name: str) -> str:
     """The text of one version."""
+    if (table := group.page_table(relative)) is not None:
+        known = {f"v{one.version}": one.text for one in PageTable(table[0]).versions(table[1])}
+        if (text := known.get(name)) is None:
+            raise NotFound(f"{relative} has no version {name[:60]!r}", "see the list of its versions")
+        return text
     if (
         not re.fullmatch(r"[\w.-]+", name)
         or not (path := _versions_folder(group, relative) / f"{name}.md").is_file()
