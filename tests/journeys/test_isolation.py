@@ -241,6 +241,7 @@ ADMINISTRATION = [
     ("upkeep", "ingest", "--all-groups", "--dry-run"),
     ("db", "check", "--all"),
     ("install-cron",),
+    ("migrate-store", "--to", "files"),
     ("models", "install", "no such model"),
     ("groups", "list"),
     ("groups", "add", "club", "--chat", "c@g"),

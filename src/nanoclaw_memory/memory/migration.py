@@ -19,7 +19,7 @@ from nanoclaw_memory.progress import counted
 from nanoclaw_memory.store.copying import contents
 from nanoclaw_memory.store.opening import Store
 from nanoclaw_memory.store.pages import PageTable
-from nanoclaw_memory.types import MAIN_GROUP, SHARED, MovedDatabase, MovedStore, Scope
+from nanoclaw_memory.types import SHARED, MovedDatabase, MovedStore, Scope
 
 if TYPE_CHECKING:
     from nanoclaw_memory.store.database import Database
@@ -201,9 +201,8 @@ def migrate_store(group: Group, to: str, replace: bool = False) -> MovedStore:
     """Move the whole home to another store; only its owner may, in the main group."""
     from nanoclaw_memory.upkeep.scheduler import jobs_paused
 
+    group.require_main("move the store")
     group.require_owner("move the store")
-    if group.scope.group != MAIN_GROUP:
-        group.require_main("move the store")
     group.require_workspace()
     with jobs_paused(group.data):
         return StoreMigration(group, to, replace).run()
