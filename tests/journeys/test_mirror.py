@@ -500,3 +500,48 @@ def test_killed_in_the_middle_the_next_run_ends_the_same_way(machine: Open, fold
         assert (read("c.md"), read("d.md")) == ("new\n", "new too\n")
     (offered,) = memory.upkeep.review()
     assert "+- z" in offered.diff
+
+
+def test_a_mirror_waits_for_an_editor_that_writes_and_for_a_server_that_is_away(
+    machine: Open, folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from nanoclaw_memory.errors import StoreError
+    from nanoclaw_memory.upkeep.mirror import Mirror
+
+    memory, real = machine("here"), Mirror.sync
+    path = folder / "MEMORY.md"
+
+    def away(mirror: Mirror, quiet: bool = False) -> Mirrored:
+        raise StoreError("the database is away", "start it")
+
+    def begin_to_write() -> None:
+        path.write_text("- half")
+
+    def finish() -> None:
+        path.write_text("- whole\n")
+        os.utime(path, (1, 1))  # some time ago
+
+    acts = iter(
+        [
+            begin_to_write,
+            lambda: monkeypatch.setattr(Mirror, "sync", away),
+            lambda: (finish(), monkeypatch.setattr(Mirror, "sync", real)),
+        ]
+    )
+
+    def wait(seconds: float) -> bool:
+        act = next(acts, None)
+        if act is not None:
+            act()
+        return act is None
+
+    rounds = list(memory.workspace.mirror(folder, wait))
+    assert [(one.pushed, one.problems) for one in rounds[1:]] == [
+        (0, ()),
+        (0, ("the database is away",)),
+        (1, ()),
+    ]
+    assert page(memory) == "- whole\n"
+    monkeypatch.setattr(Mirror, "sync", away)
+    with pytest.raises(StoreError, match="away"):
+        list(memory.workspace.mirror(folder, wait))
