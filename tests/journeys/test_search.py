@@ -676,3 +676,24 @@ def test_what_is_shown_has_the_day_of_the_person_and_not_of_greenwich(home: Path
         memory.upkeep.run("ingest")
         assert [hit.since for hit in memory.graph.search("Keystone's port").hits] == ["2026-11-06"]
         assert {hit.day for hit in memory.search("kettle", fast=True).hits} == {"2026-11-06"}
+
+
+def test_a_heading_that_init_wrote_is_no_memory_and_an_item_is_shown_without_its_bullet(
+    memory: Memory, home: Path
+):
+    page = home / "workspace" / "USER.md"
+    page.write_text(
+        page.read_text().replace("## Family\n", "## Family\n\n- Osric sings in the family choir\n")
+    )
+    assert [hit.text for hit in memory.search("family projects", fast=True).hits] == [
+        "- Osric sings in the family choir"
+    ]
+    assert memory.search("decisions preferences", fast=True).hits == ()
+    recalled = memory.recall("Osric choir", fast=True)
+    assert [one.content for one in recalled.entries] == ["Osric sings in the family choir"]
+    assert "] Osric sings in the family choir\n" in recalled.text
+
+
+def test_an_entry_says_in_words_why_it_was_found(memory: Memory):
+    memory.store("Osric sings in the choir", "fact")
+    assert memory.search("Osric choir", fast=True).hits[0].why == "words"

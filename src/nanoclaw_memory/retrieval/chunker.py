@@ -18,7 +18,7 @@ from nanoclaw_memory.types import FOREIGN, LogLine, Passage
 from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.paths import ARCHIVE, SHARED_LOGS, WORKING_MEMORY, day_in_path, project_in_path
 
-VERSION = 8
+VERSION = 9
 QUOTED = "web"  # the origin of what somebody quotes or pastes, wherever they have it from
 _PROGRAMS = ("memory/notes/", WORKING_MEMORY)  # pages that are written by agents and programs
 _HEADING = regex(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
@@ -60,7 +60,7 @@ class _Line(msgspec.Struct, frozen=True):
 
 def chunks_of(relative: str, text: str, chunking: Chunking) -> list[Passage]:
     """The chunks of a file, in order; every line that somebody wrote is in one."""
-    from nanoclaw_memory.workspace.starter import without_starter
+    from nanoclaw_memory.workspace.starter import is_starter, without_starter
 
     lines = list(_headed(without_starter(text)))
     day = day_in_path(relative)
@@ -83,6 +83,7 @@ def chunks_of(relative: str, text: str, chunking: Chunking) -> list[Passage]:
         replace(chunk, project=project, origin=origin)
         for section in _sections(lines)
         for chunk in _statements(section, dated, chunking)
+        if not is_starter(chunk.text)  # a heading of ours with nothing beneath
     ]
 
 

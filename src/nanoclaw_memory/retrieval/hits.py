@@ -101,7 +101,7 @@ def entry_hit(hit: EntryHit, parts: Mapping[str, float], found: Candidate | None
         end_line=0,
         text=hit.content,
         score=hit.relevance_score,
-        why=hit.why,
+        why=why(found) if found else hit.why,
         id=hit.id,
         day=stored_day(hit.created_at),
         type=hit.type,

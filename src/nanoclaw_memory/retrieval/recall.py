@@ -14,6 +14,7 @@ from nanoclaw_memory.entries.entries import Entries, check_query
 from nanoclaw_memory.entries.lines import age, as_hit, masked, origin_of, other_project
 from nanoclaw_memory.entries.rules import choice, whole
 from nanoclaw_memory.entries.shared import SharedEntries
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.rendering import fenced, item, marks, safe_line, short_ids, visible_line
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.chunker import without_speaker
@@ -39,6 +40,7 @@ BRIEF_CHARS = 200
 MAX_BUDGET = 200_000
 # How much of an entry's rank is what was asked, and how much is what matters anyway.
 RELEVANCE, IMPORTANCE = 0.75, 0.25
+_BULLET = regex(r"\A\s*[-*+•]\s+(?=\S)")
 OF_OTHERS = 0.25  # the importance of what is no entry: an entry that is as good comes first
 FORMATS = ("brief", "detailed")
 WITH_RELATED = 3  # answers whose related entries come along
@@ -178,10 +180,16 @@ def _parts(hit: Hit, project: str, today: date | None = None) -> tuple[list[str]
         dated = bool(hit.day) and hit.day in hit.path
         about = [f"{hit.path}:{hit.start_line}{last}", hit.speaker, "" if dated else hit.when]
         about += ["agent"] if hit.origin == "agent" and not hit.speaker else []
-        text = without_speaker(text, hit.speaker) if hit.speaker else _log_text(text) if dated else text
+        shown = _log_text if dated else _without_bullet
+        text = without_speaker(text, hit.speaker) if hit.speaker else shown(text)
     warned = marks(hit.origin if hit.untrusted else "", hit.suspicions, hit.unconfirmed)
     about += [hit.status, other_project(hit.project, project), warned]
     return list(map(short_ids, about)), safe_line(masked(text))
+
+
+def _without_bullet(text: str) -> str:
+    """An item of a list as a line of its own."""
+    return _BULLET.sub("", text)
 
 
 def _log_text(text: str) -> str:
@@ -297,7 +305,7 @@ def _from_hit(hit: Hit, wanted: RecallRequest, scope: Scope) -> _Packed:
         id=place,
         type=kind,
         category=kind,
-        content=safe_line(masked(hit.text), most),
+        content=safe_line(masked(_without_bullet(hit.text)), most),
         priority="medium",
         score=round(RELEVANCE * hit.score + IMPORTANCE * OF_OTHERS, 4),
         stored_at=hit.created_at,

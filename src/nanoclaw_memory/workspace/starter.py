@@ -112,6 +112,11 @@ def without_starter(text: str) -> str:
     return "\n".join(lines) if any(line.strip() and not line.startswith("#") for line in lines) else ""
 
 
+def is_starter(text: str) -> bool:
+    """Whether `init` wrote all of a text."""
+    return all(line.rstrip("\r") in _all_lines() for line in text.split("\n") if line.strip())
+
+
 def as_read(text: str) -> str:
     """A page as an agent reads it: no comments, no heading of ours with nothing beneath, no page that only we wrote.
 
