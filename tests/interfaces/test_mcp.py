@@ -422,6 +422,8 @@ async def test_arguments_have_one_style_and_the_documents_spelling_is_understood
         theirs = await call(client, "memory_get", file=today, startLine=3, endLine=3)
         assert said(ours) == said(theirs) and "one" in said(ours)
         assert "3000" in said(await call(client, "graph_search", query="Keystone port", topK=1))
+        await call(client, "memory_store", content="Ann likes tea", type="fact", tags="drinks, ann")
+        assert "Ann likes tea" in said(await call(client, "memory_search", query="", tags=["ann", "drinks"]))
         twice = await call(client, "graph_search", query="Keystone", topK=1, limit=2)
         assert twice.is_error and "topK is no argument" in said(twice)
 

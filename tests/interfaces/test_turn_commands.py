@@ -316,3 +316,10 @@ def test_what_is_forgotten_leaves_the_list_of_injections(ncm, home):
     assert "green painting" not in after.out
     assert after.json["tokens"] == before
     assert b"green painting" not in (home / "data" / "continuity.db").read_bytes()
+
+
+def test_a_reason_that_several_plugins_have_is_given_once(ncm):
+    ncm("init")
+    told = ncm("turn", "Thanks!").err.splitlines()
+    assert len({line.partition(": ")[2] for line in told[:-1]}) == len(told) - 1
+    assert any(line.startswith("recall, continuity: ") for line in told)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import click
 
@@ -33,8 +33,16 @@ def turn(memory: Memory, message: str, explain: bool) -> Output:
     size = f"{sum(block.tokens for block in result.blocks)} tokens in {result.took_ms:.1f} ms"
     if explain:
         lines = [line for one in result.explained for line in _explained(one)]
-        return Output(result, [*lines, size], notes=map(_note, result.notes))
-    return Output(result, result.text, notes=[*map(_note, (*result.skipped, *result.notes)), size])
+        return Output(result, [*lines, size], notes=_reasons(result.notes))
+    return Output(result, result.text, notes=[*_reasons((*result.skipped, *result.notes)), size])
+
+
+def _reasons(notes: Iterable[PluginNote]) -> list[str]:
+    """Each reason once, after all plugins that have it."""
+    plugins: dict[str, list[str]] = {}
+    for note in notes:
+        plugins.setdefault(note.reason, []).append(note.plugin)
+    return [_note(PluginNote(", ".join(names), reason)) for reason, names in plugins.items()]
 
 
 def _explained(one: Explanation) -> Iterator[str]:

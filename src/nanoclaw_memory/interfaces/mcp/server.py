@@ -92,13 +92,19 @@ class _Tool(Tool):
         self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
     ) -> Any:
         taken = list(self.fn_metadata.arg_model.model_fields)
-        arguments = _named(arguments, taken)
+        arguments = {name: self._as_list(name, value) for name, value in _named(arguments, taken).items()}
         try:
             self.fn_metadata.validate_arguments(arguments)
         except ValidationError as error:
             known = ", ".join(taken) or "no arguments"
             raise ToolError(f"{self.name}: {_problems(error)}. It takes: {known}.") from None
         return await super().run(arguments, context, convert_result)
+
+    def _as_list(self, name: str, value: Any) -> Any:
+        """A list for a text where a list is expected: "ops, billing" are two tags."""
+        wanted = self.parameters.get("properties", {}).get(name, {})
+        listed = isinstance(value, str) and wanted.get("type") == "array"
+        return [part.strip() for part in value.split(",")] if listed else value
 
 
 def _named(arguments: dict[str, Any], taken: list[str]) -> dict[str, Any]:
