@@ -128,6 +128,9 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 MAX_LESSON = 300
 MAX_TRIGGER = 200
 BARE = 4  # words of a contradiction that says only that: "No, that's wrong"
+COMPLAINT = (
+    7  # words of a complaint that something was said before, and not what: "I told you that last week"
+)
 _OPENING = regex(
     r"^(?:(?:ok(?:ay)?|great|nice|good(?: start)?|thanks|thank you|hmm+|well|but|and|so|also|sure|fine|danke|schön|"
     r"gut|passt|aber|und|one thing(?: though)?)\b[,.!:;]*\s+)+",
@@ -163,10 +166,16 @@ def is_general(lesson: str, found: Sequence[Correction]) -> bool:
 
 
 def _said(one: Correction, message: str, found: Sequence[Correction]) -> str:
-    """The sentence; a bare contradiction is joined with or replaced by the next one, which states what is right."""
+    """The sentence; a bare contradiction is joined with or replaced by the next one, which states what is right.
+
+    A bare complaint that it was said before is joined with the sentence before it, else with the next one.
+    """
+    before, _, after = message.partition(one.sentence)
+    if one.kind == "repeated" and len(words(one.sentence)) <= COMPLAINT:
+        last = "".join(sentences(before)[-1:])
+        return f"{last} {one.sentence}" if last else f"{one.sentence} {''.join(sentences(after)[:1])}".strip()
     if one.kind != "wrong":
         return one.sentence
-    after = message.partition(one.sentence)[2]
     following = next(iter(sentences(after)), "")
     if any(following == other.sentence for other in found):
         return "" if len(words(one.sentence)) <= BARE else one.sentence

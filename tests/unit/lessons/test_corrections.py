@@ -216,3 +216,15 @@ def test_twenty_injections_without_effect_retire_a_lesson():
     assert service.without_effect(20, 9)
     assert not service.without_effect(20, 10)
     assert not service.without_effect(19, 0)
+
+
+@pytest.mark.parametrize(
+    ("message", "lesson"),
+    [
+        ("named exports! I told you that last week", "Named exports! I told you that last week"),
+        ("Das habe ich dir schon gesagt! Keine Emojis.", "Das habe ich dir schon gesagt! Keine Emojis."),
+        ("Nice page. But I told you not to use tabs for that.", "I told you not to use tabs for that."),
+    ],
+)
+def test_a_complaint_that_it_was_said_before_brings_what_was_said(message: str, lesson: str) -> None:
+    assert corrections.lesson_of(corrections.find(message), message) == lesson
