@@ -197,3 +197,12 @@ def test_an_older_statement_is_marked_at_once_though_many_others_wait_to_be_comp
     assert fact.mark == "earlier" and "9191" in fact.newer.text
     hits = memory.search("Which port does the Bluebottle exporter listen on?", 2, fast=True).hits
     assert [("9191" in hit.text, hit.mark) for hit in hits] == [(True, ""), (False, "earlier")]
+
+
+def test_a_request_that_says_nothing_new_outdates_nothing(
+    open_memory: Callable[..., Memory], clock: Any
+) -> None:
+    told(open_memory, clock, 9, lambda memory: memory.write("The Quillfeather tests are run with make check"))
+    told(open_memory, clock, 2, lambda memory: memory.after_turn("run the Quillfeather tests", "All passed."))
+    hits = open_memory().search("How do I run the Quillfeather tests?", fast=True).hits
+    assert not any(hit.mark for hit in hits if "make check" in hit.text)

@@ -17,7 +17,7 @@ from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.date_words import lexeme
 from nanoclaw_memory.retrieval.prepare import body_of
-from nanoclaw_memory.statements import features, same_statement
+from nanoclaw_memory.statements import features, restates, same_statement
 from nanoclaw_memory.store.currency import BOTH, EARLIER, SUPERSEDED, CurrencyTable, Overtaken, is_statement
 from nanoclaw_memory.store.passage_search import Selection, StoredPassage
 from nanoclaw_memory.store.passages import Passages
@@ -272,7 +272,7 @@ class _Subject(msgspec.Struct, frozen=True):
 
 
 def _overtaken(older: StoredPassage, newer: StoredPassage, sure: float) -> Iterator[Overtaken]:
-    """How two statements on one subject stand to each other; one that merely says the same again overtakes nothing.
+    """How two statements on one subject stand to each other; one that says nothing new overtakes nothing.
 
     What others say never takes the place of what the person believes.
     """
@@ -286,8 +286,14 @@ def _overtaken(older: StoredPassage, newer: StoredPassage, sure: float) -> Itera
         yield Overtaken(older.id, newer.id, SUPERSEDED, "another value of the same key", 1.0)
     elif value := _given_up(before, after):
         yield Overtaken(older.id, newer.id, SUPERSEDED, f"it says what became of {value}", 0.95)
-    elif not same_statement(features(before), features(after)):
+    elif not says_nothing_new(older, newer):
         yield Overtaken(older.id, newer.id, EARLIER, "the same subject", sure)
+
+
+def says_nothing_new(older: StoredPassage, newer: StoredPassage) -> bool:
+    """Whether a statement says the same again, or less ("run the tests" after how they are run)."""
+    before, after = features(body_of(older.passage)), features(body_of(newer.passage))
+    return same_statement(before, after) or restates(before, after)
 
 
 def _is_copy(stored: StoredPassage) -> bool:

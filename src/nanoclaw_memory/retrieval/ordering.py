@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from nanoclaw_memory.retrieval.candidates import Candidate
-from nanoclaw_memory.retrieval.currency import SURE, Currency, is_foreign
+from nanoclaw_memory.retrieval.currency import SURE, Currency, is_foreign, says_nothing_new
 from nanoclaw_memory.store.currency import EARLIER, Overtaken
 from nanoclaw_memory.store.passage_search import Selection
 from nanoclaw_memory.text import words
@@ -98,7 +98,8 @@ def _mark(
     for one, other in currency.together(question, by_id.values()):
         older, newer = (one, other) if currency.is_later(by_id[other], by_id[one]) else (other, one)
         believed = is_foreign(by_id[newer]) > is_foreign(by_id[older])  # and others say otherwise
-        if currency.is_later(by_id[newer], by_id[older]) and not believed:
+        repeated = says_nothing_new(by_id[older], by_id[newer])
+        if currency.is_later(by_id[newer], by_id[older]) and not believed and not repeated:
             rows.append(Overtaken(older, newer, EARLIER, "what the question asks about", SURE))
     newest = currency.newest(rows)
     for candidate in found:
