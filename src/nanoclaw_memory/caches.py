@@ -63,6 +63,8 @@ def taken() -> tuple[int, int]:
 
 def _size(value: Any) -> int:
     own = sys.getsizeof(value)
+    if type(value) in (str, int, bool):
+        return own
     if isinstance(value, dict):
         return own + sum(_size(key) + _size(one) for key, one in value.items())
     if isinstance(value, tuple | list | set | frozenset):

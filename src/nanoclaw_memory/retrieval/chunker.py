@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.conversations.archive import ORIGIN_FIELD, PROJECT_FIELD, TURN_MARK
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.statements import source_date
-from nanoclaw_memory.tokens import estimate
+from nanoclaw_memory.tokens import bound, estimate
 from nanoclaw_memory.types import FOREIGN, LogLine, Passage
 from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.paths import ARCHIVE, SHARED_LOGS, WORKING_MEMORY, day_in_path, project_in_path
@@ -333,6 +333,8 @@ def _cut(lines: Sequence[_Line], chunking: Chunking) -> Iterator[list[_Line]]:
     """Pieces of at most the chunk size that overlap; a single line is never split."""
     piece: list[_Line] = []
     cost = 0
+    if sum(bound(line.text) + 1 for line in lines) <= chunking.size:  # most do fit, and need no estimate
+        piece, lines = list(itertools.dropwhile(lambda line: not line.text.strip(), lines)), ()
     for line in lines:
         if not piece and not line.text.strip():
             continue
