@@ -34,17 +34,27 @@ _WEIGHTS = {"passages_fts": "{0, 0.5, 0.4, 1}", "entries_fts": "{0, 0, 0.5, 1}"}
 # BM25, as FTS5 ranks: rare terms count more, repetition and length less and less. ts_rank_cd of one term is how often
 # it occurs, each by the weight of its column.
 _RANKED = """
-WITH asked AS (SELECT DISTINCT ncm.term(t) AS q FROM unnest(%(terms)s::text[]) t),
-  whole AS (SELECT greatest((SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT 20000) x),
-      (SELECT reltuples FROM pg_class WHERE oid = '{table}'::regclass)) AS n,
-    (SELECT avg(size) FROM (SELECT size FROM {table} LIMIT 1000) y) AS size),
-  terms AS (SELECT q, whole.size AS usual, greatest(ln((whole.n - f.n + 0.5) / (f.n + 0.5)), 1e-6) AS idf
-    FROM asked, whole, LATERAL (SELECT count(*) AS n FROM (SELECT 1 FROM {table} WHERE words @@ q LIMIT 20000) z) f
-    WHERE numnode(q) > 0 AND f.n > 0),
-  found AS (SELECT rowid, idf, size / usual AS size, ts_rank_cd('{weights}', words, q) AS tf
-    FROM terms JOIN {table} ON words @@ q{only})
-SELECT rowid, sum(idf * tf * 2.2 / (tf + 0.3 + 0.9 * size)) AS score
-FROM found GROUP BY rowid ORDER BY score DESC, rowid LIMIT %(limit)s"""
+WITH asked AS MATERIALIZED (SELECT row_number() OVER () AS number, q{all_holding}
+    FROM (SELECT DISTINCT ncm.term(t) AS q FROM unnest(%(terms)s::text[]) t) x WHERE numnode(q) > 0),
+  whole AS (SELECT CASE WHEN reltuples > 20000 THEN reltuples
+      ELSE (SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT 20000) x) END AS n,
+    (SELECT avg(size) FROM (SELECT size FROM {table} LIMIT 1000) y) AS usual
+    FROM pg_class WHERE oid = '{table}'::regclass),
+  found AS (SELECT rowid, size, ts_rank_cd('{weights}', words, q) AS tf, {holding} AS holding
+    FROM asked JOIN {table} ON words @@ q{only})
+SELECT rowid, sum(greatest(ln((n - holding + 0.5) / (holding + 0.5)), 1e-6)
+  * tf * 2.2 / (tf + 0.3 + 0.9 * size / usual)) AS score
+FROM found, whole GROUP BY rowid ORDER BY score DESC, rowid LIMIT %(limit)s"""
+# Of a word that is among the most common ones the server knows the share of rows; the others are few to count.
+_WORTH_KNOWING = 1_000
+# How many rows contain the term: all that are found, unless a condition leaves some out.
+_HOLDING = "count(*) OVER (PARTITION BY number)"
+_ALL_HOLDING = ", (SELECT count(*) FROM (SELECT 1 FROM {0} WHERE words @@ q LIMIT 20000) z) AS all_holding"
+_COMMON = """
+SELECT least(round(reltuples * most_common_elem_freqs[array_position(
+  most_common_elems::text::text[], trim(BOTH '''' FROM ncm.term(:term0)::text))]), :most)
+FROM pg_stats, pg_class WHERE oid = '{0}'::regclass
+  AND schemaname = current_schema() AND tablename = '{0}' AND attname = 'words'"""
 
 
 class PostgresDatabase:
@@ -96,7 +106,13 @@ class PostgresDatabase:
             return []
         condition, lists = translated(only)
         weights = _WEIGHTS.get(table, "{1, 1, 1, 1}")
-        sql = _RANKED.format(table=table, weights=weights, only=f" AND {condition}" if only else "")
+        sql = _RANKED.format(
+            table=table,
+            weights=weights,
+            only=f" AND {condition}" if only else "",
+            holding="all_holding" if only else _HOLDING,
+            all_holding=_ALL_HOLDING.format(table) if only else "",
+        )
         given = {**values(params, lists), "terms": list(terms), "limit": limit}
         with self._connection() as connection:
             rows = connection.run(self.schema, sql, given).fetchall()
@@ -108,6 +124,8 @@ class PostgresDatabase:
         found, given = self.containing(table, [term])
         where = found + (f" AND {only}" if only else "")
         sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {where} LIMIT :most) x"  # noqa: S608
+        if most >= _WORTH_KNOWING and not only:
+            sql = f"SELECT coalesce(({_COMMON.format(table)}), ({sql}))"
         return int(self.query(sql, {**(params or {}), **given, "most": most})[0][0])
 
     def containing(
