@@ -206,3 +206,12 @@ def test_a_request_that_says_nothing_new_outdates_nothing(
     told(open_memory, clock, 2, lambda memory: memory.after_turn("run the Quillfeather tests", "All passed."))
     hits = open_memory().search("How do I run the Quillfeather tests?", fast=True).hits
     assert not any(hit.mark for hit in hits if "make check" in hit.text)
+
+
+def test_a_later_line_that_has_only_the_name_of_the_question_does_not_go_before_the_answer(
+    open_memory: Callable[..., Memory], clock: Any
+) -> None:
+    told(open_memory, clock, 28, lambda memory: memory.write("Osric plays handball on Tuesdays now"))
+    told(open_memory, clock, 2, lambda memory: memory.write("Dentist of Osric: Weller, Ring 12"))
+    hits = open_memory().search("When does Osric play handball?", fast=True).hits
+    assert "Tuesdays" in hits[0].text

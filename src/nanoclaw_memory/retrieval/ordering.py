@@ -12,7 +12,7 @@ from nanoclaw_memory.store.passage_search import Selection
 from nanoclaw_memory.text import words
 
 NEARLY = 0.8  # of the best score: among these the newer comes first
-AS_GOOD = 0.5  # of an older statement's score: from here on a newer one with the same name comes before it
+AS_GOOD = 0.8  # of an older statement's score: from here on a newer one with the same name comes before it
 BEST = 3  # the part of the hits, a third, with which newer statements come in that were not found themselves
 
 _Shown = TypeVar("_Shown")
