@@ -242,7 +242,7 @@ def status(group: Group) -> Status:
         usage=tuple(msgspec.to_builtins(spent) for spent in usage),
         project=group.scope.project,
         off=group.settings.projects.off if private else (),
-        caches=group.resources.caches(),
+        caches=group.resources.caches() if private else (),  # their sizes tell of private content
     )
 
 
