@@ -130,7 +130,14 @@ def test_no_working_directory_harms_a_hook(hook, cwd):
 def test_cursor_names_its_window_by_its_roots(hook, ncm, repositories):
     keystone, _ = repositories
     for name, text in (("beforeSubmitPrompt", "prompt"), ("afterAgentResponse", "text")):
-        hook(name, None, "c1", workspace_roots=[keystone], cursor_version="2", **{text: "ledger import"})
+        hook(
+            name,
+            None,
+            "c1",
+            workspace_roots=[keystone],
+            cursor_version="2",
+            **{text: "ledger import of 40 rows"},
+        )
     assert ncm("search", "ledger import", "--fast", "--json").json["hits"][0]["project"] == "keystone"
 
 

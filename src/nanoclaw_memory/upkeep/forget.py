@@ -217,7 +217,6 @@ class Forgetting:
         for change in changes:
             self.at.files.apply(change, self.at.wanted)
             self.at.step(f"page {change.relative}")
-        self.at.erase_page_versions()
         self.at.erase_machine_files()
         self.at.step("machine files")
         for name in sorted(self.at.steps, key=lambda name: name.endswith(LAST[self.by])):
@@ -225,6 +224,7 @@ class Forgetting:
             self.at.step(name)
         self._domains()
         self.at.step("domains")
+        self.at.erase_page_versions()  # those of domain files too, which are earlier ones by now
         if (
             self.group.data / PROPOSALS_PAGE
         ).exists():  # derived from rows, which may have left by another's words
