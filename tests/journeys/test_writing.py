@@ -138,7 +138,7 @@ def test_writing_in_a_home_that_was_never_initialised_works(ncm: Callable[..., A
         ("runbook", "show", "../../../etc/passwd"),
         ("checkpoint", "create", "../x"),
         ("checkpoint", "restore", "../x"),
-        ("log", "yesterday"),
+        ("log", "some other day"),
     ],
 )
 def test_what_is_refused_exits_2_with_a_hint_and_changes_nothing(
