@@ -24,7 +24,7 @@ ROWS_AT_ONCE = 1_000  # of a source, on the way to a search
 FEW_ROWS = 20  # of a source, where nobody asked for a search
 NOISE = "noise"  # the status of what only `ncm sessions search` finds
 SHORT_REPLY = 6  # words of a reply that may say nothing but that something was heard
-FEW_TELLING = 3  # those of them that are no function words
+FEW_TELLING = 1  # of them that is no function word: two may be an answer ("dusty teal")
 _ASKS_FOR_MEMORY = regex(
     r"^\W*(?:do you (?:still )?remember|can you recall|what do you (?:know|remember) about|erinnerst du dich)\b",
     re.IGNORECASE,
