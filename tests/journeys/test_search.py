@@ -657,14 +657,14 @@ def test_many_new_rows_are_read_step_by_step_and_the_search_says_so(
 def test_a_reply_that_only_acknowledges_is_no_hit_and_a_short_answer_is_one(memory: Memory) -> None:
     for said, reply in (
         ("Our dentist is Dr. Okafor on Mill Lane", "Noted."),
-        ("Die Praxis von Dr. Okafor ist umgezogen", "Notiert."),
+        ("Die Praxis von Dr. Okafor ist umgezogen", "Mach ich."),
         ("Tell me the colour of the gate of Dr. Okafor", "Dusty teal."),
         ("What colour is the door of Dr. Okafor?", "Blue."),
         ("Book Dr. Okafor for next week", "Thursday."),
     ):
         memory.after_turn(said, reply)
     texts = {hit.text for hit in memory.search("Dr. Okafor", fast=True).hits}
-    assert {"Blue.", "Thursday.", "Dusty teal."} <= texts and not {"Noted.", "Notiert."} & texts
+    assert {"Blue.", "Thursday.", "Dusty teal."} <= texts and not {"Noted.", "Mach ich."} & texts
     assert "Agent: Noted." in memory.conversations.search("Noted")[0].text
 
 
