@@ -20,7 +20,7 @@ def sentences(text: str) -> list[str]:
     start = 0
     for match in re.finditer(r"[.!?…](?=\s)", text):
         word = text[start : match.end()].rsplit(" ", 1)[-1]
-        if is_abbreviation(word) or re.fullmatch(r"\(?\d{1,2}\.", word):
+        if is_abbreviation(word) or re.fullmatch(r"\(?(?:\d{1,2}\.[-–]?)+", word):
             continue
         found.append(text[start : match.end()].strip())
         start = match.end()
@@ -95,6 +95,7 @@ def with_apposition(sentence: str) -> str:
         and is_name(match["name"], 4)
         and wording.VERB.match(match["rest"])
         and len(match["what"].split()) <= 4
+        and wording.is_somebody(match["what"])
     ):
         return f"{match['what']} ({match['name']}) {match['rest']}"
     return sentence

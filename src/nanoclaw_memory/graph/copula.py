@@ -50,6 +50,7 @@ class Pending(msgspec.Struct, frozen=True):
     predicate: str
     kind: str
     object: str = ""
+    after: str = ""  # what stood behind its object
 
 
 class CopulaReader(SubjectReader):
@@ -61,6 +62,7 @@ class CopulaReader(SubjectReader):
         self.habits = habits  # whether "Klaas plays the bass" is a habit; in a log it is an event
         self.pending: Pending | None = None
         self.since = ""
+        self.listing = False  # whether the clause goes on with a list
         self.verb = "is"  # the copula of the page's language
 
     def _fact(self, subject: Subject, key: str, value: str, kind: str, several: bool = False) -> Triple:
@@ -88,8 +90,10 @@ class CopulaReader(SubjectReader):
         yield from self._plain(subject, predicate, rest)
 
     def _is_predicate(self, rest: str) -> bool:
-        """Whether a relative is described rather than named: "my partner is vegan"."""
-        return rest.split(" ")[0].casefold() in wording.TRAITS or bool(YEARS_OLD.match(rest))
+        """Whether a relative is described rather than named: "my partner is vegan", "her husband is a lawyer"."""
+        first, _, what = rest.partition(" ")
+        role = first.casefold() in ("a", "an", "ein", "eine") and wording.is_role(what)
+        return role or first.casefold() in wording.TRAITS or bool(YEARS_OLD.match(rest))
 
     def _is_lasting(self, rest: str) -> bool:
         """Whether what somebody says to be lasts: an age, a trait, a role; "inspired by" does not."""
@@ -135,6 +139,7 @@ class CopulaReader(SubjectReader):
         if is_identifier(first) and not is_name(first):
             return first
         name, _ = name_at(rest)
+        name = name.split(" (")[0]
         phrase, _ = phrase_at(rest, 6)
         if name and len(name.split()) >= len(phrase.split()):
             return name
@@ -153,13 +158,12 @@ class CopulaReader(SubjectReader):
             return
         if passive := wording.PASSIVE.fullmatch(rest) or wording.PASSIVE_GERMAN.fullmatch(rest):
             who, _ = phrase_at(passive["who"], 4)
-            named = who and any(is_name_token(token) for token in who.split())
-            if named or (who and passive["by"] in ("by", "von", "vom")):
+            if is_name(who) or (who and passive["by"] in ("by", "von", "vom")):
                 self.pending = Pending(subject, passive["by"], "passive", who)
                 yield Triple("relation", entity, f"{passive['verb']} {passive['by']}", who)
         elif (phone := inside(rest, "phone")) and re.search(r"reach|erreich", rest):
             yield self._fact(subject, "telefon" if german else "phone", phone, "phone")
-        elif age := YEARS_OLD.match(rest):
+        elif (age := YEARS_OLD.match(rest)) and (" " in rest or _may_be_aged(entity, age["age"])):
             unit = rest if " " in rest else age["age"]
             yield self._fact(
                 subject, "alter" if german else "age", unit.removesuffix(" alt").removesuffix(" old"), "size"
@@ -223,9 +227,9 @@ class CopulaReader(SubjectReader):
             return code
         first = rest.split(" ")[0].casefold()
         if first.strip(".,") in wording.TRAITS and len(rest.split()) <= 2:
-            return rest
+            return rest.split(" ")[0].strip(".,")
         phrase, after = phrase_at(rest, 5)
-        if not phrase or wording.DENIAL.match(rest):
+        if not phrase or wording.DENIAL.match(rest) or phrase.endswith(("'s", "’s")):
             return ""
         named = any(is_name_token(token) for token in phrase.split())
         kind = wording.is_somebody(phrase.split()[-1])
@@ -240,3 +244,8 @@ class CopulaReader(SubjectReader):
             if thing and self.verb == "is" and is_name(phrase) and (not after or after[0] == "(")
             else ""
         )
+
+
+def _may_be_aged(entity: str, age: str) -> bool:
+    """Whether a bare number may be somebody's age: "Tilda is 9", not "the balance is 0"."""
+    return is_name(entity, 3) and entity.replace(" ", "").replace("-", "").isalpha() and age.lstrip("0") != ""

@@ -9,12 +9,21 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.graph import wording
-from nanoclaw_memory.graph.clauses import sentences, stated
+from nanoclaw_memory.graph.clauses import details_of, sentences, stated
 from nanoclaw_memory.graph.headings import CATEGORIES, ROSTER, SECTION, group_of, is_thing, may_be_key
 from nanoclaw_memory.graph.keys import is_attribute, is_known_key, normal_key
 from nanoclaw_memory.graph.rosters import RosterReader
 from nanoclaw_memory.graph.triples import Triple
-from nanoclaw_memory.graph.values import inside, is_identifier, is_name, name_at, typed, unmarked
+from nanoclaw_memory.graph.values import (
+    ADDRESS,
+    head_of,
+    inside,
+    is_identifier,
+    is_name,
+    name_at,
+    typed,
+    unmarked,
+)
 from nanoclaw_memory.store.names import slot_of
 from nanoclaw_memory.text import language
 from nanoclaw_memory.types import FOREIGN
@@ -23,6 +32,7 @@ from nanoclaw_memory.workspace.log import without_marks
 MAX_LINE = 2_000
 MAX_PER_LINE = 12
 MAX_VALUE_WORDS = 12  # a longer value is a sentence: search finds it in its file
+LIST_ITEM = 2  # words; values of a list have no more
 SHORT_VALUE = 3  # words of one that any noun may have as its value
 LEAST_IMPORTANCE = 0.4  # below: routine context, not stored
 PERMANENT_IMPORTANCE = 0.8
@@ -53,7 +63,7 @@ _BLOCKED_KEYS = frozenset(
     "http https note notes todo fixme warning example source see update edit ps nb trigger gate reason reminder "
     "question answer and or but if then file path line date datum tags tag aliases alias title created idea quote "
     "fix feat chore docs refactor revert test build perf style wip release tip hint error attention "
-    "achtung merke hinweis frage antwort beispiel idee wichtig fyi summary tldr".split()
+    "exception ausnahme stand achtung merke hinweis frage antwort beispiel idee wichtig fyi summary tldr".split()
 )
 # Tags of lines that say what may be, was asked or was said by others.
 _UNREAL = frozenset(
@@ -81,6 +91,9 @@ _OF_TYPE = (
     ),
     (frozenset({"birthday", "born", "geburtstag", "date of birth"}), re.compile(r"\d|[A-ZÄÖÜ]")),
 )
+_MODAL = re.compile(r"\b(?:must|can|may|shall|should|muss|müssen|kann|können|darf|dürfen|soll|sollen)\b")
+_NO_START = frozenset("whoever whatever it it's that's he she they we i wir ich er sie es man wer".split())
+_WHOLE = frozenset({"address", "adresse", "anschrift", "postal address"})  # a comma ends no address
 _KEY_HEADS = frozenset(
     {"key", "setting", "property", "field", "what", "item", "variable", "option", "schlüssel", "feld"}
 )
@@ -232,8 +245,7 @@ class _Page:
         elif roster := self._roster(plain):
             yield from roster
         elif (parts := _pairs_of(text)) and len(parts) > 1:
-            for part in parts:
-                yield from self._pair(part, unmarked(part))
+            yield from self._pairs(parts)
         elif pair := self._pair(text, plain):
             yield from pair
         else:
@@ -269,20 +281,25 @@ class _Page:
         if match is None:
             return []
         key, value = unmarked(match["key"]).strip(" :"), match["value"].strip()
+        if code := re.match(r"[^`]*[:=—–]\**\s+(`[^`]+`)", text):
+            value = code[1]
         if (
             slot_of(key) in _BLOCKED_KEYS
             or value.startswith("//")
             or not stated(f"{key}: {unmarked(value)} ")
         ):
             return []
-        if (
-            re.match(re.escape(key) + r"\s*=", plain)
-            and is_name(key, 3)
-            and is_name(name_at(unmarked(value))[0], 4)
-        ):
-            return [Triple("alias", key, "", name_at(unmarked(value))[0])]
-        if owner := self.sentences.owned(key) or self.sentences.compound(key):
-            return self._values(owner.entity, owner.key, value)
+        if re.match(re.escape(key) + r"\s*=", plain) and is_name(key, 3):
+            other, after = name_at(unmarked(value))
+            what, _, details = unmarked(value).partition(",")
+            if relation := self.sentences.is_of(key, what):
+                return [relation, *self.sentences.details(key, details)]
+            if is_name(other, 4) and (not after or unmarked(value)[len(other)] in ",;("):
+                return [Triple("alias", key, "", other)]
+        owner = self.sentences.owned(key) or (None if self.rules.log else self.sentences.compound(key))
+        if owner:
+            loose = not self.sentences.owned(key) and not _is_plain(head_of(unmarked(value))[0])
+            return [] if loose else self._values(owner.entity, owner.key, value)
         subject = self._subject()
         if not may_be_key(key):
             return []
@@ -292,17 +309,31 @@ class _Page:
             return []
         if wording.is_somebody(key) and name_at(unmarked(value))[0]:
             return self._values(key, self.verb, value, defining=True)
-        if is_name(_TAIL.sub("", key), 4) and (portrait := self._portrait(key, unmarked(value), "")):
+        named = is_name(_TAIL.sub("", key), 4) and not (self.rules.log or typed(key))
+        if named and (portrait := self._portrait(key, unmarked(value), "")):
             return portrait
-        if self.rules.log and not bold:
+        noun = key[:1].islower() or not key.split()[-1].islower() or self.verb == "is"
+        if (self.rules.log and not bold) or not noun:
             return []
         return self._values(key, self.verb, value, defining=True)
+
+    def _pairs(self, parts: list[str]) -> Iterator[Triple]:
+        """Several pairs on one line; `ledgerline: a ledger. Owner: Priya` are of what the first one names."""
+        keys = [part.partition(":")[0].strip("* ") for part in parts]
+        first = not self._subject() and not is_attribute(keys[0].capitalize())
+        above, self.parent = self.parent, self.parent
+        for part, key in zip(parts, keys, strict=True):
+            yield from self._pair(part, unmarked(part))
+            if first and key == keys[0] and all(map(is_attribute, keys[1:])):
+                self.parent = keys[0]
+        self.parent = above
 
     def _values(self, entity: str, key: str, raw: str, defining: bool = False) -> list[Triple]:
         """The fact or relations that a pair states, and the phone number or address that stands beside its value."""
         if links := _LINKS.findall(raw):
             return [Triple("relation", entity, key, link) for link in links]
-        value = wording.without_denial(unmarked(raw)).strip().rstrip(".;")
+        code = re.match(r"`([^`]+)`", raw)
+        value = wording.without_denial(sentences(unmarked(raw))[0]).strip().rstrip(".;")
         found: list[Triple] = []
         if nick := _NICKNAME.match(value):
             value = f"{nick['first']} {nick['last']}"
@@ -312,17 +343,25 @@ class _Page:
         if tail and wording.PAST.search(tail["inner"]):
             return []
         beside = value[len(name) :] if name else ""
-        if name and beside.startswith((", ", " (", " <", "; ")) and (more := self._beside(name, key, beside)):
+        more = (
+            self._beside(name, entity if defining else key, beside)
+            if beside.startswith((", ", " (", " <", "; "))
+            else []
+        )
+        if more:
             found, value = found + more, name
         items = re.split(r", | and | und ", value)
         if len(items) > 1 and all(is_name(item, 3) for item in items) and not typed(value):
             if defining:  # `Direct reports: Ana, Bo` says not whose
                 return found
             return [Triple("relation", entity, key, item) for item in items]
-        if defining:
-            value = re.split(r", |; | \(", value)[0]
+        value = code[1] if code else value if slot_of(key) in _WHOLE else _whole_value(value, defining)
+        if defining and value:
             of_type = typed(value)
-            if not (of_type or is_name(value) or is_identifier(value)):
+            odd = (
+                of_type and of_type.type == "schedule" and of_type.rest[:1].isalpha()
+            )  # "Samstag Wochenmarkt"
+            if odd or not (of_type or is_name(value) or is_identifier(value)):
                 return found
             sure = of_type and (of_type.type != "phone" or " " in value or value.startswith("+"))
             key = (
@@ -330,8 +369,8 @@ class _Page:
             )
         if tail and is_name(_TAIL.sub("", value)):
             value = _TAIL.sub("", value)
-        if _JUNK_VALUE.match(value) or len(value.split()) > MAX_VALUE_WORDS or len(sentences(value)) > 1:
-            return []
+        if not value or _JUNK_VALUE.match(value):
+            return found
         kind = "relation" if re.search(r" (?:by|to|on|von|bei)$", key) and is_name(value) else "fact"
         alias = self.rules.names and entity == self.rules.subject
         if alias and slot_of(key) in ("name", "preferred name", "nickname", "full name", "spitzname"):
@@ -347,6 +386,8 @@ class _Page:
         contacts = [
             (kind, inside(text.lstrip(" ,(<"), kind)) for kind in ("phone", "email") if slot_of(key) != kind
         ]
+        address = next(filter(ADDRESS.fullmatch, details_of(text)), "")
+        contacts.append(("adresse" if self.verb == "ist" else "address", address))
         return [Triple("fact", name, kind, contact) for kind, contact in contacts if contact]
 
     # ---- rosters ----
@@ -377,7 +418,7 @@ class _Page:
     def _introduces(self, details: str) -> bool:
         """Whether a line without a roster's heading begins as a roster's: with what the person is."""
         first = re.split(r"[,;.(]| - ", details)[0].strip()
-        own = self.rules.names or not self.rules.subject
+        own = (self.rules.names or not self.rules.subject) and not self.rules.log
         known = (wording.is_kin(first) or wording.is_role(first)) and len(first.split()) <= 3
         starts = wording.VERB.match(details) and not self.rules.subject
         return bool(own and (known or starts or self.sentences.role_at(first)))
@@ -406,7 +447,7 @@ class _Page:
             name = self.rules.user if me else member["name"]
             if self._subject() and self._subject() != name and ROSTER.fullmatch(group):
                 found.append(Triple("relation", self._subject(), group.casefold(), name))
-            found += self.sentences.details(name, details, group_of(group) or "people")
+            found += self.sentences.details(name, details, group_of(group) or "member")
         return found
 
     # ---- arrows and tables ----
@@ -489,6 +530,32 @@ class _Page:
         )
 
 
+def _whole_value(text: str, defining: bool) -> str:
+    """The value of a pair where it ends; empty for a list, a sentence, or what is no value without its rest."""
+    value, after = head_of(text)
+    words = value.split()
+    parts = re.split(r"[,;] ", text)
+    if (
+        len(parts) > 1
+        and not defining
+        and all(len(part.split()) <= LIST_ITEM for part in parts)
+        and not typed(value)
+    ):
+        return text
+    listed = (
+        after and is_name(value) and is_name(head_of(after)[0], 3) and not re.search(r"\d", head_of(after)[0])
+    )
+    plain = _is_plain(value) or len(words) == 1
+    if listed or (after and not plain) or len(words) > MAX_VALUE_WORDS or words[0].casefold() in _NO_START:
+        return ""
+    return "" if len(words) > SHORT_VALUE and (wording.VERB.search(value) or _MODAL.search(value)) else value
+
+
+def _is_plain(value: str) -> bool:
+    """Whether a text is a typed value, a name or a code."""
+    return bool(typed(value)) or is_name(value) or is_identifier(value)
+
+
 def _keys_below(lines: list[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     heading = ""
@@ -551,6 +618,8 @@ def _is_sound(triple: Triple) -> bool:
     typed_key = next((pattern for keys, pattern in _OF_TYPE if slot_of(key) in keys), None)
     if triple.kind == "fact" and typed_key and not typed_key.search(value):
         return False  # `Mail: folgt`, `Phone: on the fridge`
+    if wording.NO_NOUN.match(entity) or (triple.kind != "alias" and wording.NO_VALUE.match(value)):
+        return False  # "Im Testsystem heißt …", "Every translation is …", "customers: always formal"
     if wording.SECRETS.search(entity) and triple.kind == "relation":
         return False  # where a secret lies is not the secret
     return (

@@ -76,6 +76,7 @@ def may_be_key(key: str) -> bool:
         "am",
     }
     pronouns = frozenset(
-        "maybe vielleicht i we you he she they it us my your who what ich wir du sie er es wer was".split()
+        "maybe vielleicht always never immer nie not nicht i we you he she they it us my your who what "
+        "ich wir du sie er es wer was".split()
     )
     return 1 <= len(words) <= 4 and not any(word in pronouns for word in words) and words[0] not in small

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
@@ -62,7 +63,7 @@ def _title(text: str, otherwise: str) -> str:
     """The file's title without a prefix such as `Runbook:`; the slug when it is a sentence."""
     for line in text.splitlines():
         if line.startswith("# "):
-            title = one_line(line[2:]).rpartition(": ")[2]
+            title = re.sub(r" \([^()]*\)$", "", one_line(line[2:]).rpartition(": ")[2])
             return title if 0 < len(title.split()) <= 4 else otherwise
     return otherwise
 

@@ -12,11 +12,11 @@ from nanoclaw_memory.graph.keys import is_known_key, is_plain_noun, normal_key
 from nanoclaw_memory.graph.sentences import SentenceReader
 from nanoclaw_memory.graph.subjects import AKA, Subject
 from nanoclaw_memory.graph.triples import Triple
-from nanoclaw_memory.graph.values import ENDS, is_name, phrase_at, typed, without_article
+from nanoclaw_memory.graph.values import ADDRESS, ENDS, is_name, phrase_at, typed, without_article
 
 _SHORT = re.compile(r"^(?P<name>\S+) for short$", re.I)
 _INNER = re.compile(r"(?<=\w) \(([^()]*)\)$")
-_ROLE_AT = re.compile(r"^(?P<role>[\w -]{2,40}?) (?:at|for|with|of|bei|in der|beim) (?P<where>.+)$")
+_ROLE_AT = re.compile(r"^(?P<role>[\w -]{2,40}?) (?:at|for|bei|beim) (?P<where>.+)$")
 _NO_KEYS = (wording.NO_ENTITY | ENDS) - {"next"}  # `next appointment 2026-12-01`
 
 
@@ -27,7 +27,8 @@ class RosterReader(SentenceReader):
         """The triples of a roster line: details of the entity it begins with; `group` is what the roster lists."""
         found: list[Triple] = []
         self.last = name
-        for number, detail in enumerate(_with_inner(details_of(text))):
+        before = ""
+        for detail in _with_inner(details_of(text)):
             self.pending = Pending(Subject(name), "", "")
             if stated(detail) and not wording.PAST.search(detail) and not wording.DENIAL.search(detail):
                 detail = (
@@ -35,9 +36,9 @@ class RosterReader(SentenceReader):
                     if wording.VERB.match(detail[:1].lower() + detail[1:])
                     else detail
                 )
-                found += self._detail(
-                    name, detail.strip(" ."), group if number == 0 or group == "living" else ""
-                )
+                living = group == "living" and (YEARS_OLD.match(detail) or wording.is_pet(before))
+                found += self._detail(name, detail.strip(" ."), group if not before or living else "")
+            before = detail
         return found
 
     def role_at(self, text: str) -> bool:
@@ -61,12 +62,14 @@ class RosterReader(SentenceReader):
             yield Triple("alias", match["name"], "", name)
         elif pair and (found := self._value(pair["key"], pair["value"])):
             yield Triple("fact", name, normal_key(pair["key"]), found)
+        elif detail.casefold().replace(" ", "-") in wording.TRAITS:
+            yield Triple("fact", name, "is", detail)
+        elif ADDRESS.fullmatch(detail):
+            yield Triple("fact", name, "adresse" if self.verb == "ist" else "address", detail)
         elif roles := self._role(name, detail, group):
             yield from roles
         elif keyed := _keyed_value(detail):
             yield Triple("fact", name, *keyed)
-        elif detail.casefold() in wording.TRAITS:
-            yield Triple("fact", name, "is", detail)
         else:
             yield from self._clause(detail, "")
 
@@ -88,7 +91,8 @@ class RosterReader(SentenceReader):
         at = _ROLE_AT.match(bare)
         if at and wording.is_role(at["role"]) and is_name(where := phrase_at(at["where"], 4)[0]):
             return [Triple("fact", name, "role", at["role"]), Triple("relation", name, "works at", where)]
-        if group and len(words) <= 3 and not re.search(r"\d", bare) and not _keyed_value(detail):
+        kind = group in ("living", "member") and bare.islower() and short
+        if kind or (group == "people" and bare.isupper() and bare.isalpha()):
             return [Triple("fact", name, self.verb, bare, several=True)]
         return []
 
@@ -110,9 +114,16 @@ def _keyed_value(detail: str) -> tuple[str, str] | None:
             continue
         key = [word for word in words[:count] if word not in ("on", "am", "at", "um", "is", "ist")]
         known = key and all(
-            re.fullmatch(r"[^\W\d_][^\W\d_-]*", word) and word.casefold() not in _NO_KEYS for word in key
+            re.fullmatch(r"[^\W\d_][^\W\d_-]*", word) and word.casefold() not in _NO_KEYS and not typed(word)
+            for word in key
         )
-        if not known or len(value.rest.split()) > 2 or (value.type == "number" and not is_known_key(key[-1])):
+        verb = key and key[0][:1].isupper() and key[-1].islower()  # "Zertifikate laufen 2 Jahre"
+        if (
+            not known
+            or (verb and len(key) > 1)
+            or len(value.rest.split()) > 2
+            or (value.type == "number" and not is_known_key(key[-1]))
+        ):
             return None
         return normal_key(" ".join(key)), value.text
     return None

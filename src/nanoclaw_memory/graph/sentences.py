@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -20,9 +20,11 @@ from nanoclaw_memory.graph.clauses import (
 )
 from nanoclaw_memory.graph.copula import CopulaReader, Pending
 from nanoclaw_memory.graph.keys import is_known_key, normal_key, singular
-from nanoclaw_memory.graph.subjects import Subject
+from nanoclaw_memory.graph.subjects import OWNED, Subject
 from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.graph.values import (
+    ENDS,
+    TypedValue,
     is_name,
     is_name_token,
     name_at,
@@ -32,9 +34,9 @@ from nanoclaw_memory.graph.values import (
 )
 
 _WE_CALL = re.compile(
-    r"^(?:(?:we|i|everyone|everybody|people|wir|alle|friends)(?: all)? (?:just )?)?"
+    r"^(?P<who>(?:we|i|everyone|everybody|people|wir|alle|friends)(?: all)? (?:just )?)?"
     r"(?:call|calls|say|says|nennen|nenne|nennt|nenn) "
-    r"(?P<whom>him|her|it|them|me|us|ihn|sie|es|mich)?\s*(?P<name>.+)$",
+    r"(?P<whom>him|her|it|them|me|us|ihn|sie|es|mich)?(?(who)|(?(whom)|(?!)))\s*(?P<name>.+)$",
     re.I,
 )
 _TURNS = re.compile(
@@ -61,6 +63,13 @@ _ADDRESS = re.compile(
     r"(?: [\w.'’-]+){0,3}?(?: \d+\w?)?(?:, \d{4,5} [\w -]+)?)$"
 )
 _OF_PLAIN = frozenset("owns manages leads maintains uses teaches leitet betreut besitzt nutzt".split())
+_WHEN = frozenset("on at every each since these most seit am um jeden jede immer".split())
+_ENDING = frozenset("until till bis when while before except außer instead statt".split())
+_TWO_NAMES = re.compile(
+    r"(?P<who>[^,;:()]+?) (?P<verb>(?!just|past|most|next|fast|erst|sonst|meist|selbst|nicht|always|kommt|ist|was|has)"
+    r"[a-zäöüß]{3,}[st](?: (?:in|on|at|for|to|from|with|of|by|an|auf|bei|für|mit|von|aus))?) "
+    r"(?:the |der |die |das |den |dem )?(?P<what>[^,;:()]+)$"
+)
 _AMOUNT = re.compile(r"^(?:of )?(?P<what>[A-Za-zÄÖÜäöüß][\w-]{1,20})$")
 _TYPED_KINDS = frozenset("money date time schedule size port listens copula url".split())
 _TYPES_OF = {
@@ -112,7 +121,9 @@ class SentenceReader(CopulaReader):
         if match := _MY_NAME.match(sentence):
             sentence = f"My name is {match['rest']}"
         together = ""
-        for joiner, clause in clauses(sentence):
+        parts = list(clauses(sentence))
+        for place, (joiner, clause) in enumerate(parts):
+            self.listing = _is_listing(parts[place:])
             pronoun = clause.split(" ")[0].casefold() in wording.NO_ENTITY  # "Ich bin" is no Arabic name
             if is_name(clause, 3) and not together and joiner == "" and not pronoun:
                 together = clause
@@ -167,6 +178,20 @@ class SentenceReader(CopulaReader):
             return
         if before and before.predicate:
             yield from self._elliptic(clause, joiner, before)
+        elif self.habits and (triple := self._between_names(clause)):
+            yield triple
+
+    def _between_names(self, clause: str) -> Triple | None:
+        """ "Odile chairs the Harbour Trust": whatever the verb, if there is nothing but two names and it."""
+        match = _TWO_NAMES.match(clause)
+        who, what = (without_article(match["who"]), match["what"]) if match else ("", "")
+        if not match or not is_name(who, 4) or not is_name(what, 4):
+            return None
+        if any(OWNED.match(name) or name.casefold() in wording.NO_ENTITY for name in (who, what)):
+            return None
+        if match["verb"] == "macht":  # "Die Aufsicht macht Frau Tepe": German may begin with the object
+            who, what = (what, who) if re.match(r"(?:Firma|Fa\.|Frau|Herr|Dr\.) ", what) else ("", "")
+        return Triple("relation", who, match["verb"], what) if who else None
 
     def _carried(self, start: str, before: Pending | None) -> Subject | None:
         """The subject of a clause without one: "and costs 5 €", "who reports to …"."""
@@ -194,7 +219,12 @@ class SentenceReader(CopulaReader):
             yield Triple("fact", name, before.predicate, value.text)
         elif before.kind in ("passive", "copula") and wording.PASSIVE.fullmatch(clause):
             yield from self._plain(before.subject, "is", clause)
-        elif before.kind in ("names", "list") and "but" not in joiner and not gap:
+        elif (
+            before.kind in ("names", "list")
+            and self.listing
+            and not gap
+            and bool(before.after) == bool(phrase_at(clause, 4)[1])
+        ):
             yield from self._objects(before.subject, before.predicate, before.kind, clause)
 
     def _state(self, subject: Subject, predicate: str, kind: str, rest: str) -> Iterator[Triple]:
@@ -237,7 +267,7 @@ class SentenceReader(CopulaReader):
         if typed(rest) and kind != "list":
             return
         article = rest.split(" ")[0].casefold() in ("the", "der", "die", "das", "den", "dem")
-        what, _ = phrase_at(rest, 4)
+        what, after = phrase_at(rest, 4)
         named = any(is_name_token(token) for token in what.split())
         plain = predicate in _OF_PLAIN and is_name(subject.entity) and rest == what and what.isalpha()
         if (
@@ -246,12 +276,14 @@ class SentenceReader(CopulaReader):
             or not (named or article or plain or kind == "list")
         ):
             return
-        if kind == "places" and not is_name(what):
+        if (kind == "places" and not is_name(what)) or after.split(" ")[0].casefold() in _ENDING:
             return
         if kind == "list":
-            yield self._fact(subject, predicate, what, kind, several=True)
+            self.pending = Pending(subject, predicate, kind, what, after)
+            self.last = subject.entity
+            yield Triple("fact", subject.entity, predicate, what, several=True)
             return
-        self.pending = Pending(subject, predicate, "names", what)
+        self.pending = Pending(subject, predicate, "names", what, after)
         self.last = subject.entity
         yield Triple("relation", subject.entity, predicate, what)
         if self.since:
@@ -261,16 +293,19 @@ class SentenceReader(CopulaReader):
     def _habit(self, subject: Subject, verb: str, rest: str) -> Iterator[Triple]:
         """What somebody does as a rule: an amount, something named, or a short phrase."""
         if value := typed(rest):
-            yield self._fact(subject, verb, value.text, "habit")
+            if not value.rest.startswith(("of ", "von ")):
+                yield self._fact(subject, verb, value.text, "habit")
             return
-        what, _ = phrase_at(rest, 4)
+        what, after = phrase_at(rest, 4)
         if (
             not what
+            or (after and after.split(" ")[0].casefold() not in _WHEN)
+            or (verb == "gets" and what.split()[0].endswith("ed"))
             or what.casefold().split()[0] in wording.NO_ENTITY
             or subject.entity in (self.user, self.owner)
         ):
             return
-        if is_name(what):
+        if is_name(what) and not re.search(r" (?:von|of) ", what):
             self.pending = Pending(subject, verb, "names", what)
             yield Triple("relation", subject.entity, verb, what)
         elif is_name(subject.entity) and len(what.split()) <= 3:
@@ -319,7 +354,7 @@ class SentenceReader(CopulaReader):
                 yield self._fact(
                     subject, key, value.text if value and value.type == "date" else rest[:4], kind
                 )
-        elif value and value.type in _TYPES_OF[kind]:
+        elif value and value.type in _TYPES_OF[kind] and not _goes_on(value):
             yield self._fact(subject, key, value.text, kind)
             host = re.match(r"(?:UTC |Uhr )?(?:on|auf) (?P<host>\S+)$", value.rest)
             if host and is_name(host["host"]):
@@ -362,3 +397,17 @@ class SentenceReader(CopulaReader):
         german = "Geburtstag" in date or "wird" in who
         if subject and value and value.type == "date":
             yield Triple("fact", self._entity(subject), "geburtstag" if german else "birthday", value.text)
+
+
+def _is_listing(parts: Sequence[tuple[str, str]]) -> bool:
+    """Whether clauses go on with a list: "…, Redis and Kong"; what stands alone behind a comma is something else."""
+    last = next((n for n, (joiner, _) in enumerate(parts, 1) if joiner.split(" ")[-1] in ("and", "und")), 0)
+    if last:
+        return not any(wording.VERB.search(clause) for _, clause in parts[:last])
+    return len(parts) > 1 and all(is_name(clause, 3) for _, clause in parts)
+
+
+def _goes_on(value: TypedValue) -> bool:
+    """Whether a number is cut off from its unit: "3.85 percent"."""
+    word = value.rest.split(" ")[0].casefold()
+    return value.type == "number" and word[:1].isalpha() and word not in ENDS

@@ -8,13 +8,14 @@ import msgspec
 
 from nanoclaw_memory.graph import wording
 from nanoclaw_memory.graph.clauses import MINE, PARENTHESES, details_of, without_possessive
-from nanoclaw_memory.graph.keys import is_attribute, is_german_key, may_name
+from nanoclaw_memory.graph.keys import is_attribute, is_german_key, may_name, singular
 from nanoclaw_memory.graph.triples import Triple
-from nanoclaw_memory.graph.values import is_name, is_name_token, without_article
+from nanoclaw_memory.graph.values import is_article, is_name, is_name_token, without_article
 from nanoclaw_memory.store.names import fold
 
 MAX_SUBJECT_WORDS = 7
 _THEIRS = re.compile(r"(?:his|her|its|their|sein|seine|ihr|ihre)\b", re.I)
+OWNED = re.compile(f"{MINE.pattern}|{_THEIRS.pattern}", re.I)
 _HE = frozenset("he she it they er sie es".split())
 _I = frozenset("i we ich wir".split())
 _THE = frozenset("the der die das this dieser diese dieses".split())
@@ -63,7 +64,12 @@ class SubjectReader:
             r"(?P<key>[^\W\d_][\w -]{1,30}?) (?:of|for|in|at|von|für|der|bei) (?P<owner>.+)$", text
         ):
             owner = without_article(match["owner"])
-            return Subject(owner, match["key"].casefold()) if is_name(owner, 3) else None
+            named = (
+                is_name(owner, 3)
+                and not any(map(is_article, match["key"].split()))
+                and owner.casefold() not in wording.NO_ENTITY
+            )
+            return Subject(owner, match["key"].casefold()) if named else None
         if len(words) == 2 and wording.is_somebody(words[0]) and is_name(words[1]):
             return Subject(words[1], words[0].casefold())
         return None
@@ -127,6 +133,8 @@ class SubjectReader:
             owned = [place for place, word in enumerate(words[:-1]) if place and word.endswith(("'s", "’s"))]
             if owned:
                 owner = " ".join([*words[1 : owned[0]], without_possessive(words[owned[0]])])
+                if re.search(r" (?:for|of|in|at|on|to|von|für) ", owner):
+                    return None
                 return self._possessive(owner, words[owned[0] + 1 :], name)
             if len(words) == 3 and words[1].casefold() in _CLASSES and may_name(words[2]):
                 return Subject(words[2])
@@ -139,8 +147,10 @@ class SubjectReader:
         if len(words) == 2 and low in _CLASSES and may_name(words[1]):
             return Subject(words[1])
         owned = [place for place, word in enumerate(words[:-1]) if word.endswith(("'s", "’s", "s'", "s’"))]
-        if owned and is_name(" ".join([*words[: owned[0]], without_possessive(words[owned[0]])])):
-            owner = " ".join([*words[: owned[0]], without_possessive(words[owned[0]])])
+        owner = " ".join([*words[: owned[0]], without_possessive(words[owned[0]])]) if owned else ""
+        if owner and is_name(owner):
+            if words[owned[0]].endswith(("s'", "s’")) and singular(owner.casefold()):
+                return None  # "Parents' evening" is nobody's
             return self._possessive(owner, words[owned[0] + 1 :], name)
         if len(words) == 2 and low.endswith("s") and is_german_key(words[1]) and is_name_token(words[0]):
             return self._possessive(words[0][:-1], words[1:], name)
@@ -153,7 +163,8 @@ class SubjectReader:
             return Subject(owner, key.casefold()) if known and (is_name(owner) or may_name(owner)) else None
         if target := re.match(r"(?P<key>[A-ZÄÖÜ]?[\w-]+) (?:for|für) (?P<owner>.+)$", text):
             owner = without_article(target["owner"])
-            return Subject(owner, target["key"].casefold()) if is_name(owner, 3) else None
+            named = is_name(owner, 3) and owner.casefold() not in wording.NO_ENTITY
+            return Subject(owner, target["key"].casefold()) if named else None
         if is_name(text):
             return self._attribute(text) or Subject(text)
         if len(words) <= 3 and may_name(text) and (not text.endswith("s") or len(words) == 1):

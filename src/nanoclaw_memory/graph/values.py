@@ -66,9 +66,18 @@ ENDS = frozenset(
     "after before now today currently these those anyway anymore again too instead via per if though although "
     "seit für aus bei mit bis wenn weil aber und oder damit nach vor jetzt heute gerade wieder ab auf im am um zu "
     "zur zum fürs beim als last next every jeden immer nicht not rather over under plus sowie "
-    "inklusive including whose where wo".split()
+    "inklusive including whose where wo named called namens into onto through about between across against during "
+    "toward towards near like except gegen durch über unter zwischen neben wegen während außer pro".split()
 )
 _LEAST_DIGITS = 6  # of a phone number
+ADDRESS = re.compile(
+    r"\d+\w? (?:[A-Z][\w.'’-]* )+(?:St|Street|Ln|Lane|Rd|Road|Ave|Avenue|Way|Drive|Court|Ct|Place|Square|Close|"
+    r"Terrace|Blvd|Row|Crescent)\b\.?|"
+    r"(?:(?:[A-ZÄÖÜ][\w.-]* ){0,3}(?:Straße|Str\.|Weg|Platz|Gasse|Allee|Ring|Ufer|Damm|Markt)|"
+    r"[A-ZÄÖÜ][\w.-]*(?:[Ss]tra(?:ß|ss)e|[Ss]tr\.|[Ww]eg|[Pp]latz|[Gg]asse|[Aa]llee|[Rr]ing|[Uu]fer|[Dd]amm|[Mm]arkt))"
+    r" \d+ ?[a-z]?\b"
+)
+_STOP = re.compile(r"[,;] | [–—(]| - |,? (?:since|seit|as of) (?=\S)")
 
 
 class TypedValue(msgspec.Struct, frozen=True):
@@ -94,6 +103,8 @@ def typed(text: str) -> TypedValue | None:
 
 def _is_phone(text: str) -> bool:
     """Whether digits are a phone number: enough of them, and grouped, or with the prefix of one."""
+    if not re.match(r"[+(\d]", text) or re.search(r"[^\W\d]", text):
+        return False
     grouped = " " in text or text.startswith(("+", "0")) or re.fullmatch(r"(?:\d{3}-)?\d{3}-\d{4}", text)
     return sum(map(str.isdigit, text)) >= _LEAST_DIGITS and bool(grouped)
 
@@ -145,7 +156,8 @@ def name_at(text: str) -> tuple[str, str]:
         particle = (
             taken and token in _PARTICLES and place + 1 < len(tokens) and is_name_token(tokens[place + 1])
         )
-        if not (is_name_token(token) or particle or (taken and re.fullmatch(r"\d+[.,;)]?", token))):
+        number = taken and re.fullmatch(r"\d+[.,;)]?", token) and not _is_phone(" ".join(tokens[place:][:4]))
+        if not (is_name_token(token) or particle or number):
             break
         taken.append(token)
         if token[-1] in ",;:)!?" or (token[-1] == "." and not is_abbreviation(token)):
@@ -176,6 +188,15 @@ def is_article(word: str) -> bool:
 def without_article(text: str) -> str:
     first, _, rest = text.partition(" ")
     return rest.strip() if rest and is_article(first) else text
+
+
+def head_of(text: str) -> tuple[str, str]:
+    """The value that a text starts with, up to where it ends, and what stands after it."""
+    value = typed(text)
+    if value and (not value.rest or value.rest[0] in ",;(–—" or value.rest.split(" ")[0].casefold() in ENDS):
+        return value.text, value.rest.lstrip(",;")
+    stop = _STOP.search(text)
+    return (text[: stop.start()].strip(), text[stop.start() :].lstrip(" ,;")) if stop else (text, "")
 
 
 def phrase_at(text: str, most: int = 6) -> tuple[str, str]:

@@ -297,6 +297,16 @@ ADVERBS = re.compile(
     r"\b(?:now|currently|presently|also|still|officially|actually|basically|nowadays|"
     r"jetzt|derzeit|aktuell|auch|momentan|inzwischen|mittlerweile|eigentlich|zurzeit|offiziell|neuerdings)\b ?"
 )
+# Words that no name of an entity and no value begins with.
+NO_NOUN = re.compile(
+    r"(?:in|im|am|an|auf|bei|beim|zu|zum|zur|vom|aus|seit|für|mit|ohne|at|on|for|from|with|by|to|as|every|each|all|"
+    r"both|some|any|no|none|most|jede[rsn]?|alle[rsn]?|beide|manche|keine?r?|kaum|always|never|immer|nie|often|oft) \w",
+    re.I,
+)
+NO_VALUE = re.compile(
+    r"(?:always|never|immer|nie|alles|alle|everything|anything|pro|per|as|als|if|when|wenn|because|weil) \w",
+    re.I,
+)
 # Traits that last: "Joaquín is vegan".
 TRAITS = frozenset(
     "vegan vegetarian pescatarian diabetic coeliac celiac kosher halal left-handed right-handed lactose-intolerant "

@@ -329,3 +329,65 @@ def test_what_a_sentence_states(sentence: str, stated: list[tuple[str, str, str]
 )
 def test_in_talk_only_plain_statements_are_read(message: str, stated: list[tuple[str, str, str]]) -> None:
     assert said(f"{message}\n", FileRules(log=True, talk=True)) == stated
+
+
+@pytest.mark.parametrize(
+    ("line", "stated"),
+    [
+        ("- dentist of Nils: Dr. Weiler, 8 Mill Road", [("Nils", "dentist", "Dr. Weiler")]),
+        (
+            "- Zahnarzt Nils: Dr. Weiler, Gerber-Straße 8",
+            [("Nils", "zahnarzt", "Dr. Weiler"), ("Dr. Weiler", "adresse", "Gerber-Straße 8")],
+        ),
+        ("- tests: `make probe`, needs the VPN", [("Keystone", "tests", "make probe")]),
+        ("- broker: EMQX since 3 May, the old one is gone", [("Keystone", "broker", "EMQX")]),
+        ("- retention: raw files must be gone by Friday", []),
+        ("- cover: whoever is at the desk", []),
+        ("- retry: six times, then it waits", []),
+        ("- songs: Greensleeves, Danny Boy, one still open", []),
+    ],
+)
+def test_the_value_of_a_pair_ends_before_what_is_told_of_it(
+    line: str, stated: list[tuple[str, str, str]]
+) -> None:
+    assert [one for one in said(line, PROJECT) if one[1] != "address"] == stated
+
+
+@pytest.mark.parametrize(
+    ("sentence", "stated"),
+    [
+        ("Odile lives in Lyon, half days at the mill.", [("Odile", "lives in", "Lyon")]),
+        ("Harbor depends on Kong, Redis and NATS.", ["Kong", "Redis", "NATS"]),
+        ("Odile sits in Lyon, Bo in Lima.", [("Odile", "location", "Lyon")]),
+        ("Odile chairs the Harbour Trust.", [("Odile", "chairs", "Harbour Trust")]),
+        ("Die Aufsicht macht Frau Tepe.", [("Frau Tepe", "macht", "Aufsicht")]),
+        ("Mia's brother is a baker.", [("Mia's brother", "is", "baker")]),
+        ("Maeve = Declans Mutter, 78", [("Declan", "mutter", "Maeve")]),
+        ("The balance is 0.", []),
+        ("In Lyon Odile speaks French.", []),
+        ("Every draft is checked by Odile.", []),
+        ("Odile takes Dutch into French.", []),
+        ("Parents' evening is on 9 June.", []),
+        ("The old laptop is Odile's.", []),
+        ("Mia uses Emacs until June.", []),
+    ],
+)
+def test_a_clause_is_read_whole_or_not_at_all(sentence: str, stated: list[object]) -> None:
+    found = said(sentence, PAGE)
+    assert (found if not stated or isinstance(stated[0], tuple) else [one[2] for one in found]) == stated
+
+
+def test_in_a_log_a_colon_begins_what_happened() -> None:
+    log = FileRules(log=True)
+    assert (
+        said("- Sunday: bike tour, Bo 11 km alone\n- X-ray in Bonn: nothing torn\n- Library: new nurse", log)
+        == []
+    )
+
+
+def test_several_pairs_on_a_line_are_of_what_the_first_one_names() -> None:
+    assert said("- ledger: books of the shop, Go 1.23. Owner: Priya.") == [("ledger", "owner", "Priya")]
+    assert said("- Languages: Polish, English. Talks in English.", USER) == [
+        ("User", "languages", "Polish"),
+        ("User", "languages", "English"),
+    ]
