@@ -192,7 +192,8 @@ def measure(
         lambda question: candidates.pool(question, fast=True).keyword,
         questions,
     )
-    matrix = candidates._matrix(chain.identity.key, chain.identity.dimensions)
+    matrix = vectors.Matrix(chunks, chain.identity.key, chain.identity.dimensions, index.vectors)
+    matrix.refresh()
     vector = timed(lambda question: matrix.nearest(chain.embed_query(question).vector, 100), questions)
     hybrid = timed(lambda question: searcher.search(Question(question, 10, date(2026, 1, 1))), questions)
     held = found_of_exact(matrix, [chain.embed_query(question).vector for question in questions])

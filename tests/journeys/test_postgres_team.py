@@ -359,3 +359,20 @@ def test_what_is_forgotten_is_in_no_row_of_any_table(team: Opened, url: str):
         for (table,) in tables:
             sql = f"SELECT count(*) FROM {table} t WHERE t::text ILIKE '%quastenfloss%'"
             assert connection.execute(sql).fetchall() == [(0,)], table
+
+
+# ---- vectors ----
+
+
+def test_a_missing_pgvector_is_reported_with_the_command_and_comes_later(
+    url: str, ncm: Any, monkeypatch: pytest.MonkeyPatch
+):
+    from nanoclaw_memory.store import postgres_vectors
+
+    assert ncm("init").code == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(postgres_vectors, "EXTENSION", "not_installed_here")
+        assert ncm("index").code == 0
+        assert "CREATE EXTENSION vector" in ncm("doctor").out
+    assert ncm("index").code == 0
+    assert "CREATE EXTENSION" not in ncm("doctor").out

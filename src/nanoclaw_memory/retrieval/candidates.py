@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.providers.embedder import Chain, Embedded
     from nanoclaw_memory.retrieval.dates import When
     from nanoclaw_memory.store.vector_block import Floats
-    from nanoclaw_memory.store.vectors import Matrix
+    from nanoclaw_memory.store.vectors import Matrix, StoredVectors
 
 POOL = 100
 OF_DAYS = 40  # passages that a question for days brings in by their day, by words and by meaning each
@@ -263,7 +263,7 @@ class Candidates:
         question: str,
         pool: Pool,
         deadline: float | None,
-        find: Callable[[Matrix, Floats], dict[int, float]],
+        find: Callable[[Matrix | StoredVectors, Floats], dict[int, float]],
     ) -> None:
         chain = self._index.embedder()
         if chain is None:
@@ -297,12 +297,10 @@ class Candidates:
             pool.unrelated = matrix.background(vector)
         pool.unknown = matrix.without(pool.keyword.keys() - pool.vector.keys())
 
-    def _matrix(self, identity: str, dimensions: int) -> Matrix:
-        from nanoclaw_memory.store.vectors import Matrix
+    def _matrix(self, identity: str, dimensions: int) -> Matrix | StoredVectors:
+        from nanoclaw_memory.store.vectors import searched
 
-        matrix = Matrix(self._index.passages, identity, dimensions, self._index.vectors)
-        matrix.refresh()
-        return matrix
+        return searched(self._index.passages, identity, dimensions, self._index.vectors)
 
 
 def _meaning(question: str, embedded: Embedded, chain: Chain, pool: Pool) -> Floats:

@@ -81,6 +81,30 @@ class Database(Protocol):
         ...
 
     @property
+    def has_nearest(self) -> bool:
+        """Whether the engine searches vectors itself; if not, `store/vectors.py` does in this process."""
+        ...
+
+    def nearest(
+        self,
+        owner: int,
+        vector: Any,
+        limit: int,
+        within: str = "",
+        without: str = "",
+        params: Params | None = None,
+    ) -> list[tuple[int, float]]:
+        """Passages with the cosine of their vector of an identity, nearest first, where the engine has them.
+
+        Both are conditions of our own SQL on `passages`, tested before the limit.
+        """
+        ...
+
+    def index_vectors(self, owner: int, dimensions: int) -> None:
+        """Prepare `nearest` for the vectors that an identity has now, where the engine searches them."""
+        ...
+
+    @property
     def read_only(self) -> bool:
         """Whether nothing that is written would last."""
         ...

@@ -13,6 +13,7 @@ import psycopg
 from psycopg import errors
 
 from nanoclaw_memory.errors import NewerSchema, StoreBusy, StoreError
+from nanoclaw_memory.store import postgres_vectors
 from nanoclaw_memory.store.database import Database, Params, Row
 from nanoclaw_memory.store.dialect import translated, values
 from nanoclaw_memory.store.migrate import Step, steps_of
@@ -73,7 +74,7 @@ class PostgresDatabase:
         self.name = name
         self.schema = schema_of(path.relative_to(home))
         self._steps = tuple(steps or steps_of(name))
-        self._ready = False
+        self._ready = self._has_nearest = False
         self._local = threading.local()
 
     # ---- reading ----
@@ -135,6 +136,34 @@ class PostgresDatabase:
         asked = (" && " if every else " || ").join(f"ncm.term(:{name})" for name in params)
         # A column that is named is always the first one.
         return f"{table}.words @@ {'ncm.in_first' if column else ''}({asked})", params
+
+    @property
+    def has_nearest(self) -> bool:
+        if not self._has_nearest:
+            with self._connection() as connection:
+                self._has_nearest = postgres_vectors.has_column(connection, self.schema)
+        return self._has_nearest
+
+    def nearest(
+        self,
+        owner: int,
+        vector: Any,
+        limit: int,
+        within: str = "",
+        without: str = "",
+        params: Params | None = None,
+    ) -> list[tuple[int, float]]:
+        let_in, lists = translated(within)
+        kept_out, others = translated(without)
+        only = let_in, " AND ".join(filter(None, (let_in, kept_out)))
+        given = values(params, (*lists, *others))
+        with self._connection() as connection:
+            return postgres_vectors.nearest(connection, self.schema, owner, vector, limit, only, given)
+
+    def index_vectors(self, owner: int, dimensions: int) -> None:
+        with self.claimed("nearest") as free, self._pinned() as connection:
+            if free and postgres_vectors.add_column(connection):
+                postgres_vectors.build_index(connection, self.schema, owner, dimensions)
 
     @property
     def place(self) -> str:
@@ -269,7 +298,8 @@ class PostgresDatabase:
     def tables(self) -> dict[str, tuple[str, ...]]:
         sql = (
             "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = :schema"
-            " AND table_name NOT LIKE '%\\_fts' AND table_name <> 'ncm_state' ORDER BY table_name, ordinal_position"
+            " AND table_name NOT LIKE '%\\_fts' AND table_name <> 'ncm_state'"
+            " AND is_generated = 'NEVER' ORDER BY table_name, ordinal_position"
         )
         found: dict[str, tuple[str, ...]] = {}
         for table, column in self.query(sql, {"schema": self.schema}):
@@ -292,10 +322,11 @@ class PostgresDatabase:
             return True
         try:
             with self._pinned() as connection:
-                self._run(connection, f"SET lock_timeout = {max(1, wait_ms)}")
+                memory = postgres_vectors.BUILDING  # an index of vectors is built anew with its table
+                self._run(connection, f"SET lock_timeout = {max(1, wait_ms)}; {memory}")
                 for table in self._every_table():
                     self._run(connection, f"VACUUM (FULL) {table}")
-                self._run(connection, "RESET lock_timeout")
+                self._run(connection, "RESET lock_timeout; RESET maintenance_work_mem")
         except StoreBusy:
             return False
         return True
@@ -412,7 +443,7 @@ class PostgresDatabase:
             return connection.run(self.schema, text, values(params, lists))
 
     def _leave(self) -> None:
-        self._ready = False
+        self._ready = self._has_nearest = False
         pool(self.url).forget_schemas()
 
     def _migrate(self) -> None:
@@ -432,6 +463,8 @@ class PostgresDatabase:
                 connection.execute(search_path(self.schema))
                 made = creation(self._steps) if current is None else ";".join(upgrade(self._steps, current))
                 connection.execute(made.encode())
+                if self.name == "index" and current is None:
+                    postgres_vectors.add_column(connection)
             connection.schema = self.schema
         pool(self.url).forget_schemas()
         self._ready = True

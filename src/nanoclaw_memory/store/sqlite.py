@@ -26,6 +26,7 @@ class SqliteDatabase:
     """One SQLite file, opened on first use; `name` is its schema folder unless `steps` are given."""
 
     is_file = True
+    has_nearest = False
 
     def __init__(
         self,
@@ -113,6 +114,12 @@ class SqliteDatabase:
         quoted = ('"' + term.replace("\x00", " ").replace('"', '""') + '"' for term in terms)
         asked = (" AND " if every else " OR ").join(quoted)
         return f"{table} MATCH :match", {"match": f"{column} : ({asked})" if column else asked}
+
+    def nearest(self, *arguments: Any) -> list[tuple[int, float]]:
+        raise NotImplementedError("SQLite has no vectors: see has_nearest")
+
+    def index_vectors(self, owner: int, dimensions: int) -> None:
+        """Vectors are packed into a file by the cache that searches them."""
 
     @property
     def read_only(self) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nanoclaw_memory.store.passage_search import Selection
 from nanoclaw_memory.store.passages import Coded, Passages
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 512 * 1024 * 1024  # of vectors kept in memory, unless the settings say otherwise
 UNPACKED = 5_000  # rows that a file may be behind
 RESCORED = 2_000  # rows that are computed exactly after the sketch, at least
+SAMPLED = 500  # rows that the mean is taken of
 RESCORED_SHARE = 0.005  # and of all rows: the sketch errs by a share of them
 
 
@@ -63,6 +65,9 @@ class VectorCache:
 
     def pack(self, passages: Passages, identity: str, dimensions: int) -> None:
         """Write the vectors to a file that is mapped from then on, where they are many and the file is behind."""
+        passages.database.index_vectors(passages.identities().get(identity, -1), dimensions)
+        if passages.database.has_nearest:
+            return
         rows, path = self.rows(passages, identity, dimensions), passages.vector_file
         many = rows.in_block + len(rows.beside) > EXACT_ROWS and rows.unpacked > UNPACKED
         if not many or not passages.database.path.is_file():
@@ -183,6 +188,72 @@ class Matrix:
 
         rows, known = self._held.find(np.array(passages, dtype=np.int64))
         return rows[known]
+
+
+class StoredVectors:
+    """The same, where the database searches its vectors itself."""
+
+    def __init__(self, passages: Passages, identity: str) -> None:
+        self._passages = passages
+        self._database = passages.database
+        self._owner = passages.identities().get(identity, -1)
+
+    def __len__(self) -> int:
+        return self._passages.last_id()
+
+    def vector(self, passage: int) -> Floats | None:
+        """The vector of one passage; None when it has none."""
+        rows = self._rows("SELECT scale, codes FROM vectors JOIN", [passage])
+        return _decoded(rows)[0] if rows else None
+
+    def without(self, passages: Collection[int]) -> set[int]:
+        """Which of these passages have no vector yet."""
+        return set(passages) - {
+            number for (number,) in self._rows("SELECT passages.id FROM vectors JOIN", passages)
+        }
+
+    def nearest(self, vector: Floats, limit: int, chosen: Selection | None = None) -> list[tuple[int, float]]:
+        """Passage ids with their cosine, best first."""
+        only = chosen or Selection()
+        without = f"id NOT IN ({only.without})" if only.without else ""
+        return self._database.nearest(self._owner, vector, limit, only.within, without, only.params)
+
+    def cosines(self, vector: Floats, passages: Sequence[int]) -> dict[int, float]:
+        """The cosine of each of these passages that has a vector."""
+        of_ids, params = "id IN (SELECT value FROM json_each(:ids))", {"ids": json.dumps(list(passages))}
+        return dict(self._database.nearest(self._owner, vector, len(passages), of_ids, "", params))
+
+    def background(self, vector: Floats) -> float:
+        """The mean cosine of all rows, by some of them."""
+        last = len(self)
+        rows = self._rows("SELECT scale, codes FROM vectors JOIN", range(1, last + 1, last // SAMPLED + 1))
+        return float(_decoded(rows).mean(axis=0) @ vector) if rows else 0.0
+
+    def _rows(self, select: str, passages: Collection[int]) -> list[Any]:
+        return self._database.query(
+            f"{select} passages ON passages.fingerprint = vectors.fingerprint WHERE identity_id = :owner"  # noqa: S608
+            " AND passages.id IN (SELECT value FROM json_each(:ids))",
+            {"owner": self._owner, "ids": json.dumps(list(passages))},
+        )
+
+
+def searched(
+    passages: Passages, identity: str, dimensions: int, cache: VectorCache
+) -> Matrix | StoredVectors:
+    """The vectors of an identity as they are now, searched by the database or in this process."""
+    if passages.database.has_nearest:
+        return StoredVectors(passages, identity)
+    matrix = Matrix(passages, identity, dimensions, cache)
+    matrix.refresh()
+    return matrix
+
+
+def _decoded(rows: Sequence[Any]) -> Floats:
+    import numpy as np
+
+    scales = np.array([scale for scale, _ in rows], dtype=np.float32)
+    found: Floats = np.stack([np.frombuffer(codes, dtype=np.int8) for _, codes in rows]) * scales[:, None]
+    return found
 
 
 def _best(scores: Floats, limit: int) -> npt.NDArray[np.int64]:
