@@ -1,4 +1,4 @@
-"""The vectors of an index, searched in the process over SQLite and in the database over PostgreSQL: the same results."""
+"""The vectors of an index: the same results whether the process or the database searches them."""
 
 from __future__ import annotations
 

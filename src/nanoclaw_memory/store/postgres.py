@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -35,27 +36,28 @@ _WEIGHTS = {"passages_fts": "{0, 0.5, 0.4, 1}", "entries_fts": "{0, 0, 0.5, 1}"}
 # BM25, as FTS5 ranks: rare terms count more, repetition and length less and less. ts_rank_cd of one term is how often
 # it occurs, each by the weight of its column.
 _RANKED = """
-WITH asked AS MATERIALIZED (SELECT row_number() OVER () AS number, q{all_holding}
-    FROM (SELECT DISTINCT ncm.term(t) AS q FROM unnest(%(terms)s::text[]) t) x WHERE numnode(q) > 0),
+WITH asked AS MATERIALIZED (SELECT row_number() OVER () AS number, q, holding{counted}
+    FROM (SELECT ncm.term(t) AS q, max(h) AS holding FROM unnest(%(terms)s::text[], %(holding)s::float[]) x (t, h)
+      GROUP BY 1) x WHERE numnode(q) > 0),
   whole AS (SELECT CASE WHEN reltuples > 20000 THEN reltuples
       ELSE (SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT 20000) x) END AS n,
-    (SELECT avg(size) FROM (SELECT size FROM {table} LIMIT 1000) y) AS usual
+    (SELECT avg(size)::float FROM (SELECT size FROM {table} LIMIT 1000) y) AS usual
     FROM pg_class WHERE oid = '{table}'::regclass),
-  found AS (SELECT rowid, size, ts_rank_cd('{weights}', words, q) AS tf, {holding} AS holding
+  found AS (SELECT rowid, size::float, ts_rank_cd('{weights}', words, q) AS tf, {holding} AS holding
     FROM asked JOIN {table} ON words @@ q{only})
-SELECT rowid, sum(greatest(ln((n - holding + 0.5) / (holding + 0.5)), 1e-6)
-  * tf * 2.2 / (tf + 0.3 + 0.9 * size / usual)) AS score
+SELECT rowid, sum(greatest(ln((greatest(n, holding) - holding + 0.5) / (holding + 0.5)), 1e-6::float)
+  * tf * 2.2::float / (tf + 0.3::float + 0.9::float * size / usual)) AS score
 FROM found, whole GROUP BY rowid ORDER BY score DESC, rowid LIMIT %(limit)s"""
+# How many rows contain a term: what was counted for this question already, or all that are found, unless a condition
+# leaves some out.
+_FOUND = "count(*) OVER (PARTITION BY number)"
+_COUNTED = ", (SELECT count(*) FROM (SELECT 1 FROM {0} WHERE words @@ q LIMIT 20000) z) AS counted"
 # Of a word that is among the most common ones the server knows the share of rows; the others are few to count.
 _WORTH_KNOWING = 1_000
-# How many rows contain the term: all that are found, unless a condition leaves some out.
-_HOLDING = "count(*) OVER (PARTITION BY number)"
-_ALL_HOLDING = ", (SELECT count(*) FROM (SELECT 1 FROM {0} WHERE words @@ q LIMIT 20000) z) AS all_holding"
 _COMMON = """
-SELECT least(round(reltuples * most_common_elem_freqs[array_position(
-  most_common_elems::text::text[], trim(BOTH '''' FROM ncm.term(:term0)::text))]), :most)
-FROM pg_stats, pg_class WHERE oid = '{0}'::regclass
-  AND schemaname = current_schema() AND tablename = '{0}' AND attname = 'words'"""
+SELECT reltuples, most_common_elems::text::text[], most_common_elem_freqs FROM pg_class LEFT JOIN pg_stats
+  ON schemaname = current_schema() AND tablename = relname AND attname = 'words' WHERE oid = '{0}'::regclass"""
+_KNOWN_SECONDS = 60.0  # the statistics themselves are older
 
 
 class PostgresDatabase:
@@ -76,6 +78,7 @@ class PostgresDatabase:
         self._steps = tuple(steps or steps_of(name))
         self._ready = self._has_nearest = False
         self._local = threading.local()
+        self._commonest: dict[str, tuple[float, dict[str, int]]] = {}
 
     # ---- reading ----
 
@@ -106,15 +109,16 @@ class PostgresDatabase:
         if not terms:
             return []
         condition, lists = translated(only)
-        weights = _WEIGHTS.get(table, "{1, 1, 1, 1}")
+        holding = [self._counted.get((table, term)) for term in terms]
+        unknown = None in holding
         sql = _RANKED.format(
             table=table,
-            weights=weights,
+            weights=_WEIGHTS.get(table, "{1, 1, 1, 1}"),
             only=f" AND {condition}" if only else "",
-            holding="all_holding" if only else _HOLDING,
-            all_holding=_ALL_HOLDING.format(table) if only else "",
+            holding=("counted" if only else _FOUND) if unknown else "holding",
+            counted=_COUNTED.format(table) if only and unknown else "",
         )
-        given = {**values(params, lists), "terms": list(terms), "limit": limit}
+        given = {**values(params, lists), "terms": list(terms), "holding": holding, "limit": limit}
         with self._connection() as connection:
             rows = connection.run(self.schema, sql, given).fetchall()
         return [(int(rowid), float(score)) for rowid, score in rows]
@@ -125,9 +129,36 @@ class PostgresDatabase:
         found, given = self.containing(table, [term])
         where = found + (f" AND {only}" if only else "")
         sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {where} LIMIT :most) x"  # noqa: S608
-        if most >= _WORTH_KNOWING and not only:
-            sql = f"SELECT coalesce(({_COMMON.format(table)}), ({sql}))"
-        return int(self.query(sql, {**(params or {}), **given, "most": most})[0][0])
+        count, known = None, most >= _WORTH_KNOWING and not only
+        if known and (common := self._common(table)):
+            ((lexeme,),) = self.query("SELECT ncm.term(:term)::text", {"term": term})
+            count = common.get(lexeme.strip("'"))
+        if count is None:
+            count = int(self.query(sql, {**(params or {}), **given, "most": most})[0][0])
+        if known:
+            self._counted[table, term] = count
+        return min(count, most)
+
+    def _common(self, table: str) -> dict[str, int]:
+        """How many rows contain each of the most common words, by the server's statistics."""
+        asked, found = self._commonest.get(table, (0.0, {}))
+        if time.monotonic() - asked > _KNOWN_SECONDS:
+            ((rows, words, shares),) = self.query(_COMMON.format(table))
+            found = (
+                {}
+                if words is None
+                else {word: round(rows * one) for word, one in zip(words, shares, strict=False)}
+            )
+            self._commonest[table] = time.monotonic(), found
+        return found
+
+    @property
+    def _counted(self) -> dict[tuple[str, str], int]:
+        """What this thread has counted lately: ranking needs it again."""
+        kept: dict[tuple[str, str], int] = self._local.__dict__.setdefault("counted", {})
+        if len(kept) > _WORTH_KNOWING:
+            kept.clear()
+        return kept
 
     def containing(
         self, table: str, terms: Sequence[str], every: bool = False, column: str = ""
