@@ -72,7 +72,23 @@ def _store() -> Iterator[str]:
 
     with fresh_database() as url, pytest.MonkeyPatch.context() as patch:
         patch.setenv("NANOCLAW_STORE_URL", url)
+        _be_patient(patch)
         yield url
+
+
+def _be_patient(patch: pytest.MonkeyPatch) -> None:
+    """Give a turn time: schemas are made by the first question of every test, and the machine may be busy."""
+    from nanoclaw_memory.turn.pipeline import Pipeline
+
+    made = Pipeline.__init__
+
+    def patient(self: Pipeline, *arguments: Any, **named: Any) -> None:
+        made(self, *arguments, **named)
+        self._seconds *= 20
+        for plugin in self.plugins:
+            plugin.timeout_ms *= 20
+
+    patch.setattr(Pipeline, "__init__", patient)
 
 
 @pytest.fixture(autouse=True)
