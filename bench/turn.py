@@ -175,6 +175,7 @@ def main() -> None:
             passages = memory.group.retrieval.index.passages.count()[1]
             processes = cold(home, prompts)
             memory.group.resources.resident = True
+            memory.group.resources.listing.watch()
             turns = resident(memory, prompts[: given.turns])
         bare = [cpu_of([sys.executable, "-c", "pass"], runs=1) for _ in range(COLD)]
     later = [one for one in turns if not one[4]]

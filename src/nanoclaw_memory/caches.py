@@ -63,11 +63,12 @@ def taken() -> tuple[int, int]:
 
 def _size(value: Any) -> int:
     own = sys.getsizeof(value)
-    if type(value) in (str, int, bool):
+    kind = type(value)
+    if kind in (str, int, bool):
         return own
+    if kind in (tuple, list, set, frozenset):  # mostly of texts, which need no call of ours
+        return own + sum(sys.getsizeof(one) if type(one) is str else _size(one) for one in value)
     if isinstance(value, dict):
         return own + sum(_size(key) + _size(one) for key, one in value.items())
-    if isinstance(value, tuple | list | set | frozenset):
-        return own + sum(map(_size, value))
     fields = getattr(value, "__struct_fields__", ())
     return own + sum(_size(getattr(value, name)) for name in fields)

@@ -19,6 +19,7 @@ class Freshness:
     def __init__(self) -> None:
         self._asked_at = math.inf
         self._seen: dict[Hashable, tuple[float, Any]] = {}
+        self._settled: dict[Hashable, Any] = {}
 
     def asked(self, at: float | None) -> None:
         """The next looks are for a question that came in at this moment of `time.monotonic()`."""
@@ -43,3 +44,11 @@ class Freshness:
             if self._asked_at < math.inf:
                 self._seen[key] = began, found
         return cast("T", found)
+
+    def is_settled(self, key: Hashable, state: object) -> bool:
+        """Whether there was nothing to do when things were in this state."""
+        return bool(self._settled.get(key) == state)
+
+    def settle(self, key: Hashable, state: object) -> None:
+        """Note that there was nothing to do in this state."""
+        self._settled[key] = state

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from nanoclaw_memory.caches import bounded
@@ -122,6 +122,12 @@ def stems(text: str) -> list[str]:
     """The stems of the content words, in order, by the language of the text."""
     spoken = language(text)
     return [stem(word, spoken) for word in content_words(text)]
+
+
+def stems_in_any_language(found: Sequence[str]) -> frozenset[str]:
+    """The stems of words, by the rules of each language: many at once cost less than to remember each."""
+    plain = [word.replace("’", "'") for word in found]
+    return frozenset().union(*(_stemmer(spoken).stemWords(plain) for spoken in LANGUAGES))
 
 
 @functools.cache

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.intake.own_words import said
 from nanoclaw_memory.patterns import regex
@@ -76,5 +77,6 @@ def find(exchanges: Sequence[Exchange], now: datetime) -> list[Anchor]:
     return sorted(unique.values(), key=lambda anchor: (anchor.weight, anchor.at), reverse=True)[:MOST]
 
 
+@bounded(256 * 1024)  # a conversation is read again at every message
 def _kind(sentence: str) -> tuple[str, float] | None:
     return next(((name, weight) for name, weight, pattern in _KINDS if pattern.search(sentence)), None)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nanoclaw_memory.errors import FileProblem, PathRefused, StoreError
+from nanoclaw_memory.freshness import Freshness
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.workspace.listing import Seen, memory_pages
@@ -78,33 +79,46 @@ class Refresh:
     """Reads files that changed between two runs of upkeep into one group's graph."""
 
     def __init__(
-        self, graph: KnowledgeGraph, home: Home, pages: Callable[[], list[Seen]] | None = None
+        self,
+        graph: KnowledgeGraph,
+        home: Home,
+        pages: Callable[[], list[Seen]] | None = None,
+        freshness: Freshness | None = None,
     ) -> None:
         self.graph = graph
         self.home = home
+        self._freshness = freshness or Freshness()
         self._pages = pages or (lambda: memory_pages(home, graph.scope.group))
         self.workspace = home.workspace(graph.scope.group)
 
     def run(self) -> tuple[int, str]:
         """Read what changed; returns the number of files read, and a message about what is still pending."""
         try:
-            pending = self.pending()
-            if not pending or pending.too_much:
-                return 0, pending.message if pending else ""
+            place = ("graph files", self.graph.scope.private)
+            listed = self._pages()
+            state = (listed, self._noted(), self.graph.clock.now().date())
+            if self._freshness.is_settled(place, state):
+                return 0, ""
+            pending = self.pending(listed)
+            if not pending:
+                self._freshness.settle(place, state)
+                return 0, ""
+            if pending.too_much:
+                return 0, pending.message
             with self.graph.db.transaction(WAIT_MS):
                 self._take_in(pending)
         except (StoreError, OSError) as error:  # busy, read-only or damaged: answer from what is stored
             return 0, f"files that changed were not read into the graph: {error}"
         return len(pending.changed) + len(pending.gone), ""
 
-    def watched(self) -> list[WatchedFile]:
+    def watched(self, pages: list[Seen] | None = None) -> list[WatchedFile]:
         """The files to check: archives first, so that a moved line is found there before it is missed in its log."""
         today = self.graph.clock.now().date()
         days = [today - timedelta(days=back) for back in range(RECENT_DAYS, -1, -1)]
         own = [*dict.fromkeys(archive_path(day) for day in days), f"{ARCHIVE}/MEMORY.md"]
         own += [log_path(day) for day in days]
         own += PAGES
-        listed = {seen.relative: seen for seen in self._pages()}
+        listed = {seen.relative: seen for seen in (self._pages() if pages is None else pages)}
         own += [path for path in listed if path.startswith("memory/") and _is_near(path) and is_page(path)]
         shared = [path for path in listed if path.startswith("shared/project-") and path.count("/") == 1]
         return [self._watched(listed[path]) for path in (*own, *shared) if path in listed]
@@ -117,9 +131,9 @@ class Refresh:
         base = self.workspace if name == seen.relative else self.home.shared
         return WatchedFile(seen.relative, base, name, seen.size, seen.mtime_ns)
 
-    def pending(self) -> PendingFiles:
+    def pending(self, pages: list[Seen] | None = None) -> PendingFiles:
         """Compare the files with what was last read."""
-        files = self.watched()
+        files = self.watched(pages)
         known = self._known()
         here = {file.relative for file in files}
         gone = [
@@ -155,9 +169,12 @@ class Refresh:
             self.graph.ingest(path, "")
         self.note(pending.files)  # as listed before reading: a change since then is read again
 
-    def _known(self) -> dict[str, list[int]]:
+    def _noted(self) -> str:
         rows = self.graph.db.query("SELECT value FROM graph_state WHERE key = :key", {"key": _KEY})
-        kept = json.loads(rows[0][0]) if rows else {}
+        return str(rows[0][0]) if rows else "{}"
+
+    def _known(self) -> dict[str, list[int]]:
+        kept = json.loads(self._noted())
         return kept["files"] if kept.get("version") == VERSION else {}
 
     def _real(self, relative: str) -> Path:

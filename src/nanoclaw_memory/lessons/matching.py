@@ -139,6 +139,9 @@ def judged_match(
     judge: Judge,
 ) -> list[Match]:
     """The lessons that apply: what words or vectors bring unless the judge objects, else the one that it is sure of."""
+    needs = _log_odds(judge.probability("needs", message))
+    if needs < NEEDS_FROM:  # the judge would object to each
+        return []
     ranked = sorted(lessons, key=lambda one: (-_nearness(one, message, cosines.get(one.id)), -one.id))
     near = ranked[:MAX_JUDGED]
     brought = match(message, near, cosines, reach, most)
@@ -150,7 +153,6 @@ def judged_match(
     ]
     if agreed or not near:
         return agreed
-    needs = _log_odds(judge.probability("needs", message))
     close = {lesson.id: reach.closeness(cosines.get(lesson.id)) for lesson in near}
     worth = [one for one in near if one.id not in odds and needs + close[one.id] + SUREST >= SURE]
     odds |= _judged(message, worth, judge)

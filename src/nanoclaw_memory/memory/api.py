@@ -611,7 +611,10 @@ class Memory:
     ) -> Recorded:
         """Archive an exchange, measure it, and learn from it."""
         with self.group.resources.judging():
-            return self.group.lifecycle.after_turn(user_message, agent_response, tool_calls, at)
+            recorded = self.group.lifecycle.after_turn(user_message, agent_response, tool_calls, at)
+        if self.group.resources.resident:
+            self.group.catch_up()
+        return recorded
 
     def report_tools(self, calls: Sequence[ToolCall]) -> None:
         """Note tool calls between two messages, so that a loop is seen."""

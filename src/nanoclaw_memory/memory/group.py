@@ -22,7 +22,6 @@ from nanoclaw_memory.workspace.paths import (
     SHARED_FOLDERS,
     locate,
     memory_files,
-    of_shared_chats,
 )
 
 if TYPE_CHECKING:
@@ -220,7 +219,7 @@ class Group:
     def pages(self) -> list[Seen]:
         """The Markdown of this scope's own index and graph: of a private one all that is not said in shared chats."""
         if self.scope.private:
-            return [seen for seen in self.resources.listing.pages() if not of_shared_chats(seen.relative)]
+            return self.resources.listing.private_pages()
         from nanoclaw_memory.retrieval.scanner import seen_files
 
         return list(seen_files(memory_files(self.home, self.scope, self.settings.privacy.shared_files)))
@@ -249,13 +248,18 @@ class Group:
         with shown(self, writes=False), self.resources.listing.kept():
             yield self.resources.freshness.look(("graph", self.scope.private), self._refresh_graph)
 
+    def catch_up(self) -> None:
+        """Take in what an answer brought, while nobody waits: else the next message would."""
+        with self.refreshed_graph():
+            self.retrieval.refresh(embed=self.resources.resident)
+
     def _refresh_graph(self) -> str:
         """Read changed files, if they are few; returns what is still unread."""
         from nanoclaw_memory.graph.refresh import Refresh
 
         if not self.workspace.is_dir():
             return ""
-        files, stale = Refresh(self.graph, self.home, self.pages).run()
+        files, stale = Refresh(self.graph, self.home, self.pages, self.resources.freshness).run()
         if self.scope.private:  # in a group chat nobody knows whose "my" is whose
             _, unread = self.statements.read()
             stale = stale or unread

@@ -120,7 +120,8 @@ class Resources:
         """Whether the group has a database, be it a lost one: looking must not create one."""
         if self.store.url:
             return self.database(name).exists()
-        path = self.home.data(self.group) / f"{name}.db"
+        opened = self._databases.get(name)
+        path = opened.path if opened else self.home.data(self.group) / f"{name}.db"
         return self.freshness.look(path.name, lambda: self.store.has(path))
 
     @cached_property

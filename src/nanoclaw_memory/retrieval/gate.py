@@ -174,7 +174,7 @@ def _places(scores: Mapping[int, float]) -> dict[int, float]:
 
 def probability(weights: Mapping[str, float], features: Mapping[str, float]) -> float:
     """The probability that features speak for."""
-    score = weights.get("bias", 0.0) + sum(weights.get(name, 0.0) * value for name, value in features.items())
+    score = weights.get("bias", 0.0) + sum([weights.get(name, 0.0) * features[name] for name in features])
     return 1 / (1 + math.exp(-max(min(score, 30.0), -30.0)))
 
 

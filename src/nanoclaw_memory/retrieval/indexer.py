@@ -76,7 +76,14 @@ class Index(msgspec.Struct, dict=True):
 
     def scan(self) -> Scan:
         """What changed on disk since the last run; only looks."""
-        return scan(self.files(), self.passages.files(), self.chunking.key)
+        files, place = self.files(), ("files", str(self.lock))
+        state = (files, self.passages.generation(), self.chunking.key)
+        if self.freshness.is_settled(place, state):
+            return Scan((), (), {})
+        found = scan(files, self.passages.files(), self.chunking.key)
+        if not found.stale:
+            self.freshness.settle(place, state)
+        return found
 
     def run(self, rebuild: bool = False) -> Indexed:
         """Do everything there is to do; killed at any point, the next run goes on from there."""

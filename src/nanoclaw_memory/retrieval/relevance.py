@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -13,7 +12,7 @@ from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.providers.calibration import Calibration
 from nanoclaw_memory.store.keywords import spaced, terms_of
-from nanoclaw_memory.text import LANGUAGES, stem, words
+from nanoclaw_memory.text import stem, stems_in_any_language, words
 
 GATE = 0.5  # relevance from which something is worth returning
 YOUNG = 50  # passages by which a young memory counts as larger: there, never having seen a word says little
@@ -128,20 +127,20 @@ class Coverage:
     ) -> None:
         self._chance = math.log(total + YOUNG)
         sentences = _SENTENCE.split(message)[:MOST_SENTENCES]
-        self._whole = weights
+        self._whole, self._weight = weights, sum(weights.values()) or 1.0
         self._parts = [
             {term: weights[term] for term in terms_of(part) if term in weights}
             for part in (sentences if len(sentences) > 1 else ())
         ]
-        self._forms = {term: [*map(_form, (term, *(forms or {}).get(term, ())))] for term in weights}
+        self._forms = {term: _form(term, *(forms or {}).get(term, ())) for term in weights}
         self._others = [[*map(_form, words(name))] for name in others]
 
     def of(self, text: str) -> float:
         """How much of the message one text contains."""
         bag = _bag(text)
-        absent = {term for term, forms in self._forms.items() if not any(map(bag.contains, forms))}
+        absent = {term for term, form in self._forms.items() if not bag.contains(form)}
         named = bool(absent) and any(all(map(bag.contains, name)) for name in self._others)
-        best = _held(self._whole, absent, named) / (sum(self._whole.values()) or 1.0)
+        best = _held(self._whole, absent, named) / self._weight
         for part in self._parts:
             if (held := _held(part, absent, named)) > self._chance:
                 best = max(best, held / (sum(part.values()) or 1.0))
@@ -150,6 +149,8 @@ class Coverage:
 
 def _held(weights: Mapping[str, float], absent: Set[str], named: bool) -> float:
     """What a text contains of some words; a name stands for the weightiest that it does not."""
+    if not absent:
+        return sum(weights.values())
     missing = {term: weight for term, weight in weights.items() if term in absent}
     if missing and named:
         missing.pop(max(missing, key=lambda term: missing[term]))
@@ -157,16 +158,16 @@ def _held(weights: Mapping[str, float], absent: Set[str], named: bool) -> float:
 
 
 class _Form(msgspec.Struct, frozen=True):
-    """A word of a message as it is looked for: parts of a text that show it, and its stems."""
+    """A word of a message, in all its forms, as it is looked for: parts of a text that show it, and its stems."""
 
     parts: tuple[str, ...]
     stems: frozenset[str]
 
 
 @bounded(2 * 1024 * 1024)
-def _form(term: str) -> _Form:
-    parts = (term, f" {stem(term)}") if len(term) >= _LONG else (f" {term}",)
-    return _Form(parts, frozenset(_stems(term)))
+def _form(*terms: str) -> _Form:
+    long = (part for term in terms if len(term) >= _LONG for part in (term, f" {stem(term)}"))
+    return _Form((*long, *(f" {term}" for term in terms if len(term) < _LONG)), stems_in_any_language(terms))
 
 
 class _Bag(msgspec.Struct, frozen=True):
@@ -176,16 +177,16 @@ class _Bag(msgspec.Struct, frozen=True):
     stems: frozenset[str]
 
     def contains(self, form: _Form) -> bool:
-        return any(part in self.line for part in form.parts) or not form.stems.isdisjoint(self.stems)
+        if not form.stems.isdisjoint(self.stems):
+            return True
+        for part in form.parts:  # noqa: SIM110 - asked of every passage that is found: twice as fast as `any`
+            if part in self.line:
+                return True
+        return False
 
 
 @bounded(8 * 1024 * 1024)
 def _bag(text: str) -> _Bag:
     """The same texts are found for many messages of a conversation."""
     found = words(spaced(text))
-    return _Bag(f" {' '.join(found)} ", frozenset(itertools.chain.from_iterable(map(_stems, found))))
-
-
-@bounded(4 * 1024 * 1024)
-def _stems(word: str) -> tuple[str, ...]:
-    return tuple(stem(word, spoken) for spoken in LANGUAGES)
+    return _Bag(f" {' '.join(found)} ", stems_in_any_language(found))

@@ -234,6 +234,7 @@ class Passages:
     def mark_stale(self) -> None:
         """Have every file and row read again by the next run; what is stored answers until then."""
         with self.database.transaction():
+            self._next_generation()
             self.database.execute("UPDATE documents SET chunking = ''")
             self.database.execute("DELETE FROM meta WHERE key LIKE 'cursor:%'")
 

@@ -55,12 +55,17 @@ class SqliteDatabase:
     # ---- reading ----
 
     def query(self, sql: str, params: Params | None = None) -> list[Row]:
-        with self._translated():
-            connection = self._connection()
-            try:
-                return connection.execute(sql, params or {}).fetchall()  # type: ignore[no-any-return]
-            except UnicodeDecodeError as error:
+        import apsw
+
+        connection = self._connection()
+        try:  # without the context manager, which a question would pay ninety times
+            return connection.execute(sql, params or {}).fetchall()  # type: ignore[no-any-return]
+        except UnicodeDecodeError as error:
+            with self._translated():
                 return list(self._tolerant(connection, sql, params, error))
+        except apsw.Error:
+            with self._translated():
+                raise
 
     def query_within(self, limit_ms: int, sql: str, params: Params) -> list[Row]:
         import time

@@ -1,19 +1,27 @@
-"""The Markdown files of a group with their sizes and times: listed anew, or once for all that a turn asks."""
+"""The Markdown files of a group with their sizes and times: listed anew, once for all that a turn asks, or watched."""
 
 from __future__ import annotations
 
 import operator
 import os
 import stat
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 import msgspec
 
 from nanoclaw_memory.text import encodable
-from nanoclaw_memory.workspace.paths import GROUP_PAGE, Home
+from nanoclaw_memory.workspace.paths import GROUP_PAGE, Home, of_shared_chats
 
+if TYPE_CHECKING:
+    from nanoclaw_memory.workspace.folder_watch import FolderWatch
+
+LONGEST_WATCHED = 30.0  # seconds: a second name of a file outside of the memory is not watched
 DOMAINS = "memory/domains/"  # written from entries, which are passages themselves
 _name = operator.attrgetter("name")
 
@@ -27,22 +35,62 @@ class Seen(msgspec.Struct, frozen=True):
     mtime_ns: int
 
 
+class WatchedPages:
+    """The pages of one group, listed again only when something changed; the threads of a process share it."""
+
+    def __init__(self, home: Home, group: str) -> None:
+        from nanoclaw_memory.workspace.folder_watch import FolderWatch
+
+        self._home, self._group = home, group
+        self._watch = FolderWatch()
+        self._lock = threading.Lock()
+        self._listed: list[Seen] = []
+        self._listed_at = -LONGEST_WATCHED
+
+    def pages(self) -> list[Seen]:
+        """Every page that there is; the same list while nothing changes."""
+        with self._lock:
+            now = time.monotonic()
+            if self._watch.changed() or now - self._listed_at >= LONGEST_WATCHED:
+                found = memory_pages(self._home, self._group, self._watch)
+                self._listed = self._listed if found == self._listed else found
+                self._listed_at = now
+            return self._listed
+
+
+_watched: WeakValueDictionary[tuple[Home, str], WatchedPages] = WeakValueDictionary()
+
+
 class PageListing:
     """The pages of one group; several readers of a turn share one listing."""
 
     def __init__(self, home: Home, group: str) -> None:
         self._home, self._group = home, group
         self._listed: list[Seen] | None = None
+        self._private: tuple[list[Seen], list[Seen]] = ([], [])
         self._keeping = 0
+        self._watched: WatchedPages | None = None
+
+    def watch(self) -> None:
+        """From now on list again only when something changed; worth it in a process that lives on."""
+        key = (self._home, self._group)
+        self._watched = _watched.get(key) or _watched.setdefault(key, WatchedPages(*key))
 
     def pages(self) -> list[Seen]:
         """Every page that there is."""
         if self._listed is not None:
             return self._listed
-        found = memory_pages(self._home, self._group)
+        found = self._watched.pages() if self._watched else memory_pages(self._home, self._group)
         if self._keeping:
             self._listed = found
         return found
+
+    def private_pages(self) -> list[Seen]:
+        """All that is not said in shared chats."""
+        found = self.pages()
+        if self._private[0] is not found:
+            self._private = found, [seen for seen in found if not of_shared_chats(seen.relative)]
+        return self._private[1]
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -56,19 +104,26 @@ class PageListing:
                 self._listed = None
 
 
-def memory_pages(home: Home, group: str) -> list[Seen]:
+def memory_pages(home: Home, group: str, watch: FolderWatch | None = None) -> list[Seen]:
     """Every Markdown file of a group that is a source of passages; links that leave are left out."""
     found: list[Seen] = []
+    if watch is not None:  # the workspace or the group's page may appear there
+        watch.add(str(home.root))
+        watch.add(str(home.group_root(group)))
     for base, prefix in ((home.workspace(group), ""), (home.shared, "shared/")):
-        _add_below(found, str(base), prefix, base)
+        _add_below(found, str(base), prefix, base, watch)
     if home.has_group_page(group) and not (home.workspace(group) / GROUP_PAGE).exists():
         status = home.group_page(group).stat()
         found.append(Seen(GROUP_PAGE, str(home.group_page(group)), status.st_size, status.st_mtime_ns))
     return found
 
 
-def _add_below(found: list[Seen], folder: str, prefix: str, base: Path) -> None:
+def _add_below(
+    found: list[Seen], folder: str, prefix: str, base: Path, watch: FolderWatch | None = None
+) -> None:
     # One stat a file and no Path: this runs at every search.
+    if watch is not None:
+        watch.add(folder)
     try:
         entries = sorted(os.scandir(folder), key=_name)
     except OSError:
@@ -87,4 +142,4 @@ def _add_below(found: list[Seen], folder: str, prefix: str, base: Path) -> None:
             if stat.S_ISREG(status.st_mode):
                 found.append(Seen(prefix + name, entry.path, status.st_size, status.st_mtime_ns))
         elif name != "checkpoints" and prefix + name + "/" != DOMAINS and entry.is_dir(follow_symlinks=False):
-            _add_below(found, entry.path, f"{prefix}{name}/", base)
+            _add_below(found, entry.path, f"{prefix}{name}/", base, watch)

@@ -177,6 +177,7 @@ class MemoryPool:
     def open(self, scope: Scope, directory: Path | None = None) -> Memory:
         """A memory of the caller's own that shares the embedding model."""
         memory = Memory.open(self.home, scope, directory=directory)
+        memory.group.resources.listing.watch()
         if self._embedder is not None:
             memory.group.resources.embedder = self._embedder
         with suppress(SettingsError):  # whoever uses the settings reports it

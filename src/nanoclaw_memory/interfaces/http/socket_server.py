@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
     from nanoclaw_memory.interfaces.http.pool import MemoryPool, MemoryWorker
+    from nanoclaw_memory.memory import Memory
 
 HEADER_SECONDS = 5
 GRACE_SECONDS = 10
@@ -127,9 +128,14 @@ class SocketServer:
             await asyncio.to_thread(self._archive, request.scope)
 
     def _archive(self, scope: Scope) -> None:
-        """Archive spooled exchanges now, so that the next prompt need not."""
+        """Archive spooled exchanges and take them in now, so that the next prompt need not."""
+
+        def archive(memory: Memory) -> None:
+            memory.conversations.drain()
+            memory.group.catch_up()
+
         with suppress(NanoClawError):  # they stay in the spool for the next round
-            self._pool.run_exclusive(scope, lambda memory: memory.conversations.drain())
+            self._pool.run_exclusive(scope, archive)
 
     async def _serve_mcp(
         self, request: SocketRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
