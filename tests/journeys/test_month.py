@@ -73,6 +73,11 @@ IDLE = (
 ONE_HOME = True
 
 
+# A month is about what is told, however slow the machine is.
+PLUGINS = ("graph-memory", "policy-gate", "recall", "continuity", "stability", "growth")
+PATIENT = {"plugins.timeoutMs": "60000"} | {f"plugins.entries.{name}.timeoutMs": "60000" for name in PLUGINS}
+
+
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("month") / "home"
@@ -91,7 +96,7 @@ class Month:
         self.clock.moment = FIRST + timedelta(days=day - 1)
         self.sessions += 1
         scope = Scope(session_id=f"s{self.sessions}", project=project, origin=origin)
-        return Memory.open(self.home, scope, clock=self.clock)
+        return Memory.open(self.home, scope, clock=self.clock, overrides=PATIENT)
 
     def told(self, day: int, project: str, message: str) -> str:
         with self.open(day, project) as memory:

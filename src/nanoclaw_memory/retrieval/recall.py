@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 
 import msgspec
@@ -33,13 +33,14 @@ from nanoclaw_memory.workspace.log import parse_line
 
 CANDIDATES = 50
 HIT_TOKENS = 45  # of a hit in a list for a model, on average
-FEW_HITS = 6
-LEAST_TOKENS = 30  # of one that is cut
-LEAST_CHARS = 30  # of its text
+MOST_TOKENS = 90  # of one of them
+LEAST_TOKENS = 22  # of one that is cut, unless its place needs more
+LEAST_CHARS = 20  # of its text
 BRIEF_CHARS = 200
 MAX_BUDGET = 200_000
 # How much of an entry's rank is what was asked, and how much is what matters anyway.
 RELEVANCE, IMPORTANCE = 0.75, 0.25
+_ARCHIVE = regex(r"\Aconversations/(?=\d{4}-\d\d-\d\d-[^/]+\Z)")  # such a name is found without its folder
 _BULLET = regex(r"\A\s*[-*+•]\s+(?=\S)")
 OF_OTHERS = 0.25  # the importance of what is no entry: an entry that is as good comes first
 FORMATS = ("brief", "detailed")
@@ -152,20 +153,43 @@ def _lines(
 def hits_text(hits: Sequence[Hit], today: date, project: str = "", question: str = "") -> str:
     """What search found, fenced as data with origin, age and other projects' names, for an agent to read.
 
-    On average a line of FEW_HITS or more has at most HIT_TOKENS: the best keep their texts, the others are cut to what
-    says most. Fewer hits have the room of FEW_HITS.
+    On average a line has at most HIT_TOKENS: the best keep their texts, the others are cut to what says most.
     """
     lines = [item(*_parts(hit, project, today)) for hit in hits]
-    costs = [tokens.estimate(line) for line in lines]
-    left = HIT_TOKENS * max(len(hits), FEW_HITS) - sum(min(cost, LEAST_TOKENS) for cost in costs)
-    for place, (hit, cost) in enumerate(zip(hits, costs, strict=True)):
-        own = min(cost, LEAST_TOKENS + left, 2 * HIT_TOKENS)
-        left -= max(own - LEAST_TOKENS, 0)
-        if own < cost:
-            start, end, text = snippet(hit.text, hit.start_line, question, own * 3)
-            shown = _parts(replace(hit, text=text, start_line=start, end_line=end), project, today)
-            lines[place] = _cut_line(*shown, question, own)
+    costs = list(map(tokens.estimate, lines))
+    if sum(costs) > HIT_TOKENS * len(hits) or max(costs, default=0) > MOST_TOKENS:
+        lines = list(_cut_lines(hits, lines, costs, lambda hit: _parts(hit, project, today), question))
     return fenced(lines)
+
+
+def _cut_lines(
+    hits: Sequence[Hit],
+    lines: Sequence[str],
+    costs: Sequence[int],
+    parts: Callable[[Hit], tuple[list[str], str]],
+    question: str,
+) -> Iterator[str]:
+    """Each hit as short as may be, then what room is left given to the best."""
+
+    def cut(hit: Hit, most: int) -> str:
+        start, end, text = snippet(hit.text, hit.start_line, question, most * 3)
+        return _cut_line(*parts(replace(hit, text=text, start_line=start, end_line=end)), question, most)
+
+    short = [
+        cut(hit, LEAST_TOKENS) if cost > LEAST_TOKENS else line
+        for hit, line, cost in zip(hits, lines, costs, strict=True)
+    ]
+    least = list(map(tokens.estimate, short))
+    left = HIT_TOKENS * len(hits) - sum(least)
+    for place, hit in enumerate(hits):
+        own = min(least[place] + left, MOST_TOKENS)
+        shown = short[place]
+        if own >= costs[place]:
+            shown = lines[place]
+        elif own > least[place]:
+            shown = cut(hit, own)
+        left -= tokens.estimate(shown) - least[place]
+        yield shown
 
 
 def _parts(hit: Hit, project: str, today: date | None = None) -> tuple[list[str], str]:
@@ -178,7 +202,8 @@ def _parts(hit: Hit, project: str, today: date | None = None) -> tuple[list[str]
     elif hit.kind == "chunk":
         last = f"-{hit.end_line}" if hit.end_line != hit.start_line else ""
         dated = bool(hit.day) and hit.day in hit.path
-        about = [f"{hit.path}:{hit.start_line}{last}", hit.speaker, "" if dated else hit.when]
+        path = _ARCHIVE.sub("", hit.path)
+        about = [f"{path}:{hit.start_line}{last}", hit.speaker, "" if dated else hit.when]
         about += ["agent"] if hit.origin == "agent" and not hit.speaker else []
         shown = _log_text if dated else _without_bullet
         text = without_speaker(text, hit.speaker) if hit.speaker else shown(text)

@@ -177,7 +177,7 @@ def _matches(relative: str, pattern: str) -> bool:
 
 
 def relative_to_memory(name: str) -> str:
-    """A path as a caller writes it -> the path in the workspace (`x.md` may mean `memory/x.md`)."""
+    """A path as a caller writes it -> the path in the workspace."""
     if "\x00" in name:
         raise PathRefused("the path holds a NUL character", "give a plain file name such as MEMORY.md")
     if any("\ud800" <= character <= "\udfff" for character in name):
@@ -198,20 +198,21 @@ def relative_to_memory(name: str) -> str:
 
 
 def locate(home: Home, scope: Scope, name: str, shared_files: Iterable[str]) -> tuple[str, Path]:
-    """The workspace path and the real path of a memory file, existing or not; refuses what is not memory."""
+    """The workspace path and the real path of a memory file, existing or not; refuses what is not memory.
+
+    `x.md` may mean `memory/x.md` or `conversations/x.md`.
+    """
     relative = relative_to_memory(name)
     workspace = home.workspace(scope.group)
     parts = PurePosixPath(relative).parts
     patterns = tuple(shared_files)
-    inside = f"memory/{relative}"
-    # What a scope may not see is not looked for: the answer must not tell whether it is there.
-    if (
-        parts[0] not in _FOLDERS
-        and visible(scope, inside, patterns)
-        and (workspace / inside).exists()
-        and not (len(parts) == 1 and visible(scope, relative, patterns) and (workspace / relative).exists())
-    ):
-        relative = inside
+
+    def is_there(path: str) -> bool:  # what a scope may not see is not looked for: no answer may tell of it
+        return visible(scope, path, patterns) and (workspace / path).exists()
+
+    if parts[0] not in _FOLDERS and not (len(parts) == 1 and is_there(relative)):
+        below = (f"memory/{relative}", f"conversations/{relative}")
+        relative = next(filter(is_there, below), relative)
     parts = PurePosixPath(relative).parts
     if (parts[0] not in _FOLDERS and len(parts) > 1) or not relative.endswith(".md"):
         raise PathRefused(

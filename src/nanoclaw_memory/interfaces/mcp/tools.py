@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
@@ -24,6 +25,7 @@ EntryId = Annotated[str, Field(description="mem-…")]
 Limit = Annotated[int, Field(ge=1, le=50)]
 Rows = list[dict[str, Any]] | None
 Budget = Annotated[int, Field(ge=1, le=100_000)]
+NOTED_AGAIN = 600.0  # seconds
 
 
 class Tools:
@@ -31,6 +33,7 @@ class Tools:
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
+        self._noted_at: dict[str, float] = {}
 
     def memory_search(
         self,
@@ -51,7 +54,7 @@ class Tools:
             include_superseded=include_superseded,
             corpus=corpus,
         )
-        return _noted(self._memory.fenced(found.hits, query) or "Nothing was found.", found.degraded)
+        return self._noted(self._memory.fenced(found.hits, query) or "Nothing was found.", found.degraded)
 
     def memory_get(
         self,
@@ -68,7 +71,7 @@ class Tools:
         """Look up facts and relations of named people, projects and things ("What is Keystone's port?")."""
         answer = self._memory.graph.search(query, limit)
         self._memory.graph.reinforce(answer.hits)
-        return _facts(answer)
+        return self._noted(_facts(answer), answer.degraded)
 
     def graph_history(
         self, entity: str, key: Annotated[str, Field(description="Only this key or relation")] = ""
@@ -104,12 +107,12 @@ class Tools:
             include_context=include_context,
             format=format,
         )
-        return _noted(_recalled(found, token_budget, "Nothing was found."), found.degraded)
+        return self._noted(_recalled(found, token_budget, "Nothing was found."), found.degraded)
 
     def memory_brief(self, include_provenance: bool = False) -> str:
         """The most important entries, as a session starts with them; with provenance: ids and sessions too."""
         brief = self._memory.brief(include_provenance)
-        return _noted(brief.text or "Nothing is stored yet.", brief.degraded)
+        return self._noted(brief.text or "Nothing is stored yet.", brief.degraded)
 
     def memory_index_status(self) -> str:
         """Sizes, counts and token costs of all memory."""
@@ -236,7 +239,7 @@ class Tools:
         table = self._memory.graph.query(query, as_of, limit)
         text = fenced(map(safe_line, table.lines)) or "Nothing matches."
         more = ["there are more rows than these"] * table.truncated
-        return "\n".join([_noted(text, table.degraded), *map(inert_line, (*table.notes, *more))])
+        return "\n".join([self._noted(text, table.degraded), *map(inert_line, (*table.notes, *more))])
 
     def memory_graph_ingest(
         self,
@@ -262,9 +265,13 @@ class Tools:
         """Mark an entry as still relevant, so that it fades more slowly."""
         return short_ids(f"Reinforced {self._memory.entries.reinforce(id).id}.")
 
-
-def _noted(text: str, degraded: Iterable[str]) -> str:
-    return "\n".join([text, *(inert_line(f"degraded: {for_model(note)}") for note in degraded)])
+    def _noted(self, text: str, degraded: Iterable[str]) -> str:
+        """The text and why it may be incomplete; the same reason is not given again for a while, it costs tokens."""
+        now = time.monotonic()
+        self._noted_at = {note: at for note, at in self._noted_at.items() if now - at < NOTED_AGAIN}
+        new = [note for note in degraded if note not in self._noted_at]
+        self._noted_at |= dict.fromkeys(new, now)
+        return "\n".join([text, *(inert_line(f"degraded: {for_model(note)}") for note in new)])
 
 
 def _masked(redacted: int) -> str:
@@ -294,4 +301,4 @@ def _stored(stored: Stored) -> str:
 def _facts(answer: GraphAnswer) -> str:
     lines = [hit.dated + (" [linked]" if hit.linked else "") for hit in answer.hits]
     notes = [f"{name} may mean several: {', '.join(answer.entities)}" for name in answer.ambiguous]
-    return _noted(fenced(map(safe_line, lines + notes)) or "Nothing is known about that.", answer.degraded)
+    return fenced(map(safe_line, lines + notes)) or "Nothing is known about that."
