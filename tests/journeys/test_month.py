@@ -74,7 +74,7 @@ ONE_HOME = True
 
 
 # A month is about what is told, however slow the machine is.
-PLUGINS = ("graph-memory", "policy-gate", "recall", "continuity", "stability", "growth")
+PLUGINS = ("graph-memory", "policies", "recall", "continuity", "stability", "growth-vectors")
 PATIENT = {"plugins.timeoutMs": "60000"} | {f"plugins.entries.{name}.timeoutMs": "60000" for name in PLUGINS}
 
 
