@@ -30,7 +30,7 @@ def sentences(text: str) -> list[str]:
 
 def stated(sentence: str) -> bool:
     """Whether a sentence says what is: no question, hearsay, condition, wish or quotation."""
-    if wording.QUESTION.search(sentence):
+    if wording.QUESTION.search(sentence) or "___" in sentence:
         return False
     if any(len(match[1].split()) > 2 for match in _QUOTED.finditer(sentence)):
         return False
@@ -111,9 +111,11 @@ def schedule(text: str) -> str:
         )
         return f"{value.text} {time.group()}".strip() if time else value.text
     every = re.match(
-        r"(?:every|each|jede[nrs]?|alle|täglich|daily|weekly|monthly|nightly|hourly)\b(?: [\w:]+){0,4}", text
+        r"(?:every|each|jede[nrs]?|alle|täglich|daily|weekly|monthly|nightly|hourly)\b"
+        r"(?: (?!for|with|in|to|by|because|für|mit|bei)[\w:]+){0,4}",
+        text,
     )
-    return every.group() if every else ""
+    return re.sub(r"(?: (?:at|the|in|on|um|am|im|der|die|das))+$", "", every.group()) if every else ""
 
 
 def without_preposition(text: str) -> str:

@@ -126,11 +126,12 @@ class CopulaReader(SubjectReader):
         """The value of a key where it ends; empty when what follows is no value."""
         if re.fullmatch(r"(?:not|nicht) [\w-]+", rest):
             return rest
+        rest = re.sub(r"^(?:spelled|spelt|written|pronounced) ", "", rest)
         value = typed(without_article(without_preposition(rest)))
         if when := schedule(rest):
             return when
-        if value and value.type == "number" and value.rest[:1].isalpha():
-            return phrase_at(rest, 4)[0]
+        if value and value.goes_on:
+            return phrase_at(rest, 4)[0] if value.type == "number" else ""
         if value and value.type != "schedule":
             return value.text
         if wording.DENIAL.match(rest) or _NO_VALUE.match(rest):
@@ -158,7 +159,10 @@ class CopulaReader(SubjectReader):
             return
         if passive := wording.PASSIVE.fullmatch(rest) or wording.PASSIVE_GERMAN.fullmatch(rest):
             who, _ = phrase_at(passive["who"], 4)
-            if is_name(who) or (who and passive["by"] in ("by", "von", "vom")):
+            when = typed(passive["who"])
+            if when and when.type in ("date", "time") and not when.rest:
+                yield self._fact(subject, f"{passive['verb']} {passive['by']}", when.text, "date")
+            elif is_name(who) or (who and passive["by"] in ("by", "von", "vom")):
                 self.pending = Pending(subject, passive["by"], "passive", who)
                 yield Triple("relation", entity, f"{passive['verb']} {passive['by']}", who)
         elif (phone := inside(rest, "phone")) and re.search(r"reach|erreich", rest):
@@ -223,13 +227,13 @@ class CopulaReader(SubjectReader):
         if self.habits and value and value.type == "time" and rest.startswith(("at ", "um ")):
             return value.text
         code = rest.split(" ")[0].rstrip(".,;")
-        if is_identifier(code) and not is_name(entity) and len(rest.split()) <= 2 and not code.isdigit():
+        if is_identifier(code) and not is_name(entity) and len(rest.split()) <= 2 and not typed(code):
             return code
         first = rest.split(" ")[0].casefold()
         if first.strip(".,") in wording.TRAITS and len(rest.split()) <= 2:
             return rest.split(" ")[0].strip(".,")
         phrase, after = phrase_at(rest, 5)
-        if not phrase or wording.DENIAL.match(rest) or phrase.endswith(("'s", "’s")):
+        if not phrase or wording.DENIAL.match(rest) or phrase.endswith(("'s", "’s", " one", " ones")):
             return ""
         named = any(is_name_token(token) for token in phrase.split())
         kind = wording.is_somebody(phrase.split()[-1])

@@ -56,14 +56,15 @@ _TAIL = re.compile(r"\s*\((?P<inner>[^()]*)\)\s*$")
 _JUNK_VALUE = re.compile(
     r"^(?:tbd|todo|n/?a|none|no|unknown|[-–—]+|\?+|\.+|…|<[^>]*>|\[redacted[^\]]*\]|"
     r"keine?r?s?\b.*|nobody|niemand|"
-    r"tb[ac]|pending|folgt|(?:siehe|see|s\.|ask|frag|same as|wie) .*)$",
+    r"[/|] .*|.*:|\.\.\..*|tb[ac]|pending|folgt|(?:siehe|see|s\.|ask|frag|same as|wie) .*)$",
     re.IGNORECASE,
 )
 _BLOCKED_KEYS = frozenset(
     "http https note notes todo fixme warning example source see update edit ps nb trigger gate reason reminder "
     "question answer and or but if then file path line date datum tags tag aliases alias title created idea quote "
     "fix feat chore docs refactor revert test build perf style wip release tip hint error attention "
-    "exception ausnahme stand achtung merke hinweis frage antwort beispiel idee wichtig fyi summary tldr".split()
+    "exception ausnahme stand updated edited achtung merke hinweis frage antwort beispiel idee wichtig fyi "
+    "summary tldr".split()
 )
 # Tags of lines that say what may be, was asked or was said by others.
 _UNREAL = frozenset(
@@ -91,7 +92,6 @@ _OF_TYPE = (
     ),
     (frozenset({"birthday", "born", "geburtstag", "date of birth"}), re.compile(r"\d|[A-ZÄÖÜ]")),
 )
-_MODAL = re.compile(r"\b(?:must|can|may|shall|should|muss|müssen|kann|können|darf|dürfen|soll|sollen)\b")
 _NO_START = frozenset("whoever whatever it it's that's he she they we i wir ich er sie es man wer".split())
 _WHOLE = frozenset({"address", "adresse", "anschrift", "postal address"})  # a comma ends no address
 _KEY_HEADS = frozenset(
@@ -160,7 +160,7 @@ class _Page:
         if not line.strip():
             self.parent = ""
         elif heading := _HEADING.match(line):
-            title = unmarked(heading["title"])
+            title = _TAIL.sub("", unmarked(heading["title"]))
             self.heading = title if len(heading["level"]) > 1 else ""
             self.title = self.title or title
             self.parent = ""
@@ -284,7 +284,7 @@ class _Page:
         if code := re.match(r"[^`]*[:=—–]\**\s+(`[^`]+`)", text):
             value = code[1]
         if (
-            slot_of(key) in _BLOCKED_KEYS
+            _BLOCKED_KEYS.intersection((slot_of(key), slot_of(key).removeprefix("last ").split(" ")[0]))
             or value.startswith("//")
             or not stated(f"{key}: {unmarked(value)} ")
         ):
@@ -294,25 +294,32 @@ class _Page:
             what, _, details = unmarked(value).partition(",")
             if relation := self.sentences.is_of(key, what):
                 return [relation, *self.sentences.details(key, details)]
-            if is_name(other, 4) and (not after or unmarked(value)[len(other)] in ",;("):
+            ends = not after or unmarked(value)[len(other)] in ",;("
+            if is_name(other, 4) and ends and (" " not in key or _is_short_for(key, other)):
                 return [Triple("alias", key, "", other)]
         owner = self.sentences.owned(key) or (None if self.rules.log else self.sentences.compound(key))
-        if owner:
-            loose = not self.sentences.owned(key) and not _is_plain(head_of(unmarked(value))[0])
+        if owner and not (owner.implied and (self._subject() or not typed(unmarked(value)))):
+            first, _ = head_of(unmarked(value))
+            loose = not self.sentences.owned(key) and not (
+                typed(first) if owner.implied else _is_plain(first)
+            )
             return [] if loose else self._values(owner.entity, owner.key, value)
         subject = self._subject()
-        if not may_be_key(key):
+        if not may_be_key(key) or re.search(r"\b(?:until|till|bis) ", key):
             return []
         if subject and (subject != self.rules.user or self.rules.subject or _is_of_user(key, value)):
             return self._values(subject, normal_key(key), value)
         if subject:
             return []
         if wording.is_somebody(key) and name_at(unmarked(value))[0]:
+            if wording.is_kin(key) and " " not in key:
+                return self._values(self.rules.user, key.casefold(), value)
             return self._values(key, self.verb, value, defining=True)
         named = is_name(_TAIL.sub("", key), 4) and not (self.rules.log or typed(key))
         if named and (portrait := self._portrait(key, unmarked(value), "")):
             return portrait
         noun = key[:1].islower() or not key.split()[-1].islower() or self.verb == "is"
+        noun = noun and not re.fullmatch(r"\w+ed", key)
         if (self.rules.log and not bold) or not noun:
             return []
         return self._values(key, self.verb, value, defining=True)
@@ -333,7 +340,7 @@ class _Page:
         if links := _LINKS.findall(raw):
             return [Triple("relation", entity, key, link) for link in links]
         code = re.match(r"`([^`]+)`", raw)
-        value = wording.without_denial(sentences(unmarked(raw))[0]).strip().rstrip(".;")
+        value = wording.without_denial(next(iter(sentences(unmarked(raw))), "")).strip().rstrip(".;")
         found: list[Triple] = []
         if nick := _NICKNAME.match(value):
             value = f"{nick['first']} {nick['last']}"
@@ -457,7 +464,7 @@ class _Page:
         parts = [part.strip(" .;") for part in _ARROWS.split(text)]
         if len(parts) != 2 or not all(parts) or not stated(unmarked(text).replace('"', "")):
             return []
-        left, right = unmarked(parts[0]), wording.without_denial(unmarked(parts[1]))
+        left, right = unmarked(parts[0]).rpartition(": ")[2], wording.without_denial(unmarked(parts[1]))
         if relation := self.sentences.is_of(left, right) if is_name(left) else None:
             return [relation]
         target = re.split(r", | \(", right)[0]
@@ -521,7 +528,7 @@ class _Page:
         keys = self.keys.get(heading, [])
         if heading.endswith("s") and " " not in heading and not self.rules.page:
             return False
-        own = sum(is_attribute(key) or " " not in key or key[1:].islower() for key in keys)
+        own = sum(is_attribute(key) or (self.verb == "is" and key[1:].islower()) for key in keys)
         return not keys or 2 * own > len(keys)
 
     def _category(self) -> str:
@@ -546,9 +553,25 @@ def _whole_value(text: str, defining: bool) -> str:
         after and is_name(value) and is_name(head_of(after)[0], 3) and not re.search(r"\d", head_of(after)[0])
     )
     plain = _is_plain(value) or len(words) == 1
-    if listed or (after and not plain) or len(words) > MAX_VALUE_WORDS or words[0].casefold() in _NO_START:
+    if (
+        listed
+        or after.startswith("- ")
+        or (after and not plain)
+        or len(words) > MAX_VALUE_WORDS
+        or value.split(" ")[0].casefold() in _NO_START
+    ):
         return ""
-    return "" if len(words) > SHORT_VALUE and (wording.VERB.search(value) or _MODAL.search(value)) else value
+    return (
+        ""
+        if len(words) > SHORT_VALUE and (wording.VERB.search(value) or wording.MODALS.intersection(words))
+        else value
+    )
+
+
+def _is_short_for(short: str, name: str) -> bool:
+    """Whether a name may be a short form of another: they share a word, or a word of it is an initial."""
+    words = {word.strip(".") for word in short.split()} - {"Dr", "Prof", "Mr", "Mrs", "Ms", "Herr", "Frau"}
+    return any(other.startswith(word) for word in words for other in name.split())
 
 
 def _is_plain(value: str) -> bool:
@@ -561,7 +584,7 @@ def _keys_below(lines: list[str]) -> dict[str, list[str]]:
     heading = ""
     for line in lines:
         if match := _HEADING.match(line):
-            heading = unmarked(match["title"]) if len(match["level"]) > 1 else ""
+            heading = _TAIL.sub("", unmarked(match["title"])) if len(match["level"]) > 1 else ""
         elif pair := _PAIR.match(unmarked(_text_of(line))):
             found.setdefault(heading, []).append(pair["key"].strip())
     return found

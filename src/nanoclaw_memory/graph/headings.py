@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from nanoclaw_memory.graph import wording
 from nanoclaw_memory.graph.values import typed
 
 # Headings below which each bullet begins with a name.
@@ -49,6 +50,8 @@ def is_thing(heading: str) -> bool:
     words = heading.split()
     if not 1 <= len(words) <= 4 or not heading[:1].isalnum() or heading[:1].islower():
         return False
+    if any(word.casefold() in wording.NO_ENTITY for word in words):
+        return False  # "Things you got wrong"
     return not (
         ROSTER.search(heading) or SECTION.search(heading) or typed(heading) or re.search(r"[:?!,]", heading)
     )

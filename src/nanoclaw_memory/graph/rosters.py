@@ -17,7 +17,8 @@ from nanoclaw_memory.graph.values import ADDRESS, ENDS, is_name, phrase_at, type
 _SHORT = re.compile(r"^(?P<name>\S+) for short$", re.I)
 _INNER = re.compile(r"(?<=\w) \(([^()]*)\)$")
 _ROLE_AT = re.compile(r"^(?P<role>[\w -]{2,40}?) (?:at|for|bei|beim) (?P<where>.+)$")
-_NO_KEYS = (wording.NO_ENTITY | ENDS) - {"next"}  # `next appointment 2026-12-01`
+_DAYS = frozenset("mo di mi do fr sa so mon tue tues wed weds thu thurs fri sat sun".split())
+_NO_KEYS = (wording.NO_ENTITY | ENDS | _DAYS) - {"next"}  # `next appointment 2026-12-01`
 
 
 class RosterReader(SentenceReader):
@@ -31,13 +32,16 @@ class RosterReader(SentenceReader):
         for detail in _with_inner(details_of(text)):
             self.pending = Pending(Subject(name), "", "")
             if stated(detail) and not wording.PAST.search(detail) and not wording.DENIAL.search(detail):
+                detail = wording.ADVERBS.sub("", detail)
                 detail = (
                     detail[:1].lower() + detail[1:]
                     if wording.VERB.match(detail[:1].lower() + detail[1:])
                     else detail
                 )
                 living = group == "living" and (YEARS_OLD.match(detail) or wording.is_pet(before))
-                found += self._detail(name, detail.strip(" ."), group if not before or living else "")
+                found += self._detail(
+                    name, detail.strip(" ."), group if not before or living else "", not before
+                )
             before = detail
         return found
 
@@ -46,7 +50,7 @@ class RosterReader(SentenceReader):
         match = _ROLE_AT.match(text)
         return bool(match and wording.is_role(match["role"]) and is_name(phrase_at(match["where"], 4)[0]))
 
-    def _detail(self, name: str, detail: str, group: str) -> Iterator[Triple]:
+    def _detail(self, name: str, detail: str, group: str, first: bool) -> Iterator[Triple]:
         """One detail of a roster line: a typed value, a key and a value, a role, another name, or a verb."""
         value = typed(detail)
         pair = re.match(r"(?P<key>[^\W\d_][\w -]{0,30}): (?P<value>.+)$", detail)
@@ -66,21 +70,24 @@ class RosterReader(SentenceReader):
             yield Triple("fact", name, "is", detail)
         elif ADDRESS.fullmatch(detail):
             yield Triple("fact", name, "adresse" if self.verb == "ist" else "address", detail)
-        elif roles := self._role(name, detail, group):
+        elif owners := self._portrait(name, detail) if len(detail.split()) > 1 else []:
+            yield from owners
+        elif roles := self._role(name, detail, group, first):
             yield from roles
         elif keyed := _keyed_value(detail):
             yield Triple("fact", name, *keyed)
         else:
             yield from self._clause(detail, "")
 
-    def _role(self, name: str, detail: str, group: str) -> list[Triple]:
+    def _role(self, name: str, detail: str, group: str, first: bool) -> list[Triple]:
         """What a person is: a relative of the owner, a role, a role at a company; in a roster any short detail."""
         bare = without_article(re.sub(r"^(?:my|our|mein|meine|unser|unsere) ", "", detail))
         words = bare.split()
         if not 1 <= len(words) <= 8 or wording.VERB.search(bare) or not words[0][:1].isalpha():
             return []
         short = len(words) <= 3 and is_plain_noun(bare)
-        if short and wording.is_kin(bare):
+        own = len(words) == 1 or bare != detail or (first and not words[0].endswith("s"))
+        if short and wording.is_kin(bare) and own:
             unique = words[-1].casefold() in wording.UNIQUE
             return [Triple("relation", self.user, bare.casefold(), name, single=unique)]
         if short and wording.is_pet(bare):

@@ -63,7 +63,15 @@ _ADDRESS = re.compile(
     r"(?: [\w.'’-]+){0,3}?(?: \d+\w?)?(?:, \d{4,5} [\w -]+)?)$"
 )
 _OF_PLAIN = frozenset("owns manages leads maintains uses teaches leitet betreut besitzt nutzt".split())
-_WHEN = frozenset("on at every each since these most seit am um jeden jede immer".split())
+_WHEN = frozenset(
+    "on at in with before after within every each since these most seit am um im mit bei jeden jede immer".split()
+)
+_PASSING = frozenset("needs requires braucht benötigt gets takes nimmt".split()) | {
+    "go to",
+    "goes to",
+    "geht in",
+}
+_PARTICLES = frozenset("out up off over back down to sich".split())
 _ENDING = frozenset("until till bis when while before except außer instead statt".split())
 _TWO_NAMES = re.compile(
     r"(?P<who>[^,;:()]+?) (?P<verb>(?!just|past|most|next|fast|erst|sonst|meist|selbst|nicht|always|kommt|ist|was|has)"
@@ -94,11 +102,25 @@ class SentenceReader(CopulaReader):
             if not stated(sentence):
                 self.last = ""
                 continue
-            triples = list(self._sentence(sentence))
+            triples = [one for one in self._sentence(sentence) if not self.talk or self._is_told(one)]
             found += triples
             if not triples:  # in talk the only name may be that of whom one talks to
                 self.last = "" if self.talk else only_name(sentence)
         return found
+
+    def _is_told(self, triple: Triple) -> bool:
+        """Whether what is said in a conversation tells of a person or a value, rather than of the task at hand."""
+        who, key, value = triple.subject, triple.predicate, triple.object
+        if key in _PASSING or typed(who):
+            return False
+        person = who == self.user or any(map(is_name_token, who.split())) or wording.is_kin(who)
+        known = is_known_key(key.split(" ")[-1]) or is_known_key(who.split(" ")[-1])
+        exact = typed(value)
+        if triple.kind == "fact" and exact and exact.type in ("number", "measure"):
+            return known
+        if triple.kind != "fact" or exact:
+            return bool(person or exact)
+        return person and (who != self.user or is_name(value) or known or key in ("is", "ist", "allergic to"))
 
     def _sentence(self, sentence: str) -> Iterator[Triple]:
         sentence = wording.expanded(wording.without_denial(sentence.strip().rstrip(".!")))
@@ -122,6 +144,8 @@ class SentenceReader(CopulaReader):
             sentence = f"My name is {match['rest']}"
         together = ""
         parts = list(clauses(sentence))
+        if _is_joint_subject(parts):
+            return
         for place, (joiner, clause) in enumerate(parts):
             self.listing = _is_listing(parts[place:])
             pronoun = clause.split(" ")[0].casefold() in wording.NO_ENTITY  # "Ich bin" is no Arabic name
@@ -159,7 +183,7 @@ class SentenceReader(CopulaReader):
         for verb in wording.VERB.finditer(clause):
             if verb.end() == len(clause) or clause[verb.end()] != " ":
                 continue
-            start = clause[: verb.start()].strip()
+            start = re.sub(r"['’]s$", "", clause[: verb.start()].strip())  # "Rosa's allergic to"
             subject = self._carried(start, before) if len(start) < 6 else None
             subject = subject or self._subject(start)
             if subject is None:
@@ -186,6 +210,13 @@ class SentenceReader(CopulaReader):
         match = _TWO_NAMES.match(clause)
         who, what = (without_article(match["who"]), match["what"]) if match else ("", "")
         if not match or not is_name(who, 4) or not is_name(what, 4):
+            return None
+        if (
+            match["verb"].split(" ")[0] in ENDS
+            or re.match(r"\d", who)
+            or re.match(r"\d", what)
+            or re.search(r"\d \w", f"{who}; {what}")
+        ):
             return None
         if any(OWNED.match(name) or name.casefold() in wording.NO_ENTITY for name in (who, what)):
             return None
@@ -225,6 +256,7 @@ class SentenceReader(CopulaReader):
             and not gap
             and bool(before.after) == bool(phrase_at(clause, 4)[1])
         ):
+            clause = clause.removeprefix(f"{before.predicate.rsplit(' ', 1)[-1]} ")
             yield from self._objects(before.subject, before.predicate, before.kind, clause)
 
     def _state(self, subject: Subject, predicate: str, kind: str, rest: str) -> Iterator[Triple]:
@@ -267,8 +299,14 @@ class SentenceReader(CopulaReader):
         if typed(rest) and kind != "list":
             return
         article = rest.split(" ")[0].casefold() in ("the", "der", "die", "das", "den", "dem")
+        # German "an" is no article, and "Rolf gehört das Haus" says whose the house is.
+        whose = predicate == "gehört" and re.match(r"(?:das|die|ein)\b", rest)
+        if whose or re.match(r"an (?:der|die|das|den|dem) ", rest):
+            return
         what, after = phrase_at(rest, 4)
         named = any(is_name_token(token) for token in what.split())
+        if predicate in ("languages", "sprachen") and not named:
+            return
         plain = predicate in _OF_PLAIN and is_name(subject.entity) and rest == what and what.isalpha()
         if (
             not what
@@ -293,14 +331,15 @@ class SentenceReader(CopulaReader):
     def _habit(self, subject: Subject, verb: str, rest: str) -> Iterator[Triple]:
         """What somebody does as a rule: an amount, something named, or a short phrase."""
         if value := typed(rest):
-            if not value.rest.startswith(("of ", "von ")):
-                yield self._fact(subject, verb, value.text, "habit")
+            if not value.goes_on and not value.rest.startswith("von "):
+                yield self._fact(subject, verb, f"{value.text}{_measured(value)}", "habit")
             return
         what, after = phrase_at(rest, 4)
         if (
             not what
             or (after and after.split(" ")[0].casefold() not in _WHEN)
             or (verb == "gets" and what.split()[0].endswith("ed"))
+            or what.split()[0] in _PARTICLES
             or what.casefold().split()[0] in wording.NO_ENTITY
             or subject.entity in (self.user, self.owner)
         ):
@@ -321,7 +360,12 @@ class SentenceReader(CopulaReader):
             self.pending = Pending(subject, what, "names", named["name"])
         elif keyed := self._keyed_has(rest):
             yield self._fact(subject, *keyed, "has")
-        elif value and value.type in ("measure", "number") and (what := _AMOUNT.match(value.rest)):
+        elif (
+            not self.talk
+            and value
+            and value.type in ("measure", "number")
+            and (what := _AMOUNT.match(value.rest))
+        ):
             yield self._fact(subject, what["what"], value.text, "size")
 
     def _keyed_has(self, rest: str) -> tuple[str, str] | None:
@@ -346,15 +390,15 @@ class SentenceReader(CopulaReader):
             elif kind == "answers" and is_name(rest, 3):
                 yield Triple("alias", rest, "", subject.entity)
         elif kind == "schedule":
-            if when := schedule(rest):
+            if (when := schedule(rest)) and subject.entity != self.user:
                 yield self._fact(subject, key, when, kind)
         elif kind == "date":
-            year = re.match(r"\d{4}(?![\w-])", rest)
+            year = re.match(r"(?:19|20)\d\d(?![\w-])", rest)
             if (value and value.type == "date") or year:
                 yield self._fact(
                     subject, key, value.text if value and value.type == "date" else rest[:4], kind
                 )
-        elif value and value.type in _TYPES_OF[kind] and not _goes_on(value):
+        elif value and value.type in _TYPES_OF[kind] and not value.goes_on:
             yield self._fact(subject, key, value.text, kind)
             host = re.match(r"(?:UTC |Uhr )?(?:on|auf) (?P<host>\S+)$", value.rest)
             if host and is_name(host["host"]):
@@ -399,6 +443,16 @@ class SentenceReader(CopulaReader):
             yield Triple("fact", self._entity(subject), "geburtstag" if german else "birthday", value.text)
 
 
+def _is_joint_subject(parts: Sequence[tuple[str, str]]) -> bool:
+    """Whether "and" joins two parts of a subject, of which one alone is not meant: "the party of Sam and Ode"."""
+    if len(parts) < 2 or parts[1][0] not in ("and", "und"):
+        return False
+    first = parts[0][1]
+    return not wording.VERB.search(first) and (
+        not is_name(first, 3) or bool(re.search(r" (?:of|von|zwischen) ", first))
+    )
+
+
 def _is_listing(parts: Sequence[tuple[str, str]]) -> bool:
     """Whether clauses go on with a list: "…, Redis and Kong"; what stands alone behind a comma is something else."""
     last = next((n for n, (joiner, _) in enumerate(parts, 1) if joiner.split(" ")[-1] in ("and", "und")), 0)
@@ -407,7 +461,10 @@ def _is_listing(parts: Sequence[tuple[str, str]]) -> bool:
     return len(parts) > 1 and all(is_name(clause, 3) for _, clause in parts)
 
 
-def _goes_on(value: TypedValue) -> bool:
-    """Whether a number is cut off from its unit: "3.85 percent"."""
-    word = value.rest.split(" ")[0].casefold()
-    return value.type == "number" and word[:1].isalpha() and word not in ENDS
+def _measured(value: TypedValue) -> str:
+    """What a measure is of: " of ramipril", " Ibuprofen"."""
+    joint = " of" if value.rest.startswith("of ") else ""
+    if value.type != "measure" or not (joint or value.rest[:1].isupper()):
+        return ""
+    what, _ = phrase_at(value.rest.removeprefix("of "), 3)
+    return f"{joint} {what}" if what else ""

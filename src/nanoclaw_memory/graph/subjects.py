@@ -8,9 +8,9 @@ import msgspec
 
 from nanoclaw_memory.graph import wording
 from nanoclaw_memory.graph.clauses import MINE, PARENTHESES, details_of, without_possessive
-from nanoclaw_memory.graph.keys import is_attribute, is_german_key, may_name, singular
+from nanoclaw_memory.graph.keys import is_attribute, is_german_key, is_known_key, may_name, singular
 from nanoclaw_memory.graph.triples import Triple
-from nanoclaw_memory.graph.values import is_article, is_name, is_name_token, without_article
+from nanoclaw_memory.graph.values import ENDS, is_article, is_name, is_name_token, without_article
 from nanoclaw_memory.store.names import fold
 
 MAX_SUBJECT_WORDS = 7
@@ -66,12 +66,20 @@ class SubjectReader:
             owner = without_article(match["owner"])
             named = (
                 is_name(owner, 3)
-                and not any(map(is_article, match["key"].split()))
+                and not any(is_article(word) or word in ENDS for word in match["key"].split())
                 and owner.casefold() not in wording.NO_ENTITY
             )
             return Subject(owner, match["key"].casefold()) if named else None
-        if len(words) == 2 and wording.is_somebody(words[0]) and is_name(words[1]):
+        title = words[0] in ("Frau", "Herr")
+        if len(words) == 2 and wording.is_somebody(words[0]) and is_name(words[1]) and not title:
             return Subject(words[1], words[0].casefold())
+        if (
+            len(words) > 1
+            and words[-1].isalpha()
+            and is_known_key(words[-1])
+            and is_name(" ".join(words[:-1]))
+        ):
+            return Subject(" ".join(words[:-1]), words[-1], implied=True)
         return None
 
     # ---- inside ----
@@ -89,6 +97,8 @@ class SubjectReader:
         if not words or len(words) > MAX_SUBJECT_WORDS or re.search(r"[,()\"“„:]", text):
             return None
         low = words[0].casefold()
+        if any(word in wording.MODALS for word in words):
+            return None
         if len(words) == 1 and low in ("it", "es") and self.denied:
             return self.denied
         if len(words) == 1 and low in _HE:
@@ -130,6 +140,8 @@ class SubjectReader:
         text = " ".join(words)
         if low in _THE and len(words) > 1:
             inner = " ".join(words[1:])
+            if re.fullmatch(r"[a-z]{3,}est", inner):  # "the youngest"
+                return None
             owned = [place for place, word in enumerate(words[:-1]) if place and word.endswith(("'s", "’s"))]
             if owned:
                 owner = " ".join([*words[1 : owned[0]], without_possessive(words[owned[0]])])
@@ -160,6 +172,7 @@ class SubjectReader:
             if any(word in wording.NO_ENTITY for word in key.casefold().split()):
                 return None
             known = is_german_key(key) or " of " in text
+            known = known and owner.casefold() not in wording.NO_ENTITY
             return Subject(owner, key.casefold()) if known and (is_name(owner) or may_name(owner)) else None
         if target := re.match(r"(?P<key>[A-ZÄÖÜ]?[\w-]+) (?:for|für) (?P<owner>.+)$", text):
             owner = without_article(target["owner"])

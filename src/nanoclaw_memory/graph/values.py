@@ -67,7 +67,8 @@ ENDS = frozenset(
     "seit für aus bei mit bis wenn weil aber und oder damit nach vor jetzt heute gerade wieder ab auf im am um zu "
     "zur zum fürs beim als last next every jeden immer nicht not rather over under plus sowie "
     "inklusive including whose where wo named called namens into onto through about between across against during "
-    "toward towards near like except gegen durch über unter zwischen neben wegen während außer pro".split()
+    "toward towards near like except gegen durch über unter zwischen neben wegen während außer pro "
+    "nightly daily weekly monthly hourly täglich wöchentlich monatlich morgens mittags abends nachts".split()
 )
 _LEAST_DIGITS = 6  # of a phone number
 ADDRESS = re.compile(
@@ -77,7 +78,7 @@ ADDRESS = re.compile(
     r"[A-ZÄÖÜ][\w.-]*(?:[Ss]tra(?:ß|ss)e|[Ss]tr\.|[Ww]eg|[Pp]latz|[Gg]asse|[Aa]llee|[Rr]ing|[Uu]fer|[Dd]amm|[Mm]arkt))"
     r" \d+ ?[a-z]?\b"
 )
-_STOP = re.compile(r"[,;] | [–—(]| - |,? (?:since|seit|as of) (?=\S)")
+_STOP = re.compile(r"[,;] | # | // | [–—(]| - |,? (?:since|seit|as of) (?=\S)")
 
 
 class TypedValue(msgspec.Struct, frozen=True):
@@ -86,6 +87,14 @@ class TypedValue(msgspec.Struct, frozen=True):
     type: str
     text: str
     rest: str
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a number is cut off from its unit, or a measure from what it is measured from: "3.85 percent"."""
+        word = self.rest.split(" ")[0].casefold()
+        if self.type == "measure":
+            return word in ("from", "von", "to", "bis", "away", "entfernt")
+        return self.type == "number" and word[:1].isalpha() and word not in ENDS
 
 
 def typed(text: str) -> TypedValue | None:

@@ -270,7 +270,8 @@ DOUBT = re.compile(
     r"thinking (?:of|about)|thinks? (?:of|about)|plan(?:s|ned|ning)? (?:to|on)|hopes?|hoping|hopefully|"
     r"wants?|wanted|wish(?:es|ed)?|"
     r"going to|suppose|imagine|in case|someday|pretend\w*|dream\w*|as though|as if|would-be|wannabe|unconfirmed|"
-    r"tbc|not sure|unsure|unclear|for example|e\.g\.|for instance|joke\w*|kidding|"
+    r"tbc|as far as|afaik|iirc|to my knowledge|soweit|meines wissens|"
+    r"or so (?:it|i|he|she|they|we)|not sure|unsure|unclear|for example|e\.g\.|for instance|joke\w*|kidding|"
     r"wenn|falls|vielleicht|evtl|eventuell|könnte\w*|würde\w*|sollte\w*|möglicherweise|wahrscheinlich|hoffentlich|"
     r"überleg\w*|möchte\w*|wollen|wollte\w*|ob|als ob|geplant|planen|unsicher|unklar|zum beispiel|z\.b\.|beispiel|"
     r"träum\w*|theoretisch|spaß|witz)\b|\b(?:may(?! \d)|will|'ll|wird(?! (?:von|vom|durch) )|werden|plant|mal sehen)\b",
@@ -297,6 +298,10 @@ ADVERBS = re.compile(
     r"\b(?:now|currently|presently|also|still|officially|actually|basically|nowadays|"
     r"jetzt|derzeit|aktuell|auch|momentan|inzwischen|mittlerweile|eigentlich|zurzeit|offiziell|neuerdings)\b ?"
 )
+MODALS = frozenset(
+    "has have had been wird wurde must can cannot may might shall should could would muss "
+    "müssen kann können darf soll sollen".split()
+)
 # Words that no name of an entity and no value begins with.
 NO_NOUN = re.compile(
     r"(?:in|im|am|an|auf|bei|beim|zu|zum|zur|vom|aus|seit|für|mit|ohne|at|on|for|from|with|by|to|as|every|each|all|"
@@ -316,6 +321,7 @@ TRAITS = frozenset(
     "farbenblind taub".split()
 )
 NO_ENTITY = frozenset(
+    "mine ours yours theirs "
     "i me we us you he she it they them this that these those there here who what which someone somebody everyone "
     "everybody nobody nothing something anything everything one ones both all each some many few others other rest "
     "thing things stuff guy today tomorrow yesterday tonight now then note reminder ps nb todo fyi update ok okay "

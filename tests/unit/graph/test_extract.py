@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nanoclaw_memory.graph.extract import FileRules, extract
 
@@ -391,3 +393,70 @@ def test_several_pairs_on_a_line_are_of_what_the_first_one_names() -> None:
         ("User", "languages", "Polish"),
         ("User", "languages", "English"),
     ]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "we have 14 kids and 3 adults, how many cars",
+        "The map is a lifesaver.",
+        "my old draft is the culprit",
+        "Kira needs the formula for the mean.",
+        "Mine lives in the fridge.",
+        "Montags ist bei uns Training.",
+    ],
+)
+def test_what_a_task_is_about_is_no_fact_of_the_person(message: str) -> None:
+    assert said(message, FileRules(log=True, talk=True)) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- Name: ____ Role: ____",
+        "- Project: / Goal: / State:",
+        "- Last updated: yesterday-ish",
+        "- Cashier until 2021: Ms Quist",
+        "Onkel Rolf gehört das Haus am See.",
+        "The youngest is sixty-three.",
+        "The target is 1.2 million.",
+        "The app must run on Android 8.",
+        "The party of Sam and Ode is on 6 June.",
+        "Samir gets to the station by scooter.",
+        "I'm allergic to nuts, as far as I know.",
+    ],
+)
+def test_what_looks_like_a_statement_and_is_none_is_left(line: str) -> None:
+    assert said(line) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "stated"),
+    [
+        ("Rosa's allergic to soy.", ("Rosa", "allergic to", "soy")),
+        ("redis01 port: 6380", ("redis01", "port", "6380")),
+        ("Husband: Anton", ("User", "husband", "Anton")),
+        ("Dad takes 5 mg of ramipril in the morning.", ("Dad", "takes", "5 mg of ramipril")),
+        ("Dad's operation is planned for 3 March.", ("Dad's operation", "planned for", "3 March")),
+        ("workers = 4096 # load test", ("workers", "is", "4096")),
+    ],
+)
+def test_a_value_is_of_whom_the_line_names(line: str, stated: tuple[str, str, str]) -> None:
+    assert said(line) == [stated]
+
+
+_WORDS = st.sampled_from(
+    "Rolf Odile's Tilda Müller the a der die das is has gehört gets takes macht of and und in 9 5 mg 3 May 12.11. "
+    "~~x~~ ` `` - -> → = : , ; ( ) [[ ]] ** ___ # // … ... until since my User dog husband role port 14:30 | > 's".split(
+        " "
+    )
+)
+
+
+@given(
+    st.lists(_WORDS, max_size=12).map(" ".join),
+    st.sampled_from([LOG, PROJECT, PAGE, USER, FileRules(log=True, talk=True)]),
+)
+def test_no_line_stops_the_reader(line: str, rules: FileRules) -> None:
+    for triple in extract(f"# Keystone\n- {line}\n{line}", rules):
+        assert triple.subject.strip() and triple.object.strip()
