@@ -448,9 +448,9 @@ def _is_joint_subject(parts: Sequence[tuple[str, str]]) -> bool:
     if len(parts) < 2 or parts[1][0] not in ("and", "und"):
         return False
     first = parts[0][1]
-    return not wording.VERB.search(first) and (
-        not is_name(first, 3) or bool(re.search(r" (?:of|von|zwischen) ", first))
-    )
+    if wording.VERB.search(first) or _TWO_NAMES.match(first):
+        return False
+    return not is_name(first, 3) or bool(re.search(r" (?:of|von|zwischen) ", first))
 
 
 def _is_listing(parts: Sequence[tuple[str, str]]) -> bool:

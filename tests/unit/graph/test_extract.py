@@ -447,9 +447,8 @@ def test_a_value_is_of_whom_the_line_names(line: str, stated: tuple[str, str, st
 
 _WORDS = st.sampled_from(
     "Rolf Odile's Tilda Müller the a der die das is has gehört gets takes macht of and und in 9 5 mg 3 May 12.11. "
-    "~~x~~ ` `` - -> → = : , ; ( ) [[ ]] ** ___ # // … ... until since my User dog husband role port 14:30 | > 's".split(
-        " "
-    )
+    "~~x~~ ` `` - -> → = : , ; ( ) [[ ]] ** ___ # // … ... until since my User dog husband role port "
+    "14:30 | > 's".split(" ")
 )
 
 
