@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import re
+import time
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Protocol
 
@@ -29,7 +32,7 @@ class SystemClock(msgspec.Struct, frozen=True):
     timezone: str = ""
 
     def now(self) -> datetime:
-        return datetime.now(UTC).astimezone(zone(self.timezone))
+        return datetime.now(UTC).astimezone(zone(self.timezone or _own_zone(os.environ.get("TZ", ""))))
 
 
 class FixedClock(msgspec.Struct):
@@ -72,10 +75,14 @@ def zone_named(typed: str) -> str:
     return found
 
 
+@functools.cache
+def _own_zone(_setting: str) -> str:
+    """The machine's zone by its name where its clocks change: today's offset is wrong for half of the year."""
+    return machine_zone() if time.daylight else ""
+
+
 def machine_zone() -> str:
     """The name of the machine's own time zone; empty where it does not tell."""
-    import os
-
     named = os.environ.get("TZ", "").lstrip(":")
     linked = os.path.realpath("/etc/localtime").partition("/zoneinfo/")[2]
     found = named or linked.removeprefix("posix/").removeprefix("Etc/")

@@ -111,6 +111,16 @@ def test_what_was_asked_and_answered_can_be_found_in_a_later_session(hook, ncm):
     assert "six months of deprecation" in ncm("sessions", "search", "deprecation of REST").out
 
 
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85", "\x1c", "\x0c", "\r"])
+def test_a_line_break_of_any_alphabet_in_a_prompt_loses_nothing(hook, ncm, mark):
+    hook(
+        "user-prompt-submit", event("UserPromptSubmit", prompt=f"Where does quartz run?{mark}On which port?")
+    )
+    hook("stop", event("Stop", last_assistant_message=f"On basalt.{mark}Port 7431.", stop_hook_active=False))
+    hook("session-end", event("SessionEnd", reason="other"))
+    assert "7431" in ncm("sessions", "search", "quartz port").out
+
+
 def claude_lines(*turns):
     """A transcript as Claude Code writes it: who said what, tools in between."""
     for role, text in turns:

@@ -128,3 +128,12 @@ def test_only_principles_from_which_an_answer_slipped_are_reported(memory: Memor
     memory.after_turn("No, that is wrong!!", "Great question! Perhaps it might work.")
     text = told(memory, "No, you just said the opposite!! Damn.")
     assert "directness (slipped: opened with filler)" in text and "candour" not in text and "care" not in text
+
+
+def test_a_principle_that_was_written_meanwhile_counts(memory: Memory, home: Path):
+    soul = home / "workspace/SOUL.md"
+    soul.write_text("# Soul\n\n## Core Principles\n- care: z\n")
+    assert "directness" not in told(memory)
+    soul.write_text("# Soul\n\n## Core Principles\n- directness: x\n")
+    memory.after_turn("No, that is wrong!!", "Great question! Perhaps it might work.")
+    assert "directness (slipped" in told(memory, "No, you just said the opposite!! Damn.")

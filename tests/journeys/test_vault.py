@@ -98,6 +98,9 @@ def test_domain_documents_come_in_a_turn_only_where_that_is_set(
     set_ = open_memory(session="s2", plugins__entries__recall__corpora='["my-vault"]')
     text = set_.before_turn(question).text
     assert "my-vault/" in text and "thousand wheels" in text
+    long = f"{question} {'The mill stands in the engine room. ' * 150}"
+    turn = open_memory(session="s4", plugins__entries__recall__corpora='["my-vault"]').before_turn(long)
+    assert len(long) > 4_000 and not [note for note in turn.skipped if "failed" in note.reason]
     for idle in ("thanks", "Write a poem about the sea", "What time is it in Tokyo now?"):
         assert "wheels" not in set_.before_turn(idle).text
     shared = open_memory(session="s3", private=False, plugins__entries__recall__corpora='["my-vault"]')

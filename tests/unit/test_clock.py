@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nanoclaw_memory.clock import FixedClock, SystemClock, moment_of, stamp, zone
+from nanoclaw_memory.clock import FixedClock, SystemClock, local_day, moment_of, stamp, zone
 from nanoclaw_memory.errors import SettingsError
 
 MOMENTS = st.datetimes(datetime(1990, 1, 1), datetime(2100, 1, 1)).map(
@@ -49,3 +50,15 @@ def test_a_log_is_dated_in_the_users_zone(ncm, home, monkeypatch):
     ncm("init")
     ncm("config", "set", "user.timezone", "Asia/Tokyo")
     assert ncm("write", "past midnight there", "--json").json["path"] == "memory/2026-02-24.md"
+
+
+def test_a_day_of_the_other_half_year_has_that_half_years_offset(monkeypatch):
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        here = SystemClock().now().tzinfo
+        assert local_day("2026-07-15T22:30:00.000Z", here) == "2026-07-16"
+        assert local_day("2026-01-15T22:30:00.000Z", here) == "2026-01-15"
+    finally:
+        monkeypatch.undo()
+        time.tzset()

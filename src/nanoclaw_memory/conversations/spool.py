@@ -92,7 +92,7 @@ class Spool(msgspec.Struct, frozen=True):
     def _records(self) -> Iterator[_Record]:
         for path in (*sorted(self.folder.glob("taken-*.jsonl")), self.folder / "spool.jsonl"):
             try:
-                lines = path.read_text("utf-8", "replace").splitlines()
+                lines = path.read_text("utf-8", "replace").split("\n")
             except FileNotFoundError:  # none yet, or archived this moment by another process
                 continue
             yield from filter(None, map(_record, lines))
@@ -117,7 +117,7 @@ class Spool(msgspec.Struct, frozen=True):
             lines = [
                 _checked(line, check)
                 for path in taken
-                for line in path.read_text("utf-8", "replace").splitlines()
+                for line in path.read_text("utf-8", "replace").split("\n")
             ]
             whole, waiting = _pairs(lines, now)
             for spoken, _ in whole[:limit]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 
-from nanoclaw_memory.clock import moment_of
+from nanoclaw_memory.clock import local_day, moment_of
 from nanoclaw_memory.entries import rules
 from nanoclaw_memory.intake import secrets
 from nanoclaw_memory.types import FOREIGN, Entry, EntryHit, Provenance
@@ -64,4 +64,5 @@ def as_hit(entry: Entry, score: float, why: str, now: datetime) -> EntryHit:
         suspicions=entry.suspicions,
         why=why,
         related_to=entry.related_to,
+        day=local_day(entry.provenance.timestamp, now.tzinfo),
     )

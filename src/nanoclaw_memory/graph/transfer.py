@@ -146,7 +146,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
 
 def _from_jsonl(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
     nodes = NodeReader()
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:

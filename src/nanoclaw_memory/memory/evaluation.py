@@ -50,7 +50,7 @@ def _rows(path: Path, text: str) -> list[Any]:
         if path.suffix.casefold() == ".toml":
             return list(tomllib.loads(text).get("question", []))
         if path.suffix.casefold() == ".jsonl":
-            return [json.loads(line) for line in text.splitlines() if line.strip()]
+            return [json.loads(line) for line in text.split("\n") if line.strip()]
         read = json.loads(text)
     except ValueError as error:
         raise InvalidValue(f"{path.name} cannot be read: {error}", _HINT) from None

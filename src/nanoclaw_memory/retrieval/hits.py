@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from nanoclaw_memory.clock import stored_day
 from nanoclaw_memory.entries.domains import domain_path
 from nanoclaw_memory.retrieval import ranking
 from nanoclaw_memory.retrieval.candidates import Candidate
@@ -103,7 +102,7 @@ def entry_hit(hit: EntryHit, parts: Mapping[str, float], found: Candidate | None
         score=hit.relevance_score,
         why=why(found) if found else hit.why,
         id=hit.id,
-        day=stored_day(hit.created_at),
+        day=hit.day,
         type=hit.type,
         tags=hit.tags,
         parts=parts,

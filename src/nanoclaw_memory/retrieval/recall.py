@@ -304,7 +304,7 @@ def _from_entry(hit: EntryHit, wanted: RecallRequest, scope: Scope, found: Hit |
         shared=scope.private and not hit.provenance.private,
         related_to=hit.related_to,
     )
-    when = _stored(hit.created_at[:10], hit.age_days)
+    when = _stored(hit.day, hit.age_days)
     about = [f"{hit.type} {hit.id}", hit.priority, origin_of(hit.provenance, scope.group), when]
     about += [IN_SHARED_CHAT] if entry.shared else []
     about += ["related" if hit.why == "related" else found.status if found else ""]

@@ -534,8 +534,13 @@ def _lock_number(name: str) -> int:
 
 def schema_of(path: Path) -> str:
     """The schema of a database, from its place below the home: `groups/team/data/facts.db` is `team/facts`."""
-    parts = [part for part in path.with_suffix("").parts if part not in ("data", "groups")]
-    name = "/".join(parts if len(parts) > 1 else ["main", *parts])
+    first, *rest = path.with_suffix("").parts
+    group, own = (rest[0], rest[1:]) if first == "groups" else ("main", [first, *rest])
+    if own[0] == "data":
+        own = own[1:]
+    elif group == "main" and len(own) > 1:  # of no group: store/messages
+        group = ""
+    name = "/".join(filter(None, (group, *own)))
     if len(name.encode()) <= LONGEST_NAME:
         return name
     from hashlib import sha256

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import tzinfo
 
 from msgspec.structs import replace
 
-from nanoclaw_memory.clock import stamp, stored_day
+from nanoclaw_memory.clock import local_day, stamp
 from nanoclaw_memory.lessons import corrections, matching
 from nanoclaw_memory.lessons.learning import Learner, Teaching
 from nanoclaw_memory.lessons.matching import Reach
@@ -42,7 +43,9 @@ class Growth(Plugin):
             return Silence("no lesson is about answers in general")
         chosen = sorted(general, key=lambda one: (-one.seen, one.id))[: self.own.max_lessons]
         reasons = tuple(f"about answers in general, corrected {plural(one.seen, 'time')}" for one in chosen)
-        return Draft(blocks.GROWTH, _lines(chosen), fence=FENCE, hits=len(chosen), reasons=reasons)
+        return Draft(
+            blocks.GROWTH, _lines(chosen, moment.now.tzinfo), fence=FENCE, hits=len(chosen), reasons=reasons
+        )
 
     def before_turn(self, message: str, moment: Moment) -> Answer:
         active = self.context.lessons.all(("active",), moment.scope.private)
@@ -59,7 +62,7 @@ class Growth(Plugin):
             return Silence("no lesson applies", notes)
         return Draft(
             blocks.GROWTH,
-            _lines([one.lesson for one in found]),
+            _lines([one.lesson for one in found], moment.now.tzinfo),
             fence=FENCE,
             hits=len(found),
             notes=notes,
@@ -117,8 +120,8 @@ class Growth(Plugin):
         return outcome.injected_at == latest and _same_question(outcome, exchange)
 
 
-def _lines(lessons: Sequence[Lesson]) -> tuple[str, ...]:
-    return tuple(f"• {one.lesson} [{one.principle}] ({stored_day(one.created_at)})" for one in lessons)
+def _lines(lessons: Sequence[Lesson], zone: tzinfo | None) -> tuple[str, ...]:
+    return tuple(f"• {one.lesson} [{one.principle}] ({local_day(one.created_at, zone)})" for one in lessons)
 
 
 def _about(lesson: Lesson, taught: Teaching) -> bool:

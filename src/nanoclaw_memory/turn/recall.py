@@ -13,6 +13,7 @@ from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.ranking import snippet
 from nanoclaw_memory.retrieval.searcher import Question
+from nanoclaw_memory.retrieval.service import MAX_QUESTION
 from nanoclaw_memory.store.entries import BEHAVIORAL
 from nanoclaw_memory.text import content_words
 from nanoclaw_memory.turn import blocks
@@ -69,7 +70,7 @@ class RecallPlugin(Plugin):
     def _documents(self, message: str, moment: Moment) -> tuple[Hit, ...]:
         """The best passages of the domain documents that may be injected, where any answers the message."""
         question = Question(
-            text=message,
+            text=message[:MAX_QUESTION],
             limit=MOST_DOCUMENTS,
             today=moment.now.date(),
             fast=self.context.embedder is None,

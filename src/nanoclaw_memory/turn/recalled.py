@@ -24,10 +24,9 @@ OPEN = 0.6  # probability that a message needs memory from which anything is inj
 SHARE = 0.1  # of the best passage's probability below which another is not worth its tokens
 MOST_OF_DAYS = 10  # passages of the days asked about
 LEAST = 0.05  # probability below which a passage is never worth its tokens
-MOST = 5  # passages of one turn
-SURELY_NEEDED = 0.8  # probability that a message needs memory below which it gets fewer
+MOST = 6  # passages of one turn
+SURELY_NEEDED = 0.88  # probability that a message needs memory below which it gets fewer
 FEW = 3
-ENOUGH = 0.9  # probability that one of the chosen helps, from which on no further one is needed
 NEARLY = 5  # passages reported as nearly chosen
 RELATED = 0.02  # probability from which what is newer on a subject is quoted: it is about the message too
 SUPERSEDED = "superseded"
@@ -142,18 +141,12 @@ class Recaller:
 
 
 def _picked(verdict: Verdict) -> list[Helpful]:
-    """The passages that are worth their tokens: until it is probable enough that one of them helps."""
+    """The passages that are worth their tokens, the more of them the surer it is that any are needed."""
     if verdict.about["only days"]:  # what was done then is asked, and nothing else
         return [one for one in verdict.helpful if one.parts["of days only"]][:MOST_OF_DAYS]
-    picked: list[Helpful] = []
-    none_helps = 1.0
-    for one in verdict.helpful[: MOST if verdict.probability >= SURELY_NEEDED else FEW]:
-        least = max(SHARE * verdict.helpful[0].probability, LEAST)
-        if picked and (one.probability < least or 1 - none_helps >= ENOUGH):
-            break
-        picked.append(one)
-        none_helps *= 1 - one.probability
-    return picked
+    best = verdict.helpful[: MOST if verdict.probability >= SURELY_NEEDED else FEW]
+    least = max(SHARE * best[0].probability, LEAST) if best else 0.0
+    return [*best[:1], *(one for one in best[1:] if one.probability >= least)]
 
 
 def _nearly(verdict: Verdict, chosen: Sequence[Candidate]) -> tuple[str, ...]:

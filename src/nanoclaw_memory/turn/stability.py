@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from nanoclaw_memory.errors import NanoClawError, StoreError
@@ -261,7 +260,7 @@ class Stability(Plugin):
             for line in self._file(log_path(day)).splitlines():
                 yield day, line
 
-    @cached_property
+    @property
     def principles(self) -> list[str]:
         return read_principles(self._file("SOUL.md"))
 

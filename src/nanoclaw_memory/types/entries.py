@@ -102,6 +102,7 @@ class EntryHit(msgspec.Struct, frozen=True):
     why: str = ""
     unconfirmed: bool = False  # an agent's suggestion
     related_to: tuple[str, ...] = ()
+    day: str = ""  # on which it was stored, by the user's calendar
 
 
 class EntriesFound(msgspec.Struct, frozen=True):
