@@ -133,7 +133,8 @@ def test_only_principles_from_which_an_answer_slipped_are_reported(memory: Memor
 def test_a_principle_that_was_written_meanwhile_counts(memory: Memory, home: Path):
     soul = home / "workspace/SOUL.md"
     soul.write_text("# Soul\n\n## Core Principles\n- care: z\n")
-    assert "directness" not in told(memory)
+    memory.after_turn("Which port is it?", "Great question! It is 3000.")
+    assert "directness" not in told(memory, "No, you just said the opposite!! Damn.")
     soul.write_text("# Soul\n\n## Core Principles\n- directness: x\n")
     memory.after_turn("No, that is wrong!!", "Great question! Perhaps it might work.")
-    assert "directness (slipped" in told(memory, "No, you just said the opposite!! Damn.")
+    assert "directness (slipped" in told(memory, "No, you contradict yourself again!! Damn it.")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nanoclaw_memory.retrieval.calendar_days import Days
-from nanoclaw_memory.retrieval.dates import asked, when
+from nanoclaw_memory.retrieval.dates import _DateReader, asked, when
 
 SUNDAY = date(2026, 11, 15)
 
@@ -177,3 +177,31 @@ _WORDS = st.sampled_from(
 def test_whatever_is_asked_days_are_in_order_or_none(question: str, today: date):
     found = asked(question, today)
     assert found is None or found.first <= found.last <= date(9999, 12, 31) + timedelta(0)
+
+
+@pytest.mark.parametrize(
+    "nested", ["end of the ", "the evening of the ", "between ", "two weeks before ", "Anfang vom "]
+)
+def test_nonsense_that_nests_without_end_names_no_day(nested: str):
+    when(f"Keystone {nested * 400}", SUNDAY)
+    assert when("the end of the first week of March", SUNDAY).days is not None
+
+
+def test_the_work_grows_with_the_text_and_not_with_its_square(monkeypatch: pytest.MonkeyPatch):
+    looked = 0
+    kind = _DateReader._kind
+
+    def counted(reader: _DateReader, at: int, *kinds: str) -> bool:
+        nonlocal looked
+        looked += 1
+        return kind(reader, at, *kinds)
+
+    monkeypatch.setattr(_DateReader, "_kind", counted)
+
+    def work(repeats: int) -> int:
+        nonlocal looked
+        looked = 0
+        when("a. " * repeats, SUNDAY)
+        return looked
+
+    assert work(1_000) < 3 * work(500)

@@ -90,6 +90,9 @@ def _tokens(question: str) -> Iterator[_Token]:
             yield _Token(part, lexeme(part))
 
 
+_LONGEST_COUNT = 4  # words of "half a couple of"; pasted columns of numbers are none
+
+
 class _DateReader:
     """Reads days from tokens. Each method reads what begins at a token, or returns None."""
 
@@ -102,7 +105,11 @@ class _DateReader:
         try:
             readers = (self._between, self._since, self._anchored, self._beside, self._period)
             return self._first(at, readers)
-        except (ValueError, OverflowError):  # the 31st of February; before the year 1
+        except (
+            ValueError,
+            OverflowError,
+            RecursionError,
+        ):  # 31 February; before the year 1; the end of the end of …
             return None
 
     def _first(self, at: int, readers: Iterable[Callable[[int], _Read | None]]) -> _Read | None:
@@ -280,7 +287,9 @@ class _DateReader:
     def _count(self, at: int) -> tuple[float, int] | None:
         """How many: three, a couple of, half a, einem halben; and the place after it."""
         numbers, place = list[int](), at
-        while self._kind(place, "number") or (numbers and self._name(place) == "of"):
+        while place - at < _LONGEST_COUNT and (
+            self._kind(place, "number") or (numbers and self._name(place) == "of")
+        ):
             numbers.append(self._value(place))
             place += 1
         if not numbers:
