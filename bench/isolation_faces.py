@@ -240,12 +240,16 @@ def by_http(home: Home) -> Answers:
 
     from starlette.testclient import TestClient
 
+    from nanoclaw_memory.interfaces.http import tokens
     from nanoclaw_memory.interfaces.http.app import application
     from nanoclaw_memory.interfaces.http.operations import OPERATIONS
     from nanoclaw_memory.interfaces.http.pool import MemoryPool
+    from nanoclaw_memory.interfaces.http.tokens import AgentToken
 
     logging.getLogger("httpx").setLevel(logging.WARNING)
     found: Answers = {}
+    bound = AgentToken(id="", group="main", shared=True, origin="agent")
+    agents = {"Authorization": f"Bearer {tokens.new(home.root, bound)[1]}"}
     pool = MemoryPool(home.root)
     client = TestClient(application(pool, {}, "token", 80), base_url="http://127.0.0.1:80")
     headers = {"Authorization": "Bearer token", "X-NanoClaw-Shared": "true", "X-NanoClaw-Session": "chat"}
@@ -262,6 +266,16 @@ def by_http(home: Home) -> Answers:
                 STEPS.next()
                 answer = client.request(operation.method, path, headers=headers, **sent)
                 found["HTTP", f"{operation.name} {number}"] = f"{answer.status_code} {answer.text}"
+                if operation.method == "GET":
+                    for name, more in (("token", {}), ("token, private", {"X-NanoClaw-Shared": "false"})):
+                        STEPS.next()
+                        answer = client.get(path, headers={**agents, **more}, **sent)
+                        found[f"HTTP by {name}", f"{operation.name} {number}"] = (
+                            f"{answer.status_code} {answer.text}"
+                        )
+        for path in ("/healthz", "/metrics", "/api/v1/openapi.json", "/", "/memory"):
+            answer = client.get(path, headers=agents)
+            found["HTTP by token", path] = f"{answer.status_code} {answer.text}"
     finally:
         pool.close()
     return found

@@ -258,8 +258,8 @@ def pasted(form: str, home: Path, texts: list[str]) -> Found:
 def among_lines(home: Path, texts: list[str]) -> Found:
     """In the place of what somebody else wrote in messages of people, between their own lines."""
     open_ = opener(home)
-    messages = [
-        one["lines"] for _, one in rows(TEXTS, "foreign") if not all(line["own"] for line in one["lines"])
+    messages = [  # with nothing of their own around it a text is what a person may type
+        one["lines"] for _, one in rows(TEXTS, "foreign") if len({line["own"] for line in one["lines"]}) == 2
     ]
     shuffled = random.Random(7)
     with open_() as memory:

@@ -164,21 +164,21 @@ def test_private_and_shared_worlds_stay_apart(machines: tuple[Machine, Machine])
 
 def test_what_one_machine_forgot_is_forgotten_on_the_other(machines: tuple[Machine, Machine]) -> None:
     desktop, laptop = machines
-    desktop.do(lambda m: m.store("The safe opens with Xanadu7", type="fact"))
-    desktop.do(lambda m: m.after_turn("The safe opens with Xanadu7, note it", "Noted."))
-    desktop.do(lambda m: m.graph.upsert("Safe", "colour", "Xanadu7"))
+    desktop.do(lambda m: m.store("The boat is painted xanadugreen", type="fact"))
+    desktop.do(lambda m: m.after_turn("The boat is painted xanadugreen, note it", "Noted."))
+    desktop.do(lambda m: m.graph.upsert("Boat", "colour", "xanadugreen"))
     sync(desktop, laptop)
-    assert laptop.values("Safe", "colour") == ["Xanadu7"]
+    assert laptop.values("Boat", "colour") == ["xanadugreen"]
 
-    laptop.do(lambda m: m.after_turn("Once more: Xanadu7 it was", "Yes."))
-    desktop.do(lambda m: m.forget(text="Xanadu7", agreed=lambda pages: True))
+    laptop.do(lambda m: m.after_turn("Once more: xanadugreen it was", "Yes."))
+    desktop.do(lambda m: m.forget(text="xanadugreen", agreed=lambda pages: True))
     sync(desktop, laptop)
     for machine in machines:
-        assert "Xanadu7" not in json.dumps(content(machine.folder))
-        assert machine.values("Safe", "colour") == []
-        assert not [p for p in machine.home.rglob("*") if p.is_file() and b"Xanadu7" in p.read_bytes()]
+        assert "xanadugreen" not in json.dumps(content(machine.folder))
+        assert machine.values("Boat", "colour") == []
+        assert not [p for p in machine.home.rglob("*") if p.is_file() and b"xanadugreen" in p.read_bytes()]
         with pytest.raises(Refused):
-            machine.do(lambda m: m.store("The safe opens with Xanadu7", type="fact"))
+            machine.do(lambda m: m.store("The boat is painted xanadugreen", type="fact"))
 
 
 def test_what_one_machine_deleted_does_not_come_back(machines: tuple[Machine, Machine]) -> None:

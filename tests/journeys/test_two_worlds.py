@@ -308,3 +308,14 @@ def test_a_home_that_kept_both_together_is_parted_when_it_is_opened(home: Path, 
             "Under the walnut tree."
         ]
         assert private.graph.history("Lunch") == [] and private.graph.history("Vault")
+
+
+def test_questions_are_read_from_no_file_of_another_group(home: Path) -> None:
+    with Memory.open(home) as owner:
+        owner.init()
+    questions = home / "workspace" / "memory" / "questions.jsonl"
+    questions.write_text('{"ask": "What is the salary?", "must": ["90000"]}\n')
+    with Memory.open(home, Scope("family")) as family:
+        family.init()
+        with pytest.raises(PathRefused, match="another group"):
+            family.evaluate(questions)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from nanoclaw_memory.intake import secret_scorer
 from nanoclaw_memory.intake.secrets import Secret, find, mask
 
 DRAW = random.Random(5)
@@ -506,3 +507,31 @@ def test_what_stands_beside_an_earlier_mask_is_masked_and_the_mask_stays():
 def test_letters_whose_lower_case_is_longer_do_not_shift_the_lines_that_are_looked_at():
     text = "İ" * 40 + "\npassword=hunter2\nend"
     assert mask(text) == ("İ" * 40 + "\npassword=[redacted:credential]\nend", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("the spreadsheet opens with Marmot77", "Marmot77"),
+        ("use Pelican-Tide-8 for the printer", "Pelican-Tide-8"),
+        ("try Gurke77, that worked last time", "Gurke77"),
+        ("If the bank asks, my mother's maiden name is Thistlewood", "Thistlewood"),
+        ("12,Ines Vidal,ividal,Pomelo#7,active", "Pomelo#7"),
+        ("le portail s'ouvre avec 5512", "5512"),
+    ],
+)
+def test_a_credential_that_only_its_company_gives_away_is_masked(text, secret):
+    assert secret not in mask(text)[0]
+
+
+def test_a_damaged_scorer_finds_nothing_and_the_rules_go_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(secret_scorer, "FILE", tmp_path / "gone.bin")
+    for cached in (secret_scorer._model, secret_scorer._word):
+        cached.cache_clear()
+    try:
+        assert mask("the spreadsheet opens with Marmot77")[1] == 0
+        assert mask("password=hunter2")[1] == 1
+    finally:
+        monkeypatch.undo()
+        for cached in (secret_scorer._model, secret_scorer._word):
+            cached.cache_clear()

@@ -15,7 +15,7 @@ from nanoclaw_memory.graph.extract import FileRules, extract
 from nanoclaw_memory.graph.retirement import Retirement, same_place
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.settings.sections import GraphSettings
-from nanoclaw_memory.store.facts import FactRow, FactTable, digest
+from nanoclaw_memory.store.facts import FactRow, FactTable, digest, near_digest
 from nanoclaw_memory.store.names import NameTable, fold, slot_of
 from nanoclaw_memory.store.relations import RelationRow, RelationTable
 from nanoclaw_memory.text import encodable, one_line
@@ -281,7 +281,7 @@ class GraphWriter:
         return names
 
     def _refuse_rejected(self, names: Sequence[str], slot: str, value: str, shown: str) -> None:
-        if self.intake.rejects(names, slot, digest(value)):
+        if self.intake.rejects(names, slot, value):
             raise Refused(
                 f"{shown} was rejected before",
                 "if it is right after all: nanoclaw-memory graph reject ENTITY KEY VALUE --undo",
@@ -328,17 +328,18 @@ class GraphWriter:
 
     def reject(self, entity: str, key: str, value: str, reason: str, sees_all: bool = True) -> list[int]:
         """Delete a wrong value, restore what it had replaced, and refuse it from now on."""
-        slot, wanted = slot_of(checked_name(key, "key")), digest(checked_value(value))
+        slot, value = slot_of(checked_name(key, "key")), checked_value(value)
         deleted: list[int] = []
         with self.db.transaction():
             names, label = self._entity(checked_name(entity, "entity"))
             for table in (self.facts, self.relations):
-                wrong = [e.item.id for e in table.line(names, slot, sees_all) if digest(e.value) == wanted]
+                found = table.line(names, slot, sees_all)
+                wrong = [e.item.id for e in found if near_digest(e.value) == near_digest(value)]
                 for number in wrong:
                     table.delete(number)
                 deleted += wrong
-            self.retirement.seen_by(sees_all).end_rejected(names, slot, checked_value(value))
-            self.intake.reject(fold(label), slot, wanted, reason, self._now())
+            self.retirement.seen_by(sees_all).end_rejected(names, slot, value)
+            self.intake.reject(fold(label), slot, value, reason, self._now())
             self.names.prune(names)
         return deleted
 
@@ -346,9 +347,7 @@ class GraphWriter:
         """Allow a rejected value again."""
         with self.db.transaction():
             names, _ = self._entity(checked_name(entity, "entity"))
-            return self.intake.unreject(
-                names, slot_of(checked_name(key, "key")), digest(checked_value(value))
-            )
+            return self.intake.unreject(names, slot_of(checked_name(key, "key")), checked_value(value))
 
     def outdated(self, text: str, start: str) -> bool:
         """Whether a line from `start` states what was replaced or rejected since, and nothing that is valid."""
@@ -365,7 +364,7 @@ class GraphWriter:
     def _replaced(self, kind: str, entity: str, key: str, value: str) -> bool:
         """Whether a value was stored once and is valid no more, or was rejected."""
         names, slot, wanted = self._entity(entity)[0], slot_of(key), digest(value)
-        if self.intake.rejects(names, slot, wanted):
+        if self.intake.rejects(names, slot, value):
             return True
         table = self.relations if kind == "relation" else self.facts
         ends = [entry.item.valid_to for entry in table.line(names, slot) if digest(entry.value) == wanted]

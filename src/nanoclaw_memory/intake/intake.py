@@ -190,23 +190,30 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     # ---- the list of what must not come in ----
 
-    def rejects(self, names: Sequence[str], slot: str, digest: str) -> bool:
-        """Whether this value of an entity's key was rejected, under any of the entity's names.
+    def rejects(self, names: Sequence[str], slot: str, value: str) -> bool:
+        """Whether this value of an entity's key was rejected, under any of the entity's names, in any spelling.
 
         What a person rejected is what private memory believes: in a shared scope only forgotten values are refused.
         """
         from nanoclaw_memory.store.tombstones import veiled
 
-        asked = names if self.private else [veiled(name) for name in names]
-        return (kept := self.tombstones()) is not None and kept.has(asked, slot, digest)
+        kept = self.tombstones()
+        return kept is not None and any(
+            kept.has(asked if self.private else [veiled(name) for name in asked], key, digest)
+            for asked, key, digest in _statement_marks(names, slot, value)
+        )
 
-    def reject(self, name: str, slot: str, digest: str, reason: str, moment: str) -> None:
+    def reject(self, name: str, slot: str, value: str, reason: str, moment: str) -> None:
         """Keep a value of an entity's key out from now on."""
-        self._change(lambda kept: kept.insert([(name, slot, digest, "", reason, moment)]))
+        [spelt], key, digest = _statement_marks([name], slot, value)[0]
+        self._change(lambda kept: kept.insert([(spelt, key, digest, "", reason, moment)]))
 
-    def unreject(self, names: Sequence[str], slot: str, digest: str) -> bool:
+    def unreject(self, names: Sequence[str], slot: str, value: str) -> bool:
         """Let a rejected value come back; False when it was not kept out."""
-        return self.tombstones() is not None and self._change(lambda kept: kept.remove(names, slot, digest))
+        marks = _statement_marks(names, slot, value)
+        return self.tombstones() is not None and self._change(
+            lambda kept: sum(kept.remove(*mark) for mark in marks) > 0
+        )
 
     def forget(
         self, phrases: Phrases, values: Iterable[tuple[str, str, str]], reason: str, moment: str
@@ -316,6 +323,15 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def _record_places(self, where: str, places: int) -> None:
         if places:
             self.record("forgotten", where=where, places=places)
+
+
+def _statement_marks(names: Sequence[str], slot: str, value: str) -> list[tuple[list[str], str, str]]:
+    """Names, key and digest of a statement in any spelling, and in this one, as older releases kept it."""
+    from nanoclaw_memory.store.facts import digest, near_digest
+    from nanoclaw_memory.store.names import spelling
+
+    spelt = [near_digest(name) for name in names]  # what is kept out must not say of whom
+    return [(spelt, spelling(slot), near_digest(value)), (list(names), slot, digest(value))]
 
 
 def _row(line: str) -> tuple[str, ...] | None:

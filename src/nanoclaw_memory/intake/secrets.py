@@ -15,6 +15,7 @@ import msgspec
 
 from nanoclaw_memory.intake.assignments import find_named
 from nanoclaw_memory.intake.positional import decoded, find_placed
+from nanoclaw_memory.intake.secret_scorer import find_scored
 from nanoclaw_memory.intake.secret_values import (
     CHOSEN,
     MARKER,
@@ -46,6 +47,7 @@ _TOKEN_KEY = regex(
 )
 
 
+_BEFORE_REFERENCE = tuple("$%{<\\")
 _LEAST = {"chosen": CHOSEN, "strong": STRONG}
 
 
@@ -78,7 +80,7 @@ def find(text: str) -> list[Secret]:
     found: list[Secret] = []
     shown, origins = text, [(0, 0)]
     for _ in range(_LOOKS):
-        fresh = _scan(shown)
+        fresh = _scan(shown) or _scored(shown)
         if not fresh:
             break
         found = sorted(found + [_moved(secret, origins) for secret in fresh], key=lambda secret: secret.start)
@@ -130,6 +132,17 @@ def _scan(text: str) -> list[Secret]:
         return []
     markers = [marker.span() for marker in MARKER.finditer(text)]
     return [piece for secret in _joined(hits) for piece in _outside(secret, markers)]
+
+
+def _scored(text: str) -> list[Secret]:
+    """What the learnt scorer finds beside the rules, unless it is a word for a credential."""
+    return [
+        Secret("credential", start, end)
+        for start, end in find_scored(text)
+        if not is_placeholder(text[start:end])
+        and not is_reference(text[start:end])
+        and text[max(0, start - 1) : start] not in _BEFORE_REFERENCE
+    ]
 
 
 def _encoded(text: str) -> Iterator[tuple[int, int]]:

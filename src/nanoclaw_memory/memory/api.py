@@ -342,6 +342,7 @@ class Memory:
         """Ask a file's questions of every face; with `save` the result is what later ones are compared with."""
         from nanoclaw_memory.memory import evaluation
 
+        self.group.require_own_file(path)
         questions = evaluation.read_questions(path)
         before = None if save else evaluation.read_saved(path)
         result = evaluation.evaluate(self, questions, before, fast)

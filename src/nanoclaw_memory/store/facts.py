@@ -9,7 +9,7 @@ import msgspec
 
 from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.store.keywords import spaced
-from nanoclaw_memory.store.names import FOREIGN_ORIGINS, placeholders
+from nanoclaw_memory.store.names import FOREIGN_ORIGINS, placeholders, spelling
 from nanoclaw_memory.text import fingerprint, one_line
 from nanoclaw_memory.types import Fact
 
@@ -80,6 +80,11 @@ class FactRow(msgspec.Struct, frozen=True):
 def digest(value: str) -> str:
     """Equal for values that differ only in case and spacing."""
     return fingerprint(one_line(value).casefold())[:24]
+
+
+def near_digest(value: str) -> str:
+    """Equal for values that say the same in another spelling."""
+    return "~" + fingerprint(spelling(value, inflected=False))[:23]
 
 
 def unspaced(*texts: str) -> str | None:

@@ -11,11 +11,15 @@ import msgspec
 
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.store.database import Database
+from nanoclaw_memory.text import stem
 from nanoclaw_memory.types import FOREIGN, ORIGINS, Alias
 
 _TOKEN = regex(r"[^\W_]+(?:['’][^\W_]+)*[+#]*")
 _CAMEL = regex(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORDS = regex(r"[^\W_]+")
+_DIGRAPH = regex(r"([aou])e")
+_SPELT = regex(r"(?<!\w)[-−]?\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)*[+#]*|\d+|[%€$£@]")
+_BETWEEN_LETTERS = regex(r"(?<=[^\W\d_]) (?=[^\W\d_])")
 _LAST = "\U0010ffff"
 MAX_IN = 2_000
 MAX_CHAIN = 8
@@ -48,6 +52,19 @@ def key_words(key: str) -> list[str]:
 def slot_of(key: str) -> str:
     """The normal form of a key or predicate: its words with one space between."""
     return " ".join(key_words(key)) or key.strip().casefold()
+
+
+def spelling(text: str, inflected: bool = True) -> str:
+    """What a text says however it is spelt: no case, accents, umlauts, punctuation or endings of words.
+
+    Numbers keep their signs and points. A single word keeps its ending unless it is `inflected`: it may be a name.
+    """
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
+    plain = _DIGRAPH.sub(r"\1", "".join(char for char in plain if not unicodedata.combining(char)))
+    words = [word.removesuffix("'s") for word in _SPELT.findall(plain.replace("’", "'"))]
+    if inflected or len(words) > 1:
+        words = [stem(stem(word), "german") if word.isalpha() else word for word in words]
+    return _BETWEEN_LETTERS.sub("", " ".join(words)) or plain.strip()
 
 
 def placeholders(prefix: str, values: Iterable[Any]) -> tuple[str, dict[str, Any]]:

@@ -15,6 +15,7 @@ from nanoclaw_memory.retrieval.sources import RowReader
 from nanoclaw_memory.store import erasure
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.erasure import Row, TextPlace, Wanted
+from nanoclaw_memory.store.facts import near_digest
 from nanoclaw_memory.store.pages import PageTable
 from nanoclaw_memory.store.passages import Passages
 from nanoclaw_memory.store.phrases import holds, is_cut
@@ -198,7 +199,8 @@ class ForgetTargets:
             self.group.intake.veil(self._tells)
 
     def _tells(self, name: str, texts: Sequence[str]) -> bool:
-        return name in self.wanted.names or any(holds(self.wanted.matcher, text) for text in texts if text)
+        names = {*self.wanted.names, *map(near_digest, self.wanted.names)}
+        return name in names or any(holds(self.wanted.matcher, text) for text in texts if text)
 
     def erase_page_versions(self) -> None:
         """Remove it from the earlier versions of a team's pages; the newest ones are what the files say."""

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from nanoclaw_memory import private
 from nanoclaw_memory.errors import Refused
 from nanoclaw_memory.progress import report
-from nanoclaw_memory.store.facts import digest
 from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.store.records import KINDS, RecordStore, RemovalRecord, StoredRecord, id_of
 from nanoclaw_memory.types import Exported, MergedIn
@@ -309,7 +308,7 @@ class _Merging:
             name, slot, value = fold(record.subject), slot_of(record.predicate), record.object
         else:
             return False
-        return self.own.intake.rejects((name,), slot, digest(value))
+        return self.own.intake.rejects((name,), slot, value)
 
     def _link(self, kind: str) -> None:
         """Have statements and lessons of this import refer to the rows that they mean."""

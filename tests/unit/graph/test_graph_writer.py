@@ -86,6 +86,35 @@ def test_a_single_valued_predicate_retires_and_others_add(memory: Memory) -> Non
     assert sorted(texts) == ["Alice → lives_in → Lisbon", "Alice → owns → Only"]
 
 
+@pytest.mark.parametrize(
+    ("entity", "key", "value"),
+    [
+        ("JÜRGEN GROSS", "car", "DARK-BLUE ESTATE CARS!"),
+        ("Juergen Gross", "cars", "dark blue estate car"),
+        ("Jurgen Groß", "Car", "  dark blue, estate cars. "),
+        ("Jürgen Groß", "car", "“Dark blue estate's cars”"),
+    ],
+)
+def test_a_rejected_statement_stays_away_in_another_spelling(memory, entity, key, value) -> None:
+    memory.graph.upsert("Jürgen Groß", "car", "dark blue estate cars")
+    memory.graph.reject("Jürgen Groß", "car", "Dark blue estate car")
+    assert values(memory, "What is Jürgen Groß's car?") == []
+    with pytest.raises(Refused, match="rejected before"):
+        memory.graph.upsert(entity, key, value)
+    assert memory.graph.unreject(entity, key, value)
+    assert memory.graph.upsert("Jürgen Groß", "car", "dark blue estate cars").id
+
+
+@pytest.mark.parametrize(
+    ("rejected", "other"),
+    [("1.5", "15"), ("-5", "5"), ("C++", "C"), ("C#", "C"), ("Hamburger", "Hamburg"), ("3000", "3001"),
+     ("12:30", "1230"), ("1 23", "12 3"), ("20 %", "20"), ("Anna Berg", "Anna Burg"), ("port 3000", "port 300")],
+)  # fmt: skip
+def test_another_value_than_the_rejected_one_is_taken(memory, rejected, other) -> None:
+    memory.graph.reject("Keystone", "value", rejected)
+    assert memory.graph.upsert("Keystone", "value", other).id
+
+
 def test_a_rejected_value_is_gone_restores_the_one_before_and_stays_away(memory: Memory) -> None:
     memory.graph.upsert("Keystone", "port", "3000")
     memory.graph.upsert("Keystone", "port", "3001")
