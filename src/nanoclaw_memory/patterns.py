@@ -1,16 +1,32 @@
-"""Regular expressions that are compiled on first use: a hook is a new process that needs few of them."""
+"""Regular expressions that are compiled on first use, and kept compiled: a hook is a new process and needs few.
+
+To compile them took a prompt's hook 25 ms. What Python's compiler made of a pattern is kept beside the bytecode of
+this module and read by the next process, if it is of the same Python.
+"""
 
 from __future__ import annotations
 
+import atexit
+import marshal
+import os
 import re
+import sys
+from array import array
+from binascii import crc32
+from functools import cache
 from typing import Any, cast
 
 _MEMBERS = ("search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer", "pattern", "flags")
+_Parts = tuple[int, bytes, int, dict[str, int], tuple[str | None, ...]]
+_new: dict[tuple[str, int], _Parts] = {}
 
 
 def regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """A pattern as `re.compile` returns it, but for the moment at which it is compiled."""
-    return cast("re.Pattern[str]", _LazyPattern(pattern, flags))
+    """A pattern of the program, as `re.compile` returns it, but for the moment at which it is compiled.
+
+    Not for patterns made of what people wrote: it is kept in a file.
+    """
+    return cast("re.Pattern[str]", _LazyPattern(pattern, int(flags)))
 
 
 class _LazyPattern:
@@ -18,7 +34,74 @@ class _LazyPattern:
         self._source = pattern, flags
 
     def __getattr__(self, name: str) -> Any:
-        compiled = re.compile(*self._source)
+        compiled = _compiled(*self._source)
         # From now on they are found here, at the cost of any other attribute.
         self.__dict__.update({member: getattr(compiled, member) for member in _MEMBERS})
         return getattr(compiled, name)
+
+
+def _compiled(pattern: str, flags: int) -> re.Pattern[str]:
+    if sys.implementation.name != "cpython":
+        return re.compile(pattern, flags)
+    import _sre  # type: ignore[import-not-found]
+
+    key = (pattern, flags)
+    parts = _kept().get(key) or _new.get(key)
+    if parts is None:
+        if not _new:
+            atexit.register(keep)
+        parts = _new[key] = _translated(pattern, flags)
+    all_flags, code, *groups = parts
+    return _sre.compile(pattern, all_flags, array("I", code).tolist(), *groups)  # type: ignore[no-any-return]
+
+
+def _translated(pattern: str, flags: int) -> _Parts:
+    """What `re.compile` hands to its engine."""
+    from re import _compiler, _parser  # type: ignore[attr-defined]
+
+    parsed = _parser.parse(pattern, flags)
+    code, names = _compiler._code(parsed, flags), parsed.state.groupdict
+    places: list[str | None] = [None] * parsed.state.groups
+    for name, number in names.items():
+        places[number] = name
+    every = flags | parsed.state.flags
+    return every, array("I", code).tobytes(), parsed.state.groups - 1, names, tuple(places)
+
+
+def _place() -> str:
+    from importlib.util import cache_from_source
+
+    return f"{cache_from_source(__file__).removesuffix('.pyc')}.patterns"
+
+
+@cache
+def _kept() -> dict[tuple[str, int], _Parts]:
+    """What earlier processes compiled; nothing where that cannot be read, or is of another Python."""
+    try:
+        with open(_place(), "rb") as handle:  # noqa: PTH123 - pathlib is not needed here
+            head, content = handle.read(len(_head(b""))), handle.read()
+    except OSError:
+        return {}
+    # What is cut off or of another Python could make the interpreter crash.
+    return marshal.loads(content) if head == _head(content) else {}  # noqa: S302 - it lies beside our bytecode
+
+
+def _head(content: bytes) -> bytes:
+    version = crc32(sys.version.encode())
+    return b"%08x%08x" % (version, crc32(content, version))
+
+
+def keep() -> None:
+    """Keep what was compiled for the processes to come, where bytecode is kept too."""
+    if not _new or sys.dont_write_bytecode:
+        return
+    place = _place()
+    fresh = f"{place}.{os.getpid()}"
+    content = marshal.dumps({**_kept(), **_new})
+    try:
+        with open(fresh, "wb") as handle:  # noqa: PTH123
+            handle.write(_head(content) + content)
+        os.replace(fresh, place)  # noqa: PTH105
+    except OSError:
+        return
+    _new.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from collections import Counter
@@ -14,7 +15,6 @@ import msgspec
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import (
-    LANGUAGES,
     Language,
     content_words,
     fingerprint,
@@ -22,6 +22,7 @@ from nanoclaw_memory.text import (
     one_line,
     sentences,
     stem,
+    stems_in_any_language,
     words,
 )
 
@@ -272,7 +273,7 @@ def _sequence(text: str) -> list[str]:
     """The words that carry meaning in their order, by their stems, without those that say whose wish it is."""
     spoken = language(text)
     stems = (stem(word, spoken) for word in content_words(text))
-    return [found for found in stems if found not in _FRAME_STEMS]
+    return [found for found in stems if found not in _frame_stems()]
 
 
 def echoes(claim: str, text: str) -> bool:
@@ -286,12 +287,12 @@ def echoes(claim: str, text: str) -> bool:
 
 
 def _unframed(read: Features) -> frozenset[str]:
-    return read.stems - _FRAME_STEMS
+    return read.stems - _frame_stems()
 
 
-_FRAME_STEMS = (
-    frozenset(stem(word, spoken) for word in _FRAME | _NEGATION for spoken in LANGUAGES) | _FRAME | _NEGATION
-)
+@functools.cache
+def _frame_stems() -> frozenset[str]:
+    return stems_in_any_language([*_FRAME, *_NEGATION]) | _FRAME | _NEGATION
 
 
 # ---- comparisons word by word ----

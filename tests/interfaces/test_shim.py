@@ -223,6 +223,30 @@ def test_the_installed_command_answers_a_hook_without_the_command_line_library(s
     assert set(scripts.values()) == {"nanoclaw_memory.__main__:main"}
 
 
+def test_without_a_server_the_shim_answers_a_hook_itself_and_python_starts_once(stocked, monkeypatch):
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    command = [sys.executable, "-X", "importtime", "-I", "-S", shim.__file__, "--home", str(stocked)]
+    done = subprocess.run([*command, "hook", "session-start"], input="{}", capture_output=True, text=True)
+    assert "# Soul" in context(done.stdout)
+    assert "nanoclaw_memory.interfaces.hooks" in done.stderr  # a second process would report nothing
+    for seldom in ("ipaddress", "platform", "textwrap", "msgspec.inspect", "ast"):
+        assert f" {seldom}\n" not in done.stderr
+
+
+def test_a_prompt_hook_leaves_talk_to_the_sessions_end(stocked):
+    def hook(event: str, **payload: str) -> None:
+        through_shim(stocked, "hook", event, stdin=json.dumps({"session_id": "s", **payload}))
+
+    hook("user-prompt-submit", prompt="My dentist is Dr. Amara Quill.")
+    hook("stop", last_assistant_message="Noted.")
+    hook("user-prompt-submit", prompt="Thanks!")
+    with Memory.open(stocked) as memory:
+        assert "Quill" not in str(memory.group.graph.search("Who is my dentist?"))
+    hook("session-end", reason="other")
+    with Memory.open(stocked) as memory:
+        assert "Quill" in str(memory.group.graph.search("Who is my dentist?"))
+
+
 @pytest.mark.parametrize(
     "arguments",
     [["hook"], ["mcp", "--json"], ["--set", "a=b", "hook", "stop"], ["search", "x"], [], ["hook", "a", "b"],

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.interfaces import shim
+from nanoclaw_memory.patterns import keep, regex
 from nanoclaw_memory.project import project_of, slug_of
 from nanoclaw_memory.rendering import cut, inert_line, json_text
 from nanoclaw_memory.text import as_typed, plural
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 MAX_ACTION, MAX_RULE = 1_000, 400
 # Tools that change nothing, and arguments that are texts to be written, not what is done.
-_READING = re.compile(
+_READING = regex(
     r"(?:read|grep|glob|ls|list|get|search|find|view|fetch|web|todo|task|notebookread|ask)", re.I
 )
 _CONTENT = frozenset({"content", "new_string", "old_string", "new_source", "file_text", "insert_text"})
@@ -97,6 +98,7 @@ def run_and_exit(request: shim.Request) -> None:
 
     gc.disable()
     run(request)
+    keep()
     os._exit(0)
 
 
@@ -104,7 +106,9 @@ def _answer_here(request: shim.Request, raw: bytes, overrides: Mapping[str, str]
     def open_memory(scope: Scope) -> Memory:
         from nanoclaw_memory.memory import Memory
 
-        return Memory.open(request.home, scope, overrides=overrides, directory=Path.cwd())
+        memory = Memory.open(request.home, scope, overrides=overrides, directory=Path.cwd())
+        memory.group.resources.hurried = kind_of(request.argument) == "prompt"
+        return memory
 
     try:
         named = slug_of(request.project) if request.project else ""
@@ -296,6 +300,7 @@ def _end(memory: Memory, event: Event) -> str:
     """Nothing essential: clients allow a second, or none."""
     _catch_up(memory, event)
     _drain(memory)
+    _attempt(memory, "taking in what was said", memory.group.catch_up)
     if memory.scope.private:
         memory.workspace.refresh_active_context()
     return ""

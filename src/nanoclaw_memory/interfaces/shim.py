@@ -196,7 +196,9 @@ def main(arguments: list[str]) -> None:
     if request is not None and request.kind == "hook" and not has_input():
         return
     connection = connect(request) if request is not None else None
-    if request is None or connection is None:
+    if request is not None and request.kind == "hook" and connection is None and _may_answer_here():
+        _answer_here(arguments)
+    elif request is None or connection is None:
         _become_command(arguments)
     elif request.kind == "mcp":
         relay(connection, request)
@@ -217,6 +219,24 @@ def relay(connection: socket, request: Request) -> None:
     import mcp_relay  # type: ignore[import-not-found]
 
     mcp_relay.Conversation(connection, request, command(request.words())).run()
+
+
+def _may_answer_here() -> bool:
+    """Whether this process is like the ordinary command's would be: nobody told Python to look elsewhere."""
+    return sys.flags.isolated == 1 and not any(name.startswith("PYTHONPATH") for name in os.environ)
+
+
+def _answer_here(arguments: list[str]) -> None:
+    """Be the ordinary command without starting Python a second time."""
+    import site
+
+    site.main()
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    os.environ[NO_SERVER] = "1"  # it has just been asked
+    sys.argv[1:] = arguments
+    from nanoclaw_memory.__main__ import main as run_command
+
+    run_command()
 
 
 def _become_command(arguments: list[str]) -> None:

@@ -260,7 +260,8 @@ class Group:
         if not self.workspace.is_dir():
             return ""
         files, stale = Refresh(self.graph, self.home, self.pages, self.resources.freshness).run()
-        if self.scope.private:  # in a group chat nobody knows whose "my" is whose
+        # In a group chat nobody knows whose "my" is whose.
+        if self.scope.private and not self.resources.hurried:
             _, unread = self.statements.read()
             stale = stale or unread
         if files or stale:
@@ -462,7 +463,11 @@ class Group:
 
     def hear(self, exchange: Exchange) -> None:
         """Confirm what agents stored lately and the person says here; hold what stands in what they paste."""
-        if exchange.private and exchange.origin == "user" and self.has("entries"):
+        if not (exchange.private and exchange.origin == "user" and self.has("entries")):
+            return
+        from nanoclaw_memory.store.entries import EntryTable  # a hook has seldom more to do here
+
+        if EntryTable(self.database("entries")).suggested(self._not_before()):
             self.entries.hear(*self._told_apart([exchange.user_message]), since=self._not_before())
 
     def _not_before(self) -> str:
@@ -482,11 +487,13 @@ class Group:
             scope = replace(
                 self.scope, session_id=spooled.session, private=spooled.private, project=spooled.project
             )
-            with self.as_scope(scope) as own:
-                try:
-                    own.lifecycle.after_turn(spooled.question, spooled.answer, at=spooled.at)
-                except Refused as error:  # it will never be accepted, and others wait behind it
-                    self.telemetry.record("exchange refused", error=error.message)
+            own = Group(self.resources, scope)
+            try:
+                own.lifecycle.after_turn(spooled.question, spooled.answer, at=spooled.at)
+            except Refused as error:  # it will never be accepted, and others wait behind it
+                self.telemetry.record("exchange refused", error=error.message)
+            finally:
+                own.close()
 
         done = self.conversations.drain(record, limit)
         chats = self.shared_chats if done < limit else None

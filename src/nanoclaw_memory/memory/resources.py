@@ -52,6 +52,9 @@ class Resources:
         self.home = Home(home)
         self.group = group
         self.resident = False  # a server that lives on sets it: only then are turns worth loading a model
+        self.hurried = (
+            False  # a prompt's hook in a process of its own sets it: the graph reads talk another time
+        )
         self.embedder_used = False
         self._judging = False  # after an answer and in upkeep nobody waits for a model
         self.given_clock = clock
@@ -237,14 +240,8 @@ def _open(store: Store, path: Path, name: str) -> Database:
     """A group's database of this name, with what takes over files of older releases."""
     if store.url:
         return store.open(path, name)
-    if name == "facts":
-        from nanoclaw_memory.store.legacy_facts import adopter
-
-        return store.open(path, name, _parted(name, adopter(path.parent)), counted=True)
-    if name == "continuity":
-        from nanoclaw_memory.store import legacy_continuity
-
-        return store.open(path, name, _parted(name, legacy_continuity.adopt), counted=True)
+    if name in ("facts", "continuity"):
+        return store.open(path, name, _taken_over(path, name), counted=True)
     if name == "forgotten":
         from nanoclaw_memory.store.tombstones import forgotten_database
 
@@ -252,12 +249,15 @@ def _open(store: Store, path: Path, name: str) -> Database:
     return store.open(path, name, durable=name == "entries", counted=name != "index")
 
 
-def _parted(name: str, before: Adopt | None = None) -> Adopt:
-    """What moves the rows of shared chats out of a file of an older release."""
+def _taken_over(path: Path, name: str) -> Adopt:
+    """What takes over a file of an older system or release, and moves the rows of shared chats out of it."""
 
     def prepare(connection: Any, version: int) -> Callable[[Any], None] | None:
-        from nanoclaw_memory.store.split import splitter  # a hook of today's release never needs it
+        # Imported here: a file of today's release never needs it.
+        from nanoclaw_memory.store import legacy_continuity, legacy_facts
+        from nanoclaw_memory.store.split import splitter
 
+        before = legacy_facts.adopter(path.parent) if name == "facts" else legacy_continuity.adopt
         return splitter(name, before)(connection, version)
 
     return prepare
