@@ -227,16 +227,15 @@ def _may_answer_here() -> bool:
 
 
 def _answer_here(arguments: list[str]) -> None:
-    """Be the ordinary command without starting Python a second time."""
+    """Be the ordinary command, `python -m nanoclaw_memory`, without starting Python a second time."""
     import site
+    from importlib import import_module
 
     site.main()
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
     os.environ[NO_SERVER] = "1"  # it has just been asked
     sys.argv[1:] = arguments
-    from nanoclaw_memory.__main__ import main as run_command
-
-    run_command()
+    import_module("nanoclaw_memory.__main__").main()
 
 
 def _become_command(arguments: list[str]) -> None:
