@@ -54,9 +54,9 @@ def test_a_file_that_is_cut_off_is_as_good_as_none(kept, tmp_path: Path, length)
 
 def test_what_another_python_kept_is_not_used(kept, monkeypatch):
     patterns.regex(r"b+").search("b")
-    monkeypatch.setattr(sys, "version", "another")
-    patterns.keep()
-    monkeypatch.undo()
+    with monkeypatch.context() as other:
+        other.setattr(sys, "version", "another")
+        patterns.keep()
     kept()
     assert patterns._kept() == {}
 
