@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import threading
 import time
 from concurrent.futures import Future
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,6 +18,7 @@ from nanoclaw_memory.errors import ServerBusy
 from nanoclaw_memory.interfaces.http.app import application
 from nanoclaw_memory.interfaces.http.fair_queue import MAX_WAITING, FairQueue, QueuedWork
 from nanoclaw_memory.interfaces.http.pool import MAX_SESSIONS, MAX_THREADS, MemoryPool
+from nanoclaw_memory.interfaces.mcp.stream import MOST_CALLS, McpStream
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.types import Scope
 
@@ -137,13 +140,39 @@ def test_an_index_that_threads_find_damaged_at_once_is_built_anew_and_read_by_al
     assert {inode for _, inode in answers} == {index.stat().st_ino}
 
 
-def test_a_great_many_sessions_keep_few_memories_open(pool):
+def test_ten_thousand_sessions_keep_few_memories_and_files_open(pool):
     started = threading.active_count()
-    for number in range(1_000):
-        asked(pool, f"session-{number}", lambda memory: memory.get("MEMORY.md")).result(60)
+    asked(pool, "first", lambda memory: memory.get("MEMORY.md")).result(60)
+    files = len(list(Path("/proc/self/fd").iterdir()))
+    for number in range(0, 10_000, 100):
+        found = [
+            asked(pool, f"session-{one}", lambda memory: memory.get("MEMORY.md"))
+            for one in range(number, number + 100)
+        ]
+        assert all(one.result(60).exists for one in found)
     assert threading.active_count() - started <= MAX_THREADS
+    assert len(list(Path("/proc/self/fd").iterdir())) - files <= 20 * MAX_THREADS
     (worker,) = (one for _, one in pool._workers.values())
     assert len(worker.submit("x", lambda own: own._local.own.sessions, 0.0).result(60)) <= MAX_SESSIONS
+
+
+def test_of_an_mcp_client_that_asks_and_never_reads_no_more_is_read():
+    async def converse():
+        async def read():
+            return b'{"jsonrpc": "2.0", "id": 7, "method": "tools/list"}\n'
+
+        stream = McpStream(read, read)
+        lines = aiter(stream._lines())
+        for _ in range(MOST_CALLS):
+            await anext(lines)
+        further = asyncio.ensure_future(anext(lines))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not further.done()
+        await stream.write('{"jsonrpc": "2.0", "id": 7, "result": {}}')
+        assert await further
+
+    asyncio.run(converse())
 
 
 @given(st.lists(st.sampled_from("abcd"), max_size=60), st.integers(1, 20))

@@ -16,7 +16,7 @@ from word_hash import WordHashEmbedder
 from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.providers.embedder import Chain, Identity
+from nanoclaw_memory.providers.embedder import Chain, Identity, QuestionVectors
 from nanoclaw_memory.types import Scope
 
 
@@ -698,3 +698,17 @@ def test_a_heading_that_init_wrote_is_no_memory_and_an_item_is_shown_without_its
 def test_an_entry_says_in_words_why_it_was_found(memory: Memory):
     memory.store("Osric sings in the choir", "fact")
     assert memory.search("Osric choir", fast=True).hits[0].why == "words"
+
+
+def test_with_a_cache_bound_of_0_everything_answers_and_nothing_is_kept(tmp_path):
+    scope = Scope(session_id="s")
+    with Memory.open(tmp_path, scope, overrides={"memory.cacheBytes": "0"}) as memory:
+        memory.init()
+        memory.group.resources.embedder = Chain((WordHashEmbedder(),), asked=QuestionVectors(0))
+        memory.write("The harbour gate opens at nine")
+        memory.index()
+        for _ in range(2):
+            assert "opens at nine" in memory.search("When does the harbour gate open?").hits[0].text
+            assert "opens at nine" in memory.before_turn("When does the harbour gate open?", repeat=True).text
+        kept = {one.name: (one.bytes, one.most) for one in memory.status().caches}
+    assert kept["vectors"] == kept["questions"] == (0, 0)

@@ -148,7 +148,10 @@ class SocketServer:
         asked = self._pool.submit(scope, lambda memory: memory.group.is_off(where), request.directory)
         off = await asyncio.wrap_future(asked)
         stream = McpStream(lambda: self._line(reader, stream), lambda raw: _sent(writer, raw))
-        await stream.serve(self._servers["none" if off else request.argument])
+        try:
+            await stream.serve(self._servers["none" if off else request.argument])
+        except* OSError:  # the client went away with answers on their way
+            pass
 
     async def _line(self, reader: asyncio.StreamReader, stream: McpStream) -> bytes:
         """The next line of a client; none when the server closes."""

@@ -12,6 +12,7 @@ import msgspec
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
+MOST_CALLS = 200  # unanswered ones, from which on nothing more is read: of a client that asks and never reads
 ANSWERED_WITHIN = 60.0  # seconds that the calls of a client that has closed may take
 
 
@@ -33,6 +34,8 @@ class McpStream:
         self._read = read
         self._send = send
         self._unanswered: set[int | str | None] = set()
+        self._calls = 0  # unanswered ones, be it that many have the same id
+        self._has_answered = asyncio.Event()
         self._all_answered = asyncio.Event()
         self._all_answered.set()
         self._unsent: list[bytes] = []
@@ -47,14 +50,21 @@ class McpStream:
 
     async def _lines(self) -> AsyncIterator[bytes]:
         """The client's lines, until there are no more and every call is answered: a file ends before its calls are."""
-        while line := await self._read():
+        while line := await self._next():
             message = _message(line)
             if message.id is not None and message.method is not None:
+                self._calls += 1
                 self._unanswered.add(message.id)
                 self._all_answered.clear()
             yield line
         with suppress(TimeoutError):
             await asyncio.wait_for(self._all_answered.wait(), self.grace)
+
+    async def _next(self) -> bytes:
+        while self._calls >= MOST_CALLS:
+            self._has_answered.clear()
+            await self._has_answered.wait()
+        return await self._read()
 
     async def write(self, text: str) -> None:
         """Take one message of the server."""
@@ -62,6 +72,8 @@ class McpStream:
         message = _message(raw)
         if message.method is None:
             self._unanswered.discard(message.id)
+            self._calls -= 1
+            self._has_answered.set()
             if message.id in self.answered:
                 self.answered.discard(message.id)
                 return
