@@ -49,7 +49,8 @@ def main() -> None:
 
 def questions(passages: Passages, most: int, total: int, number: int) -> list[tuple[int, str]]:
     """Passages with three of their words, all of them common."""
-    chance, common, made = random.Random(4), dict[str, bool](), []
+    chance, common = random.Random(4), dict[str, bool]()
+    made: list[tuple[int, str]] = []
     while len(made) < number:
         source = chance.randrange(1, total + 1)
         rows = passages.database.query("SELECT text FROM passages WHERE id = :id", {"id": source})
