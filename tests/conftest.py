@@ -43,21 +43,14 @@ def _no_real_home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Temp
     monkeypatch.chdir(nowhere)
 
 
-_ABOUT_FILES = re.compile(r"\"[\w-]+\.db(-lock)?\"|apsw|[Ss]qlite")
-_FILES_ONLY = ("test_damage", "test_lost_data", "test_old_data", "test_old_home", "test_read_only")
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """On a PostgreSQL server, what is about SQLite's files is skipped aloud."""
-    import inspect
+    """On a PostgreSQL server, what is about the files of the embedded store is skipped, with the reason that it gives."""
     import os
 
-    if os.environ.get("NANOCLAW_TEST_STORE") != "postgres":
-        return
-    for item in items:
-        source = inspect.getsource(item.function) if isinstance(item, pytest.Function) else ""
-        if item.path.stem in _FILES_ONLY or item.get_closest_marker("files") or _ABOUT_FILES.search(source):
-            item.add_marker(pytest.mark.skip(reason="it is about SQLite's files"))
+    for item in items if os.environ.get("NANOCLAW_TEST_STORE") == "postgres" else ():
+        if files := item.get_closest_marker("files"):
+            (why,) = files.args
+            item.add_marker(pytest.mark.skip(reason=f"files: {why}"))
 
 
 @pytest.fixture(autouse=True, scope="module")

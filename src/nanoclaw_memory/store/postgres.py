@@ -26,7 +26,7 @@ from nanoclaw_memory.store.postgres_connections import (
     quoted,
     search_path,
 )
-from nanoclaw_memory.store.postgres_schema import COMMON, NUMBER_ON, creation, upgrade
+from nanoclaw_memory.store.postgres_schema import COMMON, LAYOUT, NUMBER_ON, creation, relayout, upgrade
 
 WAIT_MS = 60_000  # for another writer, without a limit of the caller's
 FETCHED = 2_000  # rows at once where they are too many to hold
@@ -480,7 +480,7 @@ class PostgresDatabase:
     def _migrate(self) -> None:
         """Make the schema, or bring it up to date; a newer one is refused untouched."""
         with connected(self.url) as connection:
-            if self._current(connection) == self._steps[-1].number:
+            if self._current(connection) == (self._steps[-1].number, LAYOUT):
                 self._ready = True
                 return
             connection.schema = ""
@@ -492,26 +492,36 @@ class PostgresDatabase:
                 if current is None:
                     connection.execute(f"CREATE SCHEMA {quoted(self.schema)}")
                 connection.execute(search_path(self.schema))
-                made = creation(self._steps) if current is None else ";".join(upgrade(self._steps, current))
-                connection.execute(made.encode())
+                connection.execute(self._made_of(current).encode())
                 if self.name == "index" and current is None:
                     postgres_vectors.add_column(connection)
             connection.schema = self.schema
         pool(self.url).forget_schemas()
         self._ready = True
 
-    def _current(self, connection: Any) -> int | None:
-        """The number of the schema's last step; None where there is none."""
+    def _made_of(self, current: tuple[int, int] | None) -> str:
+        """What makes the newest schema of this one; another process may have been first."""
+        if current is None:
+            return creation(self._steps)
+        version, layout = current
+        done = upgrade(self._steps, version) if version < self._steps[-1].number else ()
+        return ";".join((*done, *relayout(self._steps, layout)))
+
+    def _current(self, connection: Any) -> tuple[int, int] | None:
+        """The numbers of the schema's last step and layout; None where there is none."""
         table = f"{quoted(self.schema)}.ncm_state"
         if not connection.execute("SELECT to_regclass(%(table)s)", {"table": table}).fetchone()[0]:
             return None
-        ((number,),) = connection.execute(f"SELECT version FROM {table}").fetchall()  # noqa: S608
-        if number > self._steps[-1].number:
+        state = f"SELECT version, coalesce(to_jsonb(s) ->> 'layout', '0')::int FROM {table} s"  # noqa: S608
+        ((number, layout),) = connection.execute(state).fetchall()
+        newest = self._steps[-1].number
+        if number > newest or layout > LAYOUT:
+            has, known = (number, newest) if number > newest else (f"{number}.{layout}", f"{newest}.{LAYOUT}")
             raise NewerSchema(
-                f"{self.path.name} has schema {number}, this release knows {self._steps[-1].number}",
+                f"{self.path.name} has schema {has}, this release knows {known}",
                 "upgrade nanoclaw-memory; nothing was changed",
             )
-        return int(number)
+        return int(number), int(layout)
 
 
 @contextmanager
