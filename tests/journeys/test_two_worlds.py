@@ -127,7 +127,7 @@ def test_a_link_that_all_may_see_shows_no_page_that_not_all_may_see(
 ):
     workspace = memory.home.workspace("main")
     (workspace / "MEMORY.md").write_text("# Memory\n\n- The quince jam is under the stairs\n")
-    (workspace / "memory/shared").mkdir()
+    (workspace / "memory/shared").mkdir(exist_ok=True)
     for name in ("memory/shared/2026-01-01.md", "memory/project-jam.md", "IDENTITY.md"):
         (workspace / name).unlink(missing_ok=True)
         (workspace / name).symlink_to(workspace / "MEMORY.md")

@@ -130,6 +130,10 @@ class Candidates:
         asked = when.rest if german and when is not None and when.days is not None else question
         terms, full = self._terms(asked, german, pool)
         pool.keyword = dict(self._index.passages.search.match(terms, POOL, chosen, pool.since))
+        if pool.since and len(pool.keyword) < POOL and not (chosen and chosen.of("rowid")):
+            pool.keyword = dict(
+                self._index.passages.search.match(terms, POOL, chosen)
+            )  # it was said long ago
         for key, score in self._by_compounds(pool, terms, chosen) if german else ():
             pool.keyword[key] = pool.keyword.get(key, 0.0) + COMPOUND * score
         pool.held = max(pool.keyword.values(), default=0.0) / full if full > 0 else 1.0

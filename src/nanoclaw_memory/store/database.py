@@ -71,6 +71,10 @@ class Database(Protocol):
         """How many rows of the keyword index `table` contain the term; counting stops at `most`."""
         ...
 
+    def newest(self, table: str, term: str, most: int) -> int:
+        """The row of the keyword index `table` from which on about `most` contain the term."""
+        ...
+
     def containing(
         self, table: str, terms: Sequence[str], every: bool = False, column: str = ""
     ) -> tuple[str, dict[str, Any]]:

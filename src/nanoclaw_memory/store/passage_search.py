@@ -235,14 +235,8 @@ class PassageSearch:
         return self.database.match("passages_fts", terms, limit, only, chosen.params if chosen else None)
 
     def since(self, term: str, most: int) -> int:
-        """The passage from which on so many contain the term."""
-        found, params = self.database.containing("passages_fts", [term])
-        rows = self.database.query(
-            "SELECT coalesce(min(rowid), 0) FROM"  # noqa: S608 (our own condition)
-            f" (SELECT rowid FROM passages_fts WHERE {found} ORDER BY rowid DESC LIMIT :most) AS newest",
-            {**params, "most": most},
-        )
-        return int(rows[0][0])
+        """The passage from which on about so many contain the term."""
+        return self.database.newest("passages_fts", term, most)
 
     def occurrences(self, term: str, most: int = 1, chosen: Selection | None = None) -> int:
         """How many passages contain the term; counting stops at `most`."""

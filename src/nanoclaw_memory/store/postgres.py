@@ -160,6 +160,17 @@ class PostgresDatabase:
             kept.clear()
         return kept
 
+    def newest(self, table: str, term: str, most: int) -> int:
+        if (
+            count := self._counted.get((table, term), 0)
+        ) > most:  # reading all rows of a common word costs too much
+            ((last,),) = self.query(f"SELECT coalesce(max(rowid), 0) FROM {table}")  # noqa: S608 (our own table)
+            return int(last - last * most // count)
+        found, params = self.containing(table, [term])
+        newest = f"SELECT rowid FROM {table} WHERE {found} ORDER BY rowid DESC LIMIT :most"  # noqa: S608
+        rows = self.query(f"SELECT coalesce(min(rowid), 0) FROM ({newest}) x", {**params, "most": most})  # noqa: S608
+        return int(rows[0][0])
+
     def containing(
         self, table: str, terms: Sequence[str], every: bool = False, column: str = ""
     ) -> tuple[str, dict[str, Any]]:

@@ -34,7 +34,8 @@ JOIN pg_index ON indexrelid = oid WHERE relnamespace = current_schema()::regname
 AND starts_with(relname, %(start)s)"""
 # An index that another process has made meanwhile is asked with as many lists as it needs.
 _PROBES = """
-SELECT set_config('ivfflat.iterative_scan', 'relaxed_order', true), set_config('ivfflat.probes', (SELECT
+SELECT set_config('work_mem', '64MB', true),
+  set_config('ivfflat.iterative_scan', 'relaxed_order', true), set_config('ivfflat.probes', (SELECT
   greatest(max(substring(reloptions::text FROM 'lists=(\\d+)')::int) / {probed}, 1)::text FROM pg_class
   WHERE relnamespace = current_schema()::regnamespace AND starts_with(relname, '{start}')), true)"""
 _NEAREST = """

@@ -112,6 +112,12 @@ class SqliteDatabase:
         sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {where} LIMIT :most)"  # noqa: S608
         return int(self.query(sql, {**(params or {}), **given, "most": most})[0][0])
 
+    def newest(self, table: str, term: str, most: int) -> int:
+        found, params = self.containing(table, [term])
+        newest = f"SELECT rowid FROM {table} WHERE {found} ORDER BY rowid DESC LIMIT :most"  # noqa: S608
+        rows = self.query(f"SELECT coalesce(min(rowid), 0) FROM ({newest}) x", {**params, "most": most})  # noqa: S608
+        return int(rows[0][0])
+
     def containing(
         self, table: str, terms: Sequence[str], every: bool = False, column: str = ""
     ) -> tuple[str, dict[str, Any]]:

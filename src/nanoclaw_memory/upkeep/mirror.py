@@ -334,6 +334,8 @@ class _Round:
     def _write(self, path: str, before: str | None, row: PageRow | None) -> bool:
         """Give the file the row's text, if nobody changed it since it was read."""
         real = self._place(path)
+        if before is None and (row is None or row.text is None) and not real.parent.exists():
+            return True  # gone with its folder
         with locked(real.parent):
             if self._text(path) != before:
                 return False
@@ -402,7 +404,7 @@ def _pages_below(
             if not f"{path}/".startswith(_LOCAL):
                 yield from _pages_below(folder, f"{path}/", left_out)
         elif entry.is_symlink():
-            if entry.name.endswith(".md") or entry.is_dir():
+            if entry.name.endswith(".md") or Path(entry.path).is_dir():  # False for a link to itself
                 yield path, f"{path} is a link and was left out", None
         elif entry.name.endswith(".md"):
             if not is_page(path):
