@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 import subprocess
 import sys
@@ -44,7 +43,7 @@ def _no_real_home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Temp
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """On a PostgreSQL server, what is about the files of the embedded store is skipped, with the reason that it gives."""
+    """On a PostgreSQL server, what is about files of the embedded store is skipped, with the reason that it gives."""
     import os
 
     for item in items if os.environ.get("NANOCLAW_TEST_STORE") == "postgres" else ():
@@ -92,6 +91,19 @@ def _empty_store(_store: str, request: pytest.FixtureRequest) -> Iterator[None]:
         from postgres import drop_schemas
 
         drop_schemas(_store)
+
+
+@pytest.fixture
+def store_copy(_store: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """With a PostgreSQL server: a database for one test with what its module's home has."""
+    if not _store:
+        yield
+        return
+    from postgres import another_database
+
+    with another_database(_store) as url:
+        monkeypatch.setenv("NANOCLAW_STORE_URL", url)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -70,6 +70,46 @@ def fresh_database() -> Iterator[str]:
     drop_schemas(url)
 
 
+@contextmanager
+def another_database(like: str = "") -> Iterator[str]:
+    """The URL of a second database, empty or with what another one has."""
+    import psycopg
+
+    from nanoclaw_memory.store.postgres_connections import disconnect
+
+    own, name = _own_database(), f"ncm_{os.getpid()}_2"
+    template = f"ncm_{os.getpid()}" if like else "template0"
+    if like:
+        disconnect(like)
+    with psycopg.connect(server(), autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        connection.execute(f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE {template}")
+    url = own.replace(f"/ncm_{os.getpid()}", f"/{name}", 1)
+    try:
+        yield url
+    finally:
+        disconnect(url)
+        with psycopg.connect(server(), autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+def rows_with(url: str, words: tuple[str, ...]) -> list[str]:
+    """The tables of a database with rows that contain any of the words."""
+    import psycopg
+
+    names = "quote_ident(schemaname) || '.' || quote_ident(tablename)"
+    every = f"SELECT {names} FROM pg_tables JOIN pg_namespace ON nspname = schemaname WHERE {_OURS}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        return [
+            f"{table}: {word}"
+            for (table,) in connection.execute(every).fetchall()
+            for word in words
+            if connection.execute(
+                f"SELECT 1 FROM {table} t WHERE strpos(lower(t::text), %s) > 0 LIMIT 1", [word]
+            ).fetchall()
+        ]
+
+
 def drop_schemas(url: str) -> None:
     """Empty a database."""
     import psycopg

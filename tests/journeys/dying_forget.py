@@ -118,6 +118,10 @@ def traces(home: Path, words: tuple[str, ...] = WORDS) -> list[str]:
             forms = [word.encode(code) for code in ("utf-8", "utf-16-le", "utf-16-be")]
             if any(form in raw for form in forms) or word in relative.lower():
                 found.append(f"{relative}: {word}")
+    if url := os.environ.get("NANOCLAW_STORE_URL"):
+        from postgres import rows_with
+
+        found += rows_with(url, words)
     return found
 
 

@@ -316,6 +316,7 @@ def test_a_folder_that_became_a_link_is_made_a_folder_again_and_the_outside_is_u
 # ---- damage ----
 
 
+@pytest.mark.files("it damages a file in the home")
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_damaged_database_is_restored_and_its_remains_are_kept(small: Memory, home: Path, whole: bool):
     small.close()
@@ -413,7 +414,7 @@ replace(memory.group.checkpoints, step=killer(int(sys.argv[2]))).create("half")
 """
 
 
-@pytest.mark.files
+@pytest.mark.files("it copies the folder of a home for every step")
 def test_kill_9_at_any_step_leaves_the_old_state_or_the_next_command_finishes(
     small: Memory, home: Path, tmp_path: Path, open_memory: Callable[..., Memory]
 ):
@@ -516,7 +517,7 @@ def test_a_full_disk_while_staging_leaves_the_old_state(small: Memory, home: Pat
     assert leftovers(home) == []
 
 
-@pytest.mark.files
+@pytest.mark.files("it damages a file in the home")
 def test_a_database_that_cannot_be_loaded_takes_the_others_back(small: Memory, home: Path):
     with small.group.database("facts").transaction():
         small.group.database("facts").execute_many(
@@ -537,6 +538,7 @@ def test_a_database_that_cannot_be_loaded_takes_the_others_back(small: Memory, h
     assert len(names(small)) > 4000
 
 
+@pytest.mark.files("it locks the file")
 def test_a_busy_database_is_not_waited_for_for_ever(
     small: Memory, home: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -559,6 +561,7 @@ def test_a_busy_database_is_not_waited_for_for_ever(
 # ---- db check ----
 
 
+@pytest.mark.files("it damages a file in the home")
 def test_db_check_creates_nothing_and_names_the_damaged_file(
     small: Memory, home: Path, ncm: Callable[..., Any]
 ):

@@ -235,6 +235,7 @@ def test_too_much_at_once_waits_for_upkeep_and_is_said(memory: Memory, home: Pat
     assert known(memory, "Keystone port") == ["Keystone.port = 3000"]
 
 
+@pytest.mark.files("it locks the file beside the database")
 def test_a_busy_graph_answers_with_what_it_has(memory: Memory, home: Path) -> None:
     dog(home, "Luna")
     known(memory, "my dog")

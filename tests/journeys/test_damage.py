@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.files("a server keeps its own files whole, and gives an error where it cannot")
+
 GARBAGE = b"garbagegarbagegarbage"
 PROMPT = json.dumps({"session_id": "s2", "prompt": "What about the Keystone port?"})
 

@@ -586,7 +586,7 @@ def test_refused_stores_do_not_count(memory: Memory) -> None:
         memory.store("one too many", "fact")
 
 
-@pytest.mark.files
+@pytest.mark.files("it takes the file away")
 def test_a_lost_database_is_noticed_and_comes_back_from_the_domain_files(
     memory: Memory, open_memory: Callable[..., Memory], home: Path
 ):

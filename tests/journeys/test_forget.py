@@ -23,6 +23,8 @@ from dying_forget import SESSION, TEXT, WORDS, forget, furnish, open_memory, tra
 from nanoclaw_memory import Memory, Scope
 from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused, Refused
 
+ONE_HOME = True  # tests copy it
+
 
 def yes(pages) -> bool:
     return True
@@ -36,11 +38,12 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 @pytest.fixture
-def full(furnished: tuple[Path, str], home: Path) -> tuple[Path, str]:
+def full(furnished: tuple[Path, str], home: Path, store_copy: None) -> tuple[Path, str]:
     shutil.copytree(furnished[0] / "home", home)
     return home, furnished[1]
 
 
+@pytest.mark.files("it names the files")
 def test_the_scene_holds_the_text_in_every_store(full: tuple[Path, str]) -> None:
     files = {trace.split(":")[0].split("/")[-1] for trace in traces(full[0])}
     expected = {
@@ -51,7 +54,6 @@ def test_the_scene_holds_the_text_in_every_store(full: tuple[Path, str]) -> None
     assert expected <= files
 
 
-@pytest.mark.files
 @pytest.mark.parametrize("by", ["text", "id"])
 def test_afterwards_no_byte_of_the_text_is_left_in_the_home(full: tuple[Path, str], by: str) -> None:
     home, entry_id = full
@@ -71,7 +73,6 @@ def test_afterwards_no_byte_of_the_text_is_left_in_the_home(full: tuple[Path, st
     }
 
 
-@pytest.mark.files
 def test_what_has_nothing_to_do_with_it_stays(full: tuple[Path, str]) -> None:
     home, _ = full
     with open_memory(home, session="") as memory:
@@ -109,7 +110,6 @@ def test_a_dry_run_shows_what_would_go_and_changes_nothing(full: tuple[Path, str
     assert [page.path for page in done.pages] == [page.path for page in preview.pages]
 
 
-@pytest.mark.files
 def test_without_consent_pages_stay_and_are_named_but_nothing_finds_their_lines(
     full: tuple[Path, str],
 ) -> None:
@@ -128,7 +128,6 @@ def test_without_consent_pages_stay_and_are_named_but_nothing_finds_their_lines(
     assert not [path for path in left if path.endswith((".db", "-wal")) and "index" not in path]
 
 
-@pytest.mark.files
 def test_a_session_goes_with_all_it_said_and_stored(full: tuple[Path, str]) -> None:
     home, _ = full
     with open_memory(home, session="other") as memory:
@@ -232,7 +231,6 @@ def test_a_registered_name_goes_with_it(memory: Memory, home: Path) -> None:
     assert traces(home, ("zebulon", "quist")) == []
 
 
-@pytest.mark.files
 def test_no_way_in_brings_it_back(full: tuple[Path, str], tmp_path: Path) -> None:
     home, _ = full
     with open_memory(home, session="later") as memory:
@@ -341,7 +339,6 @@ def test_an_id_takes_the_wordings_it_replaced_along(memory: Memory) -> None:
         memory.forget(id=second)
 
 
-@pytest.mark.files
 def test_the_audit_log_stays_whole_records_it_and_never_held_the_text(full: tuple[Path, str]) -> None:
     home, _ = full
     log = home / "logs" / "audit.jsonl"
@@ -354,7 +351,6 @@ def test_the_audit_log_stays_whole_records_it_and_never_held_the_text(full: tupl
     assert last["event"] == "forget" and last["by"] == "text" and last["removed"]["entries"] == 3
 
 
-@pytest.mark.files
 def test_checkpoints_are_named_and_kept_unless_asked_and_a_restore_cannot_revive_rows(
     full: tuple[Path, str],
 ) -> None:
@@ -372,7 +368,6 @@ def test_checkpoints_are_named_and_kept_unless_asked_and_a_restore_cannot_revive
     assert traces(home) == []
 
 
-@pytest.mark.files
 def test_another_group_keeps_what_it_knows(full: tuple[Path, str]) -> None:
     home, _ = full
     with open_memory(home, group="family") as other:
@@ -406,6 +401,7 @@ def test_a_request_that_names_nothing_is_refused_and_changes_nothing(
     assert not (home / "data" / "forget.pending").exists()
 
 
+@pytest.mark.files("SQLite's readers keep old pages in the file")
 def test_a_reader_that_holds_an_old_state_makes_it_say_so(
     full: tuple[Path, str], ncm: Callable[..., object]
 ) -> None:
@@ -433,7 +429,7 @@ def _forget_within(memory: Memory, wait_ms: int):
     return Forgetting(targets, Asked(text=TEXT)).carry_out(yes, checkpoints=False)
 
 
-@pytest.mark.files
+@pytest.mark.files("it copies the folder of a home for every step")
 @pytest.mark.parametrize(("by", "stride"), [("text", 1), ("id", 4), ("session", 4), ("entity", 4)])
 def test_killed_at_any_step_the_same_command_completes_it(
     furnished: tuple[Path, str], tmp_path: Path, by: str, stride: int
@@ -470,7 +466,7 @@ def test_killed_between_forgetting_and_erasing_nothing_comes_in_from_then_on(
         assert any("forget" in one.message and one.level == "problem" for one in memory.doctor())
 
 
-@pytest.mark.files
+@pytest.mark.files("it copies the folder of a home for every step")
 def test_a_restore_killed_at_any_step_revives_nothing_that_was_forgotten_since(
     full: tuple[Path, str], tmp_path: Path
 ) -> None:
@@ -597,6 +593,7 @@ def test_ctrl_c_at_the_question_changes_nothing(told: Memory, home: Path) -> Non
     assert traces(home) == []
 
 
+@pytest.mark.files("it damages the file of the list")
 def test_nothing_is_restored_while_the_list_of_forgotten_texts_is_damaged(memory: Memory, home: Path) -> None:
     import os
 

@@ -92,7 +92,7 @@ def test_without_consent_no_chunk_of_it_is_found(full: Path) -> None:
         assert memory.search("other things", fast=True).hits
 
 
-@pytest.mark.files
+@pytest.mark.files("it copies the folder of a home")
 def test_a_restore_brings_no_cut_copy_back_into_the_tables(full: Path) -> None:
     with open_memory(full, session="later") as memory:
         memory.workspace.checkpoint("old")

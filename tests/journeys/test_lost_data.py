@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.files("a server's tables are not lost one by one, as files are")
+
 BAD = "CAST(x'6b69776920c32820677265656e' AS TEXT)"  # kiwi, half a character, green
 DATABASES = ("facts", "entries", "continuity")
 

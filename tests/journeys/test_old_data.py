@@ -12,6 +12,8 @@ import pytest
 
 from nanoclaw_memory import Memory
 
+pytestmark = pytest.mark.files("older releases had files only")
+
 Run = Callable[..., Any]
 
 

@@ -19,6 +19,8 @@ from old_home import BEFORE, FORGOTTEN, INVENTORY
 
 from nanoclaw_memory import Memory, Scope
 
+pytestmark = pytest.mark.files("older releases had files only")
+
 WORDS = (b"quastenflosser", b"nineteen", b"zulu seven", b"brandstetter")
 
 

@@ -381,7 +381,9 @@ def test_a_missing_pgvector_is_reported_with_the_command_and_comes_later(
 
 # ---- upgrade ----
 
-OLD = Path(__file__).parents[1] / "fixtures" / "postgres_e65f4ba.sql.gz"  # pg_dump --inserts of what that commit made
+OLD = (
+    Path(__file__).parents[1] / "fixtures" / "postgres_e65f4ba.sql.gz"
+)  # pg_dump --inserts of what that commit made
 
 
 @pytest.fixture
@@ -407,7 +409,9 @@ def test_what_an_earlier_release_made_is_migrated_and_answers(old: str, home: Pa
         state = "SELECT DISTINCT layout FROM {}.ncm_state"
         for schema in ('"main/entries"', '"main/index"', '"main/facts"'):
             assert connection.execute(state.format(schema)).fetchall() == [(LAYOUT,)]
-        assert connection.execute('SELECT min(size) > 0 FROM "main/index".passages_fts').fetchall() == [(True,)]
+        assert connection.execute('SELECT min(size) > 0 FROM "main/index".passages_fts').fetchall() == [
+            (True,)
+        ]
 
 
 def test_several_processes_migrate_an_old_schema_once(old: str, home: Path):

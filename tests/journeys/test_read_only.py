@@ -17,6 +17,8 @@ import pytest
 from nanoclaw_memory.store.migrate import steps_of
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 
+pytestmark = pytest.mark.files("whether a server can be written does not follow from rights on a folder")
+
 PROMPT = json.dumps({"session_id": "s2", "prompt": "What about the Keystone port?"})
 
 

@@ -315,7 +315,7 @@ def homes(tmp_path: Path) -> tuple[Path, Path]:
     return calm, disturbed
 
 
-@pytest.mark.files
+@pytest.mark.files("two homes of one group, compared row by row")
 def test_an_indexer_killed_at_random_ends_with_what_an_undisturbed_one_has(homes: tuple[Path, Path]):
     calm, disturbed = homes
     for model, chunk_size in (("one", "400"), ("two", "40")):  # from nothing, then all made anew
@@ -329,7 +329,7 @@ def test_an_indexer_killed_at_random_ends_with_what_an_undisturbed_one_has(homes
             assert [problem for one in memory.admin.check_databases() for problem in one.problems] == []
 
 
-@pytest.mark.files
+@pytest.mark.files("two homes of one group, compared row by row")
 def test_two_indexers_at_once_end_with_what_one_has(homes: tuple[Path, Path]):
     calm, disturbed = homes
     with opened(calm, "one", "400") as memory:

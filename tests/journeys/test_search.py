@@ -406,6 +406,7 @@ def test_many_changes_are_left_to_index_and_said(notes: Memory):
     assert notes.search("Keystone").degraded == ()
 
 
+@pytest.mark.files("it damages the file")
 def test_a_deleted_or_damaged_index_is_built_anew(notes: Memory):
     notes.index()
     notes.close()

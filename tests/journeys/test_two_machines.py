@@ -26,15 +26,16 @@ from nanoclaw_memory.upkeep.sync_merge import merge
 class Machine:
     """One home with its clone of the repository."""
 
-    def __init__(self, root: Path, name: str) -> None:
+    def __init__(self, root: Path, name: str, url: str = "") -> None:
         self.home = root / name
+        self.settings = {"embeddings.provider": "none"} | ({"store.url": url} if url else {})
         self.clone = root / f"{name}-clone"
         self.clock = FixedClock(NOON)
         self.open().init()
 
     def open(self, private: bool = True, origin: str = "owner") -> Memory:
         scope = Scope("main", "s1", private, origin)
-        return Memory.open(self.home, scope, clock=self.clock, overrides={"embeddings.provider": "none"})
+        return Memory.open(self.home, scope, clock=self.clock, overrides=self.settings)
 
     def do(self, act: Callable[[Memory], Any], **scope: Any) -> Any:
         """Run something a minute later than the last."""
@@ -70,10 +71,22 @@ def git(folder: Path, *words: str) -> None:
 
 
 @pytest.fixture
-def machines(tmp_path: Path) -> Iterator[tuple[Machine, Machine]]:
+def elsewhere(_store: str) -> Iterator[str]:
+    """Where the second machine has its databases, if they are not files."""
+    if not _store:
+        yield ""
+        return
+    from postgres import another_database
+
+    with another_database() as url:
+        yield url
+
+
+@pytest.fixture
+def machines(tmp_path: Path, elsewhere: str) -> Iterator[tuple[Machine, Machine]]:
     """A desktop and a laptop with one key and one repository."""
     git(tmp_path, "init", "-q", "--bare", "repository")
-    made = Machine(tmp_path, "desktop"), Machine(tmp_path, "laptop")
+    made = Machine(tmp_path, "desktop"), Machine(tmp_path, "laptop", elsewhere)
     for machine in made:
         git(tmp_path, "clone", "-q", "repository", machine.clone.name)
         git(machine.clone, "checkout", "-q", "-B", "main")
@@ -195,7 +208,6 @@ def test_what_one_machine_deleted_does_not_come_back(machines: tuple[Machine, Ma
         assert machine.values("Keystone", "port") == ["3000"], "what the rejected value replaced holds again"
 
 
-@pytest.mark.files
 def test_two_values_of_one_key_become_a_proposal_and_nothing_is_lost(
     machines: tuple[Machine, Machine],
 ) -> None:
@@ -219,7 +231,6 @@ def test_two_values_of_one_key_become_a_proposal_and_nothing_is_lost(
         assert machine.do(lambda m: m.upkeep.review()) == []
 
 
-@pytest.mark.files
 def test_two_successors_of_one_entry_become_a_proposal(machines: tuple[Machine, Machine]) -> None:
     desktop, laptop = machines
     first = desktop.do(lambda m: m.store("Deploys on Mondays", type="preference"))
@@ -332,7 +343,6 @@ def test_an_export_before_the_import_keeps_what_the_other_machine_wrote(
     assert content(laptop.folder) == content(desktop.folder)
 
 
-@pytest.mark.files
 def test_a_restored_home_deletes_nothing_on_the_other(machines: tuple[Machine, Machine]) -> None:
     desktop, laptop = machines
     desktop.do(lambda m: m.workspace.checkpoint("early"))
@@ -355,7 +365,6 @@ def forge(folder: Path, kind: str, change: Callable[[dict[str, Any]], None]) -> 
     path.write_text("\n".join([*lines, json.dumps(record, separators=(",", ":"))]) + "\n")
 
 
-@pytest.mark.files
 def test_a_forged_line_is_refused_and_named_and_the_rest_comes_in(machines: tuple[Machine, Machine]) -> None:
     desktop, laptop = machines
     fill(desktop, "Keystone")
@@ -455,17 +464,14 @@ STAYS = {
 }
 
 
-@pytest.mark.files
 def test_every_column_travels_or_is_known_to_stay(machines: tuple[Machine, Machine]) -> None:
     fill(machines[0], "Keystone")
     with machines[0].open() as memory:
         memory.graph.reject("Keystone", "port", "1")
         for kind, stays in STAYS.items():
             own = KINDS[kind]
-            rows = memory.group.database(own.database).query(
-                f"SELECT name FROM pragma_table_info('{own.table}')"
-            )
-            assert {name for (name,) in rows} - set(stays.split()) <= set(own.record.__struct_fields__), kind
+            columns = memory.group.database(own.database).tables()[own.table]
+            assert {*columns} - {"rowid", *stays.split()} <= set(own.record.__struct_fields__), kind
 
 
 # ---- versions of one record ----

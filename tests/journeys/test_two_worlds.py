@@ -7,6 +7,7 @@ kinds are tried at once.
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -67,6 +68,15 @@ def test_the_table_lists_every_command_route_tool_and_hook():
     assert {kind_of(event) for event, _ in calls.events} == set(_KINDS.values()) - silent
 
 
+def made(root: Path, content: Callable[[Any], None]) -> Any:
+    """A home with content; on a PostgreSQL server it is the only one."""
+    if url := os.environ.get("NANOCLAW_STORE_URL"):
+        from postgres import drop_schemas
+
+        drop_schemas(url)
+    return isolation.made(root, content)
+
+
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[Any, str], dict[Any, str]]]:
     """What a shared scope is told without private memory, and with every kind of private content."""
@@ -76,8 +86,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[Any
         patch.setenv("HOME", str(folder))
         patch.chdir(folder)
         isolation.warm_up(folder)
-        alone = isolation.in_shared_scope(isolation.made(folder / "home1", isolation.shared_content))
-        home = isolation.made(folder / "home2", isolation.shared_content)
+        alone = isolation.in_shared_scope(made(folder / "home1", isolation.shared_content))
+        home = made(folder / "home2", isolation.shared_content)
         isolation.STEPS.begin(1)
         for put in isolation.PRIVATE.values():
             isolation.STEPS.next()
@@ -100,21 +110,28 @@ def test_no_answer_in_a_shared_scope_depends_on_private_content(answers, face: s
 
 def test_the_private_side_has_every_kind_of_content(answers, tmp_path: Path):
     """Otherwise the comparison would prove nothing."""
-    home = isolation.made(tmp_path / "home", isolation.shared_content)
+    home = made(tmp_path / "home", isolation.shared_content)
     for kind, put in isolation.PRIVATE.items():
         with home.open(private=True, session="t-owner") as owner:
             put(owner, home)
-        held = [path for path in home.root.rglob("*") if path.is_file()]
         if kind not in ("rejection", "relation"):
-            assert any(isolation.CANARY.encode() in path.read_bytes() for path in held), kind
+            assert holds(home.root, isolation.CANARY), kind
 
 
-@pytest.mark.files
+def holds(root: Path, text: str) -> bool:
+    if any(text.encode() in path.read_bytes() for path in root.rglob("*") if path.is_file()):
+        return True
+    from postgres import rows_with
+
+    url = os.environ.get("NANOCLAW_STORE_URL")
+    return bool(url and rows_with(url, (text.lower(),)))
+
+
 @pytest.mark.parametrize("kind", isolation.HOSTILE)
 def test_what_a_shared_chat_says_changes_nothing_that_private_memory_says(kind: str, tmp_path: Path):
     with isolation.stepped():
-        before = isolation.in_private(isolation.made(tmp_path / "home1", isolation.private_content))
-        home = isolation.made(tmp_path / "home2", isolation.private_content)
+        before = isolation.in_private(made(tmp_path / "home1", isolation.private_content))
+        home = made(tmp_path / "home2", isolation.private_content)
         isolation.STEPS.begin(1)
         with home.open(private=False) as chat:
             isolation.HOSTILE[kind](chat)
@@ -270,7 +287,7 @@ def test_items_of_other_sdks_stay_where_they_were_put(memory: Memory, open_memor
     assert memory.workspace.sdk_items.history("s1") == [{"role": "user", "content": "secret"}]
 
 
-@pytest.mark.files
+@pytest.mark.files("an older release's home was files")
 def test_a_home_that_kept_both_together_is_parted_when_it_is_opened(home: Path, memory: Memory, clock: Any):
     """A release before kept what shared chats said in the private databases, with a mark."""
     memory.after_turn("Where is the key?", "Under the walnut tree.")

@@ -225,7 +225,7 @@ def test_retention_loses_no_line_whatever_a_log_looks_like(
         assert workspace_of(home) == after
 
 
-@pytest.mark.files
+@pytest.mark.files("two homes of one group, compared row by row")
 def test_a_month_missed_ends_as_if_upkeep_had_run_every_day(tmp_path: Path):
     def lived(home: Path, days: set[int]) -> tuple[dict[str, str], list[tuple[Any, ...]], dict[str, float]]:
         clock = FixedClock(T0)
@@ -304,7 +304,7 @@ def quick_disk(tmp_path: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.mark.files
+@pytest.mark.files("it copies the folder of a home for every step")
 @pytest.mark.parametrize("what", ["retain", "promote", "promotion", "demotion", "lesson"])
 def test_killed_at_any_step_everything_is_whole_and_the_next_run_ends_the_same(quick_disk: Path, what: str):
     home = quick_disk / "home"

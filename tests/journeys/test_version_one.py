@@ -32,6 +32,7 @@ def doctors_lines(memory: Memory) -> list[str]:
     return [one.message for one in memory.doctor() if "version 1" in one.message]
 
 
+@pytest.mark.files("the tree of version 1 has SQLite files beside the home's")
 def test_a_tree_elsewhere_is_brought_in_once_and_stays_as_it_was(
     memory: Memory, open_memory: Callable[..., Memory], tmp_path: Path, home: Path
 ):

@@ -287,7 +287,7 @@ def test_a_masked_message_still_calls_its_agent(scene: Scene) -> None:
     assert [group.folder for group in host.poll()] == ["main"]
 
 
-@pytest.mark.files
+@pytest.mark.files("an older release's list was a file")
 def test_what_an_older_release_forgot_is_kept_out_of_chats_after_the_next_upkeep(scene: Scene) -> None:
     (scene.home / "data" / "forgotten").unlink()  # the mark that hooks and the host look for
     scene.memory.upkeep.run("ingest")
@@ -446,7 +446,7 @@ def _damage(scene: Scene, how: str = "random") -> None:
         path.write_bytes({"random": random.Random(7).randbytes(20_000), "empty": b""}[how])
 
 
-@pytest.mark.files
+@pytest.mark.files("it damages the file of the list")
 @pytest.mark.parametrize("how", ["random", "gone", "empty"])
 @pytest.mark.parametrize("way", REFUSED)
 def test_a_list_that_cannot_be_read_refuses_whoever_can_act(scene: Scene, way: str, how: str) -> None:
@@ -581,6 +581,7 @@ WITHHELD_WAYS: dict[str, Callable[[Scene], None]] = {
 }
 
 
+@pytest.mark.files("it damages the file of the list")
 @pytest.mark.parametrize("way", MASKED)
 def test_talk_that_cannot_be_checked_is_withheld_and_the_telemetry_says_so(scene: Scene, way: str) -> None:
     WITHHELD_WAYS[way](scene)
@@ -590,7 +591,7 @@ def test_talk_that_cannot_be_checked_is_withheld_and_the_telemetry_says_so(scene
     assert [one for one in events if one["event"] == "withheld" and "forgotten.db" in one["error"]]
 
 
-@pytest.mark.files
+@pytest.mark.files("it damages the file of the list")
 @pytest.mark.parametrize("way", LEFT_OUT)
 def test_nothing_is_read_whole_while_it_cannot_be_checked(scene: Scene, way: str) -> None:
     _damage(scene)
@@ -607,6 +608,7 @@ def test_nothing_is_read_whole_while_it_cannot_be_checked(scene: Scene, way: str
     assert _left(scene) == set()
 
 
+@pytest.mark.files("it damages the file of the list")
 @pytest.mark.parametrize("how", ["random", "gone", "empty"])
 def test_the_hint_builds_the_list_anew_and_everything_is_kept_out_again(
     scene: Scene, ncm: Callable[..., Any], how: str
@@ -622,7 +624,7 @@ def test_the_hint_builds_the_list_anew_and_everything_is_kept_out_again(
     assert (scene.home / "data/forgotten.db").stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.files
+@pytest.mark.files("it damages the file of the list")
 def test_a_search_answers_from_what_is_indexed_and_takes_in_nothing_unchecked(scene: Scene) -> None:
     scene.memory.write("The harbour gate is green")
     assert scene.memory.search("harbour gate", fast=True).hits
@@ -654,6 +656,7 @@ def test_where_nothing_was_forgotten_no_list_is_made_or_opened(memory: Memory, h
     assert not list((home / "data").glob("forgotten*"))
 
 
+@pytest.mark.files("a schema is no link")
 def test_a_group_whose_list_is_a_link_into_another_is_refused(
     scene: Scene, open_memory: Callable[..., Memory]
 ) -> None:

@@ -225,8 +225,10 @@ class PostgresDatabase:
         return int(self._run(self._writing(), sql, params).rowcount)
 
     def insert(self, sql: str, params: Params | None = None) -> int:
-        row = self._run(self._writing(), f"{sql} RETURNING *", params).fetchone()
-        return int(row[0]) if row else 0
+        cursor = self._run(self._writing(), f"{sql} RETURNING *", params)
+        names = [column.name for column in cursor.description]
+        row = cursor.fetchone()
+        return int(row[names.index("rowid") if "rowid" in names else 0]) if row else 0
 
     def execute_many(self, sql: str, params: Iterable[Params]) -> None:
         for one in params:
@@ -391,14 +393,14 @@ class PostgresDatabase:
 
     def load_from(self, source: Path) -> None:
         """Replace the whole content by that of a SQLite file, in one transaction."""
-        from nanoclaw_memory.store.copying import copy_rows
+        from nanoclaw_memory.store.copying import DERIVED, copy_rows
 
         saved = self.at(source)
         try:
             with self.transaction():
                 self.execute("SET CONSTRAINTS ALL DEFERRED")
                 for table in self._every_table():
-                    if table.endswith("_fts"):
+                    if table.endswith("_fts") or table in DERIVED:  # whoever follows the outbox starts again
                         self.execute(f"DELETE FROM {table}")  # noqa: S608 (our own tables)
                 copy_rows(saved, self)
                 self.execute("SET CONSTRAINTS ALL IMMEDIATE")

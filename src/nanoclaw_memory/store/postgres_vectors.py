@@ -15,10 +15,10 @@ Only = tuple[str, str]  # the condition that lets passages in, and the whole one
 
 EXTENSION = "vector"
 EXACT_ROWS = 20_000  # so many are compared one by one
-MOST_LISTS = 1_000  # k-means of more takes minutes, and gigabytes of the server's memory
+MOST_LISTS = 2_000  # k-means of more takes gigabytes of the server's memory
 PER_LIST = 100
-PROBED = 8  # one in so many lists is looked through: measured in bench/team_search.py
-BUILDING = "SET maintenance_work_mem = '512MB'"  # k-means of so many lists needs 200 MB
+PROBED, MOST_PROBED = 8, 125  # one in so many lists is looked through, so many at most: bench/team_search.py
+BUILDING = "SET maintenance_work_mem = '1GB'"  # k-means of so many lists needs nearly that
 LONGEST = 4_000  # numbers of a vector that pgvector can index
 _COLUMN = """
 CREATE OR REPLACE FUNCTION ncm.embedding(codes bytea, scale double precision) RETURNS halfvec
@@ -36,7 +36,7 @@ AND starts_with(relname, %(start)s)"""
 _PROBES = """
 SELECT set_config('work_mem', '64MB', true),
   set_config('ivfflat.iterative_scan', 'relaxed_order', true), set_config('ivfflat.probes', (SELECT
-  greatest(max(substring(reloptions::text FROM 'lists=(\\d+)')::int) / {probed}, 1)::text FROM pg_class
+  least(greatest(max(substring(reloptions::text FROM 'lists=(\\d+)')::int) / {probed}, 1), {most})::text FROM pg_class
   WHERE relnamespace = current_schema()::regnamespace AND starts_with(relname, '{start}')), true)"""
 _NEAREST = """
 SELECT p.id, -(v.embedding{cast} <#> {vector}) FROM (SELECT id, fingerprint FROM passages{where}) p
@@ -96,7 +96,7 @@ def nearest(
     sql = _NEAREST.format(
         cast="" if few else f"::{kind}", vector=asked, where=where, owner=int(owner), limit=int(limit)
     )
-    connection.deferred.append(_PROBES.format(probed=PROBED, start=_index_of(owner)))
+    connection.deferred.append(_PROBES.format(probed=PROBED, most=MOST_PROBED, start=_index_of(owner)))
     rows = connection.run(schema, sql, params).fetchall()
     return sorted(((int(number), float(score)) for number, score in rows), key=lambda one: (-one[1], one[0]))
 
