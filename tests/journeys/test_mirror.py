@@ -511,7 +511,7 @@ def test_a_mirror_waits_for_an_editor_that_writes_and_for_a_server_that_is_away(
     memory, real = machine("here"), Mirror.sync
     path = folder / "MEMORY.md"
 
-    def away(mirror: Mirror, quiet: bool = False) -> Mirrored:
+    def away(mirror: Mirror, quiet: bool = False, looking: bool = True) -> Mirrored:
         raise StoreError("the database is away", "start it")
 
     def begin_to_write() -> None:

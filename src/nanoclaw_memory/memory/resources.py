@@ -63,6 +63,7 @@ class Resources:
         self.closing = ExitStack()
         self.showing_pages = False  # inside a call that sees the team's pages
         self.pages_away_until = 0.0
+        self.pages_seen = 0.0  # when the files were last looked at for the team
         self.freshness = Freshness()
         self._configuration: Configuration | None = None
         self._databases: dict[str, Database] = {}

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.upkeep.mirror import Conflicting, Mirror
 
 C = TypeVar("C", bound=type)
+LOOK_SECONDS = 1.0
 AWAY_SECONDS = 5.0  # a database that could not be asked is left in peace for so long
 COMMON = "shared"  # the folder of pages that all groups read; they are in a table of their own
 _APART = ("close", "for_session", "fenced", "status")
@@ -50,8 +51,11 @@ def shown(group: Group, writes: bool = True) -> Iterator[None]:
         yield
         return
     resources.showing_pages = True
+    # A call looks at the files once, after it if it may write; a server that is asked, once a second.
+    asked, age = resources.freshness.asking, time.monotonic() - resources.pages_seen
+    looking = age > LOOK_SECONDS if asked else not writes
     try:
-        resources.freshness.look("team pages", lambda: synchronise(group, "owner"))
+        resources.freshness.look("team pages", lambda: synchronise(group, "owner", looking))
         yield
     finally:
         resources.showing_pages = False
@@ -75,8 +79,11 @@ def team_tables(group: Group) -> list[Database]:
     return [group.resources.database("pages"), *common]
 
 
-def synchronise(group: Group, author: str) -> Mirrored:
-    """Bring the workspace and the table to the same state; files alone serve while the database is away."""
+def synchronise(group: Group, author: str, looking: bool = True) -> Mirrored:
+    """Bring the workspace and the table to the same state; files alone serve while the database is away.
+
+    Without `looking` only what is new in the table counts.
+    """
     resources = group.resources
     if not group.workspace.is_dir():
         return Mirrored()
@@ -85,7 +92,9 @@ def synchronise(group: Group, author: str) -> Mirrored:
     done: list[Mirrored] = []
     try:
         for one in mirrors(group, author):
-            done.append(one.sync())
+            done.append(one.sync(looking=looking))
+        if looking:
+            resources.pages_seen = time.monotonic()
     except NanoClawError as error:
         group.telemetry.record("pages", error=error.message)
         if not done:  # else it is the pages of all groups, which an agent's role may only read

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import operator
 import os
 import platform
 import stat
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,7 +31,6 @@ TRIES = 5
 MANY = 50  # pages from which on progress is worth a line
 _LOCAL = "memory/checkpoints/"  # copies of pages are none
 _UNREADABLE = "\x00"
-_name = operator.attrgetter("name")
 
 
 class FileStat(msgspec.Struct, frozen=True, array_like=True):
@@ -82,11 +80,16 @@ class Mirror(msgspec.Struct, frozen=True, kw_only=True):
     forgets: Callable[[str], bool] = lambda text: False
     propose: Callable[[Conflicting], None] = lambda conflict: None
 
-    def sync(self, quiet: bool = False) -> Mirrored:
-        """Bring both to the same state. With `quiet` a file that changes at this moment waits for the next time."""
+    def sync(self, quiet: bool = False, looking: bool = True) -> Mirrored:
+        """Bring both to the same state. With `quiet` a file that changes at this moment waits for the next time.
+
+        Without `looking` the files are looked at only if the table has something new.
+        """
         if not self.folder.is_dir():
             return Mirrored()
-        state = self._load()
+        state = self._known()
+        if not looking and state.pages and not state.waiting and self._is_head(state):
+            return self._reported(state, ())
         files, problems = self._files()
         if self._is_current(state, files):
             return self._reported(state, problems)
@@ -98,8 +101,11 @@ class Mirror(msgspec.Struct, frozen=True, kw_only=True):
         return (
             same
             and all(state.pages[path].stat == found for path, found in files.items())
-            and self.table.head() == (state.table, state.cursor)
+            and self._is_head(state)
         )
+
+    def _is_head(self, state: MirrorState) -> bool:
+        return self.table.head() == (state.table, state.cursor)
 
     def _reported(self, state: MirrorState, problems: tuple[str, ...]) -> Mirrored:
         found = (one.problem for one in state.pages.values() if one.problem)
@@ -111,18 +117,19 @@ class Mirror(msgspec.Struct, frozen=True, kw_only=True):
         if self.only:
             found_here = {path: found for path in self.only if (found := stat_of(self.folder / path))}
             return found_here, ()
-        for path, problem, found in _pages_below(str(self.folder), "", self.left_out):
-            if found is None:
-                problems.append(problem)
-            else:
-                files[path] = found
-        return files, tuple(problems)
+        _list_pages(str(self.folder), self.left_out, files, problems)
+        return files, tuple(sorted(problems))
+
+    def _known(self) -> MirrorState:
+        """What was agreed, to be read only."""
+        try:
+            found = self.state_file.stat()
+        except FileNotFoundError:
+            return MirrorState()
+        return _remembered(self.state_file, found.st_mtime_ns, found.st_size, found.st_ino)
 
     def _load(self) -> MirrorState:
-        try:
-            return msgspec.json.decode(self.state_file.read_bytes(), type=MirrorState)
-        except (FileNotFoundError, msgspec.DecodeError):  # without it the texts are compared
-            return MirrorState()
+        return _read_state(self.state_file)
 
     def save(self, state: MirrorState) -> None:
         """Keep what was agreed; lost, the texts are compared again."""
@@ -386,32 +393,48 @@ def is_page(path: str) -> bool:
     )
 
 
-def _pages_below(
-    folder: str, prefix: str, left_out: Collection[str]
-) -> Iterator[tuple[str, str, FileStat | None]]:
-    """The paths of pages, each with its stat or what keeps it from being one."""
+def _list_pages(
+    folder: str, left_out: Collection[str], files: dict[str, FileStat], problems: list[str]
+) -> None:
+    """Collect the paths of pages with their stats, and what keeps others from being one."""
     # One stat a file and no Path: this runs at every call.
-    try:
-        entries = sorted(os.scandir(f"{folder}/{prefix}"), key=_name)
-    except OSError as error:
-        yield prefix, f"{prefix or folder} cannot be read: {error.strerror}", None
-        return
-    for entry in entries:
-        path = prefix + entry.name
-        if entry.name[0] == "." or (not prefix and entry.name in left_out):
+    below = [""]
+    while below:
+        prefix = below.pop()
+        try:
+            entries = list(os.scandir(f"{folder}/{prefix}"))
+        except OSError as error:
+            problems.append(f"{prefix or folder} cannot be read: {error.strerror}")
             continue
-        if entry.is_dir(follow_symlinks=False):
-            if not f"{path}/".startswith(_LOCAL):
-                yield from _pages_below(folder, f"{path}/", left_out)
-        elif entry.is_symlink():
-            if entry.name.endswith(".md") or Path(entry.path).is_dir():  # False for a link to itself
-                yield path, f"{path} is a link and was left out", None
-        elif entry.name.endswith(".md"):
-            if not is_page(path):
-                yield path, f"{path!r} is no name for a page and was left out", None
-            else:
+        for entry in entries:
+            name, path = entry.name, prefix + entry.name
+            if name[0] == "." or (not prefix and name in left_out):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                if not f"{path}/".startswith(_LOCAL):
+                    below.append(f"{path}/")
+            elif entry.is_symlink():
+                if name.endswith(".md") or Path(entry.path).is_dir():  # False for a link to itself
+                    problems.append(f"{path} is a link and was left out")
+            elif name.endswith(".md"):
+                if not is_page(path):
+                    problems.append(f"{path!r} is no name for a page and was left out")
+                    continue
                 with suppress(OSError):  # gone since it was listed
-                    yield path, "", _file_stat(entry.stat(follow_symlinks=False))
+                    files[path] = _file_stat(entry.stat(follow_symlinks=False))
+
+
+@functools.lru_cache(maxsize=16)
+def _remembered(file: Path, *stamp: int) -> MirrorState:
+    """The state in a file that has this stamp."""
+    return _read_state(file)
+
+
+def _read_state(file: Path) -> MirrorState:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=MirrorState)
+    except (FileNotFoundError, msgspec.DecodeError):  # without it the texts are compared
+        return MirrorState()
 
 
 def _mark(text: str) -> str:
