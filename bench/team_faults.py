@@ -147,6 +147,8 @@ def live(team: Team, data: Path, partition: float, quiet: float) -> list[tuple[s
         time.sleep(seconds)
         seen.append((what, len(team.acknowledged())))
 
+    while len({one.rpartition("/")[0] for one in team.acknowledged()}) < len(team.running):
+        time.sleep(1)
     wait("undisturbed", quiet)
     for home in range(team.homes):
         team.kill(home, 0)

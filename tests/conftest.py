@@ -93,19 +93,6 @@ def _empty_store(_store: str, request: pytest.FixtureRequest) -> Iterator[None]:
         drop_schemas(_store)
 
 
-@pytest.fixture
-def store_copy(_store: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """With a PostgreSQL server: a database for one test with what its module's home has."""
-    if not _store:
-        yield
-        return
-    from postgres import another_database
-
-    with another_database(_store) as url:
-        monkeypatch.setenv("NANOCLAW_STORE_URL", url)
-        yield
-
-
 @pytest.fixture(scope="session")
 def models_dir() -> Path:
     """The local models, fetched once a machine; skipped aloud only where the registry cannot be reached."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import itertools
 import os
 import re
 import tempfile
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+_numbers = itertools.count(1)
 _OURS = "nspname NOT LIKE 'pg\\_%' AND nspname NOT IN ('ncm', 'public', 'information_schema')"
 
 
@@ -72,17 +74,16 @@ def fresh_database() -> Iterator[str]:
 
 @contextmanager
 def another_database(like: str = "") -> Iterator[str]:
-    """The URL of a second database, empty or with what another one has."""
+    """The URL of a further database, empty or with what another one has."""
     import psycopg
 
     from nanoclaw_memory.store.postgres_connections import disconnect
 
-    own, name = _own_database(), f"ncm_{os.getpid()}_2"
-    template = f"ncm_{os.getpid()}" if like else "template0"
+    own, name = _own_database(), f"ncm_{os.getpid()}_{next(_numbers)}"
+    template = re.search(r"ncm_\w+", like)[0] if like else "template0"  # type: ignore[index]
     if like:
         disconnect(like)
     with psycopg.connect(server(), autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
         connection.execute(f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE {template}")
     url = own.replace(f"/ncm_{os.getpid()}", f"/{name}", 1)
     try:
@@ -93,21 +94,30 @@ def another_database(like: str = "") -> Iterator[str]:
             connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 
+@contextmanager
+def moved_aside(url: str) -> Iterator[str]:
+    """The URL of a database with what another one had, which is empty then; nothing where databases are files."""
+    if not url:
+        yield ""
+        return
+    with another_database(url) as kept:
+        drop_schemas(url)
+        yield kept
+
+
 def rows_with(url: str, words: tuple[str, ...]) -> list[str]:
-    """The tables of a database with rows that contain any of the words."""
+    """The tables of a database with rows that contain any of the words; of a page its text, for its name is kept."""
     import psycopg
 
     names = "quote_ident(schemaname) || '.' || quote_ident(tablename)"
     every = f"SELECT {names} FROM pg_tables JOIN pg_namespace ON nspname = schemaname WHERE {_OURS}"
+    found = []
     with psycopg.connect(url, autocommit=True) as connection:
-        return [
-            f"{table}: {word}"
-            for (table,) in connection.execute(every).fetchall()
-            for word in words
-            if connection.execute(
-                f"SELECT 1 FROM {table} t WHERE strpos(lower(t::text), %s) > 0 LIMIT 1", [word]
-            ).fetchall()
-        ]
+        for (table,) in connection.execute(every).fetchall():
+            row = "coalesce(t.text, '')" if table.endswith(".pages") else "t::text"
+            sql = f"SELECT 1 FROM {table} t WHERE strpos(lower({row}), %s) > 0"
+            found += [f"{table}: {word}" for word in words if connection.execute(sql, [word]).fetchall()]
+    return found
 
 
 def drop_schemas(url: str) -> None:
