@@ -70,6 +70,7 @@ def full(home: Path, tmp_path: Path) -> Path:
     return home
 
 
+@pytest.mark.files("it names the files")
 def test_no_copy_that_was_cut_off_is_left(full: Path) -> None:
     held = {trace.split(":")[0].split("/")[-1] for trace in traces(full, WORDS)}
     assert {"facts.db", "continuity.db", "sdk.db", "messages.db", "reports.db", "index.db"} <= held

@@ -104,6 +104,7 @@ def test_what_was_forgotten_does_not_come_back_from_a_kept_start(page, ncm, star
     ]
 
 
+@pytest.mark.files("it reads the bytes of the file")
 def test_a_credential_on_a_page_is_neither_given_nor_kept_with_the_start(page, start, home):
     token = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
     page.write_text(f"- The deploy token is {token}\n")
