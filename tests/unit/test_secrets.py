@@ -438,6 +438,7 @@ def test_azure_and_aws_keys_are_known_by_their_names():
         "PASSWORD: mandatory",
         "my password is weak",
         "see Issue#1234 and C#8",
+        "![badge](https://docs.example.org/assets/Node-API%20v5%20Badge.svg)",
     ],
 )
 def test_ordinary_text_and_placeholders_are_left_alone(text):

@@ -84,6 +84,7 @@ _AMBIGUOUS = ("pass", "pin", "auth", "session", "cookie", "sid", "sk", "pat", "a
 _WEAK = verbose(r"sk|otp|jwt|pat|api|auth|cookie|sid|session.*|schl.*|n[yøo].*|sleutel|klucz|ключ|anahtar")
 # A mask, an address in a cloud, a picture: what looks like a name is a part of it.
 _INSIDE = verbose(r"(?:\[redacted:[a-z-]*|\barn:[\w:-]*|(?:base64,|[a-z0-9+/]{40})[a-z0-9+/]*)\Z")
+_ENCODED_BLANK = verbose(r"%2[0-9a-f]")  # the name goes on: Node-API%20v5.svg
 # lösenordet, şifresi, hasła
 _INFLECTED = verbose(r"(?!less)[a-zà-ɏ]{1,4}")
 _IDENTIFIER = verbose(r"(?:[_.-]?[A-Za-z0-9À-ɏ]){0,40}")
@@ -161,7 +162,7 @@ def name_at(text: str, match: re.Match[str]) -> CredentialName | None:
         )
     ):
         return None
-    if _ABOUT_IT.search(tail) or _INSIDE.search(before):
+    if _ABOUT_IT.search(tail) or _INSIDE.search(before) or _ENCODED_BLANK.match(text, end + len(tail)):
         return None
     if match.lastgroup == "key" and _PUBLIC.search(before):
         return None

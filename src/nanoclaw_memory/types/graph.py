@@ -107,7 +107,8 @@ class GraphHit(msgspec.Struct, frozen=True):
     @property
     def when(self) -> str:
         """Since when it holds, who stated it, and what was stated later on the same subject."""
-        since = f"since {self.since or (self.item.valid_from or self.item.created_at)[:10]}"
+        start = self.since or (self.item.valid_from or self.item.created_at)[:10]
+        since = f"since {start}" if start else ""
         said = IN_SHARED_CHAT if self.shared else stated_by(self.item.origin)
         newer = self.newer.quoted(self.mark) if self.newer else ""
         place = f"project {self.elsewhere}" if self.elsewhere else ""
@@ -116,7 +117,7 @@ class GraphHit(msgspec.Struct, frozen=True):
     @property
     def dated(self) -> str:
         """The text with when it holds."""
-        return f"{self.text} ({self.when})"
+        return f"{self.text} ({self.when})" if self.when else self.text
 
 
 def tier(activation: float) -> str:

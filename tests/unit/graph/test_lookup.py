@@ -276,6 +276,7 @@ def test_an_alias_is_explained_and_other_names_are_told(memory: Memory) -> None:
     memory.graph.upsert("Zuri", "age", "8")
     memory.graph.alias("Mouse", "Zuri")
     assert first(memory, "What do we call Zuri?")[0] == "Mouse → is another name of → Zuri"
+    assert "(since )" not in memory.graph.search("What is Vesper?").hits[0].dated
     assert memory.graph.reinforce(memory.graph.search("What is Vesper?").hits) == ""
 
 
