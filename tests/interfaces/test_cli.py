@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -322,3 +323,11 @@ def test_an_argument_that_is_no_text_is_refused_without_a_traceback(ncm, command
     ncm("init")
     ran = ncm(*command, "q\udcff")
     assert ran.code == 2 and "Traceback" not in ran.err
+
+
+def test_status_says_sizes_as_people_read_them(ncm):
+    ncm("init")
+    ncm("graph", "add", "Keystone", "port", "3000")
+    out = ncm("status").out
+    assert re.search(r"database  facts\.db, \d+\.\d kB\n", out) and " MB in memory" in out
+    assert ncm("status", "--json").json["databases"]["facts"] > 1000

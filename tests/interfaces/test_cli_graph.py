@@ -40,6 +40,22 @@ def test_a_relation_has_its_own_keys(told: Run) -> None:
     )
 
 
+def test_entities_are_listed_with_what_is_known_of_them_page_by_page(told: Run) -> None:
+    told("graph", "add", "Partner Boyd", "phone", "555 0147")
+    assert told("graph", "list").out.split("\n")[0].split() == [
+        "2",
+        "facts",
+        "1",
+        "relation",
+        "Partner",
+        "Boyd",
+    ]
+    listed = told("graph", "list", "-n", "1", "--start", "1", "--json").json["entities"]
+    assert listed == [{"entity": "User", "facts": 0, "relations": 1}]
+    assert "more: ncm graph list --start 1" in told("graph", "list", "-n", "1").out
+    assert told("graph", "list", "--shared").out == "No facts.\n"
+
+
 def test_searching_bumps_unless_told_not_to(told: Run) -> None:
     told("graph", "search", "Partner's birthday", "--no-bump")
     assert told("graph", "top", "--json").json["facts"][0]["activation"] == 1.0

@@ -254,6 +254,7 @@ LISTS = {
     ("entries", "list", "--status", "all"): r"mem-",
     ("graph", "history", "Banana"): r"\d{4}-",
     ("graph", "top"): r"",
+    ("graph", "list"): r" +\d+ facts? |more: ",
     ("log",): r"",
     ("lessons", "list"): r"",
     ("sessions", "list"): r"",

@@ -323,3 +323,14 @@ def test_a_reason_that_several_plugins_have_is_given_once(ncm):
     told = ncm("turn", "Thanks!").err.splitlines()
     assert len({line.partition(": ")[2] for line in told[:-1]}) == len(told) - 1
     assert any(line.startswith("recall, continuity: ") for line in told)
+
+
+def test_a_session_is_titled_by_the_first_sentence_that_says_what_it_is_about(ncm):
+    ncm("init")
+    ncm("exchange", "add", "--user", "Hi!", "--agent", "Hello", "--session", "a")
+    long = "Mach mal. Die Rechnung an die Firma Kettler muss bis Freitag hinaus, sonst ist das Skonto weg"
+    ncm("exchange", "add", "--user", long, "--agent", "Gut.", "--session", "a")
+    ncm("exchange", "add", "--user", "gehe", "--agent", "Gut.", "--session", "b")
+    listed = {one["session_id"]: one["title"] for one in ncm("sessions", "list", "--json").json["sessions"]}
+    assert listed == {"a": "Die Rechnung an die Firma Kettler muss bis Freitag hinaus,…", "b": "gehe"}
+    assert "Die Rechnung an die Firma" in ncm("sessions", "list").out

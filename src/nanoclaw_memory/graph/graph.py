@@ -23,6 +23,7 @@ from nanoclaw_memory.store.relations import RelationRow, RelationTable
 from nanoclaw_memory.types import (
     FOREIGN,
     Alias,
+    EntityCount,
     Fact,
     GraphAnswer,
     GraphHit,
@@ -204,6 +205,10 @@ class KnowledgeGraph:
         to_it = [row for row in self.relations.of(names, self.view()) if not slot or row.slot == slot]
         found = {row.relation.id: row.relation for row in (*own, *to_it)}
         return sorted(found.values(), key=lambda relation: relation.origin in FOREIGN)
+
+    def entities(self, limit: int = 50, start: int = 0) -> list[EntityCount]:
+        """The entities with the number of their facts and relations, those with the most first."""
+        return self.facts.entities(self.view(), limit, start)
 
     def top(self, tier: Tier = "", limit: int = 20) -> list[Fact]:
         """The hottest facts, of one tier or of all."""

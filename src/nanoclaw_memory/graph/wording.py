@@ -66,6 +66,7 @@ ist Teil von | = | names
 is based in, is located in, based in, sits in | location | places
 sitzt in, liegt in | ort | places
 is allergic to, are allergic to, allergic to | allergic to | list
+ist allergisch gegen, bin allergisch gegen, allergisch gegen, ist allergisch auf, allergisch auf | allergie | list
 was born on, was born in, was born, born on, born in, born | birthday | date
 wurde geboren am, ist geboren am, geboren am, geb. | geburtstag | date
 expires on, expires, ends on, ends | ends | date

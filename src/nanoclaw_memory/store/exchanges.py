@@ -7,12 +7,15 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import asdict
 
 from nanoclaw_memory.store.database import Database, Row
-from nanoclaw_memory.text import fingerprint
+from nanoclaw_memory.text import content_words, fingerprint, one_line, sentences
 from nanoclaw_memory.types import Exchange, Session
 
 _COLUMNS = (
     "id, session_id, user_message, agent_response, timestamp, topic, private, project, origin, foreign_lines"
 )
+READ_FOR_TITLE = 5  # first messages of a session
+TELLING_WORDS = 3  # of a sentence that says what it is about
+TITLE = 60  # characters
 
 
 class Exchanges:
@@ -129,7 +132,15 @@ class Exchanges:
             {"all": private, "limit": limit},
         )
         return [
-            Session(session, count, first, last, self._topics(session, private), project)
+            Session(
+                session,
+                count,
+                first,
+                last,
+                self._topics(session, private),
+                project,
+                title=self._title(session, private),
+            )
             for session, count, first, last, project, _ in rows
         ]
 
@@ -141,6 +152,18 @@ class Exchanges:
             {"all": private},
         )
         return [(str(project), int(count), str(last)) for project, count, last in rows]
+
+    def _title(self, session_id: str, private: bool) -> str:
+        """The first sentence of a person in a session that says what it is about; a greeting says nothing."""
+        rows = self.database.query(
+            "SELECT substr(user_message, 1, 1000) FROM exchanges WHERE session_id = :session AND user_message <> ''"
+            " AND (:all = 1 OR private = 0) ORDER BY id LIMIT :most",
+            {"session": session_id, "all": private, "most": READ_FOR_TITLE},
+        )
+        said = [one_line(sentence) for (message,) in rows for sentence in sentences(message)]
+        telling = (one for one in said if len(content_words(one)) >= TELLING_WORDS)
+        title = next(telling, said[0] if said else "")
+        return title if len(title) <= TITLE else f"{title[:TITLE].rsplit(' ', 1)[0]}…"
 
     def _topics(self, session_id: str, private: bool) -> tuple[str, ...]:
         rows = self.database.query(

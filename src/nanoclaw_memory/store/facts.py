@@ -11,7 +11,7 @@ from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.store.keywords import spaced
 from nanoclaw_memory.store.names import FOREIGN_ORIGINS, placeholders, spelling
 from nanoclaw_memory.text import fingerprint, one_line
-from nanoclaw_memory.types import Fact
+from nanoclaw_memory.types import EntityCount, Fact
 
 _COLUMNS = (
     "id, entity, key, value, category, source, importance, activation, access_count, last_accessed,"
@@ -305,6 +305,20 @@ class FactTable(StatementTable[FactRow]):
         found = keyword_rows(self.db, "facts_fts", terms, limit, only, view.params)
         rows = {row.fact.id: row for row in self.many(found, view)}
         return [rows[rowid] for rowid in found if rowid in rows]
+
+    def entities(self, view: View, limit: int, start: int) -> list[EntityCount]:
+        """Every entity that a fact or relation names, those with the most first."""
+        ends = " UNION ALL ".join(
+            f"SELECT {end}, {end}_name, 0, 1 FROM relations WHERE {valid('relations')}"  # noqa: S608
+            for end in ("subject", "object")
+        )
+        sql = (
+            "SELECT max(entity), sum(facts), sum(relations) FROM (SELECT entity, name, 1 AS facts, 0 AS relations"  # noqa: S608
+            f" FROM facts WHERE {_VALID} UNION ALL {ends}) AS found GROUP BY name"
+            " ORDER BY sum(facts) + sum(relations) DESC, name LIMIT :limit OFFSET :start"
+        )
+        rows = self.db.query(sql, {**view.params, "limit": limit, "start": start})
+        return [EntityCount(entity, int(facts), int(relations)) for entity, facts, relations in rows]
 
     def top(self, view: View, low: float, high: float, limit: int) -> list[FactRow]:
         """The hottest facts with an activation from `low` to `high`."""

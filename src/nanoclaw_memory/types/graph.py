@@ -38,6 +38,14 @@ class Fact(msgspec.Struct, frozen=True):
         return f"{self.entity}.{self.key} = {self.value}"
 
 
+class EntityCount(msgspec.Struct, frozen=True):
+    """An entity with the number of its facts and relations."""
+
+    entity: str
+    facts: int
+    relations: int
+
+
 class Relation(msgspec.Struct, frozen=True):
     """Subject, predicate and object."""
 

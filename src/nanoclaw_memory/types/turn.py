@@ -84,6 +84,7 @@ class Session(msgspec.Struct, frozen=True):
     topics: tuple[str, ...] = ()
     project: str = ""
     shared: bool = False  # of a shared chat, and shown in private
+    title: str = ""  # the first sentence that says what it is about, shortened
 
 
 class SessionHit(msgspec.Struct, frozen=True):

@@ -19,7 +19,7 @@ from nanoclaw_memory.text import one_line, words
 from nanoclaw_memory.types import Exchange, JobResult
 from nanoclaw_memory.upkeep import pages
 from nanoclaw_memory.upkeep.model_calls import ModelCalls
-from nanoclaw_memory.upkeep.promote import DEFAULT_SECTION, PAGE, SECTIONS
+from nanoclaw_memory.upkeep.promote import PAGE, section_for
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
@@ -202,7 +202,7 @@ def _propose(group: Group, exchange: Exchange, text: str, kind: str) -> bool:
     """Propose a line for MEMORY.md, unless it is there already."""
     if any(restates(known, features(text)) for known in pages.item_features(group.page(PAGE))):
         return False
-    section, line = SECTIONS.get(kind, DEFAULT_SECTION), f"{text} ({exchange.timestamp[:10]})"
+    section, line = section_for(group, group.page(PAGE), text, kind), f"{text} ({exchange.timestamp[:10]})"
     made = group.proposals.propose(
         "memory",
         {"file": PAGE, "section": section, "text": line, "replaces": ""},

@@ -56,6 +56,11 @@ def find_item(text: str, wanted: str) -> LogBlock | None:
     return next((block for block in items(text) if item_text(block) == wanted), None)
 
 
+def titles(text: str) -> list[str]:
+    """The headings of a page's sections."""
+    return [title for _, mark, title in headings(split_lines(text)) if len(mark) > 1]
+
+
 def add_item(text: str, section: str, line: str) -> str:
     """The page with a bullet at the end of a section, which is created if it is missing."""
     newline = newline_of(text)

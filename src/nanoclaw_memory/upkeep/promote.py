@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from nanoclaw_memory.graph.extract import FileRules, extract
+from nanoclaw_memory.graph.ingest import LASTING
 from nanoclaw_memory.intake.suspicion import suspicions
 from nanoclaw_memory.statements import (
     contradiction,
@@ -30,6 +31,7 @@ from nanoclaw_memory.upkeep.rewording import reworded
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
+    from nanoclaw_memory.providers.judge import Judge
 
 PAGE = "MEMORY.md"
 SECTIONS = {
@@ -43,6 +45,7 @@ SECTIONS = {
     "correction": "Preferences",
 }
 DEFAULT_SECTION = "Decisions and lessons"
+MOST_COMPARED = 12  # lines of a section
 _DECIDED = frozenset({"decision", "lesson", "insight"})
 
 
@@ -147,7 +150,7 @@ def _drafts(group: Group, chosen: list[PromotionCandidate]) -> tuple[list[Promot
 
 def _propose(group: Group, text: str, draft: PromotionDraft) -> bool:
     candidates = draft.candidates
-    section = _section(group, text, draft)
+    section = section_for(group, text, draft.text, draft.first.best.tag)
     day = max(line.day for one in candidates for line in one.lines)
     line = f"{draft.text} ({day.isoformat()})"
     old, reason = _outdated_item(text, draft.text)
@@ -201,16 +204,51 @@ def _outdated_item(text: str, new: str) -> tuple[str, str]:
     return "", ""
 
 
-def _section(group: Group, text: str, draft: PromotionDraft) -> str:
-    """The section of the page that names what the line is about; else that of its tag, or of its kind."""
-    own = set(content_words(draft.text))
-    for item in pages.items(text):
+def section_for(group: Group, page: str, line: str, tag: str) -> str:
+    """The section of a page where a line belongs: that which names it, else that whose lines are of its kind."""
+    own = set(content_words(line))
+    lines: dict[str, list[str]] = {}
+    for item in pages.items(page):
+        lines.setdefault(item.heading, []).append(pages.item_text(item))
         if (named := set(content_words(item.heading))) and named <= own:
             return item.heading
-    tag = draft.first.best.tag
-    judge = group.resources.judge if tag not in SECTIONS and tag not in _DECIDED else None
-    kind = judge.line_type(draft.text, "")[0] if judge is not None else tag
+    lines.pop("", None)
+    ours = {*SECTIONS.values(), DEFAULT_SECTION}
+    empty = [title for title in pages.titles(page) if title in ours and title not in lines]
+    if tag in SECTIONS and SECTIONS[tag] in (*lines, *empty):
+        return SECTIONS[tag]
+    if (
+        tag not in SECTIONS
+        and (not lines or SECTIONS["user"] in (*lines, *empty))
+        and _is_of_user(group, line)
+    ):
+        return SECTIONS["user"]
+    judge = group.resources.judge
+    if judge is not None and len(lines) + len(empty) > 1 and lines:
+        own_kinds = judge.line_types(line, "")
+        profiles = {heading: _profile(judge, lines.get(heading, []), heading) for heading in (*lines, *empty)}
+        return min(profiles, key=lambda heading: _distance(own_kinds, profiles[heading]))
+    kind = judge.line_type(line, "")[0] if judge and tag not in SECTIONS and tag not in _DECIDED else tag
     return SECTIONS.get(kind, DEFAULT_SECTION)
+
+
+def _profile(judge: Judge, lines: list[str], heading: str) -> dict[str, float]:
+    """The mean share of each kind in a section; of an empty one of ours, the kinds that go there."""
+    kinds = [kind for kind, title in SECTIONS.items() if title == heading] or list(_DECIDED)
+    known = [judge.line_types(one, "") for one in lines[-MOST_COMPARED:]] or [dict.fromkeys(kinds, 1.0)]
+    sums = {kind: sum(one.get(kind, 0.0) for one in known) for kind in (*known[0], *kinds)}
+    return {kind: share / sum(sums.values()) for kind, share in sums.items()}
+
+
+def _distance(one: dict[str, float], other: dict[str, float]) -> float:
+    return sum(abs(one.get(kind, 0.0) - other.get(kind, 0.0)) for kind in {*one, *other})
+
+
+def _is_of_user(group: Group, line: str) -> bool:
+    """Whether a line tells of the person or of somebody of theirs: "allergic to penicillin", "my sister Kemi"."""
+    user = group.settings.user.entity
+    found = extract(f"- {line}", FileRules(user, "user", user, names=True))
+    return any(user in (one.subject, one.object) or slot_of(one.predicate) in LASTING for one in found)
 
 
 def _beside(text: str, line: str) -> str:

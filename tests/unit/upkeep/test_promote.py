@@ -189,6 +189,24 @@ def test_a_line_goes_to_the_section_that_names_what_it_is_about_and_says_why(
     assert one.why == "decision of importance 0.9, with its reason; MEMORY.md has 1 line about it"
 
 
+def test_what_is_true_of_the_person_is_no_project_whatever_stands_on_the_page(
+    memory: Memory, log: Log, page: Callable[..., str]
+):
+    page("Active projects", "Keystone is at phase 2", "Orchard moves in May")
+    page("Decisions and lessons", "No releases on Fridays")
+    log("2026-04-30", "- [fact|i=0.9] Allergic to penicillin")
+    assert the_one(memory).diff.startswith("## About the user\n+ Allergic to penicillin")
+
+
+def test_a_line_goes_where_lines_of_its_kind_stand(memory: Memory, log: Log, home: Path):
+    (home / "workspace/MEMORY.md").write_text(
+        "# Memory\n\n## how to work with me\n- short answers, no tables\n- always ask before you push\n"
+        "\n## crew\n- Mareike Thode, my boss\n- Yusuf Demir looks after routing\n"
+    )
+    log("2026-04-30", "- [fact|i=0.9] Never answer in bullet points")
+    assert the_one(memory).diff.startswith("## how to work with me\n")
+
+
 def test_days_that_count_from_the_day_of_writing_become_dates(memory: Memory, log: Log):
     log(
         "2026-04-30",

@@ -41,10 +41,10 @@ def status(memory: Memory) -> Output:
     state = "" if found.exists else f" (not created yet: {program()} init{own})"
     lines = [f"home      {found.home}{state}", f"group     {found.group} of {', '.join(found.groups)}"]
     lines.append(f"memory    {plural(found.files, 'file')}")
-    lines += [f"database  {name}.db, {size:,} bytes" for name, size in found.databases.items()]
+    lines += [f"database  {name}.db, {_size(size)}" for name, size in found.databases.items()]
     lines += [f"PROBLEM   {problem}; for what helps: {program()} doctor{own}" for problem in found.problems]
     lines.append(f"embedder  {found.embedder}")
-    lines += [f"cache     {one.name}, at most {one.most:,} bytes in memory" for one in found.caches]
+    lines += [f"cache     {one.name}, at most {_size(one.most)} in memory" for one in found.caches]
     lines += [f"project   {found.project}"] if found.project else []
     lines += [f"off       {'everywhere' if place == EVERYWHERE_OFF else place}" for place in found.off]
     for spent in found.usage:
@@ -53,6 +53,15 @@ def status(memory: Memory) -> Output:
         lines.append(f"spent     {who}: {sums}")
     lines += [f"review    {plural(waiting, 'proposal')} for you: {program()} review{own}"] if waiting else []
     return Output({**asdict(found), "proposals": waiting}, lines)
+
+
+def _size(count: float) -> str:
+    """A number of bytes as people read it: `256 bytes`, `3.4 MB`."""
+    for unit in ("bytes", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} bytes" if unit == "bytes" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} GB"
 
 
 DIRECTORY = click.argument("directory", default=".", type=click.Path(path_type=Path))

@@ -10,6 +10,7 @@ import click
 from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.interfaces.cli.common import Output, clock_of, command, group, limit_option, listing
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Explanation, Injection, PluginNote, SessionHit, ToolCall
 
@@ -140,7 +141,7 @@ def list_sessions(memory: Memory, limit: int) -> Output:
     found, shown = memory.conversations.sessions(limit), clock_of(memory)
     lines = [
         f"{shown(one.last)}  {plural(one.exchanges, 'exchange'):>13}  {one.session_id or '-':<20} "
-        f"{', '.join(one.topics)}" + (" (shared chat)" if one.shared else "")
+        f"{visible_line(one.title)}" + (" (shared chat)" if one.shared else "")
         for one in found
     ]
     return Output({"sessions": found}, lines, "Nothing was said yet.")

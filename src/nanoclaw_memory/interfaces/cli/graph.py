@@ -253,6 +253,26 @@ def cool(memory: Memory) -> Output:
     return Output({"changed": changed, "days": days}, text)
 
 
+@graph.command("list")
+@limit_option("-n", most=1000, default=50, help="How many.")
+@click.option("--start", type=click.IntRange(0), default=0, help="How many to leave out before them.")
+def list_(memory: Memory, limit: int, start: int) -> Output:
+    """The entities with the number of their facts and relations, those with the most first.
+
+    \b
+    ncm graph list
+    ncm graph list -n 20 --start 20
+    """
+    found = memory.graph.entities(limit, start)
+    shown = [
+        f"{plural(one.facts, 'fact'):>10}  {plural(one.relations, 'relation'):>13}  {visible_line(one.entity)}"
+        for one in found
+    ]
+    if len(found) == limit:
+        shown.append(f"more: ncm graph list --start {start + limit}")
+    return Output({"entities": found, "start": start}, shown, "No facts.")
+
+
 @graph.command("top")
 @click.option("--tier", "wanted", default="", help="hot, warm or cool.")
 @limit_option("-n", most=1000, default=20, help="How many.")

@@ -90,7 +90,7 @@ def _with_text(turn: Any, given: Mapping[str, Any]) -> Any:
 AGENT_OPERATIONS = frozenset(
     """search recall shared_recall lines boot brief index_status log write projects project project_note runbooks
     runbook policies policy_check entries entry store delete reinforce graph_search graph_query graph_ingest
-    fact_upsert top_facts history drawn relate alias
+    fact_upsert top_facts entities history drawn relate alias
     lessons before_turn after_turn report_tools session_start session_end flush_needed sessions session_search session
     note audit""".split()
 )
@@ -175,6 +175,7 @@ OPERATIONS = (
     _post("/graph/facts", "fact_upsert", KnowledgeGraph.upsert),
     _post("/graph/facts/remove", "remove_facts", KnowledgeGraph.remove, key="removed"),
     _post("/graph/facts/reject", "reject_fact", KnowledgeGraph.reject, key="removed"),
+    _get("/graph/entities", "entities", KnowledgeGraph.entities, key="entities"),
     _get("/graph/facts", "top_facts", KnowledgeGraph.top, paged=True),
     _get("/graph/history", "history", KnowledgeGraph.history, paged=True),
     _get("/graph/changes", "changes", KnowledgeGraph.changes, paged=True),
