@@ -115,6 +115,8 @@ class CopulaReader(SubjectReader):
             yield Triple("fact", entity, key, value)
         elif wording.is_somebody(key) and is_name(value):
             yield from self._named(entity, key, value)
+        elif wording.is_kin(key) and not typed(value):
+            return  # "his wife is the emergency contact" names nobody
         else:
             self.pending = Pending(subject, key, "copula")
             self.last = entity

@@ -64,7 +64,7 @@ _BLOCKED_KEYS = frozenset(
     "question answer and or but if then file path line date datum tags tag aliases alias title created idea quote "
     "fix feat chore docs refactor revert test build perf style wip release tip hint error attention "
     "exception ausnahme stand updated edited achtung merke hinweis frage antwort beispiel idee wichtig fyi "
-    "summary tldr".split()
+    "summary tldr from to cc bcc subject betreff von an re fwd user assistant system tool cv readme".split()
 )
 # Tags of lines that say what may be, was asked or was said by others.
 _UNREAL = frozenset(

@@ -331,7 +331,7 @@ class SentenceReader(CopulaReader):
     def _habit(self, subject: Subject, verb: str, rest: str) -> Iterator[Triple]:
         """What somebody does as a rule: an amount, something named, or a short phrase."""
         if value := typed(rest):
-            if not value.goes_on and not value.rest.startswith("von "):
+            if value.type != "schedule" and not value.goes_on and not value.rest.startswith("von "):
                 yield self._fact(subject, verb, f"{value.text}{_measured(value)}", "habit")
             return
         what, after = phrase_at(rest, 4)
