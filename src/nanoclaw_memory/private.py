@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 FILE_MODE = 0o600
 
@@ -43,9 +44,32 @@ def locked(path: Path) -> Iterator[int]:
     """An exclusive lock on a file, created where it is missing; yields a handle that appends to it."""
     import fcntl
 
+    with appending(path) as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield handle
+
+
+@contextmanager
+def appending(path: Path) -> Iterator[int]:
+    """A handle that reads a file and appends to it; the file is created where it is missing."""
     handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, FILE_MODE)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
         yield handle
     finally:
         os.close(handle)
+
+
+def lock_within(handle: int | IO[str], seconds: float) -> bool:
+    """Lock an open file; False when another process keeps the lock for so many seconds."""
+    import fcntl
+    import time
+
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(0.002)

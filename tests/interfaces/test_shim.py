@@ -19,6 +19,7 @@ from serving import SHIM, context, prompt, serving, through_shim
 from nanoclaw_memory.interfaces import shim
 from nanoclaw_memory.interfaces.mcp.texts import CORE, MORE
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.private import locked
 from nanoclaw_memory.types import Scope
 
 
@@ -179,6 +180,76 @@ def test_half_an_answer_is_no_answer(stocked, answer):
         listening.shutdown(socket.SHUT_RDWR)
         listening.close()
     assert "Keystone.port = 3000" in context(found)
+
+
+@pytest.mark.parametrize("name", ["continuity.db-lock", "spool/drain.lock", "spool/spool.jsonl"])
+def test_a_hook_waits_for_no_other_process_and_loses_nothing(stocked, name):
+    with Memory.open(stocked, Scope(session_id="s1")) as memory:
+        memory.after_turn("Hello", "Hi")
+        memory.conversations.note("prompt", "The staging database is quartz")
+        memory.conversations.note("answer", "Noted")
+        with locked(stocked / "data" / name):
+            asked = prompt("What port does Keystone run on?")
+            found = through_shim(stocked, "hook", "user-prompt-submit", stdin=asked)
+            stop = json.dumps({"session_id": "s1", "last_assistant_message": "3000"})
+            assert through_shim(stocked, "hook", "stop", stdin=stop) == ""
+        assert "Keystone.port = 3000" in context(found)
+        memory.conversations.drain()
+        said = [one.user_message for one in memory.conversations.session("s1")]
+    assert said == ["Hello", "The staging database is quartz", "What port does Keystone run on?"]
+
+
+@pytest.mark.parametrize("command", [SHIM, [sys.executable, "-m", "nanoclaw_memory"]])
+@pytest.mark.parametrize("where", ["stocked", "served"])
+def test_a_client_that_never_closes_its_end_is_answered_all_the_same(where, command, request):
+    home = request.getfixturevalue(where)
+    arguments = [
+        *command,
+        "--home",
+        str(home),
+        "--session",
+        f"{where}{len(command)}",
+        "hook",
+        "session-start",
+    ]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as asking:
+        asking.stdin.write("{}")
+        asking.stdin.flush()
+        assert "# Soul" in context(asking.stdout.read())
+        assert asking.wait(60) == 0
+
+
+def test_a_hook_that_waits_for_ever_ends_in_silence(stocked, monkeypatch):
+    code = (
+        "from nanoclaw_memory.interfaces import hooks, shim; import time; "
+        "hooks.OTHER_SECONDS = 0.1; hooks.run = lambda request: time.sleep(3600); "
+        "hooks.run_and_exit(shim.parse(['hook', 'stop']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("through", ["shim", "command"])
+def test_a_server_that_answers_too_late_costs_no_block_and_notes_the_prompt_once(
+    stocked, through, ncm_process
+):
+    asked = prompt("What port does Keystone run on?")
+    with Memory.open(stocked, Scope(session_id="s1")) as server:
+        socket_of_a_slow_one = liar(stocked / "ncm.sock", b"")  # it has worked, and its answer is lost
+        try:
+            turn = server.before_turn("What port does Keystone run on?")
+            server.conversations.note("prompt", "What port does Keystone run on?")
+            if through == "shim":
+                found = through_shim(stocked, "hook", "user-prompt-submit", stdin=asked)
+            else:
+                found = ncm_process("hook", "user-prompt-submit", stdin=asked).out
+        finally:
+            socket_of_a_slow_one.shutdown(socket.SHUT_RDWR)
+            socket_of_a_slow_one.close()
+    assert "Keystone.port = 3000" in turn.text
+    assert "Keystone.port = 3000" in context(found)
+    spooled = "".join(path.read_text() for path in (stocked / "data/spool").glob("*.jsonl"))
+    assert spooled.count("What port does Keystone run on?") == 1
 
 
 def test_a_plain_file_in_the_sockets_place_is_no_server(stocked):

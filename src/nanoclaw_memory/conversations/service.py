@@ -164,6 +164,9 @@ class Conversations:
     def note(self, kind: str, text: str) -> None:
         """Spool a `prompt` or an `answer` within a millisecond; `drain` archives it."""
         spooled, checked = self._spooled(text)
+        open_question = self.spool.open_question(self.scope.session_id) if kind == "prompt" else None
+        if open_question and open_question[0] == spooled[:MAX_TEXT]:
+            return  # a server that was too slow for its hook has noted it, or the hook has
         self.spool.note(self.scope, kind, spooled, self.clock.now(), checked)
 
     def note_answer_from(self, transcript: str) -> bool:
@@ -185,9 +188,9 @@ class Conversations:
             self.note("answer", answer)
         return bool(answer)
 
-    def drain(self, record: Callable[[SpooledExchange], object], limit: int = 50) -> int:
+    def drain(self, record: Callable[[SpooledExchange], object], limit: int = 50, wait: float = 10.0) -> int:
         """Pass at most `limit` spooled exchanges to `record`; returns how many."""
-        return self.spool.drain(self.clock.now(), record, limit, self._checked)
+        return self.spool.drain(self.clock.now(), record, limit, self._checked, wait)
 
     def _spooled(self, text: str) -> tuple[str, bool]:
         """A text as it waits in the spool; False: it could not be checked, and must be before it is archived."""

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nanoclaw_memory.clock import read_moment, stamp
-from nanoclaw_memory.private import locked, make_folder
+from nanoclaw_memory.private import appending, lock_within, make_folder
 
 if TYPE_CHECKING:
     from nanoclaw_memory.types import Scope, Utterance
 
 MAX_TEXT = 100_000
+LOCK_SECONDS = 0.3  # for another process that writes this moment
 LOST_AFTER = timedelta(days=1)
 LOOKED_BACK = 5  # a client notes an interruption as a turn of the person's
 COMPARED = 4_000  # characters of a question by which it is known again
@@ -67,11 +68,14 @@ class Spool(msgspec.Struct, frozen=True):
         make_folder(self.folder)
         path = self.folder / "spool.jsonl"
         while True:
-            with locked(path) as handle:
-                # Taken away between open and lock: what is written now would be read by nobody.
-                if path.exists() and os.fstat(handle).st_ino == path.stat().st_ino:
-                    os.write(handle, line)
-                    return
+            with appending(path) as handle:
+                # Whoever keeps the lock for longer has stopped: without it a record may be written twice, never lost.
+                lock_within(handle, LOCK_SECONDS)
+                # A file that was taken away is read by nobody any more.
+                if _is_at(path, handle):
+                    _append(handle, line)
+                    if _is_at(path, handle):
+                        return
 
     def open_question(self, session: str) -> tuple[str, datetime] | None:
         """What was asked last in a session and when, if no answer has been noted since."""
@@ -103,15 +107,19 @@ class Spool(msgspec.Struct, frozen=True):
         archive: Callable[[SpooledExchange], object],
         limit: int = 50,
         check: Callable[[str], str] = lambda text: text,
+        wait: float = 10.0,
     ) -> int:
         """Hand over at most `limit` whole exchanges, oldest first; what is incomplete waits.
 
         A crash half-way hands some over again: archiving must be idempotent, and `Memory.after_turn` is. `check`
-        is given the texts that were noted unchecked; when it raises an error, everything waits.
+        is given the texts that were noted unchecked; when it raises an error, everything waits. It waits too when
+        another process is handing over for more than `wait` seconds.
         """
         if not self.folder.is_dir():
             return 0
-        with locked(self.folder / "drain.lock"):
+        with appending(self.folder / "drain.lock") as lock:
+            if not lock_within(lock, wait):
+                return 0
             self._take(now)
             taken = sorted(self.folder.glob("taken-*.jsonl"))
             lines = [
@@ -128,7 +136,8 @@ class Spool(msgspec.Struct, frozen=True):
     def _take(self, now: datetime) -> None:
         path = self.folder / "spool.jsonl"
         if path.exists():
-            with locked(path):
+            with appending(path) as handle:
+                lock_within(handle, LOCK_SECONDS)
                 path.rename(self.folder / f"taken-{stamp(now)}-{os.getpid()}.jsonl")
 
     def _keep(self, lines: list[str], taken: list[Path]) -> None:
@@ -141,6 +150,21 @@ class Spool(msgspec.Struct, frozen=True):
         for path in taken:
             if path != kept or not lines:
                 path.unlink(missing_ok=True)
+
+
+def _is_at(path: Path, handle: int) -> bool:
+    try:
+        return os.fstat(handle).st_ino == path.stat().st_ino
+    except FileNotFoundError:
+        return False
+
+
+def _append(handle: int, line: bytes) -> None:
+    """Write a whole line, or raise an OSError; the rest of one that was cut short is ended first."""
+    size = os.fstat(handle).st_size
+    rest = b"\n" + line if size and os.pread(handle, 1, size - 1) != b"\n" else line
+    while rest:  # after a write that was cut short, the next one says why
+        rest = rest[os.write(handle, rest) :]
 
 
 def answer_in(

@@ -30,6 +30,9 @@ _READING = regex(
     r"(?:read|grep|glob|ls|list|get|search|find|view|fetch|web|todo|task|notebookread|ask)", re.I
 )
 _CONTENT = frozenset({"content", "new_string", "old_string", "new_source", "file_text", "insert_text"})
+# A process of its own waits so long for another that writes, and ends so many seconds after it began.
+WAIT_MS, COMPACTION_WAIT_MS = 300, 5_000
+SECONDS, OTHER_SECONDS = {"compact": 28.0, "start": 9.0, "end": 2.8}, 4.8
 MAX_CONTEXT = 9_000  # clients cut at 10,000 characters and then show only a preview
 _SNAKE_CLIENTS = frozenset({"cursor"})
 _PASSING_CLIENTS = frozenset({"openclaw"})  # what a turn is given is gone from their window with the next
@@ -59,6 +62,7 @@ class Event(msgspec.Struct, frozen=True):
     client: str
     payload: Mapping[str, Any]
     remote: bool = False  # of another machine: it names no file here, and reports what was said by itself
+    repeat: bool = False  # what the session was given may not have reached it
 
     def text(self, *keys: str) -> str:
         """The first of these fields that contains text."""
@@ -88,32 +92,45 @@ def run(request: shim.Request, overrides: Mapping[str, str] | None = None) -> No
     connection = None if overrides else shim.connect(request)
     answer = None if connection is None else shim.ask(connection, request, raw)
     if answer is None:
-        answer = _answer_here(request, raw, overrides or {})
+        asked = connection is not None or os.environ.get(shim.NO_SERVER) == shim.ASKED
+        answer = _answer_here(request, raw, overrides or {}, asked)
     return shim.write_answer(answer)
 
 
 def run_and_exit(request: shim.Request) -> None:
-    """Answer one hook and end the process at once: no collection of garbage, no clean-up."""
+    """Answer one hook and end the process at once: no collection of garbage, no clean-up.
+
+    Whatever it waits for, it ends about when clients would end it.
+    """
+    import _thread
     import gc
+    import time
+
+    def give_up() -> None:
+        time.sleep(SECONDS.get(kind_of(request.argument), OTHER_SECONDS))
+        os._exit(0)
 
     gc.disable()
+    _thread.start_new_thread(give_up, ())
     run(request)
     keep()
     os._exit(0)
 
 
-def _answer_here(request: shim.Request, raw: bytes, overrides: Mapping[str, str]) -> bytes:
+def _answer_here(request: shim.Request, raw: bytes, overrides: Mapping[str, str], asked: bool) -> bytes:
     def open_memory(scope: Scope) -> Memory:
         from nanoclaw_memory.memory import Memory
 
         memory = Memory.open(request.home, scope, overrides=overrides, directory=Path.cwd())
         memory.group.resources.hurried = kind_of(request.argument) == "prompt"
+        patient = kind_of(request.argument) == "compact"
+        memory.group.resources.wait_ms = COMPACTION_WAIT_MS if patient else WAIT_MS
         return memory
 
     try:
         named = slug_of(request.project) if request.project else ""
         scope = Scope(request.group, request.session, private=not request.shared, project=named)
-        return answer(request.argument, raw, open_memory, scope, request.directory)
+        return answer(request.argument, raw, open_memory, scope, request.directory, repeat=asked)
     except Exception:  # noqa: BLE001 - a hook fails open: not even a bug in memory may stop an agent
         return b""
 
@@ -125,15 +142,19 @@ def answer(
     scope: Scope,
     directory: str = "",
     remote: bool = False,
+    repeat: bool = False,
 ) -> bytes:
     """The JSON to print for one hook; empty when there is nothing to add or anything is wrong.
 
     `directory` is where the hook runs, for clients that do not say where the person works. What a `remote` client
-    says of files is of its own machine: it is not looked at.
+    says of files is of its own machine: it is not looked at. To `repeat` gives lines that the session was given:
+    by a server whose answer came too late.
     """
     event = parse(event_name, raw)
     if event is not None and remote:
         event = replace(event, remote=True, payload=without_files(event.payload))
+    if event is not None and repeat:
+        event = replace(event, repeat=True)
     if event is None or event.payload.get("agent_type") == "":
         return b""  # an internal helper of the client, not a person's session
     where = event.directory or directory
@@ -219,11 +240,11 @@ def _prompt(memory: Memory, event: Event) -> str:
     if not message.strip():
         return ""
     _catch_up(memory, event)
+    _note(
+        memory, event, "prompt", message
+    )  # first: a turn that fails or is cut off must not lose what was said
     _drain(memory)
-    try:
-        turn = memory.before_turn(message, repeat=event.client in _PASSING_CLIENTS)
-    finally:  # a turn that failed must not lose what was said
-        _note(memory, event, "prompt", message)
+    turn = memory.before_turn(message, repeat=event.repeat or event.client in _PASSING_CLIENTS)
     return "\n\n".join(filter(None, [turn.text, _flush(memory, event)]))
 
 
@@ -277,7 +298,13 @@ def _note(memory: Memory, event: Event, kind: str, text: str) -> None:
 
 def _drain(memory: Memory, limit: int = 5) -> None:
     """Archive what was spooled; what cannot be archived now stays in the spool."""
-    _attempt(memory, "drain", lambda: memory.conversations.drain(limit))
+    from nanoclaw_memory.memory.team_pages import shown
+
+    def drain() -> None:
+        with shown(memory.group):
+            memory.group.drain_spool(limit, WAIT_MS / 1000)
+
+    _attempt(memory, "drain", drain)
 
 
 def _catch_up(memory: Memory, event: Event) -> None:

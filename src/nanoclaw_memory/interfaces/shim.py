@@ -23,8 +23,10 @@ TIMEOUT = 2.5  # seconds for a hook; clients allow five
 COMPACTION_TIMEOUT = 20.0  # archiving a transcript; clients allow thirty
 COMPACTIONS = ("precompact", "precompress")
 MAX_INPUT = 8_000_000
+INPUT_SECONDS = 1.5  # for the next bytes of a client that does not close its end
 NO_HOOKS = "NANOCLAW_NO_HOOKS"
 NO_SERVER = "NANOCLAW_NO_SERVER"
+ASKED = "asked"  # its value when a server was asked and did not answer in time
 REMOTE_FILE = "remote.json"  # in a home that is connected to a server on another machine
 _KNOWN = ("NANOCLAW_HOME", "NANOCLAW_GROUP", "NANOCLAW_SESSION", NO_HOOKS)
 _OPTIONS = {"--home": "home", "--group": "group", "--session": "session", "--tools": "argument"}
@@ -168,11 +170,23 @@ def has_input() -> bool:
 
 
 def read_input() -> bytes:
-    """Standard input, or a byte more than the limit; nothing where it cannot be read."""
+    """Standard input up to its end, a byte more than the limit, or what has come when no more comes."""
+    import select
+
+    raw = bytearray()
     try:
-        return sys.stdin.buffer.read(MAX_INPUT + 1) or b""
+        handle = sys.stdin.fileno()
+    except OSError:  # no file of the system's
+        return sys.stdin.buffer.read(MAX_INPUT + 1)
+    try:
+        while len(raw) <= MAX_INPUT and select.select([handle], [], [], INPUT_SECONDS)[0]:
+            part = os.read(handle, 1 << 20)
+            if not part:
+                break
+            raw += part
     except OSError:  # a terminal that went away
         return b""
+    return bytes(raw)
 
 
 def write_answer(answer: bytes) -> None:
@@ -199,7 +213,7 @@ def main(arguments: list[str]) -> None:
     if request is not None and request.kind == "hook" and connection is None and _may_answer_here():
         _answer_here(arguments)
     elif request is None or connection is None:
-        _become_command(arguments)
+        _become_command(arguments, "1")
     elif request.kind == "mcp":
         relay(connection, request)
     else:
@@ -207,7 +221,7 @@ def main(arguments: list[str]) -> None:
         answer = ask(connection, request, raw)
         if answer is None:
             _restore_input(raw)
-            _become_command(arguments)
+            _become_command(arguments, ASKED)
         else:
             write_answer(answer)
 
@@ -238,8 +252,8 @@ def _answer_here(arguments: list[str]) -> None:
     import_module("nanoclaw_memory.__main__").main()
 
 
-def _become_command(arguments: list[str]) -> None:
-    os.environ[NO_SERVER] = "1"  # it has just been asked
+def _become_command(arguments: list[str], server: str) -> None:
+    os.environ[NO_SERVER] = server  # none is there, or it has just been asked
     os.execv(sys.executable, command(arguments))  # noqa: S606
 
 

@@ -480,8 +480,11 @@ class Group:
         found = [read(message, self.resources.judge) for message in messages]
         return [one.text for one in found], [one.rest for one in found if one.rest]
 
-    def drain_spool(self, limit: int = 50) -> int:
-        """Archive what hooks have spooled, each exchange in its own session; returns how many."""
+    def drain_spool(self, limit: int = 50, wait: float = 10.0) -> int:
+        """Archive what hooks have spooled, each exchange in its own session; returns how many.
+
+        What another process archives for more than `wait` seconds is left to it.
+        """
 
         def record(spooled: SpooledExchange) -> None:
             scope = replace(
@@ -495,9 +498,9 @@ class Group:
             finally:
                 own.close()
 
-        done = self.conversations.drain(record, limit)
+        done = self.conversations.drain(record, limit, wait)
         chats = self.shared_chats if done < limit else None
-        return done + (chats.drain_spool(limit - done) if chats is not None else 0)
+        return done + (chats.drain_spool(limit - done, wait) if chats is not None else 0)
 
     def settle_spool(self) -> None:
         """Archive what hooks have spooled before a question is answered; what cannot be written stays spooled."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nanoclaw_memory.conversations.spool import Spool, SpooledExchange
+from nanoclaw_memory.conversations.spool import LOCK_SECONDS, Spool, SpooledExchange
 from nanoclaw_memory.types import Scope
 
 FOLDER = "remote-spool"
@@ -26,7 +26,7 @@ class RemoteSpool:
 
     def deliver(self, send: Callable[[SpooledExchange], None], limit: int = 20) -> int:
         """Send whole exchanges, oldest first. When `send` raises an error, all wait: the server takes none twice."""
-        return self._spool.drain(datetime.now(UTC), send, limit)
+        return self._spool.drain(datetime.now(UTC), send, limit, wait=LOCK_SECONDS)
 
     def waiting(self) -> int:
         """How many exchanges are whole and wait."""

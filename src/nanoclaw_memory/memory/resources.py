@@ -55,6 +55,7 @@ class Resources:
         self.hurried = (
             False  # a prompt's hook in a process of its own sets it: the graph reads talk another time
         )
+        self.wait_ms: int | None = None  # for another writer; a hook sets it before anything is opened
         self.embedder_used = False
         self._judging = False  # after an answer and in upkeep nobody waits for a model
         self.given_clock = clock
@@ -74,6 +75,7 @@ class Resources:
         """The resources of a group of the same home, opened anew; the caller closes them."""
         made = Resources(self.home.root, group, self.given_clock, self.overrides, self.directory)
         made._judging = self._judging or self.resident
+        made.wait_ms = self.wait_ms
         return made
 
     def close(self) -> None:
@@ -133,7 +135,7 @@ class Resources:
         """Where the databases are."""
         from nanoclaw_memory.store.opening import Store
 
-        return Store(self.home.root, self.settings.store.url)
+        return Store(self.home.root, self.settings.store.url, self.wait_ms)
 
     def database(self, name: str) -> Database:
         """One of the group's databases (see ALL_DATABASES), opened once."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import IO
 
 import msgspec
 from msgspec.structs import replace
@@ -322,7 +320,7 @@ class Index(msgspec.Struct, dict=True):
         private.make_folder(self.lock.parent)
         until = time.monotonic() + patience
         with open(self.lock, "a+", opener=private.opener) as handle:
-            while not _is_locked(handle):
+            while not private.lock_within(handle, 0):
                 handle.seek(0)
                 if time.monotonic() >= until or handle.read() == _RUN:
                     yield False
@@ -333,15 +331,6 @@ class Index(msgspec.Struct, dict=True):
                 handle.write(_RUN)
                 handle.flush()
             yield True
-
-
-def _is_locked(handle: IO[str]) -> bool:
-    """Lock a file, unless another has done so."""
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _seen(new: NewPassage, day: str) -> NewPassage:

@@ -17,6 +17,7 @@ class Store(msgspec.Struct, frozen=True):
 
     home: Path
     url: str = ""  # of PostgreSQL; empty for files
+    wait_ms: int | None = None  # for another writer; None: as long as the database's kind allows
 
     def open(
         self,
@@ -28,10 +29,10 @@ class Store(msgspec.Struct, frozen=True):
     ) -> Database:
         """The database at `path` with the tables of `name`; `adopt` takes over files of older systems."""
         if self.url:
-            return _postgres(self.url, self.home, path, name)
+            return _postgres(self.url, self.home, path, name, self.wait_ms)
         from nanoclaw_memory.store.sqlite import SqliteDatabase
 
-        return SqliteDatabase(path, name, adopt, durable=durable, counted=counted)
+        return SqliteDatabase(path, name, adopt, durable=durable, counted=counted, wait_ms=self.wait_ms)
 
     def has(self, path: Path) -> bool:
         """Whether there is a database, be it a lost file: looking must not create one."""
@@ -84,7 +85,7 @@ class Store(msgspec.Struct, frozen=True):
         return host + [self.open(self.published / f"{name}.db", "entries") for name in names]
 
 
-def _postgres(url: str, home: Path, path: Path, name: str) -> Database:
+def _postgres(url: str, home: Path, path: Path, name: str, wait_ms: int | None = None) -> Database:
     from nanoclaw_memory.errors import StoreError
 
     try:
@@ -94,4 +95,4 @@ def _postgres(url: str, home: Path, path: Path, name: str) -> Database:
             f"store.url names PostgreSQL, and {error.name} is not installed",
             'pip install "nanoclaw-memory[postgres]"',
         ) from None
-    return PostgresDatabase(url, home, path, name)
+    return PostgresDatabase(url, home, path, name, wait_ms=wait_ms)

@@ -68,7 +68,13 @@ class PostgresDatabase:
     strict = True
 
     def __init__(
-        self, url: str, home: Path, path: Path, name: str, steps: Sequence[Step] | None = None
+        self,
+        url: str,
+        home: Path,
+        path: Path,
+        name: str,
+        steps: Sequence[Step] | None = None,
+        wait_ms: int | None = None,
     ) -> None:
         self.url = url
         self.home = home
@@ -77,6 +83,7 @@ class PostgresDatabase:
         self.schema = schema_of(path.relative_to(home))
         self._steps = tuple(steps or steps_of(name))
         self._ready = self._has_nearest = False
+        self._wait_ms = WAIT_MS if wait_ms is None else wait_ms
         self._local = threading.local()
         self._commonest: dict[str, tuple[float, dict[str, int]]] = {}
 
@@ -240,7 +247,7 @@ class PostgresDatabase:
             with self._savepoint(self._open):
                 yield
             return
-        limit = WAIT_MS if wait_ms is None else max(1, wait_ms)
+        limit = self._wait_ms if wait_ms is None else max(1, wait_ms)
         begin = f"BEGIN; SET LOCAL lock_timeout = {limit}; SELECT pg_advisory_xact_lock({self._key})"
         with self._connection() as connection:
             try:

@@ -36,6 +36,7 @@ class SqliteDatabase:
         steps: Sequence[Step] | None = None,
         durable: bool = False,
         counted: bool = False,
+        wait_ms: int | None = None,
     ) -> None:
         self.path = path
         self.name = name
@@ -51,6 +52,7 @@ class SqliteDatabase:
         self._read_only: bool | None = None  # known once it is asked for, until it is closed
         self._holder = 0  # the thread that has blocked all other writers
         self._inode = 0
+        self._wait_ms = wait_ms  # for another writer; without a limit unless a caller has one
 
     # ---- reading ----
 
@@ -179,6 +181,7 @@ class SqliteDatabase:
             with connection:  # a savepoint: an inner failure that is caught outside leaves nothing behind
                 yield
             return
+        wait_ms = self._wait_ms if wait_ms is None else wait_ms
         with self._write_lock(wait_ms), self._translated():
             self._begin(connection, wait_ms)
             self._local.depth = 1
@@ -474,6 +477,7 @@ class SqliteDatabase:
             yield
             return
         with open(f"{self.path}-lock", "a", opener=private.opener) as handle:
+            wait_ms = self._wait_ms if wait_ms is None else wait_ms
             if wait_ms is None:
                 fcntl.flock(handle, fcntl.LOCK_EX)
             else:
@@ -482,17 +486,8 @@ class SqliteDatabase:
 
     def _lock_within(self, handle: IO[str], wait_ms: int) -> None:
         """Take the write lock, or raise StoreBusy after `wait_ms`."""
-        import fcntl
-        import time
-
-        deadline = time.monotonic() + wait_ms / 1000
-        while True:
-            try:
-                return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise self._busy(wait_ms) from None
-                time.sleep(0.002)
+        if not private.lock_within(handle, wait_ms / 1000):
+            raise self._busy(wait_ms)
 
     def _begin(self, connection: Any, wait_ms: int | None) -> None:
         if wait_ms is None:

@@ -111,16 +111,9 @@ def locked(folder: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def locked_now(folder: Path) -> Iterator[bool]:
     """The lock of a folder that exists, if nobody has it: whether it was taken."""
-    import fcntl
-
     handle = os.open(folder, os.O_RDONLY)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            free = True
-        except BlockingIOError:
-            free = False
-        yield free
+        yield private.lock_within(handle, 0)
     finally:
         os.close(handle)
 

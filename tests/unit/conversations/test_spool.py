@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import multiprocessing
+import resource
+import signal
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from nanoclaw_memory.conversations.spool import Spool
+from nanoclaw_memory.private import locked
 from nanoclaw_memory.types import Scope
 
 T0 = datetime(2026, 2, 23, 12, tzinfo=UTC)
@@ -120,3 +123,31 @@ def test_writers_and_a_drainer_at_once_lose_nothing(spool):
         found += more
     assert len(found) == len(set(found)) == 300
     assert all(question.replace(" q", " a") == answer for question, answer in found)
+
+
+def test_a_write_that_was_cut_short_is_an_error_and_costs_only_itself(spool):
+    note(spool, "prompt", "Before?")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))  # as a full disk does
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        with pytest.raises(OSError, match="too large"):
+            note(spool, "answer", "x" * 6000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        signal.signal(signal.SIGXFSZ, ignored)
+    note(spool, "prompt", "Which database?", "s2")
+    note(spool, "answer", "quartz", "s2")
+    note(spool, "answer", "now", "s1")
+    assert sorted(drained(spool)) == [("Before?", "now"), ("Which database?", "quartz")]
+
+
+def test_a_process_that_stopped_with_the_lock_keeps_nobody_from_noting_or_draining(spool):
+    note(spool, "prompt", "Which port?")
+    with locked(spool.folder / "spool.jsonl"):
+        note(spool, "answer", "3000")
+        assert drained(spool) == [("Which port?", "3000")]
+    note(spool, "prompt", "And now?")
+    note(spool, "answer", "4000")
+    with locked(spool.folder / "drain.lock"):
+        assert spool.drain(T0, print, wait=0) == 0
+    assert drained(spool) == [("And now?", "4000")]
