@@ -125,8 +125,15 @@ def open_memory(home: Path, clock: FixedClock) -> Iterator[Callable[..., Memory]
     """Open the memory as any scope; all are closed at the end."""
     opened: list[Memory] = []
 
-    def open_(group: str = "main", session: str = "s1", private: bool = True, **settings: str) -> Memory:
-        scope = Scope(group, session, private)
+    def open_(
+        group: str = "main",
+        session: str = "s1",
+        private: bool = True,
+        project: str = "",
+        origin: str = "owner",
+        **settings: str,
+    ) -> Memory:
+        scope = Scope(group, session, private, project=project, origin=origin)
         overrides = {key.replace("__", "."): value for key, value in settings.items()}
         opened.append(Memory.open(home, scope, clock=clock, overrides=overrides))
         return opened[-1]

@@ -341,21 +341,17 @@ def test_every_exchange_of_a_long_session_is_found_at_once(memory: Memory):
     assert [hit.exchange_id for hit in found] == [1, 250]
 
 
-def test_exchanges_beyond_the_limit_move_into_a_file_and_stay_findable(
-    home, memory: Memory, open_memory: Callable[..., Memory]
-):
-    small = open_memory(session="long", plugins__entries__continuity__maxExchanges="3")
-    for number in range(5):
+def test_no_number_of_exchanges_takes_one_out_of_the_archive(home: Path, open_memory: Callable[..., Memory]):
+    small = open_memory(session="long", project="alpha", plugins__entries__continuity__maxExchanges="1")
+    page = open_memory(session="read", project="alpha", origin="web")
+    page.after_turn("The harbour page says walnuts are free", f"I read it. {'Much more. ' * 300}LASTWORD")
+    for number in range(4):
         small.after_turn(f"Message number {number} about walnuts", f"Answer {number}")
-    assert [one.user_message[:16] for one in small.conversations.session("long")] == [
-        f"Message number {n}" for n in (2, 3, 4)
-    ]
-    archived = (home / "workspace" / "conversations" / "exchanges-2026-02.md").read_text()
-    assert "Message number 0 about walnuts" in archived
-    assert "Message number 1 about walnuts" in archived
-    hits = small.conversations.search("walnuts", 10)
-    assert any(hit.path.startswith("conversations/") for hit in hits)
-    assert any(hit.exchange_id for hit in hits)
+    assert len(small.conversations.session("long")) == 4
+    assert not (home / "workspace" / "conversations").exists()
+    (read,) = page.conversations.session("read")
+    assert (read.origin, read.project, read.agent_response[-8:]) == ("web", "alpha", "LASTWORD")
+    assert [hit.untrusted for hit in small.search("harbour walnuts free").hits][:1] == [True]
 
 
 def test_anchors_hold_for_two_hours(memory: Memory, open_memory: Callable[..., Memory], clock: FixedClock):
@@ -430,6 +426,30 @@ def test_an_answer_is_cached_for_a_minute_over_processes_and_bumps_once(
     clock.moment += timedelta(seconds=61)
     open_memory().before_turn("What port does Keystone run on?")
     assert memory.graph.top()[0].access_count == 2
+
+
+def test_a_cached_answer_is_that_of_one_project(open_memory: Callable[..., Memory]):
+    for project, value in (("alpha", "May 1"), ("beta", "June 9")):
+        open_memory(project=project).graph.upsert("Keystone", "deadline", value)
+    asked = "What is the deadline of Keystone?"
+
+    def told(project: str, question: str) -> list[str]:
+        asking = open_memory(session=question + project, project=project)
+        return body(asking.before_turn(question), "GRAPH MEMORY")
+
+    first = {project: told(project, asked) for project in ("alpha", "beta", "")}
+    assert first["beta"][0] == "• Keystone.deadline = June 9 (since 2026-02-23)"
+    assert first == {project: told(project, f"{asked} Thanks ({project})") for project in first}
+
+
+def test_a_cached_answer_is_that_of_the_settings(memory: Memory, open_memory: Callable[..., Memory]):
+    for key in ("port", "owner", "region"):
+        memory.graph.upsert("Keystone", key, f"the {key}", "project")
+    asked = "Tell me about Keystone"
+    assert len(body(memory.before_turn(asked), "GRAPH MEMORY")) == 3
+    narrow = {"maxResults": "1", "coOccurrenceLimit": "0"}
+    own = {f"plugins__entries__graph-memory__{key}": value for key, value in narrow.items()}
+    assert len(body(open_memory(session="narrow", **own).before_turn(asked), "GRAPH MEMORY")) == 1
 
 
 def test_a_changed_fact_is_never_answered_from_the_cache(memory: Memory):

@@ -14,7 +14,7 @@
 
 A later day starts with a heading `## 2026-02-24`. A turn may have more lines; those that would be parsed as a
 heading or as another turn are escaped with a backslash, so that `utterances_in` returns what `render` was given.
-The oldest exchanges move to `exchanges-YYYY-MM.md`, each under a heading `## 2026-02-24 14:05 SESSION`.
+An earlier edition wrote `exchanges-YYYY-MM.md`, each exchange under a heading `## 2026-02-24 14:05 SESSION`.
 """
 
 from __future__ import annotations
@@ -25,22 +25,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nanoclaw_memory.clock import Clock, moment_of, read_moment
+from nanoclaw_memory.clock import Clock, read_moment
 from nanoclaw_memory.errors import FileProblem, PathRefused
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import encodable, fingerprint, one_line, slug
-from nanoclaw_memory.types import FOREIGN, Archived, Exchange, Transcript, Utterance
-from nanoclaw_memory.workspace.files import append_line, create_text, read_text
+from nanoclaw_memory.types import FOREIGN, Archived, Transcript, Utterance
+from nanoclaw_memory.workspace.files import create_text, read_text
 from nanoclaw_memory.workspace.paths import Home
 
 if TYPE_CHECKING:
     from nanoclaw_memory.intake.intake import Intake
-    from nanoclaw_memory.store.exchanges import Exchanges
 
 FOLDER = "conversations"
 MAX_PART = 1_500_000  # characters of a file
-MOVED_AT_ONCE = 200
-MAX_MOVED = 2_000  # characters of one side of an exchange in a monthly file
 # The first line of a turn: speaker, time and the first line of the text. Only these lines name a speaker.
 TURN_MARK = regex(r"\*\*(?P<speaker>User|Agent)\*\*(?: \((?P<time>\d{2}:\d{2})\))?:(?: (?P<said>.*))?$")
 DAY_MARK = regex(r"## (\d{4}-\d{2}-\d{2})(?: (\d{2}:\d{2})(?: (.*))?)?\Z")
@@ -153,28 +150,6 @@ def archives(home: Home, group: str, folder: str = FOLDER) -> list[Archived]:
         return []
     found = [_described(path, folder) for path in place.glob("*.md") if not path.is_symlink()]
     return [archived for _, archived in sorted((part, one) for part, one in found)]
-
-
-def move_oldest(exchanges: Exchanges, workspace: Path, number: int, folder: str = FOLDER) -> int:
-    """Write the oldest exchanges to their monthly files, then delete their rows; returns how many.
-
-    A crash between the two leaves an exchange in both places rather than in none.
-    """
-    oldest = exchanges.oldest(min(number, MOVED_AT_ONCE))
-    for one in oldest:
-        month = one.timestamp[:7]
-        path = workspace / folder / f"exchanges-{month}.md"
-        append_line(path, _exchange_lines(one), f"# Exchanges of {month}\n\n")
-    exchanges.remove(one.id for one in oldest)
-    return len(oldest)
-
-
-def _exchange_lines(one: Exchange) -> str:
-    at = moment_of(one.timestamp)
-    lines = [f"## {at:%Y-%m-%d %H:%M} {one_line(one.session_id)}".rstrip()]
-    for speaker, text in (("User", one.user_message), ("Agent", one.agent_response)):
-        lines += ["", *_turn_lines(turn_mark(speaker, at), one_line(text)[:MAX_MOVED])]
-    return "\n".join(lines) + "\n"
 
 
 # ---- marks ----

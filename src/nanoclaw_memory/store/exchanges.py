@@ -108,11 +108,6 @@ class Exchanges:
         sql = f"SELECT {_COLUMNS} FROM exchanges WHERE id > :id AND private ORDER BY id LIMIT :limit"  # noqa: S608
         return [_exchange(row) for row in self.database.query(sql, {"id": number, "limit": limit})]
 
-    def oldest(self, limit: int) -> list[Exchange]:
-        """The exchanges that were stored first."""
-        sql = f"SELECT {_COLUMNS} FROM exchanges ORDER BY id LIMIT :limit"  # noqa: S608 (constant columns)
-        return [_exchange(row) for row in self.database.query(sql, {"limit": limit})]
-
     def count(self) -> int:
         """How many exchanges there are."""
         return int(self.database.query("SELECT count(*) FROM exchanges")[0][0])

@@ -12,8 +12,7 @@ import msgspec
 from nanoclaw_memory import tokens
 from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.conversations import anchors, topics
-from nanoclaw_memory.conversations.archive import move_oldest
-from nanoclaw_memory.conversations.service import archive_folder, excerpt
+from nanoclaw_memory.conversations.service import excerpt
 from nanoclaw_memory.intake.own_words import said
 from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.retrieval.candidates import Candidate
@@ -237,10 +236,6 @@ class Continuity(Plugin):
     def after_turn(self, exchange: Exchange, tool_calls: tuple[ToolCall, ...], moment: Moment) -> None:
         # Files too: a line of a page without a date is dated by the day on which it was first seen.
         self.context.retrieval.refresh(embed=self.context.embedder is not None)
-        over = self.context.exchanges.count() - self.own.max_exchanges
-        if over > 0:
-            workspace = self.context.home.workspace(self.context.scope.group)
-            move_oldest(self.context.exchanges, workspace, over, archive_folder(self.context.scope))
 
 
 def _side(passage: Passage) -> str:

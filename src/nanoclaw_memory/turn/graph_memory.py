@@ -33,7 +33,9 @@ class GraphMemory(Plugin):
     def before_turn(self, message: str, moment: Moment) -> Answer:
         recaller = self.context.recaller
         recaller.facts_told = frozenset()
-        question = fingerprint(" ".join(message.split()))
+        # The project and the settings decide what is told, and how.
+        asked = (" ".join(message.split()), moment.scope.project, self.own, self.context.settings.user)
+        question = fingerprint(repr(asked))
         facts = self.context.database("facts")
         seen = generation(facts)
         kept = self._cached(question, seen, moment)

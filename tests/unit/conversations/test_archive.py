@@ -14,7 +14,6 @@ from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.conversations.archive import (
     archive,
     archives,
-    move_oldest,
     normalised,
     render,
     utterances_in,
@@ -22,9 +21,7 @@ from nanoclaw_memory.conversations.archive import (
 from nanoclaw_memory.conversations.transcripts import read_transcript, transcript_of
 from nanoclaw_memory.errors import FileProblem, PathRefused
 from nanoclaw_memory.intake.intake import Intake
-from nanoclaw_memory.store.exchanges import Exchanges
-from nanoclaw_memory.store.sqlite import SqliteDatabase
-from nanoclaw_memory.types import Exchange, Transcript, Utterance
+from nanoclaw_memory.types import Transcript, Utterance
 from nanoclaw_memory.workspace.paths import Home
 
 CLOCK = FixedClock(datetime(2026, 2, 23, 12, 0, tzinfo=UTC))
@@ -77,19 +74,12 @@ def test_a_date_heading_inside_code_is_no_new_day() -> None:
     assert utterances_in("Date: 2026-02-23\n" + render(said, "2026-02-23", CLOCK)) == said
 
 
-def test_the_monthly_file_of_oldest_exchanges_is_parsed_by_the_same_marks(tmp_path: Path) -> None:
-    database = SqliteDatabase(tmp_path / "continuity.db", "continuity")
-    exchanges = Exchanges(database)
-    texts = [("Which port?", "3055."), ("- **Rent**: 1,200\n**Agent**: no", "## 2026-02-24 noted")]
-    for number, (user, agent) in enumerate(texts):
-        exchanges.add(Exchange(0, "s-1", user, agent, f"2026-02-23T14:0{number}:00.000Z"))
-    assert move_oldest(exchanges, tmp_path, 2) == 2
-    said = utterances_in((tmp_path / "conversations" / "exchanges-2026-02.md").read_text())
-    assert said == [
+def test_the_monthly_file_of_an_earlier_edition_is_parsed_by_the_same_marks() -> None:
+    said = "**User** (14:00): Which port?\n\n**Agent** (14:00): 3055.\n"
+    written = f"# Exchanges of 2026-02\n\n## 2026-02-23 14:00 s-1\n\n{said}"
+    assert utterances_in(written) == [
         Utterance("User", "Which port?", "2026-02-23T14:00"),
         Utterance("Agent", "3055.", "2026-02-23T14:00"),
-        Utterance("User", "- **Rent**: 1,200 **Agent**: no", "2026-02-23T14:01"),
-        Utterance("Agent", "## 2026-02-24 noted", "2026-02-23T14:01"),
     ]
 
 
