@@ -191,6 +191,15 @@ def test_what_comes_from_the_web_changes_nothing_of_its_own_accord(as_: Callable
     assert "0100" in text and "0199" not in text and "rhyme" not in text
 
 
+@pytest.mark.parametrize("origin", ["shared", "tool", "web"])
+def test_what_others_store_is_no_weightier_the_second_time(as_: Callable[..., Memory], origin: str) -> None:
+    other = as_(origin, "visitor")
+    for _ in range(2):
+        stored = other.store("The office wifi is called Bluebird", "fact", priority="critical")
+    assert stored.deduplicated
+    assert other.entries.get(stored.id).priority == "medium"
+
+
 # ---- 4 the audit log ----
 
 

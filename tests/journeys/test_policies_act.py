@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from nanoclaw_memory import Memory
 from nanoclaw_memory.interfaces import hooks
@@ -116,6 +117,16 @@ def test_a_paraphrase_is_met_by_its_meaning_and_never_blocked(gated: Memory, mon
     assert hits[0].policy.id == "GP-003" and hits[0].by == "meaning" and len(hits) == 2
     monkeypatch.setattr(gated.workspace, "check_policies", lambda action, fast: hits)
     assert hook(gated, "Bash", command="release version four")["permissionDecision"] == "ask"
+
+
+def test_policies_are_met_by_meaning_however_many_were_asked_before(gated: Memory):
+    near: Any = Near(0.4)
+    policies, action = gated.workspace.policies(), "release version four to everybody"
+    met = gates.met(policies, action, near, near)
+    others = [replace(policies[0], trigger=f"Feeding cat {number}") for number in range(1_100)]
+    gates.met(others, action, near, near)
+    added = replace(policies[0], id="GP-009", trigger="Feeding the dog")
+    assert gates.met([*policies, added], action, near, near) == met
 
 
 def test_what_the_judge_finds_harmless_meets_nothing_though_words_do(gated: Memory):

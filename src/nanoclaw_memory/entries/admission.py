@@ -52,6 +52,8 @@ class Admission:
         by = replace(by, origin=max(by.origin, origin or by.origin, key=ORIGINS.index))
         notes: list[str] = []
         draft = self._typed(draft, by.origin, notes)
+        if by.origin in LESSER:
+            draft = replace(draft, priority=rules.lower(draft.priority, "medium"))
         wishes = draft.type in BEHAVIORAL or draft.supersedes
         heard = hear(draft.content) if by.origin == "agent" and wishes else ""
         with self._ledger.db.transaction():
@@ -199,7 +201,7 @@ class Admission:
             id=f"mem-{uuid.uuid4()}",
             type=draft.type,
             content=draft.content,
-            priority=rules.lower(draft.priority, "medium") if by.origin in LESSER else draft.priority,
+            priority=draft.priority,
             tags=draft.tags,
             behavioral=draft.type in BEHAVIORAL,
             provenance=by,

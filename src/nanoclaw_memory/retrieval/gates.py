@@ -52,13 +52,15 @@ def met(
 def _nearest(policies: Sequence[Policy], action: str, embedder: Chain) -> list[Policy]:
     asked = embedder.embed_query(action, embedder.identities[:1]).vectors[0]
     key = embedder.identity.key
-    missing = [one.trigger for one in policies if (key, one.trigger) not in _vectors]
+    triggers = {one.trigger for one in policies}
+    vectors = {text: found for text in triggers if (found := _vectors.get((key, text))) is not None}
+    missing = list(triggers - vectors.keys())
     if missing:
         if len(_vectors) > _KEPT:
             _vectors.clear()
-        found = embedder.embed_documents(missing).vectors
-        _vectors.update({(key, text): vector for text, vector in zip(missing, found, strict=True)})
-    return sorted(policies, key=lambda one: -float(_vectors[key, one.trigger] @ asked))[:NEAREST]
+        vectors |= dict(zip(missing, embedder.embed_documents(missing).vectors, strict=True))
+        _vectors.update({(key, text): vectors[text] for text in missing})
+    return sorted(policies, key=lambda one: -float(vectors[one.trigger] @ asked))[:NEAREST]
 
 
 def _log_odds(judge: Judge, action: str, policy: Policy) -> float:
