@@ -225,6 +225,21 @@ def test_tags_are_all_required_and_wildcards_are_plain_text(memory: Memory) -> N
     assert memory.search("", tags=["%"]).hits == ()
 
 
+@pytest.mark.parametrize("tag", ["Ärger", "İzmir", "ΟΔΟΣ", "Straße", "Łódź_1"])
+def test_a_tag_is_found_in_capitals_and_small_letters_of_any_alphabet(memory: Memory, tag: str):
+    tagged = memory.store("The parcel was late again", "fact", tags=[tag])
+    memory.store("The parcel came in time", "fact", tags=["Örger", "Lodz_1"])
+    for spelt in (tag, tag.lower(), tag.upper()) if tag != "Straße" else (tag, tag.lower()):
+        assert [hit.id for hit in memory.search("", tags=[spelt]).hits] == [tagged.id]
+        assert [hit.id for hit in memory.search("parcel", tags=[spelt]).hits] == [tagged.id]
+
+
+def test_a_person_is_found_in_capitals_and_small_letters_of_any_alphabet(memory: Memory):
+    memory.store("Émile is the new chef", "fact")
+    assert len(memory.search("chef", person="émile").hits) == 1
+    assert memory.search("chef", person="ömile").hits == ()
+
+
 def test_filters_come_before_the_limit(open_memory: Callable[..., Memory]) -> None:
     memory = open_memory(session="")
     memory.init()

@@ -428,6 +428,12 @@ def test_an_answer_is_cached_for_a_minute_over_processes_and_bumps_once(
     assert memory.graph.top()[0].access_count == 2
 
 
+def test_another_name_is_told_without_a_day_that_nobody_knows(memory: Memory):
+    memory.graph.alias("Vesper", "payments rewrite")
+    told = body(memory.before_turn("What is Vesper?"), "GRAPH MEMORY")
+    assert told == ["• Vesper → is another name of → payments rewrite"]
+
+
 def test_a_cached_answer_is_that_of_one_project(open_memory: Callable[..., Memory]):
     for project, value in (("alpha", "May 1"), ("beta", "June 9")):
         open_memory(project=project).graph.upsert("Keystone", "deadline", value)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from nanoclaw_memory.store.database import Database, Row
-from nanoclaw_memory.store.keywords import spaced, terms_of
+from nanoclaw_memory.store.keywords import like, spaced, terms_of
 from nanoclaw_memory.types import Entry, Provenance
 
 PRIORITIES = ("critical", "high", "medium", "low")
@@ -57,8 +57,7 @@ class Filter(msgspec.Struct, frozen=True):
         if self.without_authors:
             parts.append(f"(confirmed <> '' OR NOT {_one_of('author', self.without_authors, params)})")
         for number, tag in enumerate(self.tags):
-            parts.append(f"lower(tags) LIKE :tag{number} ESCAPE '\\'")
-            params[f"tag{number}"] = "%\n" + _literal(tag.lower()) + "\n%"
+            parts.append(like("tags", f"tag{number}", tag, params, "\n"))
         return " AND ".join(parts), params
 
 
@@ -416,11 +415,6 @@ def _joined(parts: Sequence[str]) -> str:
 
 def _split(text: str) -> tuple[str, ...]:
     return tuple(part for part in text.split("\n") if part)
-
-
-def _literal(text: str) -> str:
-    """Text whose every character LIKE takes as itself."""
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
 def _one_of(column: str, values: Sequence[Any], params: dict[str, Any], prefix: str = "") -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import itertools
 import re
+import unicodedata
+from typing import Any
 
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import GERMAN_STOP_WORDS, language, stem, words
@@ -13,6 +15,7 @@ LONG_WORD = 9
 LONGEST_WORD = 80  # what is longer is no word, and is not taken apart
 SHORTEST_STEM = 4  # shorter words have no endings worth taking away
 MAX_TERMS = 64
+MAX_CAPITALS = 64  # SQL nests no deeper without need
 # Only what never tells one text from another: dropping all stop words loses answers ("used to", "before").
 _FUNCTION_WORDS = frozenset(
     "a about am an and are as at be been but by can could did do does for from had has have he her him his"
@@ -130,3 +133,16 @@ def _pairs(run: str) -> list[str]:
     if len(run) == 1:
         return [run]
     return [f"{first} {second}" for first, second in itertools.pairwise(run)]
+
+
+def like(column: str, name: str, text: str, params: dict[str, Any], beside: str = "") -> str:
+    """A condition that a column contains a text, in capitals or small letters of any alphabet; adds its values."""
+    literal = text.casefold().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    params[name] = f"%{beside}{literal}{beside}%"
+    # LIKE itself takes capitals for small letters in ASCII only.
+    spelt = text + text.lower() + unicodedata.normalize("NFC", text.upper())
+    capitals = sorted({one for one in spelt if not one.isascii() and one.casefold() != one})
+    for number, letter in enumerate(capitals[:MAX_CAPITALS]):
+        params |= {f"{name}_{number}": letter, f"{name}_{number}_small": letter.casefold()}
+        column = f"replace({column}, :{name}_{number}, :{name}_{number}_small)"
+    return f"{column} LIKE :{name} ESCAPE '\\'"

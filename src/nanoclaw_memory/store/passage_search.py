@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.store.database import Database
+from nanoclaw_memory.store.keywords import like
 from nanoclaw_memory.types import Passage
 
 CURRENT = ("", "held")  # statuses that are shown unless somebody asks for more
@@ -76,8 +77,7 @@ class PassageFilter(msgspec.Struct, frozen=True):
             params["lowest_priority"] = self.lowest_priority
             parts.append("priority <= :lowest_priority")
         for number, tag in enumerate(self.tags):
-            params[f"tag{number}"] = "%\n" + _literal(tag.lower()) + "\n%"
-            parts.append(f"lower(tags) LIKE :tag{number} ESCAPE '\\'")
+            parts.append(like("tags", f"tag{number}", tag, params, "\n"))
         if self.since or self.until:
             params |= {"since": self.since, "until": self.until or "9999"}
             parts.append("day <> '' AND day BETWEEN :since AND :until")
@@ -85,8 +85,8 @@ class PassageFilter(msgspec.Struct, frozen=True):
             params["project"] = self.project
             parts.append("project = :project")
         if self.person:
-            params |= {"person": self.person, "named": f"%{_literal(self.person)}%"}
-            parts.append("(lower(speaker) = lower(:person) OR text LIKE :named ESCAPE '\\')")
+            speaks = like("'|' || speaker || '|'", "person", self.person, params, "|")
+            parts.append(f"({speaks} OR {like('text', 'named', self.person, params)})")
         return " AND ".join(parts), params
 
     def excluding(self) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -302,8 +302,3 @@ class PassageSearch:
             chosen.params if chosen else {},
         )
         return (str(rows[0][0]), str(rows[0][1])) if rows else ("", "")
-
-
-def _literal(text: str) -> str:
-    """Text whose every character LIKE takes as itself."""
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

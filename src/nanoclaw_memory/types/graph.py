@@ -115,8 +115,8 @@ class GraphHit(msgspec.Struct, frozen=True):
     @property
     def when(self) -> str:
         """Since when it holds, who stated it, and what was stated later on the same subject."""
-        start = self.since or (self.item.valid_from or self.item.created_at)[:10]
-        since = f"since {start}" if start else ""
+        day = self.since or (self.item.valid_from or self.item.created_at)[:10]
+        since = f"since {day}" if day else ""  # an alias has no day
         said = IN_SHARED_CHAT if self.shared else stated_by(self.item.origin)
         newer = self.newer.quoted(self.mark) if self.newer else ""
         place = f"project {self.elsewhere}" if self.elsewhere else ""
