@@ -162,7 +162,7 @@ class Files(msgspec.Struct, frozen=True):
         if kind in ("spooled", "log_lines", "transcripts") and path.suffix == ".jsonl":
             self._without_records(path, wanted)
         elif kind == "versions":
-            text, relative = read_text(path), _version_of(path)
+            text, relative = read_text(path), self._version_of(path)
             kept = without(relative, text, removed_lines(relative, text, wanted))
             replace_text(path, kept) if kept else path.unlink()
         else:
@@ -202,6 +202,11 @@ class Files(msgspec.Struct, frozen=True):
             if path.suffix == ".tmp":
                 yield "leftovers", path
 
+    def _version_of(self, path: Path) -> str:
+        """The page of which a file is an earlier version."""
+        page = path.parent.relative_to(self.home.data(self.group) / "versions").as_posix()
+        return page if page.endswith(".md") else f"{page.replace('memory_', 'memory/', 1)}.md"
+
     def _held(self, kind: str, path: Path, wanted: Wanted) -> int:
         if kind == "transcripts" and wanted.session and wanted.session in path.stem:
             return 1
@@ -210,7 +215,7 @@ class Files(msgspec.Struct, frozen=True):
                 return sum(_record_holds(line, wanted) for line in stream)
         if kind == "versions":
             text = path.read_bytes().decode("utf-8", "replace")
-            return int(bool(removed_lines(_version_of(path), text, wanted)))
+            return int(bool(removed_lines(self._version_of(path), text, wanted)))
         return int(_text_holds(path, wanted))
 
     def _without_records(self, path: Path, wanted: Wanted) -> None:
@@ -298,11 +303,6 @@ def _bytes_hold(path: Path, wanted: Wanted) -> bool:
     """Whether a file of any kind holds it, as far as bytes can tell."""
     raw = path.read_bytes()
     return any(holds(wanted.matcher, raw.decode(code, "replace")) for code in ("utf-8", "utf-16", "latin-1"))
-
-
-def _version_of(path: Path) -> str:
-    """The page of which a file is an earlier version."""
-    return f"{path.parent.name.replace('memory_', 'memory/', 1)}.md"
 
 
 def _copy_holds(relative: str, path: Path, wanted: Wanted) -> bool:

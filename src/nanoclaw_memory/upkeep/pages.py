@@ -193,8 +193,8 @@ def versions(group: Group, relative: str) -> list[PageVersion]:
             for later, one in pairwise(rows)
             if one.text is not None
         ]
-    found = sorted(_versions_folder(group, relative).glob("*.md"), reverse=True)
-    return [PageVersion(path.stem, _until(path.stem), path.stat().st_size) for path in found]
+    found = sorted(_version_files(group, relative).items(), reverse=True)
+    return [PageVersion(name, _until(name), path.stat().st_size) for name, path in found]
 
 
 def version(group: Group, relative: str, name: str) -> str:
@@ -204,10 +204,7 @@ def version(group: Group, relative: str, name: str) -> str:
         if (text := known.get(name)) is None:
             raise NotFound(f"{relative} has no version {name[:60]!r}", "see the list of its versions")
         return text
-    if (
-        not re.fullmatch(r"[\w.-]+", name)
-        or not (path := _versions_folder(group, relative) / f"{name}.md").is_file()
-    ):
+    if (path := _version_files(group, relative).get(name)) is None:
         raise NotFound(f"{relative} has no version {name[:60]!r}", "see the list of its versions")
     return read_text(path)
 
@@ -244,16 +241,19 @@ def _until(name: str) -> str:
     return f"{moment[:13]}:{moment[13:15]}:{moment[15:]}"
 
 
-def _versions_folder(group: Group, relative: str) -> Path:
-    return group.data / "versions" / relative.replace("/", "_").removesuffix(".md")
+def _version_files(group: Group, relative: str) -> dict[str, Path]:
+    """The kept versions by name; an earlier edition kept those of a/b.md and of a_b.md in one folder `a_b`."""
+    folders = (relative.replace("/", "_").removesuffix(".md"), relative)
+    found = (path for name in folders for path in (group.data / "versions" / name).glob("*.md"))
+    return {path.stem: path for path in found if path.is_file()}
 
 
 def _keep_version(group: Group, relative: str, text: str) -> Path:
     """Keep a version outside the workspace, where nobody searches it; the same text is kept once."""
-    folder = _versions_folder(group, relative)
+    folder = group.data / "versions" / relative
     make_folder(folder)
     mark = fingerprint(text)[:12]
-    known = sorted(folder.glob("*.md"))
+    known = sorted(path for path in folder.glob("*.md") if path.is_file())
     path = folder / f"{group.moment().replace(':', '')}-{mark}.md"
     same = [path for path in known if path.stem.endswith(mark)]
     if same:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.upkeep import pages
 
 PAGE = "# Title\n\nIntro.\n\n## One\n- a\n  - child of a\n- b\n\n## Two & More\n\n### Deeper\n- c\n"
@@ -36,3 +37,36 @@ def test_what_was_added_can_be_found_and_nothing_else_changes(text: str, line: s
             said for said in before if said not in [pages.item_text(item) for item in pages.items(after)]
         ] == []
     assert pages.remove_item(after, line).count("\n") <= after.count("\n")
+
+
+def test_pages_of_like_names_have_versions_of_their_own(memory: Memory):
+    names = (
+        "memory/a/b.md",
+        "memory/a_b.md",
+        "memory/a_/b.md",
+        "memory/a/_b.md",
+        "memory_a_b.md",
+        "memory/a/b/c.md",
+    )
+    for name in names:
+        pages.rewrite(memory.group, name, lambda before, name=name: f"{name} at first\n")
+    for name in names:
+        pages.rewrite(memory.group, name, lambda before: "later\n")
+    for name in names:
+        kept = [memory.workspace.version(name, one.name).text for one in memory.workspace.versions(name)]
+        assert kept == [f"{name} at first\n"]
+
+
+def test_versions_of_an_earlier_edition_are_found_and_forgotten(memory: Memory):
+    path = memory.group.workspace / "memory/plans/summer.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("now\n")
+    old = memory.group.data / "versions/memory_plans_summer/2026-02-01T120000.000Z-0123456789ab.md"
+    old.parent.mkdir(parents=True)
+    old.write_text("before\n\nthe gate code is tiger\n")
+    pages.rewrite(memory.group, "memory/plans/summer.md", lambda before: "later\n")
+    found = memory.workspace.versions("memory/plans/summer.md")
+    texts = [memory.workspace.version("memory/plans/summer.md", one.name).text for one in found]
+    assert texts == ["now\n", "before\n\nthe gate code is tiger\n"]
+    memory.forget(text="the gate code is tiger", agreed=lambda found: True)
+    assert old.read_text() == "before\n\n"

@@ -258,7 +258,7 @@ def test_an_edited_proposal_is_written_in_the_persons_words_and_the_page_before_
     decided = memory.upkeep.decide(the_one(memory).id, True, "Keystone queues in Redis")
     assert decided.status == "accepted"
     assert "- Keystone queues in Redis\n" in memory.get("MEMORY.md").text
-    (kept,) = (home / "data" / "versions" / "MEMORY").glob("*.md")
+    (kept,) = (home / "data" / "versions" / "MEMORY.md").glob("*.md")
     assert kept.read_text() == before
     assert proposed(memory) == []
 
