@@ -224,6 +224,9 @@ class ScriptedJudge:
         likely = next((reach for part, reach in self.reaches.items() if part in message), "topic")
         return {name: 0.94 if name == likely else 0.03 for name in ("general", "topic", "once")}
 
+    def line_types(self, line: str, section: str) -> dict[str, float]:
+        return {"fact": self.probability("fact", line)}
+
     def own_lines(self, lines: Sequence[str]) -> list[float]:
         return [0.05 if line in self.foreign else 0.95 for line in lines]
 

@@ -188,6 +188,19 @@ def test_what_is_said_is_archived_by_the_server_itself(served):
     assert exchange["agent_response"] == "Six months more."
 
 
+def test_a_correction_that_no_rule_knows_is_learnt_by_the_server_itself(served):
+    said = (
+        ("Add logging to the exporter", "I added print statements to exporter.py."),
+        ("Not print, use structlog like everywhere else in this repo.", "Changed to structlog."),
+    )
+    for asked, answered in said:
+        through_shim(served.home, "hook", "user-prompt-submit", stdin=prompt(asked))
+        stop = {"session_id": "s1", "hook_event_name": "Stop", "last_assistant_message": answered}
+        through_shim(served.home, "hook", "stop", stdin=json.dumps(stop))
+    with served.client() as client:
+        eventually(lambda: "judge: correction" in client.get(f"{API}/lessons").text)
+
+
 def test_a_changed_file_is_found_without_anybody_indexing(home, ncm_process):
     ncm_process("init")
     watching = subprocess.Popen(

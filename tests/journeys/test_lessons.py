@@ -130,20 +130,72 @@ def test_of_a_long_message_the_sentences_that_teach_are_kept(corrected):
     assert len(lesson.lesson) <= 300
 
 
+@pytest.mark.parametrize("answer", ["", "Ok.", "You're welcome."])
+def test_a_statement_that_answers_nothing_is_no_lesson(memory, scripted_judge, answer):
+    scripted_judge.yes["correction"] = ["orchard", "Ladders"]
+    if answer:
+        memory.after_turn("The cellar is full.", answer)
+    memory.after_turn("The orchard gate is number 41.", "Ok.")
+    assert memory.lessons.lessons() == []
+    memory.after_turn("Always lean the ladders on the south wall, not on the gate.", "Ok.")
+    assert [one.state for one in memory.lessons.lessons()] == ["active"]
+
+
+def test_a_fact_about_something_else_corrects_nothing(corrected, scripted_judge):
+    scripted_judge.yes |= {"correction": ["Halvor"], "fact": ["Halvor"]}
+    corrected.after_turn("Halvor moved to Bodø.", "Ok.")
+    assert corrected.lessons.lessons() == []
+    corrected.after_turn("Address the letter", "I wrote to Halvor in Oslo.")
+    corrected.after_turn("Halvor moved to Bodø.", "Changed.")
+    assert [one.state for one in corrected.lessons.lessons()] == ["active"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Why did you push the tag? I never want you to push tags without asking me.",
+        "That's way too long. Three bullets max, ever.",
+    ],
+)
+def test_rules_keep_what_to_do_beside_the_complaint(memory, by_rules, said):
+    memory.after_turn("Finish the release", "Done, tagged and pushed.")
+    memory.after_turn(said, "Sorry.")
+    assert memory.lessons.lessons()[0].lesson.startswith(said)
+
+
+def test_thanks_calls_for_no_lesson_whatever_was_being_said_when_it_was_learnt(memory, by_rules, open_memory):
+    memory.after_turn("thanks", "You're welcome.")
+    memory.after_turn("Please don't put docstrings on tests, thanks.", "Ok.")
+    assert [one.state for one in memory.lessons.lessons()] == ["active"]
+    later = open_memory(session="later")
+    assert [blocks(later, said) for said in ("thanks", "thanks!", "Thank you, bye")] == ["", "", ""]
+    assert "docstrings" in blocks(later, "Write docstrings and tests for the parser")
+
+
+def test_an_answer_that_was_corrected_is_not_recalled_alone(memory, scripted_judge, open_memory):
+    scripted_judge.yes["correction"] = ["structlog"]
+    memory.after_turn("Add logging to the exporter", "I added print statements to exporter.py.")
+    memory.after_turn("Not print, use structlog like everywhere in this repo.", "Changed to structlog.")
+    text = open_memory(session="later").before_turn("What did you add to exporter.py for logging?").text
+    assert "print statements" not in text or 'corrected: "Not print, use structlog' in text
+
+
 # ---- what a cold process archived ----
 
 
 def spool(memory, *said):
     for text in said:
         memory.conversations.note("prompt", text)
-        memory.conversations.note("answer", "Very well.")
+        memory.conversations.note("answer", "The letter is written and lies on the desk.")
 
 
 def test_a_cold_hook_learns_by_rules_and_upkeep_judges_later_whatever_came_first(memory, scripted_judge):
     scripted_judge.yes["correction"] = [RULE]
     spool(memory, "Write the invoice", "I prefer tea in the afternoon", RULE)
     memory.conversations.drain()
-    assert [one.lesson for one in memory.lessons.lessons("active")] == ["I prefer tea in the afternoon"]
+    assert [one.lesson for one in memory.lessons.lessons("active")] == [
+        "I prefer tea in the afternoon (about: The letter is written and lies on the desk.)"
+    ]
     memory.upkeep.run("learn")
     assert [one.lesson for one in memory.lessons.lessons("active")] == [RULE]
     (retired,) = memory.lessons.lessons("retired")
@@ -183,6 +235,7 @@ def test_without_a_judge_upkeep_says_that_exchanges_wait(memory, by_rules):
 def test_what_a_shared_chat_teaches_waits_for_review(memory, scripted_judge, open_memory):
     scripted_judge.yes["correction"] = [RULE]
     chat = open_memory(session="chat", private=False)
+    chat.after_turn("Write the invoice for Quist", "The invoice for Quist is ready to be sent.")
     chat.after_turn(RULE, "Understood.")
     (lesson,) = chat.lessons.lessons()
     assert lesson.state == "candidate"
@@ -198,6 +251,7 @@ def test_what_a_shared_chat_teaches_waits_for_review(memory, scripted_judge, ope
 def test_a_rejected_lesson_is_retired_and_proposed_no_more(memory, scripted_judge, open_memory):
     scripted_judge.yes["correction"] = [RULE]
     chat = open_memory(session="chat", private=False)
+    chat.after_turn("Write the invoice for Quist", "The invoice for Quist is ready to be sent.")
     chat.after_turn(RULE, "Understood.")
     memory.upkeep.run("learn")
     (proposal,) = memory.upkeep.review()

@@ -127,20 +127,26 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 MAX_LESSON = 300
 MAX_TRIGGER = 200
-BARE = 4  # words of a contradiction that says only that: "No, that's wrong"
-COMPLAINT = (
-    7  # words of a complaint that something was said before, and not what: "I told you that last week"
-)
 _OPENING = regex(
-    r"^(?:(?:ok(?:ay)?|great|nice|good(?: start)?|thanks|thank you|hmm+|well|but|and|so|also|sure|fine|danke|schön|"
-    r"gut|passt|aber|und|one thing(?: though)?)\b[,.!:;]*\s+)+",
+    r"^(?:(?:(?:great|nice|good(?: start| catch)?|fine|schön|gut|passt)\b[,.!:;]+|"
+    r"(?:ok(?:ay)?|thanks|thank you|hmm+|well|but|and|so|also|sure|danke|aber|und|one thing(?: though)?)\b[,.!:;]*"
+    r")\s+)+",
     re.IGNORECASE,
 )
 
 
-def lesson_of(found: Sequence[Correction], message: str) -> str:
-    """What a message's corrections teach, in its words."""
-    return worded(dict.fromkeys(_said(one, message, found) for one in found))
+def lesson_of(found: Sequence[Correction], own: str) -> str:
+    """What a message's corrections teach, in its words: all of a short one, of a long one each with what follows it.
+
+    The sentence that complains is seldom the one that says what to do.
+    """
+    said = sentences(own)
+    if sum(map(len, said)) + len(said) > MAX_LESSON:
+        corrects = [any(sentence in one.sentence for one in found) for sentence in said]
+        said = [
+            one for one, own, last in zip(said, corrects, [False, *corrects], strict=False) if own or last
+        ]
+    return worded(said)
 
 
 def worded(taught: Iterable[str]) -> str:
@@ -163,23 +169,6 @@ def is_general(lesson: str, found: Sequence[Correction]) -> bool:
         set(words(lesson)) & _indicators()["answering"]
     )
     return about_answers or any(one.kind == "length" for one in found)
-
-
-def _said(one: Correction, message: str, found: Sequence[Correction]) -> str:
-    """The sentence; a bare contradiction is joined with or replaced by the next one, which states what is right.
-
-    A bare complaint that it was said before is joined with the sentence before it, else with the next one.
-    """
-    before, _, after = message.partition(one.sentence)
-    if one.kind == "repeated" and len(words(one.sentence)) <= COMPLAINT:
-        last = "".join(sentences(before)[-1:])
-        return f"{last} {one.sentence}" if last else f"{one.sentence} {''.join(sentences(after)[:1])}".strip()
-    if one.kind != "wrong":
-        return one.sentence
-    following = next(iter(sentences(after)), "")
-    if any(following == other.sentence for other in found):
-        return "" if len(words(one.sentence)) <= BARE else one.sentence
-    return f"{one.sentence} {following}".strip() if len(following) < 200 else one.sentence
 
 
 @functools.cache

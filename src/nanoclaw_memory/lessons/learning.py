@@ -19,6 +19,9 @@ from nanoclaw_memory.text import one_line, sentences
 from nanoclaw_memory.types import FOREIGN
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nanoclaw_memory.lessons.corrections import Correction
     from nanoclaw_memory.providers.judge import Judge
     from nanoclaw_memory.store.exchanges import Exchanges
     from nanoclaw_memory.types import Exchange, Lesson
@@ -30,10 +33,16 @@ ONCE_FROM = 0.4  # a rule kept too long is worse than one to be said again
 PLAIN_FROM = 0.8  # weight of a rule that needs no judge ("No, that's wrong", "Don't …")
 PLAIN_WORDS = 15  # words up to which a message is that plain; a longer one may quote others
 ACTIVE_FROM = 0.7  # weight of a rule that makes a lesson at once where there is no judge
+STANDING = frozenset(
+    ("stop", "dont", "should", "future", "always", "use", "repeated")
+)  # kinds of rule that instruct
+FACT_FROM = 0.3  # share of "fact" from which words state one, and correct only what shares a word with them
 ELLIPTIC = 5  # content words below which a lesson needs what it is about
 MAX_SUBJECT = 120
 MAX_JUDGED = 20  # sentences of a long message
 _ABOUT = " (about: "
+_DIGIT = regex(r"\d")
+_CONTRACTED = regex(r"\w+['’]\w+")  # "you're", "I'll" tell nothing
 _OPEN = ("active", "candidate")
 _ONCE = regex(
     r"\b(?:this (?:one )?time|just (?:this )?once|for once|only (?:today|now)|for (?:now|today)|"
@@ -62,10 +71,17 @@ class Learner:
 
     def read(self, exchange: Exchange) -> Teaching | None:
         """What the message of an exchange teaches; None for most messages."""
+        answer = self._answer_before(exchange)
         if self._judge is None:
-            return by_rules(exchange.user_message)
+            return by_rules(exchange.user_message, answer)
+        return judged(self._judge, exchange.user_message, answer)
+
+    def _answer_before(self, exchange: Exchange) -> str:
+        """The answer that a message may correct; after "Sorry." to a correction, the one that was corrected."""
         before = self._exchanges.before(exchange)
-        return judged(self._judge, exchange.user_message, before.agent_response if before else "")
+        while before and not _tells(before) and self._lessons.learnt_from(before.id):
+            before = self._exchanges.before(before)
+        return before.agent_response if before and _tells(before) else ""
 
     def learn(self, exchange: Exchange, taught: Teaching | None) -> None:
         """Keep what an exchange teaches, once; without a judge it is noted to be judged later."""
@@ -165,14 +181,14 @@ def held(lessons: LessonTable) -> list[Lesson]:
     return [one for one in lessons.all(("candidate",)) if one.why.startswith(HELD)]
 
 
-def by_rules(message: str) -> Teaching | None:
-    """What a message teaches as far as patterns can tell."""
+def by_rules(message: str, before: str) -> Teaching | None:
+    """What a message teaches as far as patterns can tell; where no answer came before, only an instruction does."""
     found = corrections.find(message)
-    if not found:
+    if not (found if before else _standing(found)):
         return None
-    lesson = corrections.lesson_of(found, message)
-    general = corrections.is_general(lesson, found)
     own = read(message)
+    lesson = corrections.lesson_of(found, own.text)
+    general = corrections.is_general(lesson, found)
     reach = "once" if _ONCE.search(own.text) else "general" if general else "topic"
     best = found[0]
     why = f"rule: {best.kind} {best.weight:.2f}"
@@ -185,9 +201,16 @@ def judged(judge: Judge, message: str, before: str) -> Teaching | None:
     own = read_as.text
     pasted = own != message.strip()
     probability = _probability(judge, own, message if pasted else "", before)
-    short = read_as.alone and not pasted and len(own.split()) <= PLAIN_WORDS
-    plain = [one for one in corrections.find(own) if one.weight >= PLAIN_FROM] if short else []
-    if probability < (BESIDE_PASTE_FROM if pasted else CORRECTION_FROM) and not plain:
+    rules = corrections.find(own)
+    sure = probability >= (BESIDE_PASTE_FROM if pasted else CORRECTION_FROM)
+    if not before:  # it corrects nothing
+        plain = _standing(rules) if (read_as.alone and not pasted) or sure else []
+        sure = False
+    else:
+        short = read_as.alone and not pasted and len(own.split()) <= PLAIN_WORDS
+        plain = [one for one in rules if one.weight >= PLAIN_FROM] if short else []
+        sure = sure and (bool(rules) or not _tells_apart(judge, own, before))
+    if not sure and not plain:
         return None
     reach = _reach(judge, own, before)
     why = f"judge: correction {probability:.2f}, reach {reach}"
@@ -195,6 +218,26 @@ def judged(judge: Judge, message: str, before: str) -> Teaching | None:
         why += f"; rule: {plain[0].kind} {plain[0].weight:.2f}"
     words = corrections.worded(_taught(judge, own, before))
     return Teaching(words, reach, True, why, not read_as.alone)
+
+
+def _tells(before: Exchange) -> bool:
+    """Whether an answer says anything that can be corrected, other than that something was heard: "Ok." """
+    asked = before.user_message.rstrip().endswith("?")
+    words = _CONTRACTED.sub("", before.agent_response)
+    return asked or len(telling(words)) > 1 or bool(_DIGIT.search(words))
+
+
+def _standing(found: Sequence[Correction]) -> list[Correction]:
+    """The rules among those found that say how to work from now on, whatever was said before."""
+    return [one for one in found if one.kind in STANDING and one.weight >= ACTIVE_FROM]
+
+
+def _tells_apart(judge: Judge, own: str, before: str) -> bool:
+    """Whether words ask, or state a fact about something else than the answer before them: no correction of it."""
+    if own.rstrip().endswith("?"):
+        return True
+    apart = not set(telling(own)).intersection(telling(before))
+    return apart and judge.line_types(own, "")["fact"] >= FACT_FROM
 
 
 def _probability(judge: Judge, own: str, whole: str, before: str) -> float:
@@ -245,7 +288,7 @@ def _with_subject(lesson: str, before: Exchange | None) -> str:
 
     An answer to a message with somebody else's words may repeat them, and what sounds like a rule is left out.
     """
-    if before is None or len(telling(lesson)) >= ELLIPTIC or not said(before).alone:
+    if before is None or not _tells(before) or len(telling(lesson)) >= ELLIPTIC or not said(before).alone:
         return lesson
     subject = next(iter(sentences(one_line(before.agent_response))), "")[:MAX_SUBJECT]
     new = set(telling(subject)).difference(telling(lesson))

@@ -102,6 +102,11 @@ def match(
     return sorted(found, key=lambda one: (-one.score, -one.lesson.seen, one.lesson.id))[:most]
 
 
+def calls_for_nothing(need: float) -> bool:
+    """Whether a message needs nothing of memory, by the probability that it does: then no lesson applies."""
+    return _log_odds(need) < NEEDS_FROM
+
+
 def applies(message: str, rules: Iterable[str], judge: Judge) -> list[tuple[str, float]]:
     """Each rule with how probable it is that it applies to what a message asks for.
 
@@ -140,8 +145,6 @@ def judged_match(
 ) -> list[Match]:
     """The lessons that apply: what words or vectors bring unless the judge objects, else the one that it is sure of."""
     needs = _log_odds(judge.probability("needs", message))
-    if needs < NEEDS_FROM:  # the judge would object to each
-        return []
     ranked = sorted(lessons, key=lambda one: (-_nearness(one, message, cosines.get(one.id)), -one.id))
     near = ranked[:MAX_JUDGED]
     brought = match(message, near, cosines, reach, most)
@@ -198,7 +201,7 @@ def _judge(lesson: Lesson, message: str, cosine: float | None, reach: Reach) -> 
     # One word of several is in as many messages that have nothing to do with the lesson as in those that have.
     if shared and (len(shared | repeated) > 1 or len(shared) * 2 >= len(own) or shared == stems):
         by_words = 0.5 + 0.5 * len(shared) / max(min(len(own), len(stems)), 1)
-    elif (again >= 0.6 and len(repeated) >= 2) or (asked and set(asked) == stems):
+    elif again >= 0.6 and len(repeated) >= 2:
         by_words = 0.5 * again
     deceptive = cosine is not None and cosine < reach.far and len(shared | repeated) < 2
     if by_words and not deceptive:

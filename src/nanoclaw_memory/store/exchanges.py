@@ -90,6 +90,16 @@ class Exchanges:
         rows = self.database.query(sql, asked)
         return _exchange(rows[0]) if rows else None
 
+    def following(self, exchange: Exchange) -> Exchange | None:
+        """The exchange after one of the same session, if its scope may see it."""
+        sql = (
+            f"SELECT {_COLUMNS} FROM exchanges WHERE session_id = :session AND id > :id"  # noqa: S608
+            " AND (:all = 1 OR private = 0) ORDER BY id LIMIT 1"
+        )
+        asked = {"session": exchange.session_id, "id": exchange.id, "all": exchange.private}
+        rows = self.database.query(sql, asked)
+        return _exchange(rows[0]) if rows else None
+
     def recent(
         self, private: bool = True, since: str = "", limit: int = 100, project: str | None = None
     ) -> list[Exchange]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from datetime import date, datetime, timedelta
 
 import msgspec
@@ -25,6 +25,7 @@ from nanoclaw_memory.turn.recalled import Recalled
 from nanoclaw_memory.types import Exchange, Newer, Passage, ToolCall
 
 MOST_CHARS = 600  # of one side of an exchange
+MOST_OF_CORRECTION = 160
 RECENT, MID = timedelta(days=7), timedelta(days=60)
 LATELY = timedelta(days=2)  # what was talked about then may be gone on with
 SHOWN_ANCHORS = 3
@@ -46,6 +47,7 @@ class Recollection(msgspec.Struct, frozen=True):
     sides: frozenset[str] = BOTH
     mark: str = ""  # whether something newer is known on its subject
     newer: Newer | None = None  # to be quoted
+    corrected: str = ""  # what the person said against the answer
 
 
 class Continuity(Plugin):
@@ -97,9 +99,19 @@ class Continuity(Plugin):
                         sides=frozenset(_side(one.stored.passage) for one in own),
                         mark=marked.mark if marked else "",
                         newer=recalled.later(marked) if marked else None,
+                        corrected=self._correction_of(exchanges[number], sides),
                     )
                 )
         return found
+
+    def _correction_of(self, exchange: Exchange, told: Container[int]) -> str:
+        """What the next message corrected of an answer, unless it is told itself: a mistake is not recalled alone."""
+        following = self.context.exchanges.following(exchange)
+        if following is None or following.id in told:
+            return ""
+        lessons = self.context.lessons
+        taught = (lessons.get(number) for number in lessons.learnt_from(following.id))
+        return said(following).text if any(one and one.state != "retired" for one in taught) else ""
 
     def session_start(self, moment: Moment) -> Answer:
         """How the last session in this project ended; after a compaction, what this one was about."""
@@ -182,7 +194,9 @@ class Continuity(Plugin):
         if message.rest and PASTED in one.sides:
             told.append(user_pasted(excerpt(message.rest, wanted, MOST_CHARS)))
         if agent and ("Agent" in one.sides or asked):
-            told.append(you_said(excerpt(agent, wanted, MOST_CHARS)))
+            against = _quoted(excerpt(one.corrected, wanted, MOST_OF_CORRECTION))
+            corrected = f', corrected: "{against}"' if against else ""
+            told.append(you_said(excerpt(agent, wanted, MOST_CHARS)) + corrected)
         return told
 
     def _topics(self, moment: Moment, own: bool = False) -> list[topics.Topic]:

@@ -15,6 +15,7 @@ from nanoclaw_memory.lessons import corrections, learning, matching, service
 from nanoclaw_memory.providers.calibration import Calibration
 from nanoclaw_memory.types import Lesson
 
+ANSWER = "Done, and pushed to main."
 BENCH = Path(__file__).parents[3] / "bench" / "corrections.py"
 
 
@@ -106,7 +107,7 @@ def test_a_megabyte_is_read_in_part():
 
 def test_a_lesson_says_what_and_why():
     message = "Thanks, but don't push straight to main, open a pull request."
-    taught = learning.by_rules(message)
+    taught = learning.by_rules(message, ANSWER)
     assert (taught.words, taught.reach) == ("Don't push straight to main, open a pull request.", "topic")
     assert (taught.sure, taught.why) == (True, "rule: dont 0.90")
     assert corrections.principle_of(taught.words) == "consent"
@@ -114,7 +115,7 @@ def test_a_lesson_says_what_and_why():
 
 def test_a_contradiction_keeps_the_sentence_that_says_what_is_right():
     message = "No, that's wrong. Anna works at Siemens."
-    assert learning.by_rules(message).words == "No, that's wrong. Anna works at Siemens."
+    assert learning.by_rules(message, ANSWER).words == "No, that's wrong. Anna works at Siemens."
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,7 @@ def test_a_contradiction_keeps_the_sentence_that_says_what_is_right():
     ],
 )
 def test_how_to_answer_is_general_and_what_to_do_is_not_and_an_exception_holds_once(message, reach):
-    assert learning.by_rules(message).reach == reach
+    assert learning.by_rules(message, ANSWER).reach == reach
 
 
 def lesson(number=1, text="Don't push straight to main", trigger="Fix the login bug", **more):
@@ -223,7 +224,7 @@ def test_twenty_injections_without_effect_retire_a_lesson():
     [
         ("named exports! I told you that last week", "Named exports! I told you that last week"),
         ("Das habe ich dir schon gesagt! Keine Emojis.", "Das habe ich dir schon gesagt! Keine Emojis."),
-        ("Nice page. But I told you not to use tabs for that.", "I told you not to use tabs for that."),
+        ("Nice. But I told you not to use tabs for that.", "I told you not to use tabs for that."),
     ],
 )
 def test_a_complaint_that_it_was_said_before_brings_what_was_said(message: str, lesson: str) -> None:

@@ -65,7 +65,8 @@ class BackgroundWork:
     def _maintain(self, group: str) -> None:
         try:
             with self._pool.open(Scope(group)) as memory:
-                memory.conversations.drain()
+                with memory.group.resources.judging():
+                    memory.conversations.drain()
                 if self._upkeep and not self._stop.is_set():
                     memory.upkeep.run(due=True)
         except (NanoClawError, OSError) as error:

@@ -131,7 +131,8 @@ class SocketServer:
         """Archive spooled exchanges and take them in now, so that the next prompt need not."""
 
         def archive(memory: Memory) -> None:
-            memory.conversations.drain()
+            with memory.group.resources.judging():  # nobody waits: corrections are judged at once
+                memory.conversations.drain()
             memory.group.catch_up()
 
         with suppress(NanoClawError):  # they stay in the spool for the next round
