@@ -277,7 +277,7 @@ def measure_lessons(sets: dict[str, Path], judge: Judge) -> None:
 
 def teaches(one: dict[str, Any], by: str, judge: Judge) -> bool:
     if by == "rules":
-        return learning.by_rules(one["user"]) is not None
+        return learning.by_rules(one["user"], one["previous_agent"]) is not None
     return learning.judged(judge, one["user"], one["previous_agent"]) is not None
 
 
