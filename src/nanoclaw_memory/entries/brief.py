@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -17,7 +17,7 @@ from nanoclaw_memory.entries.rules import FACTUAL
 from nanoclaw_memory.rendering import fenced, marks, safe_line, short_ids
 from nanoclaw_memory.store.entries import BEHAVIORAL, PRIORITIES, EntryTable, Filter
 from nanoclaw_memory.text import plural
-from nanoclaw_memory.types import Brief, BriefEntry, Entry
+from nanoclaw_memory.types import Brief, BriefEntry, Entry, Newer
 
 LINE_CHARS = 240
 HEADING = "## Memory Context"
@@ -52,6 +52,7 @@ class BriefReader(msgspec.Struct, frozen=True):
     now: datetime
     project: str = ""
     provenance: bool = False
+    later: Mapping[str, tuple[str, Newer]] = {}  # what overtakes entries, by their ids
 
 
 def write_brief(table: EntryTable, wanted: Filter, limits: BriefLimits, reader: BriefReader) -> Brief:
@@ -100,6 +101,7 @@ class _BriefLine(msgspec.Struct, frozen=True):
     entry: BriefEntry
     heading: str  # of its section; empty for behavioral ones, which have their own
     order: tuple[int, str, str]  # priority, then oldest first: a new entry leaves the lines before it alone
+    overtaken_by: str = ""  # the id of the entry, or the place
 
 
 def _choose(table: EntryTable, wanted: Filter, limits: BriefLimits, reader: BriefReader) -> list[_BriefLine]:
@@ -151,7 +153,8 @@ def _line(entry: Entry, reader: BriefReader) -> _BriefLine:
     content = safe_line(masked(entry.content), LINE_CHARS)
     days = age_days(entry.provenance.timestamp, reader.now.date(), reader.now)
     trust = [entry.stored_by, marks(entry.author, (), entry.unconfirmed)]
-    details = [age(days), _elsewhere(entry, reader), *trust]
+    mark, newer = reader.later.get(entry.id, ("", None))
+    details = [age(days), _elsewhere(entry, reader), *trust, _told(mark, newer) if newer else ""]
     if reader.provenance:
         session = safe_line(short_ids(entry.provenance.session_id), 40) or "none"
         details.append(f"from {entry.provenance.origin}, session {session}, {short_ids(entry.id)}")
@@ -168,7 +171,15 @@ def _line(entry: Entry, reader: BriefReader) -> _BriefLine:
         origin=entry.provenance.origin,
     )
     order = (PRIORITIES.index(entry.priority), entry.provenance.timestamp, entry.id)
-    return _BriefLine(f"- [{entry.type}] {content} ({tail})", shown, _heading(entry), order)
+    overtaken_by = newer.place.removeprefix("entry ") if newer else ""
+    return _BriefLine(f"- [{entry.type}] {content} ({tail})", shown, _heading(entry), order, overtaken_by)
+
+
+def _told(mark: str, newer: Newer) -> str:
+    """What is said of an overtaken entry; the words of another entry are a line of their own."""
+    if newer.place.startswith("entry "):
+        return f"{mark}, see that of {newer.day}"
+    return safe_line(masked(newer.told(mark)), LINE_CHARS)
 
 
 def _heading(entry: Entry) -> str:
@@ -182,7 +193,17 @@ def _heading(entry: Entry) -> str:
 
 
 def _ordered(lines: Sequence[_BriefLine]) -> list[_BriefLine]:
-    return sorted(lines, key=lambda line: (HEADINGS.index(line.heading), line.order))
+    """The lines by section and priority; an overtaken entry after the newer one."""
+    orders = {line.entry.id: line.order for line in lines}
+    newest_first = sorted(lines, key=lambda line: line.order[1:], reverse=True)
+    return sorted(
+        newest_first,
+        key=lambda line: (
+            HEADINGS.index(line.heading),
+            orders.get(line.overtaken_by, line.order),
+            line.overtaken_by in orders,
+        ),
+    )
 
 
 def _text(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol
@@ -26,7 +26,17 @@ from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.entries import PRIORITIES, EntryTable, Filter
 from nanoclaw_memory.text import fingerprint, sentences
-from nanoclaw_memory.types import FOREIGN, Brief, Deleted, EntriesFound, Entry, EntryLife, Scope, Stored
+from nanoclaw_memory.types import (
+    FOREIGN,
+    Brief,
+    Deleted,
+    EntriesFound,
+    Entry,
+    EntryLife,
+    Newer,
+    Scope,
+    Stored,
+)
 from nanoclaw_memory.workspace.paths import Home
 
 if TYPE_CHECKING:
@@ -52,6 +62,10 @@ class EntryFinder(Protocol):
 
     def superseded(self) -> tuple[str, ...]:
         """The ids of entries that a later statement, wherever it stands, supersedes."""
+        ...
+
+    def overtaken(self, ids: Sequence[str]) -> Mapping[str, tuple[str, Newer]]:
+        """Which of these entries a later statement overtakes: the mark, and that statement."""
         ...
 
 
@@ -160,12 +174,16 @@ class Entries:
         others = FOREIGN if self.ledger.scope.private else ()
         wanted = replace(self.ledger.filter(), without=self._finder.superseded(), without_authors=others)
 
-        def work() -> Brief:
-            reader = BriefReader(self.ledger.clock.now(), self.ledger.scope.project, include_provenance)
+        def work(later: Mapping[str, tuple[str, Newer]]) -> Brief:
+            reader = BriefReader(
+                self.ledger.clock.now(), self.ledger.scope.project, include_provenance, later
+            )
             with closing(self._reopen()) as db:  # the thread's own, so that nothing of it stays behind
                 return write_brief(EntryTable(db), wanted, limits, reader)
 
-        brief = within_time(work, own.brief_timeout_ms / 1000)
+        brief = within_time(lambda: work({}), own.brief_timeout_ms / 1000)
+        if brief and (later := self._finder.overtaken([one.id for one in brief.entries])):
+            brief = within_time(lambda: work(later), own.brief_timeout_ms / 1000)
         if brief is None:
             note = f"brief: not ready within {own.brief_timeout_ms / 1000:g} s; memory_recall still answers"
             return Brief(degraded=(note,))

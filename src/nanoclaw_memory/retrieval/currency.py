@@ -7,21 +7,24 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import date, timedelta
 from itertools import pairwise
 
 import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.date_words import lexeme
 from nanoclaw_memory.retrieval.prepare import body_of
+from nanoclaw_memory.retrieval.stating import stated_in
 from nanoclaw_memory.statements import features, restates, same_statement
 from nanoclaw_memory.store.currency import BOTH, EARLIER, SUPERSEDED, CurrencyTable, Overtaken, is_statement
 from nanoclaw_memory.store.passage_search import Selection, StoredPassage
 from nanoclaw_memory.store.passages import Passages
-from nanoclaw_memory.text import GERMAN_STOP_WORDS, STOP_WORDS, language, only_asks, words
+from nanoclaw_memory.text import GERMAN_STOP_WORDS, STOP_WORDS, language, words
 from nanoclaw_memory.types import FOREIGN
 from nanoclaw_memory.workspace.paths import WORKING_MEMORY
 
@@ -36,6 +39,9 @@ RARE = 1.5  # how rare words have to be together, in words that occur once
 RARE_OF_CHANGE = 1.0  # the same of a statement that says itself what was changed
 SHARE = 0.3  # of the words of the shorter statement, by rarity
 NEAREST = 16  # statements with which one is compared
+LONGEST_CHAIN = 3  # statements that overtook each other which are followed to the newest
+SHORT_ANSWER = 200  # characters of an answer that says, with its question, one thing
+_WRITER = regex(r"^[^\W\d_][^:\n]{0,40}: ", re.MULTILINE)  # "Anna: " before what she writes in a chat
 _COMPARED = "cursor:compared"  # among those that go when everything is read anew
 # Plain words of change, followed by the old value: "moved from Oslo to Bergen".
 _CHANGE = regex(
@@ -102,9 +108,10 @@ class Currency:
     def is_later(self, one: StoredPassage, other: StoredPassage) -> bool:
         """Whether one statement was surely made after the other; of the same day only their moments tell.
 
-        A question states nothing. Against a day to come the order of reading tells.
+        A question or a request states nothing, unless it has another value. Against a day to come the order of reading
+        tells.
         """
-        if one.passage.text.rstrip().endswith("?"):
+        if not statement_of(one) and not _gives_another_value(other, one):
             return False
         ahead = bool(one.passage.said) and not self.said(one)
         if ahead != (bool(other.passage.said) and not self.said(other)):
@@ -118,16 +125,33 @@ class Currency:
         return self._passages.search.load(ids)
 
     def of(self, older: Collection[int], visible: Selection | None = None) -> list[Overtaken]:
-        """What overtakes these passages, of what a selection lets in; known by comparison, or compared now."""
-        known = self.table.of(older, visible)
-        if (total := self._passages.last_id()) > self._compared():
-            pairs = {(row.older, row.newer) for row in known}
-            known += [
-                row
-                for row in self._visible(self._compare(older, total), visible)
-                if (row.older, row.newer) not in pairs
-            ]
-        return [row for row in known if row.kind != BOTH]
+        """What overtakes these passages, of what a selection lets in; known by comparison, or compared now.
+
+        A short answer is overtaken with the message that it answers.
+        """
+        answered = self.table.answered(older, SHORT_ANSWER)
+        statements = {*older, *answered.values()}
+        known = self.table.of(statements, visible)
+        total = self._passages.last_id()
+        new = statements if total > self._compared() else {*answered.values()}
+        pairs = {(row.older, row.newer) for row in known}
+        found = self._visible(self._compare(new, total), visible) if new else []
+        known += [row for row in found if (row.older, row.newer) not in pairs]
+        of_answers = [
+            replace(row, older=answer)
+            for answer, message in answered.items()
+            for row in known
+            if row.older == message
+        ]
+        return [row for row in self._with_news(of_answers, known) if row.kind != BOTH]
+
+    def _with_news(self, of_answers: Sequence[Overtaken], known: Sequence[Overtaken]) -> list[Overtaken]:
+        """All rows, without those of answers that say themselves what the newer statement does."""
+        stored = self.load({number for row in of_answers for number in (row.older, row.newer)})
+        return [
+            *known,
+            *(row for row in of_answers if not _answers_alike(stored[row.older], stored[row.newer])),
+        ]
 
     def _compare(self, older: Iterable[int], total: int) -> list[Overtaken]:
         """What overtakes these passages, whether or not the later statement was compared when it came in."""
@@ -142,19 +166,47 @@ class Currency:
         allowed = set(self._passages.search.ids(sql, {"newer": newer, **visible.params}))
         return [row for row in rows if row.newer in allowed]
 
-    def newest(self, rows: Sequence[Overtaken]) -> dict[int, tuple[Overtaken, StoredPassage]]:
-        """Of each older passage the row that counts: the surest, then the one of the newest statement."""
-        stored = self.load({row.newer for row in rows})
-        chosen: dict[int, tuple[Overtaken, StoredPassage]] = {}
-        for row in rows:
-            if row.newer in stored and self._weight_of(row, stored[row.newer]) > (
-                self._weight_of(*chosen[row.older]) if row.older in chosen else ()
-            ):
-                chosen[row.older] = row, stored[row.newer]
+    def newest(
+        self, rows: Sequence[Overtaken], visible: Selection | None = None
+    ) -> dict[int, tuple[Overtaken, StoredPassage]]:
+        """Of each older passage the surest row, and the newest statement that is sure to be on its subject.
+
+        Where that one was overtaken itself, what overtook it counts, if it shares a telling word with the older.
+        """
+        chosen = self._newest(rows)
+        for _ in range(LONGEST_CHAIN):
+            overtaken = (
+                self._newest(self.of({newer.id for _, newer in chosen.values()}, visible)) if chosen else {}
+            )
+            older = self.load(chosen)
+            moved = {
+                number: (row, overtaken[newer.id][1])
+                for number, (row, newer) in chosen.items()
+                if newer.id in overtaken
+                and number in older
+                and row.sure >= SURE <= overtaken[newer.id][0].sure
+                and _share_a_word(older[number], overtaken[newer.id][1])
+            }
+            if not moved:
+                break
+            chosen |= moved
         return chosen
 
-    def _weight_of(self, row: Overtaken, newer: StoredPassage) -> tuple[float, str, str]:
-        return row.sure, self.said(newer), newer.passage.moment
+    def _newest(self, rows: Sequence[Overtaken]) -> dict[int, tuple[Overtaken, StoredPassage]]:
+        stored = self.load({row.newer for row in rows})
+        found: defaultdict[int, list[Overtaken]] = defaultdict(list)
+        for row in rows:
+            if row.newer in stored:
+                found[row.older].append(row)
+        chosen = {}
+        for older, own in found.items():
+            surest = max(own, key=lambda row: row.sure)
+            last = max(
+                (row for row in own if row.sure >= min(SURE, surest.sure)),
+                key=lambda row: (self.said(stored[row.newer]), stored[row.newer].passage.moment, row.sure),
+            )
+            chosen[older] = surest, stored[last.newer]
+        return chosen
 
     def refresh(self, most: int = AT_ONCE) -> int:
         """Compare statements that were not compared yet, at most so many; returns how many."""
@@ -177,8 +229,6 @@ class Currency:
     def _overtaken_by(self, own: StoredPassage, total: int) -> list[Overtaken]:
         """The rows that a statement makes with others about the same subject, older or newer."""
         text = body_of(own.passage)
-        if own.passage.kind == "turn" and only_asks(text):
-            return []
         subject = self._subject(text, total)
         sure = set(subject.nearest(own.id))
         near = sure | set(subject.nearest(own.id, RARE_OF_CHANGE) if _CHANGE.search(text) else ())
@@ -189,18 +239,34 @@ class Currency:
             if len(projects) == 2:  # two projects do not change each other
                 continue
             if self.is_later(newer, older) and not _is_copy(newer) and subject.is_of(other):
-                found = _overtaken(older, newer, NAMED if subject.only_names(text, other) else SURE)
-                rows += [row for row in found if other.id in sure or row.kind == SUPERSEDED]
+                named = subject.only_names(text, other)
+                if states_of(newer, older, named):
+                    found = _overtaken(older, newer, NAMED if named else SURE)
+                    rows += [row for row in found if other.id in sure or row.kind == SUPERSEDED]
         return rows
 
     def together(self, question: str, found: Iterable[StoredPassage]) -> list[tuple[int, int]]:
-        """Pairs of statements that share several words of a question, which few others have: what it asks about."""
-        ids = [one.id for one in found if is_statement(one.passage)]
-        having = self._having(_telling(question)).values() if len(ids) > 1 else ()
+        """Pairs of statements that share several words of a question, which few others have: what it asks about.
+
+        A short answer has the words of the message that it answers.
+        """
+        by_id = {one.id: one for one in found}
+        answered = self.table.answered(by_id, SHORT_ANSWER)
+        ids = [one.id for one in by_id.values() if is_statement(one.passage) or one.id in answered]
+        having = self._having(_telling(question)) if len(ids) > 1 else {}
+        messages = self.load(answered.values()) if having else {}
+        also = {
+            word: {
+                answer
+                for answer, message in answered.items()
+                if word in words(messages[message].passage.text)
+            }
+            for word in having
+        }
         pairs = []
         for place, one in enumerate(ids):
             for other in ids[place + 1 :]:
-                shared = [some for some in having if one in some and other in some]
+                shared = [some for word, some in having.items() if {one, other} <= some | also[word]]
                 if len(shared) > 1 and len(set.intersection(*shared)) <= TOGETHER:
                     pairs.append((one, other))
         return pairs
@@ -290,8 +356,55 @@ def _overtaken(older: StoredPassage, newer: StoredPassage, sure: float) -> Itera
         yield Overtaken(older.id, newer.id, EARLIER, "the same subject", sure)
 
 
+def statement_of(stored: StoredPassage) -> str:
+    """What a statement says: of a message what it states, without who wrote it in a shared chat."""
+    text = body_of(stored.passage)
+    if stored.passage.kind != "turn":
+        return text
+    return stated_in(text if stored.passage.private else _WRITER.sub("", text))
+
+
+def states_of(newer: StoredPassage, older: StoredPassage, named: bool = False) -> bool:
+    """Whether what a newer passage states is about what the older one is; a request has to share more than a name."""
+    stated = statement_of(newer)
+    if stated == body_of(newer.passage):
+        return True
+    own = set(subject_words(body_of(older.passage)))
+    return not own.isdisjoint(subject_words(stated)) if stated else not named
+
+
+def _gives_another_value(older: StoredPassage, newer: StoredPassage) -> bool:
+    """Whether a message has another value of a kind that the older statement has: a number or a day."""
+    before, after = (features(body_of(one.passage)) for one in (older, newer))
+    days, later_days = (_days(body_of(one.passage)) for one in (older, newer))
+    return _differ(before.numbers, after.numbers) or _differ(days, later_days)
+
+
+def _differ(before: AbstractSet[str], after: AbstractSet[str]) -> bool:
+    return bool(before) and bool(after - before)
+
+
+def _days(text: str) -> set[str]:
+    return {
+        found.name
+        for word in words(text)
+        if (found := lexeme(word.removesuffix("s"))).kind in ("weekday", "month")
+    }
+
+
+def _share_a_word(one: StoredPassage, other: StoredPassage) -> bool:
+    return not set(subject_words(body_of(one.passage))).isdisjoint(subject_words(body_of(other.passage)))
+
+
+def _answers_alike(answer: StoredPassage, newer: StoredPassage) -> bool:
+    """Whether all that an answer tells stands in a newer statement too."""
+    return set(words(body_of(answer.passage))) - FUNCTION_WORDS <= set(words(body_of(newer.passage)))
+
+
 def says_nothing_new(older: StoredPassage, newer: StoredPassage) -> bool:
     """Whether a statement says the same again, or less ("run the tests" after how they are run)."""
+    if older.passage.speaker == "Agent":
+        return _answers_alike(older, newer)
     before, after = features(body_of(older.passage)), features(body_of(newer.passage))
     return same_statement(before, after) or restates(before, after)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from msgspec.structs import replace
@@ -16,7 +16,7 @@ from nanoclaw_memory.retrieval.service import Retrieval
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.entries import PRIORITIES, EntryTable, Filter
 from nanoclaw_memory.store.passage_search import PassageFilter
-from nanoclaw_memory.types import EntriesFound, EntryHit
+from nanoclaw_memory.types import EntriesFound, EntryHit, Newer
 
 SOURCE = ("entries",)
 MOST_ALIKE = 3
@@ -75,6 +75,10 @@ class EntrySearch:
             return self._open().superseded_entries()
         except StoreError:  # a session starts without the index too
             return ()
+
+    def overtaken(self, ids: Sequence[str]) -> dict[str, tuple[str, Newer]]:
+        """Which of these entries a later statement overtakes; none where there is no index yet."""
+        return self._open().overtaken_entries(ids)
 
     @staticmethod
     def _filter(retrieval: Retrieval, wanted: Filter) -> PassageFilter:

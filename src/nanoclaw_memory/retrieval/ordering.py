@@ -6,14 +6,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from nanoclaw_memory.retrieval.candidates import Candidate
-from nanoclaw_memory.retrieval.currency import SURE, Currency, is_foreign, says_nothing_new
+from nanoclaw_memory.retrieval.currency import (
+    SURE,
+    Currency,
+    is_foreign,
+    says_nothing_new,
+    statement_of,
+    states_of,
+)
+from nanoclaw_memory.retrieval.ranking import covered
 from nanoclaw_memory.store.currency import EARLIER, Overtaken
-from nanoclaw_memory.store.passage_search import Selection
+from nanoclaw_memory.store.passage_search import Selection, StoredPassage
 from nanoclaw_memory.text import words
 
 NEARLY = 0.8  # of the best score: among these the newer comes first
 AS_GOOD = 0.8  # of an older statement's score: from here on a newer one with the same name comes before it
 BEST = 3  # the part of the hits, a third, with which newer statements come in that were not found themselves
+LEAST = 10  # hits that are put in order, however few are shown
 
 _Shown = TypeVar("_Shown")
 
@@ -32,10 +41,11 @@ def in_order(
     before an older one among the best; after it when both share nothing but a name and the newer one answers less.
     `of_then`: the question asks about a day, and nothing gives way to the newer.
     """
-    found = list(ranked if of_then else _newest_first(currency, question, ranked))[:limit]
+    ordered = max(limit, LEAST)
+    found = list(ranked if of_then else _newest_first(currency, question, ranked))[:ordered]
     scores = {one.stored.id: one.score for one in ranked}
     _mark(currency, found, question, visible, scores)
-    return found if of_then else _newer_before_older(found, limit)
+    return (found if of_then else _newer_before_older(found, ordered))[:limit]
 
 
 def _newer_before_older(found: Sequence[Candidate], limit: int) -> list[Candidate]:
@@ -72,14 +82,26 @@ def after_newer(
 
 
 def _newest_first(currency: Currency, question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
-    """Candidates nearly as good as the best, newest first and what others said last, then the others."""
+    """Candidates nearly as good as the best, newest first, what states nothing and what others said last.
+
+    The others follow.
+    """
     least = NEARLY * ranked[0].score if ranked else 0.0
     near = [one for one in ranked if one.score >= least]
     near.sort(key=lambda one: currency.said(one.stored), reverse=True)
+    near.sort(key=lambda one: is_question(question, one.stored))
     near.sort(key=lambda one: is_foreign(one.stored))
     if asked := _numbers(question):
         near.sort(key=lambda one: -len(asked.intersection(words(one.stored.passage.text))))
     return near + [one for one in ranked if one.score < least]
+
+
+def is_question(question: str, stored: StoredPassage) -> bool:
+    """Whether a person's message only asks or requests, or asks and states nothing of what a question is about."""
+    if stored.passage.speaker != "User":
+        return False
+    stated = statement_of(stored)
+    return not stated or ("?" in stored.passage.text and not covered(question, stated))
 
 
 def _mark(
@@ -99,9 +121,10 @@ def _mark(
         older, newer = (one, other) if currency.is_later(by_id[other], by_id[one]) else (other, one)
         believed = is_foreign(by_id[newer]) > is_foreign(by_id[older])  # and others say otherwise
         repeated = says_nothing_new(by_id[older], by_id[newer])
-        if currency.is_later(by_id[newer], by_id[older]) and not believed and not repeated:
+        states = currency.is_later(by_id[newer], by_id[older]) and states_of(by_id[newer], by_id[older])
+        if states and not believed and not repeated:
             rows.append(Overtaken(older, newer, EARLIER, "what the question asks about", SURE))
-    newest = currency.newest(rows)
+    newest = currency.newest(rows, visible)
     for candidate in found:
         if candidate.stored.id not in newest:
             continue

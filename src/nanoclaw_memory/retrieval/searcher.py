@@ -15,9 +15,10 @@ from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.ordering import in_order
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.reranking import Reranking
+from nanoclaw_memory.retrieval.stating import stated_in
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.passage_search import PassageFilter, StoredPassage
-from nanoclaw_memory.text import only_asks, words
+from nanoclaw_memory.text import words
 from nanoclaw_memory.workspace.paths import ARCHIVE, WORKING_MEMORY
 
 PERMANENT = 0.8  # log lines of this importance never age
@@ -260,7 +261,7 @@ def _answering(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
         if passage.speaker == "User" and passage.number:
             if words(passage.text) == asked:
                 continue
-            if only_asks(passage.text):
+            if "?" in passage.text and not ranking.covered(question, stated_in(passage.text)):
                 candidate.score *= A_QUESTION
         found.append(candidate)
     return sorted(found, key=lambda candidate: -candidate.score)

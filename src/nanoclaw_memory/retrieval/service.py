@@ -153,6 +153,14 @@ class Retrieval(msgspec.Struct, dict=True):
         )
         return facts, origins
 
+    def overtaken_entries(self, ids: Sequence[str]) -> dict[str, tuple[str, Newer]]:
+        """The same of entries; does not build the index."""
+        if not ids or not self.has("index"):
+            return {}
+        self.refresh(("entries",))
+        referred = self.index.passages.search.referred
+        return self._overtaken(lambda: {referred(one): one for one in ids}, fresh=True, least_sure=SURE)
+
     def overtaken_line(self, path: str, line: int) -> tuple[str, Newer] | None:
         """Whether a later statement overtakes the one on a line of a file: the mark, and that statement."""
         rows = self._overtaken(
@@ -175,7 +183,7 @@ class Retrieval(msgspec.Struct, dict=True):
                 return {}
             visible = self.index.passages.search.selection(self.filter())
             later = [row for row in self.index.currency.of(ids, visible) if row.sure >= least_sure]
-            known = self.index.currency.newest(later)
+            known = self.index.currency.newest(later, visible)
         except StoreError:  # others answer without the index
             return {}
         return {

@@ -16,7 +16,8 @@ WIDESPREAD = 2_000  # passages with a word from which on nobody looks which of t
 BOTH = "both"  # decided: they hold at once, and neither is marked
 # Passages that state something in a line or two: what an agent answers and the prose of pages are not compared.
 _KINDS = ("line", "item", "entry", "fact", "lesson")
-_STATEMENT = f"(p.kind IN {_KINDS} OR (p.kind = 'turn' AND p.speaker = 'User'))"
+_ONLY_ASKS = "p.text LIKE '%?' AND p.text NOT LIKE '%, %' AND p.text NOT LIKE '%. %'"
+_STATEMENT = f"(p.kind IN {_KINDS} OR (p.kind = 'turn' AND p.speaker = 'User' AND NOT ({_ONLY_ASKS})))"
 
 
 def is_statement(passage: Passage) -> bool:
@@ -57,6 +58,17 @@ class CurrencyTable:
             {"older": json.dumps(list(older)), **(visible.params if visible is not None else {})},
         )
         return [Overtaken(*row) for row in rows]
+
+    def answered(self, answers: Iterable[int], chars: int) -> dict[int, int]:
+        """Of answers of at most so many characters the first passage of the message that each answers."""
+        rows = self.database.query(
+            "SELECT a.id, min(u.id) FROM passages a JOIN passages u ON u.number = a.number AND u.number > 0"
+            " AND u.document_id = a.document_id AND u.kind = 'turn' AND u.speaker = 'User'"
+            " WHERE a.id IN (SELECT value FROM json_each(:answers)) AND a.kind = 'turn' AND a.speaker = 'Agent'"
+            " AND length(a.text) <= :chars GROUP BY a.id",
+            {"answers": json.dumps(list(answers)), "chars": chars},
+        )
+        return {int(answer): int(message) for answer, message in rows}
 
     def undecided(self, most: int) -> list[Overtaken]:
         """Pairs of which it is not known whether both hold, those with the newest statements first."""
