@@ -42,6 +42,12 @@ _OBJECT = frozenset(
     " den dem des ein eine einen einem einer mein meine meinen meinem meiner unser unsere unseren unserem dein deine"
     " deinen mir mich uns ihm ihn ihr sie es alle jede jeden jeder bitte mal doch".split()
 )
+# Verbs in the past whose form in -ed does not show it: "Got a letter from the landlord" is no request.
+_PAST = frozenset(
+    "got went made took saw sold bought found sent told gave came left met paid heard lost won built began became "
+    "brought chose drew drove fell felt forgot grew held kept knew led meant rode ran said slept spent spoke stood "
+    "thought wrote wore".split()
+)
 _RULE = frozenset("always never don't anymore longer henceforth immer nie niemals künftig stets".split())
 
 
@@ -104,8 +110,10 @@ def _verb_follows(clause: list[str], german: bool) -> bool:
     """Whether a verb follows what a clause begins with; a request begins with its verb, and its object follows."""
     found = [word.casefold() for word in clause]
     main = set(itertools.takewhile(lambda word: word not in _SUBORDINATE, found[1:]))
+    if found[0].endswith("ed") or found[0] in _PAST:
+        return True
     if found[1] in _OBJECT:
-        return found[0].endswith("ed")
+        return False
     if not _AUXILIARY.isdisjoint(main):
         return True
     if german:  # the verb is second, and only nouns have capitals
