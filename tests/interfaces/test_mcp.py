@@ -543,6 +543,17 @@ async def test_a_hit_costs_45_tokens_and_the_best_one_is_whole(agent):
             assert limit < 5 or "…" not in hits[0]
 
 
+async def test_marks_leave_room_for_the_texts(agent):
+    agent.store("The dev server of Kassenbuch runs on port 8085.", "fact")
+    agent.after_turn(
+        "The dev server of Kassenbuch clashes with the proxy, it runs on port 8190 from today.", "Noted."
+    )
+    agent.after_turn("The dev server of Kassenbuch is on port 8300 now, forget the port before.", "Noted.")
+    async with Client(build_server(agent)) as client:
+        found = said(await call(client, "memory_search", query="dev server Kassenbuch port"))
+    assert all(port in found for port in ("8085", "8190", "8300"))
+
+
 @pytest.mark.parametrize(
     "text", ["word " * 400, "x" * 1500, "日本語のとても長い文章です。" * 100, "a. " * 500]
 )

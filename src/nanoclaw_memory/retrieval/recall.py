@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 
 import msgspec
@@ -27,15 +27,16 @@ from nanoclaw_memory.retrieval.service import Retrieval
 from nanoclaw_memory.store.entries import PRIORITIES
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.text import content_words
-from nanoclaw_memory.types import EntryHit, Hit, Recall, RecalledEntry, Scope
+from nanoclaw_memory.types import EntryHit, Hit, Newer, Recall, RecalledEntry, Scope
 from nanoclaw_memory.types.search import IN_SHARED_CHAT
 from nanoclaw_memory.workspace.log import parse_line
 
 CANDIDATES = 50
+WORTH = 0.4  # of the best answer's score, below which another is not worth its tokens
 HIT_TOKENS = 45  # of a hit in a list for a model, on average
 MOST_TOKENS = 90  # of one of them
 LEAST_TOKENS = 22  # of one that is cut, unless its place needs more
-LEAST_CHARS = 20  # of its text
+LEAST_CHARS = 40  # of its text
 BRIEF_CHARS = 200
 MAX_BUDGET = 200_000
 # How much of an entry's rank is what was asked, and how much is what matters anyway.
@@ -116,6 +117,8 @@ def _answers(entries: Entries, retrieval: Retrieval, wanted: RecallRequest, scop
     ranking, known_entries = retrieval.find(question)
     shared = retrieval.scope.private != scope.private
     lines = list(_lines(ranking.found, known_entries, wanted, scope, shared))
+    least = WORTH * max((one.entry.score for _, one in lines), default=0.0)
+    lines = [pair for pair in lines if pair[1].entry.score >= least]
     lines.sort(key=lambda pair: (pair[1].held, -pair[1].entry.score, pair[1].entry.id))
     lines = after_newer(lines, lambda pair: pair[0].stored.id, lambda pair: pair[0].newer_id)
     fallback = "files" if lines and not known_entries else ""
@@ -155,11 +158,20 @@ def hits_text(hits: Sequence[Hit], today: date, project: str = "", question: str
 
     On average a line has at most HIT_TOKENS: the best keep their texts, the others are cut to what says most.
     """
+    places = {hit.place for hit in hits}
+    hits = [replace(hit, newer=_pointer(hit.newer, places)) if hit.newer else hit for hit in hits]
     lines = [item(*_parts(hit, project, today)) for hit in hits]
     costs = list(map(tokens.estimate, lines))
     if sum(costs) > HIT_TOKENS * len(hits) or max(costs, default=0) > MOST_TOKENS:
         lines = list(_cut_lines(hits, lines, costs, lambda hit: _parts(hit, project, today), question))
     return fenced(lines)
+
+
+def _pointer(newer: Newer, shown: Container[str]) -> Newer | None:
+    """Where the newer statement is, if it is not shown itself; of what was said only the day, no tool reads more."""
+    if newer.place in shown:
+        return None
+    return replace(newer, place="") if newer.place.startswith("session ") else newer
 
 
 def _cut_lines(

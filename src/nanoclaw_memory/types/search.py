@@ -49,7 +49,8 @@ class Newer(msgspec.Struct, frozen=True):
 
     def after(self, mark: str) -> str:
         """What to say of the older one."""
-        return f"{mark}, {'by' if mark == 'superseded' else 'see'} {self.place} of {self.day}"
+        where = f"{self.place} of {self.day}" if self.place else self.day
+        return f"{mark}, {'by' if mark == 'superseded' else 'see'} {where}"
 
     def quoted(self, mark: str) -> str:
         """The same with the newer one's words."""

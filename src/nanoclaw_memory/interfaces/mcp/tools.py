@@ -98,7 +98,7 @@ class Tools:
         include_context: Annotated[bool, Field(description="Also why each was stored")] = False,
         format: Annotated[Literal["brief", "detailed"], Field(description="detailed: uncut")] = "brief",
     ) -> str:
-        """Search all memory, entries first, as much as a token budget holds."""
+        """Search all memory, entries first, what answers as far as a token budget holds."""
         found = self._memory.recall(
             query,
             types=categories,
