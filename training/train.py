@@ -378,6 +378,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--texts", type=Path, default=TEXTS)
     parser.add_argument("--check", type=Path, help="texts to measure by, in the same form")
+    parser.add_argument(
+        "--without",
+        nargs="*",
+        default=["author_p", "author_q"],
+        help="authors from whom the judge does not learn",
+    )
     parser.add_argument("--epochs", type=float, default=6)
     parser.add_argument("--seeds", type=int, default=5, help="trainings whose mean is the model")
     parser.add_argument("--at-once", type=int, default=1, help="trainings that share the accelerator")
@@ -388,7 +394,9 @@ def main() -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     options.base = options.base or carried()
     pieces = WordPiece((options.base / "vocab.txt").read_text(encoding="utf-8").split("\n")[:-1])
-    given = examples(options.texts, pieces, strangers=True)
+    given = [
+        one for one in examples(options.texts, pieces, strangers=True) if one.author not in options.without
+    ]
     print({head: sum(one.head == head for one in given) for head in (*HEADS, OWN)}, flush=True)
     report: dict[str, Any] = {"calibration": dict(Judge().card.calibration)}
     with ProcessPoolExecutor(options.at_once, multiprocessing.get_context("spawn")) as pool:
