@@ -14,6 +14,7 @@ import msgspec
 from nanoclaw_memory.errors import InvalidValue, SettingsError
 
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_FILE_TIME = 2**62  # in 2116; file systems know moments for which no database and no calendar has room
 _MONTH = re.compile(r"(\d{4})-(\d{2})\Z")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 
@@ -42,6 +43,16 @@ class FixedClock(msgspec.Struct):
 
     def now(self) -> datetime:
         return self.moment
+
+
+def file_time(status: os.stat_result) -> int:
+    """When a file was written, in nanoseconds since 1970, however wrong its file system is."""
+    return min(max(status.st_mtime_ns, 0), _LAST_FILE_TIME)
+
+
+def written_at(status: os.stat_result) -> str:
+    """When a file was written, as a moment is stored."""
+    return stamp(datetime.fromtimestamp(file_time(status) / 1e9, UTC))
 
 
 def zone(name: str) -> tzinfo | None:

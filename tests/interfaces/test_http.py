@@ -360,6 +360,10 @@ def test_a_wrong_argument_is_named_with_what_is_expected(api, path, given, messa
     assert problem(refused)["hint"].startswith("takes: ")
 
 
+def test_a_number_that_no_database_could_count_is_not_found(api):
+    assert api.get(f"{API}/lessons/{10**23}").status_code == 404
+
+
 def test_a_long_list_comes_in_pages(api):
     for number in range(7):
         api.post(f"{API}/log", json={"content": f"page line {number}"}, params={"group": "family"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 import signal
 import socket
 import subprocess
@@ -17,8 +18,10 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from serving import context, prompt, serving, through_shim
 
+from nanoclaw_memory.interfaces.http import background
 from nanoclaw_memory.interfaces.mcp.texts import CORE, MORE
 from nanoclaw_memory.interfaces.shim import socket_path
+from nanoclaw_memory.types import Scope
 
 API = "/api/v1"
 
@@ -302,3 +305,22 @@ def test_many_idle_connections_do_not_keep_others_out(served):
     finally:
         for visitor in (*idle, *half):
             visitor.close()
+
+
+def test_a_bug_in_one_round_of_background_work_does_not_end_the_next(monkeypatch):
+    rounds = queue.SimpleQueue()
+
+    class BrokenPool:
+        def warm(self):
+            pass
+
+        def open(self, scope):
+            rounds.put(scope)
+            raise OverflowError("a bug")
+
+    monkeypatch.setattr(background, "INTERVAL_SECONDS", 0.01)
+    work = background.BackgroundWork(BrokenPool(), watch=False, upkeep=True)
+    work.start()
+    assert [rounds.get(timeout=30) for _ in range(2)] == [Scope(), Scope()]
+    work.stop()
+    work.join(30)

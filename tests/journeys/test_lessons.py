@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from nanoclaw_memory.errors import NotFound
+
 RULE = "Invoices go out with the order number on top."
 
 
@@ -300,3 +302,9 @@ def test_a_lesson_goes_with_the_exchange_that_it_was_about(corrected):
     assert corrected.lessons.lessons()[0].trigger.startswith("Pack the crate | The crate is packed.")
     corrected.forget(text="Zanzibar")
     assert corrected.lessons.lessons() == []
+
+
+@pytest.mark.parametrize("number", [10**23, -(10**23)])
+def test_a_lesson_whose_number_no_database_could_count_is_not_there(memory, number):
+    with pytest.raises(NotFound, match="there is no lesson"):
+        memory.lessons.retire(number)

@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.store.lessons import LessonTable, NewLesson
 from nanoclaw_memory.types import Scope
+from nanoclaw_memory.upkeep import jobs, scheduler
 
 NONE = {"embeddings.provider": "none"}
 T0 = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -502,3 +504,38 @@ def test_an_agent_cannot_accept_a_proposal(upkept: Memory, home: Path, now: Fixe
     with Memory.open(home, Scope(origin="agent"), clock=now, overrides=NONE) as agent, pytest.raises(Refused):
         agent.upkeep.decide(proposal.id, True)
     assert upkept.upkeep.review() == [proposal]
+
+
+@pytest.mark.parametrize("written", [300_000_000_000, -(10**10)])
+def test_a_page_that_was_written_in_an_absurd_year_is_read_like_any_other(upkept, written):
+    page = upkept.home.root / "workspace/memory/zebra.md"
+    page.write_text("# Zebra\n\nThe zebra crossing is on Elm Street.\n")
+    os.utime(page, (written, written))
+    assert failed(upkept) == [] and failed(upkept, "ingest") == []
+    assert [hit.path for hit in upkept.search("zebra crossing", fast=True).hits] == ["memory/zebra.md"]
+    assert "failed" not in str(upkept.before_turn("Where is the zebra crossing?").skipped)
+
+
+def test_a_page_that_is_no_text_keeps_no_other_from_being_ingested(upkept):
+    pages = upkept.home.root / "workspace/memory"
+    (pages / "a-old.md").write_bytes("Café".encode("latin-1"))
+    (pages / "keystone.md").write_text("# Keystone\n\nport: 3000\n")
+    (ingest,) = upkept.upkeep.run("ingest")
+    assert ingest.error == ""
+    assert "memory/a-old.md was not read" in " ".join(ingest.notes)
+    assert "3000" in str(upkept.graph.search("Keystone port"))
+
+
+def test_a_bug_in_one_job_does_not_stop_the_others(upkept):
+    def overflow(group, dry_run):
+        raise OverflowError("too big")
+
+    first, *others = jobs.JOBS
+    runs = scheduler.run(upkept.group, [msgspec.structs.replace(first, run=overflow), *others[:1]])
+    assert [run.error for run in runs] == ["OverflowError: too big", ""]
+
+
+@pytest.mark.parametrize("day", ["9999-12-31", "0001-01-01"])
+def test_a_question_may_name_the_first_and_the_last_day_of_the_calendar(upkept, day):
+    assert upkept.search(f"what happened on {day}", fast=True).hits == ()
+    assert "failed" not in str(upkept.before_turn(f"The account is valid until {day}, who owns it?").skipped)

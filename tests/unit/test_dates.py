@@ -205,3 +205,12 @@ def test_the_work_grows_with_the_text_and_not_with_its_square(monkeypatch: pytes
         return looked
 
     assert work(1_000) < 3 * work(500)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["what happened on 9999-12-31", "since 9999-12-31", "0001-01-01", "between 2026-01-01 and 9999-12-31"],
+)
+def test_a_day_that_means_never_is_no_day_that_is_asked_for(question: str):
+    found = when(question, SUNDAY).days
+    assert found is None or found.last.year == 2026

@@ -11,11 +11,10 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from nanoclaw_memory.clock import stamp
+from nanoclaw_memory.clock import written_at
 from nanoclaw_memory.errors import FileProblem, NotFound, PathRefused
 from nanoclaw_memory.text import as_typed
 from nanoclaw_memory.types import Scope, Transcript, TranscriptFile, Utterance
@@ -51,9 +50,8 @@ def _described(path: Path, own: Path, source: str) -> TranscriptFile:
     state = path.stat()
     # Codex puts the time before the id: rollout-2026-02-23T14-05-00-<id>.jsonl
     session = path.stem[28:] if source == "codex" and path.stem.startswith("rollout-") else path.stem
-    modified = stamp(datetime.fromtimestamp(state.st_mtime, UTC))
     return TranscriptFile(
-        path.relative_to(own).as_posix(), session or path.stem, source, state.st_size, modified
+        path.relative_to(own).as_posix(), session or path.stem, source, state.st_size, written_at(state)
     )
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Collection, Iterable, Mapping
-from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
-from nanoclaw_memory.clock import LONG_AGO, stamp, start_of
-from nanoclaw_memory.errors import Refused
+from nanoclaw_memory.clock import LONG_AGO, stamp, start_of, written_at
+from nanoclaw_memory.errors import FileProblem, Refused
 from nanoclaw_memory.graph.extract import FileRules, extract
 from nanoclaw_memory.graph.refresh import PAGES, is_page
 from nanoclaw_memory.graph.statements import Statement
@@ -185,8 +184,14 @@ class Ingest:
         done = []
         # USER.md and IDENTITY.md define the names that the others use.
         for relative in sorted(files, key=lambda name: (name not in SEEDS[:2], name)):
-            written = stamp(datetime.fromtimestamp(files[relative].stat().st_mtime, UTC))
-            done.append(self.file(relative, read_text(files[relative]), written, again))
+            try:
+                written, text = written_at(files[relative].stat()), read_text(files[relative])
+            except FileNotFoundError:  # removed since it was listed
+                continue
+            except FileProblem as problem:  # the others are read, and what is known of this one stays
+                done.append(Ingested(relative, problem=problem.message))
+            else:
+                done.append(self.file(relative, text, written, again))
         if scope.private:
             gone = [path for path in self.mentions.paths() if _is_seed(path) and path not in files]
             done += [self.file(path, "") for path in gone]

@@ -240,9 +240,8 @@ def _prompt(memory: Memory, event: Event) -> str:
     if not message.strip():
         return ""
     _catch_up(memory, event)
-    _note(
-        memory, event, "prompt", message
-    )  # first: a turn that fails or is cut off must not lose what was said
+    # First: a turn that fails or is cut off must not lose what was said.
+    _note(memory, event, "prompt", message)
     _drain(memory)
     turn = memory.before_turn(message, repeat=event.repeat or event.client in _PASSING_CLIENTS)
     return "\n\n".join(filter(None, [turn.text, _flush(memory, event)]))

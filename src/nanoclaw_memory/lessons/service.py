@@ -93,7 +93,9 @@ class LessonService:
         return self._get(lesson_id)
 
     def _get(self, lesson_id: int) -> Lesson:
-        lesson = self._table.get(lesson_id)
+        lesson = (
+            self._table.get(lesson_id) if abs(lesson_id) < 2**63 else None
+        )  # as much as a database counts
         if lesson is None or not (lesson.private <= self._scope.private):
             raise NotFound(f"there is no lesson {lesson_id}", "see: ncm lessons list")
         return self._aged(lesson)

@@ -104,13 +104,16 @@ class _DateReader:
         """Days with what stands before them: between, since, before, two weeks before, at the end of."""
         try:
             readers = (self._between, self._since, self._anchored, self._beside, self._period)
-            return self._first(at, readers)
+            found = self._first(at, readers)
         except (
             ValueError,
             OverflowError,
             RecursionError,
         ):  # 31 February; before the year 1; the end of the end of …
             return None
+        # 9999-12-31 means never: there is no day after it.
+        inside = found and date.min.year < found.days.first.year and found.days.last.year < date.max.year
+        return found if inside else None
 
     def _first(self, at: int, readers: Iterable[Callable[[int], _Read | None]]) -> _Read | None:
         return next((read for reader in readers if (read := reader(at)) is not None), None)

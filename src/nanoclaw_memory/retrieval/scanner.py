@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from nanoclaw_memory import private
+from nanoclaw_memory.clock import file_time
 from nanoclaw_memory.store.passages import FileRow
 from nanoclaw_memory.workspace.listing import Seen
 
@@ -48,7 +49,7 @@ def seen_files(files: Iterable[tuple[str, Path]]) -> Iterator[Seen]:
         except OSError:
             continue  # gone since it was listed
         if stat.S_ISREG(found.st_mode):
-            yield Seen(relative, str(path), found.st_size, found.st_mtime_ns)
+            yield Seen(relative, str(path), found.st_size, file_time(found))
 
 
 QUIET_MS = 1_500

@@ -203,10 +203,14 @@ class Imported(msgspec.Struct, frozen=True):
 
 
 class Ingested(msgspec.Struct, frozen=True):
-    """What ingesting a file changed in the graph; `skipped` were rejected before or refused."""
+    """What ingesting a file changed in the graph; `skipped` were rejected before or refused.
+
+    A file that cannot be read has a `problem`, and changes nothing.
+    """
 
     path: str
     added: int = 0
     kept: int = 0
     retired: int = 0
     skipped: int = 0
+    problem: str = ""

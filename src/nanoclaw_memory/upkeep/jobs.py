@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from nanoclaw_memory.clock import stamp
+from nanoclaw_memory.clock import stamp, written_at
 from nanoclaw_memory.entries import lifecycle
 from nanoclaw_memory.errors import FileProblem, InvalidValue
 from nanoclaw_memory.graph.refresh import VERSION, Refresh
@@ -124,7 +124,9 @@ def _ingest(group: Group, dry_run: bool) -> JobResult:
         with graph.db.transaction():
             changed += graph.ingest(path, "").retired
             mentions.mark_read(path, "")
-    changed += sum(done.added + done.retired for done in graph.seed(group.home))
+    pages = graph.seed(group.home)
+    changed += sum(done.added + done.retired for done in pages)
+    notes += [f"{done.path} was not read: {done.problem}" for done in pages if done.problem]
     with graph.db.transaction():
         refresh.note(files_now)
     said, unread = group.statements.read(whole=True)
@@ -151,7 +153,7 @@ def _log_texts(group: Group, seen: set[str], notes: list[str]) -> Iterator[tuple
 
 def _modified_at(file: Path) -> str:
     try:
-        return stamp(datetime.fromtimestamp(file.stat().st_mtime, UTC))
+        return written_at(file.stat())
     except FileNotFoundError:  # removed since it was read
         return ""
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from nanoclaw_memory.clock import file_time
 from nanoclaw_memory.entries.domains import merge_files
 from nanoclaw_memory.errors import FileProblem, PathRefused
 from nanoclaw_memory.progress import counted
@@ -376,7 +377,7 @@ def stat_of(path: Path) -> FileStat | None:
 
 
 def _file_stat(found: os.stat_result) -> FileStat:
-    return FileStat(found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    return FileStat(found.st_size, file_time(found), found.st_ctime_ns)
 
 
 @functools.lru_cache(maxsize=8_192)

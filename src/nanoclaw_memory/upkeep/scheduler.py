@@ -63,6 +63,8 @@ def _run(group: Group, job: Job, dry_run: bool) -> JobRun:
         error, hint = problem.message, problem.hint
     except OSError as problem:
         error, hint = f"{problem.strerror}: {problem.filename}", "check free disk space and permissions"
+    except Exception as problem:  # noqa: BLE001 - a bug in one job must not stop the others, for good
+        error, hint = f"{type(problem).__name__}: {problem}", "this is a bug; please report it"
     took = round((time.perf_counter() - began) * 1000, 1)
     if not dry_run:
         last = LastRun(

@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
+from nanoclaw_memory.clock import file_time
 from nanoclaw_memory.text import encodable
 from nanoclaw_memory.workspace.paths import GROUP_PAGE, Home, of_shared_chats
 
@@ -114,7 +115,7 @@ def memory_pages(home: Home, group: str, watch: FolderWatch | None = None) -> li
         _add_below(found, str(base), prefix, base, watch)
     if home.has_group_page(group) and not (home.workspace(group) / GROUP_PAGE).exists():
         status = home.group_page(group).stat()
-        found.append(Seen(GROUP_PAGE, str(home.group_page(group)), status.st_size, status.st_mtime_ns))
+        found.append(Seen(GROUP_PAGE, str(home.group_page(group)), status.st_size, file_time(status)))
     return found
 
 
@@ -140,6 +141,6 @@ def _add_below(
             except OSError:
                 continue  # gone since it was listed
             if stat.S_ISREG(status.st_mode):
-                found.append(Seen(prefix + name, entry.path, status.st_size, status.st_mtime_ns))
+                found.append(Seen(prefix + name, entry.path, status.st_size, file_time(status)))
         elif name != "checkpoints" and prefix + name + "/" != DOMAINS and entry.is_dir(follow_symlinks=False):
             _add_below(found, entry.path, f"{prefix}{name}/", base, watch)

@@ -346,7 +346,8 @@ def seed(memory: Memory, again: bool) -> Output:
     """
     files = memory.graph.seed(memory.home, again)
     shown = [
-        f"{file.path}: {file.added:,} new, {file.kept:,} kept, {file.retired:,} retired" for file in files
+        f"{file.path}: {file.problem or f'{file.added:,} new, {file.kept:,} kept, {file.retired:,} retired'}"
+        for file in files
     ]
     total = {name: sum(getattr(file, name) for file in files) for name in ("added", "kept", "retired")}
     return Output({**total, "files": files}, shown, "There are no files to read.")

@@ -7,7 +7,6 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.types import Scope
 
@@ -58,7 +57,7 @@ class BackgroundWork:
         try:
             with self._pool.open(Scope()) as memory:
                 return memory.home.groups()
-        except (NanoClawError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - not even a bug may end what all later rounds do
             _log(f"upkeep: {error}")
             return []
 
@@ -69,7 +68,7 @@ class BackgroundWork:
                     memory.conversations.drain()
                 if self._upkeep and not self._stop.is_set():
                     memory.upkeep.run(due=True)
-        except (NanoClawError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - not even a bug may end what all later rounds do
             _log(f"upkeep of {group}: {error}")
 
     def _ensure_watcher(self, group: str) -> None:
@@ -86,7 +85,7 @@ class BackgroundWork:
                 for _ in memory.admin.watch(self._stop):
                     if self._stop.is_set():
                         return
-        except (NanoClawError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - not even a bug may end what all later rounds do
             _log(f"watching {group}: {error}")  # the next round starts it again
 
 
