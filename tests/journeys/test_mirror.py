@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -357,6 +358,53 @@ def test_a_lost_folder_is_filled_again_and_deletes_nothing(machine: Open, folder
     before = page(memory, "SOUL.md")
     sync(memory, folder)
     assert (folder / "SOUL.md").read_text() == before == page(memory, "SOUL.md")
+
+
+@pytest.mark.parametrize("mounted", [True, False])
+def test_pages_that_vanish_with_their_folder_come_back_and_are_deleted_by_leaving_one(
+    machine: Open, mounted: bool
+):
+    here, there = machine("here"), machine("there")
+    names = [f"memory/people/{name}.md" for name in ("ada", "bob", "cy", "dee")]
+    for name in names:
+        edit(here, f"- {name}\n", name)
+    page(here), page(there)
+    people = here.group.workspace / "memory/people"
+    shutil.rmtree(people)
+    if mounted:
+        people.mkdir()
+    (problem,) = here.group.page_problems()
+    assert problem.startswith("memory/people was gone with its 4 pages")
+    assert all(page(one, name) == f"- {name}\n" for one in (here, there) for name in names)
+    for leaving in (names[:3], names[3:]):
+        for name in leaving:
+            (here.group.workspace / name).unlink()
+        assert here.group.page_problems() == ()
+    assert not any(there.workspace.page(name).exists for name in names)
+
+
+def test_a_renamed_folder_is_no_lost_one(machine: Open):
+    here, there = machine("here"), machine("there")
+    for number in range(4):
+        edit(here, f"- {number}\n", f"memory/people/{number}.md")
+    page(here), page(there)
+    (here.group.workspace / "memory/people").rename(here.group.workspace / "memory/friends")
+    assert here.group.page_problems() == ()
+    assert page(there, "memory/friends/3.md") == "- 3\n"
+    assert not there.workspace.page("memory/people/3.md").exists
+
+
+def test_what_the_memory_itself_deletes_with_its_folder_is_gone(machine: Open):
+    here, there = machine("here"), machine("there")
+    for number in range(4):
+        edit(here, "- the safe opens with mellon\n", f"memory/safes/{number}.md")
+        here.workspace.notes.run({"command": "create", "path": f"/memories/n/{number}.md", "file_text": "x"})
+    page(here), page(there)
+    here.workspace.notes.run({"command": "delete", "path": "/memories/n"})
+    here.forget(text="the safe opens with mellon", agreed=lambda pages: True)
+    for one in (here, there, here):
+        assert not one.workspace.page("memory/safes/1.md").exists
+        assert not one.workspace.page("memory/notes/n/1.md").exists
 
 
 def test_what_is_no_page_is_reported_and_left_as_it_is(machine: Open, folder: Path, tmp_path: Path):

@@ -63,6 +63,7 @@ class Resources:
         self.directory = directory
         self.closing = ExitStack()
         self.showing_pages = False  # inside a call that sees the team's pages
+        self.deleting_pages = False  # inside one that may delete whole folders of them
         self.pages_away_until = 0.0
         self.pages_seen = 0.0  # when the files were last looked at for the team
         self.freshness = Freshness()

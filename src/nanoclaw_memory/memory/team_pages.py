@@ -23,6 +23,7 @@ LOOK_SECONDS = 1.0
 AWAY_SECONDS = 5.0  # a database that could not be asked is left in peace for so long
 COMMON = "shared"  # the folder of pages that all groups read; they are in a table of their own
 _APART = ("close", "for_session", "fenced", "status")
+_DELETING = ("forget", "restore_checkpoint")  # may take all pages of a folder away
 
 
 def with_pages(cls: C) -> C:
@@ -37,14 +38,15 @@ def with_pages(cls: C) -> C:
 def _synchronised(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with shown(getattr(self, "_group", None) or self.group):
+        group = getattr(self, "_group", None) or self.group
+        with shown(group, deletes=method.__name__ in _DELETING):
             return method(self, *args, **kwargs)
 
     return call
 
 
 @contextmanager
-def shown(group: Group, writes: bool = True) -> Iterator[None]:
+def shown(group: Group, writes: bool = True, deletes: bool = False) -> Iterator[None]:
     """Synchronise around a call; within another one it is done already."""
     resources = group.resources
     if resources.showing_pages or not has_team(group):
@@ -53,14 +55,16 @@ def shown(group: Group, writes: bool = True) -> Iterator[None]:
     resources.showing_pages = True
     # A call looks at the files once, after it if it may write; a server that is asked, once a second.
     asked, age = resources.freshness.asking, time.monotonic() - resources.pages_seen
-    looking = age > LOOK_SECONDS if asked else not writes
+    looking = age > LOOK_SECONDS if asked else deletes or not writes
     try:
         resources.freshness.look("team pages", lambda: synchronise(group, "owner", looking))
+        resources.deleting_pages = deletes
         yield
     finally:
         resources.showing_pages = False
         if writes and not resources.freshness.asking:  # a question writes no page
             synchronise(group, group.scope.author)
+        resources.deleting_pages = False
 
 
 def has_team(group: Group) -> bool:
@@ -136,6 +140,7 @@ def mirrors(group: Group, author: str, folder: Path | None = None) -> list[Mirro
             author=author,
             left_out=left_out,
             only=only,
+            deletes=resources.deleting_pages,
             forgets=group.intake.forgets,
             propose=functools.partial(_propose, group, f"{COMMON}/" if of_all else ""),
         )

@@ -319,7 +319,11 @@ class WorkspacePart:
         self._group.require_group()
 
         folder = self._group.workspace / "memory" / "notes"
-        return Notes(folder, lambda text: self._group.intake.admit(text).text, lambda: shown(self._group))
+        return Notes(
+            folder,
+            lambda text: self._group.intake.admit(text).text,
+            lambda: shown(self._group, deletes=True),
+        )
 
     @cached_property
     def sdk_items(self) -> SdkItems:

@@ -8,9 +8,10 @@ import os
 import platform
 import stat
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
@@ -29,6 +30,7 @@ from nanoclaw_memory.workspace.starter import without_starter
 FRESH_NS = 2_000_000_000  # an editor may still be writing; and the coarsest tick of a file system's clock
 TICK_NS = 20_000_000  # of those that count finer
 TRIES = 5
+WHOLE = 3  # pages from which on a folder without any is a lost one
 MANY = 50  # pages from which on progress is worth a line
 _LOCAL = "memory/checkpoints/"  # copies of pages are none
 _UNREADABLE = "\x00"
@@ -78,6 +80,7 @@ class Mirror(msgspec.Struct, frozen=True, kw_only=True):
     author: str = "owner"
     left_out: tuple[str, ...] = ()  # names at the top that are no pages of this table
     only: tuple[str, ...] = ()  # the paths that are meant at all; empty: every one
+    deletes: bool = False  # whether a folder without pages is meant to have none
     forgets: Callable[[str], bool] = lambda text: False
     propose: Callable[[Conflicting], None] = lambda conflict: None
 
@@ -172,9 +175,13 @@ class _Round:
             path: known for path, known in state.pages.items() if known.version or path in self.files
         }
         waiting, state.waiting = state.waiting, set()
-        self._follow_renames(gone, mine - state.pages.keys())
+        new = mine - state.pages.keys()
+        lost = self._lost(gone, new) if gone and not self.mirror.deletes else set()
+        for path in lost:
+            del state.pages[path]
+        self._follow_renames(gone - lost, new)
         try:
-            found = sorted(theirs | mine | gone | waiting)
+            found = sorted(theirs | mine | gone | waiting | lost)
             for path in counted("pages", found) if len(found) > MANY else found:
                 self._settle(path)
             _, last = self.table.head()
@@ -188,6 +195,24 @@ class _Round:
         return path in self.mirror.only or (
             not self.mirror.only and path.partition("/")[0] not in self.mirror.left_out
         )
+
+    def _lost(self, gone: set[str], new: set[str]) -> set[str]:
+        """The pages that vanished with all of their folder, and are nowhere else: it may be away, or not mounted."""
+        moved = set()
+        for path in new:
+            with suppress(FileProblem, PathRefused):
+                moved.add(_mark(self._text(path) or ""))
+        left = [path for path in gone if self._known(path).mark not in moved]
+        there = {folder for path in self.files for folder in PurePosixPath(path).parents}
+        count = Counter(folder for path in left for folder in PurePosixPath(path).parents)
+        whole = {folder for folder, pages in count.items() if pages >= WHOLE and folder not in there}
+        for folder in sorted(whole):
+            if folder.parent not in whole:
+                self.problems.append(
+                    f"{folder} was gone with its {count[folder]} pages, which are back: to delete them for all, "
+                    "delete one of them after the others"
+                )
+        return {path for path in left if whole.intersection(PurePosixPath(path).parents)}
 
     def _follow_renames(self, gone: set[str], new: set[str]) -> None:
         """Let a renamed file have what others changed under its old name meanwhile."""
