@@ -33,7 +33,7 @@ from measure import table
 from nanoclaw_memory import Memory, Scope
 from nanoclaw_memory.errors import NanoClawError
 
-SETTINGS = {"embeddings.provider": "none", "judge.enabled": "false"}
+SETTINGS = {"embeddings.provider": "none", "judge.enabled": "false", "privacy.redactSecrets": "false"}
 LONGEST = 0.5  # seconds that a writer lives
 LONGER = {"forget": 2.0, "upkeep": 2.0, "index": 1.0, "checkpoint": 1.0}  # what takes longer is killed later
 LANES = 3

@@ -178,7 +178,38 @@ def model() -> str:
     return DRAW.choice([f"{letters(string.ascii_uppercase, 2)}{digits(3)}", f"{word().title()}-{digits(3)}", f"{word().title()} {digits(1)}", f"{letters(string.ascii_uppercase, 1)}{digits(1)}", f"{word()}{digits(1)}", f"{word()}-{digits(1)}b", f"RTX {digits(4)}", f"{word().title()}{digits(2)}"])  # fmt: skip
 
 
+FIELDS = """id name title user username handle order invoice thread sku model version host hostname server machine node database region zone
+ticket issue case branch image container pod cluster plate "license plate" "licence plate" "phone model" laptop phone car bike camera lens
+printer router monitor flight train seat room gate locker batch lot serial "part number" "order number" "tracking number" reference
+"customer id" "user id" "student id" "member number" "build number" label tag file sheet document content text note status product device
+chip board firmware kernel distro package dependency font theme colour size weight address postcode city project codename team channel
+account "account name" nickname gamertag domain subnet vlan port queue topic bucket table column index""".replace(
+    '"', "|"
+)
+FIELDS_OF = [one.strip() for part in FIELDS.split("|")[1::2] for one in [part]] + [
+    one for part in FIELDS.split("|")[::2] for one in part.split()
+]
+FIELDS_DE = "Kennzeichen Modell Gerät Bestellnummer Kundennummer Aktenzeichen Zimmer Sitzplatz Gleis Server Benutzername Rechner Auftrag Version Drucker Seriennummer Artikelnummer Vorgang Handy Auto".split()
+
+
+def plain_value() -> str:
+    """A value of an ordinary key that looks like no word: an id, a model, a machine, a user, a plate."""
+    lower, upper = string.ascii_lowercase + string.digits, string.ascii_uppercase
+    styles = [
+        identifier, model, FILLERS["host"], FILLERS["user"], FILLERS["version"], FILLERS["plate"], FILLERS["sha"],
+        lambda: f"{letters(upper, DRAW.choice([2, 3, 4]))}-{digits(DRAW.choice([2, 3, 4, 5]))}",
+        lambda: f"{letters(upper, 2)}{digits(2)}-{letters(upper, 2)}{digits(1)}",
+        lambda: f"{word()[:3]}_{letters(lower, 6)}", lambda: letters(lower, DRAW.choice([6, 8, 10])),
+        lambda: f"{word()}{digits(DRAW.choice([1, 2]))}", lambda: f"{word()}-{digits(DRAW.choice([1, 2]))}",
+        lambda: f"{word()}{digits(1)}x{digits(1)}q", lambda: f"{word()}-{digits(1)}.{digits(1)}", lambda: f"{letters(upper, 2)}-{digits(4)}{letters(upper, 2)}{digits(1)}",
+        lambda: f"{word().title()}-{letters(upper, 1)}{digits(2)}", lambda: f"{word()}_{word()}{digits(2)}", lambda: f"{letters(upper, 1)}{digits(3)}{word()[:3]}",
+        lambda: f"{word()[:2]}-{word()[:4]}-{digits(1)}", lambda: digits(DRAW.choice([4, 5, 6])), lambda: word(), lambda: f"{word()}-{word()}",
+    ]  # fmt: skip
+    return DRAW.choice(styles)()
+
+
 FILLERS: dict[str, Callable[[], str]] = {
+    "field": lambda: DRAW.choice(FIELDS_OF), "field_de": lambda: DRAW.choice(FIELDS_DE), "plain": lambda: plain_value(),
     "site": lambda: DRAW.choice(SITES) if DRAW.random() < 0.6 else DRAW.choice([DRAW.choice(SITES).title(), word(), f"{word()} {DRAW.choice(SITES)}", f"{DRAW.choice(PERSONS)}'s {DRAW.choice(SITES)}"]),
     "site_de": lambda: DRAW.choice(["Router", "Fritzbox", "Bank", "Kita-Portal", "Elster", "Server", "NAS", "Drucker", "Steuerportal", "Mailkonto", "Zip", "Laptop", "Kasse", "Kundenportal", "Krankenkasse", "Stadtwerke", *SITES]),
     "site_fr": lambda: DRAW.choice(["box", "banque", "serveur", "messagerie", "imprimante", "wifi", *SITES]),
@@ -385,7 +416,7 @@ def main() -> None:
     parser.add_argument("--shift", type=float, default=0.0, help="added to the learnt shift: fewer are found")
     options = parser.parse_args()
     told = [varied(filled(one)) for name in ("told.txt", "told_other.txt") for one in patterns(name) for _ in range(options.each)]  # fmt: skip
-    harmless = [varied(filled(one)) for one in patterns("harmless.txt") for _ in range(options.each)]
+    harmless = [varied(filled(one)) for one in patterns("harmless.txt") for _ in range(3 * options.each)]
     others = list(of_others(options.leave_out))
     spoken = sorted({line.strip() for line in talk() if 4 < len(line.strip()) <= 600})
     plain = sorted({line.strip() for line in ordinary() if 4 < len(line.strip()) <= 600})

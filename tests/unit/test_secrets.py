@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nanoclaw_memory.intake import secret_scorer
-from nanoclaw_memory.intake.secrets import Secret, find, mask
+from nanoclaw_memory.intake.secrets import Secret, find, mask, mask_fact
 
 DRAW = random.Random(5)
 ALNUM = string.ascii_letters + string.digits
@@ -523,6 +523,17 @@ def test_letters_whose_lower_case_is_longer_do_not_shift_the_lines_that_are_look
 )
 def test_a_credential_that_only_its_company_gives_away_is_masked(text, secret):
     assert secret not in mask(text)[0]
+
+
+@pytest.mark.parametrize(
+    "value", ["WH-1000XM5", "usr_8f3k2q", "AB12-XY9", "bkowalski22", "k3s-node4", "HH-AB 123", "graph12x3q"]
+)
+@pytest.mark.parametrize(
+    "key", ["model", "order", "license plate", "user", "id", "host", "content", "key note"]
+)
+def test_an_id_or_a_model_is_no_credential(key, value):
+    assert mask_fact("Keystone", key, value) == (value, 0)
+    assert mask(f"{key}: {value}")[1] == 0
 
 
 def test_a_damaged_scorer_finds_nothing_and_the_rules_go_on(tmp_path, monkeypatch):

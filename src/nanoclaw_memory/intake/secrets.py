@@ -75,12 +75,12 @@ class _SecretRule(msgspec.Struct, frozen=True):
     value: str
 
 
-def find(text: str) -> list[Secret]:
-    """The credentials in `text`, in order, never overlapping."""
+def find(text: str, learnt: bool = True) -> list[Secret]:
+    """The credentials in `text`, in order, never overlapping; by the rules alone, or by what was learnt, too."""
     found: list[Secret] = []
     shown, origins = text, [(0, 0)]
     for _ in range(_LOOKS):
-        fresh = _scan(shown) or _scored(shown)
+        fresh = _scan(shown) or (_scored(shown) if learnt else [])
         if not fresh:
             break
         found = sorted(found + [_moved(secret, origins) for secret in fresh], key=lambda secret: secret.start)
@@ -88,9 +88,9 @@ def find(text: str) -> list[Secret]:
     return found
 
 
-def mask(text: str) -> tuple[str, int]:
+def mask(text: str, learnt: bool = True) -> tuple[str, int]:
     """`text` with every credential replaced by `[redacted:<kind>]`, and how many there were."""
-    found = find(text)
+    found = find(text, learnt)
     return (_masked(text, found)[0], len(found)) if found else (text, 0)
 
 
@@ -243,5 +243,6 @@ def mask_fact(entity: str, key: str, value: str) -> tuple[str, int]:
 def _masked_after(name: str, value: str) -> tuple[str, int]:
     """The value as it is masked behind a name."""
     before = f"{name}: " if name else ""
-    shown, count = mask(before + value)
-    return (shown[len(before) :], count) if count and shown.startswith(before) else mask(value)
+    learnt = " " in value.strip()  # of a lone id or model the scorer knows too little: its key decides
+    shown, count = mask(before + value, learnt)
+    return (shown[len(before) :], count) if count and shown.startswith(before) else mask(value, learnt)
