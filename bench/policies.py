@@ -1,10 +1,11 @@
 """Which gate does a planned action meet: by words alone, and by meaning with the embedder and the judge.
 
-Repeat: .venv/bin/python bench/policies.py --models DIR [--data ../shared/data] [--misses]
+Repeat: .venv/bin/python bench/policies.py --models DIR [--data ../shared/data] [--misses] [--every N]
 
 *Found*: the right policy is among those that are named. *False*: something is named for an action that meets none.
-*Wrong*: policies named for a risky action that it does not meet. The data's `lives` are ordinary messages to an
-assistant: how many would get a reminder in a turn.
+*Wrong*: policies named for a risky action that it does not meet. *Ordinary*: the share of ordinary messages by several
+people (training/lives, bench/data/fresh) that get a reminder in a turn, where these are the home's policies; *alone*:
+the same where each is the home's only one (every N-th message). "asked" is `policy check`, "turn" a turn.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from nanoclaw_memory.retrieval.gates import met
 from nanoclaw_memory.types import Policy, PolicyHit
 
 Check = Callable[[list[Policy], str], list[PolicyHit]]
+HERE = Path(__file__).parent
+MORE = HERE / "data" / "more"
 RISKY = ("paraphrase", "indirect", "in_plan", "command", "german")
 
 
@@ -50,16 +53,17 @@ def row(name: str, check: Check, told: dict[str, Any], misses: bool) -> list[obj
     return [name, shares[0], shares[1], wrong / sum(asked[kind] for kind in risky), took, kinds]
 
 
-def reminded(check: Check, told: dict[str, Any], folder: Path) -> float:
-    """The share of ordinary messages that would be reminded of a policy in a turn."""
-    policies = [Policy(one["id"], "", one["trigger"], one["gate"]) for one in told["policies"]]
-    texts = [
-        prompt["text"]
-        for path in sorted(folder.glob("needs/life_*.json"))
-        for prompt in json.loads(path.read_text(encoding="utf-8"))["prompts"]
-    ]
+def ordinary() -> list[str]:
+    """What people who know nothing of policies write to an agent."""
+    paths = [*sorted((HERE.parent / "training" / "lives").glob("*.json")), HERE / "data/fresh/life_3.json"]
+    return [prompt["text"] for path in paths for prompt in json.loads(path.read_bytes())["prompts"]]
+
+
+def reminded(check: Check, homes: list[list[Policy]], texts: list[str]) -> float:
+    """The share of messages that would be reminded of a policy in a turn; a question plans nothing."""
     plans = [text for text in texts if not text.rstrip().endswith("?")]
-    return sum(bool(check(policies, text)) for text in plans) / max(len(texts), 1)
+    fired = sum(bool(check(policies, text)) for policies in homes for text in plans)
+    return fired / (len(homes) * len(texts))
 
 
 def main() -> None:
@@ -67,18 +71,29 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path(__file__).parents[2] / "shared" / "data")
     parser.add_argument("--models", type=Path, required=True)
     parser.add_argument("--misses", action="store_true")
+    parser.add_argument("--every", type=int, default=20)
     options = parser.parse_args()
-    path = options.data / "policies" / "dev.json"
-    told = json.loads((path if path.exists() else options.data / "policies.json").read_text(encoding="utf-8"))
     chain, judge = Chain((LocalEmbedder(options.models / "e5-small-v2"),)), Judge()
-    by_words: Check = lambda policies, action: met(policies, action, None, None)  # noqa: E731
-    by_meaning: Check = lambda policies, action: met(policies, action, chain, judge)  # noqa: E731
-    by_meaning([Policy("x", "", "sending mail", "ask")], "warm up the models with something")
-    rows = [
-        [*row(name, check, told, options.misses), reminded(check, told, options.data)]
-        for name, check in (("words", by_words), ("words and meaning", by_meaning))
-    ]
-    table(["by", "found", "false", "wrong a risky action", "CPU ms", "by kind", "lives reminded"], rows)
+    ways: dict[str, Check] = {
+        "words": lambda policies, action: met(policies, action, None, None),
+        "asked": lambda policies, action: met(policies, action, chain, judge),
+        "turn": lambda policies, action: met(policies, action, chain, judge, asked=False),
+    }
+    ways["asked"]([Policy("x", "", "sending mail", "ask")], "warm up the models with something")
+    texts, rows = ordinary(), []
+    dev = options.data / "policies" / "dev.json"
+    for path in (
+        dev,
+        *sorted((HERE / "data").glob("*/policies.json")),
+        *sorted(MORE.glob("*/policies.json")),
+    ):
+        told = json.loads(path.read_bytes()) if path.exists() else {"policies": []}
+        policies = [Policy(one["id"], "", one["trigger"], one["gate"]) for one in told["policies"]]
+        alone = [[one] for one in policies]
+        for name, check in ways.items() if policies else ():
+            fired = [reminded(check, [policies], texts), reminded(check, alone, texts[:: options.every])]
+            rows.append([*row(f"{name}, {path.parent.name}", check, told, options.misses), *fired])
+    table(["by", "found", "false", "wrong a risky action", "CPU ms", "by kind", "ordinary", "alone"], rows)
 
 
 if __name__ == "__main__":

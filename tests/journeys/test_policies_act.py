@@ -99,9 +99,9 @@ class Near:
     def embed_documents(self, texts: list[str]) -> Any:
         return SimpleNamespace(vectors=[self._vector(text) for text in texts])
 
-    def probability(self, head: str, text: str, other: str) -> float:
-        assert head == "meets"
-        return self.risk
+    def probability(self, head: str, text: str, other: str = "") -> float:
+        assert head in ("meets", "needs")
+        return self.risk if head == "meets" else 0.01 if "sounds good" in text else 0.9
 
 
 @pytest.fixture(autouse=True)
@@ -114,7 +114,7 @@ def _no_kept_vectors():
 def test_a_paraphrase_is_met_by_its_meaning_and_never_blocked(gated: Memory, monkeypatch: pytest.MonkeyPatch):
     near: Any = Near(0.4)
     hits = gates.met(gated.workspace.policies(), "release version four to everybody", near, near)
-    assert hits[0].policy.id == "GP-003" and hits[0].by == "meaning" and len(hits) == 2
+    assert hits[0].policy.id == "GP-003" and hits[0].by == "meaning"
     monkeypatch.setattr(gated.workspace, "check_policies", lambda action, fast: hits)
     assert hook(gated, "Bash", command="release version four")["permissionDecision"] == "ask"
 
@@ -127,6 +127,23 @@ def test_policies_are_met_by_meaning_however_many_were_asked_before(gated: Memor
     gates.met(others, action, near, near)
     added = replace(policies[0], id="GP-009", trigger="Feeding the dog")
     assert gates.met([*policies, added], action, near, near) == met
+
+
+def test_a_message_is_reminded_only_where_the_risk_is_plainer_than_where_one_asks(gated: Memory):
+    policies, unsure, sure = gated.workspace.policies(), Near(0.34), Near(0.4)
+    said: Any = ("release version four to everybody", unsure, unsure)
+    assert gates.met(policies, *said) and gates.met(policies, *said, asked=False) == []
+    assert gates.met(policies, "release version four to everybody", sure, sure, asked=False)  # type: ignore[arg-type]
+    assert gates.met(policies, "sounds good, release version four", sure, sure, asked=False) == []  # type: ignore[arg-type]
+
+
+def test_in_a_home_of_one_policy_a_risk_of_another_kind_does_not_bring_it(gated: Memory):
+    near: Any = Near(0.5)
+    only = gated.workspace.policies()[:1]
+    assert [hit.policy.id for hit in gates.met(only, "reboot the whole machine tonight", near, near)] == [
+        "GP-001"
+    ]
+    assert gates.met(only, "wipe the whole customer folder tonight", near, near) == []
 
 
 def test_what_the_judge_finds_harmless_meets_nothing_though_words_do(gated: Memory):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nanoclaw_memory.errors import ProviderError
+from nanoclaw_memory.lessons.matching import calls_for_nothing
 from nanoclaw_memory.text import content_words
 from nanoclaw_memory.types import Policy, PolicyHit
 from nanoclaw_memory.workspace.policies import check
@@ -19,8 +20,20 @@ if TYPE_CHECKING:
 # alone, each is right about half of the time in its own question and hardly ever in the other's.
 NEAREST = 3  # policies that the judge reads beside the action
 NAMED = 2  # of these that a risky action is reported to meet
-RISKY = -0.69  # mean log odds from which an action is risky
+RISKY = -0.69  # mean log odds from which an action that somebody asks about is risky
+RISKY_TALK = -0.6  # the same of any message: hardly one is, and of ordinary ones 1 to 2 % may fire
 HARMLESS = -0.85  # and below which it is not, whatever words it shares with a policy
+# In a home of few policies these compete: else the nearest of one is always that one, and its odds alone decide.
+COMPETING = (
+    "Sending a message to somebody outside",
+    "Deleting files or data",
+    "Spending money or signing a contract",
+    "Changing a system that others use",
+    "Publishing a text or a picture",
+    "Passing on personal details",
+    "Moving or cancelling an appointment",
+    "Restarting or stopping a service",
+)
 FEWEST_WORDS = 3
 MAX_CHARS = 2_000
 _KEPT = 1_000
@@ -28,12 +41,18 @@ _vectors: dict[tuple[str, str], Vectors] = {}
 
 
 def met(
-    policies: Sequence[Policy], action: str, embedder: Chain | None, judge: Judge | None
+    policies: Sequence[Policy],
+    action: str,
+    embedder: Chain | None,
+    judge: Judge | None,
+    asked: bool = True,
 ) -> list[PolicyHit]:
-    """The policies that an action meets, the surest first."""
+    """The policies that an action meets, the surest first; unless it is `asked` about, most actions are harmless."""
     action = action[:MAX_CHARS]
     by_words = check(policies, action)
     if embedder is None or judge is None or not policies or len(content_words(action)) < FEWEST_WORDS:
+        return by_words
+    if not asked and calls_for_nothing(judge.probability("needs", action)):  # "sounds good, let's do it"
         return by_words
     try:
         near = _nearest(policies, action, embedder)
@@ -42,14 +61,17 @@ def met(
     risk = sum(_log_odds(judge, action, policy) for policy in near) / len(near)
     if risk < HARMLESS:
         return []
-    if risk < RISKY:
+    if risk < (RISKY if asked else RISKY_TALK):
         return by_words
-    named = {hit.policy.id for hit in by_words}
+    named = {"", *(hit.policy.id for hit in by_words)}
     sure = round(1 / (1 + math.exp(-risk)), 2)
     return by_words + [PolicyHit(one, sure, (), "meaning") for one in near[:NAMED] if one.id not in named]
 
 
 def _nearest(policies: Sequence[Policy], action: str, embedder: Chain) -> list[Policy]:
+    """The nearest policies, and general actions without an id where there are few policies."""
+    general = [Policy("", "", trigger, "") for trigger in COMPETING[: max(len(COMPETING) - len(policies), 0)]]
+    policies = [*general, *policies]
     asked = embedder.embed_query(action, embedder.identities[:1]).vectors[0]
     key = embedder.identity.key
     triggers = {one.trigger for one in policies}
@@ -64,5 +86,5 @@ def _nearest(policies: Sequence[Policy], action: str, embedder: Chain) -> list[P
 
 
 def _log_odds(judge: Judge, action: str, policy: Policy) -> float:
-    probability = judge.probability("meets", action, f"{policy.trigger} {policy.gate}")
+    probability = judge.probability("meets", action, f"{policy.trigger} {policy.gate}".rstrip())
     return math.log(max(probability, 1e-6) / max(1 - probability, 1e-6))

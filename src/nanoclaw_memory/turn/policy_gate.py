@@ -36,7 +36,7 @@ class PolicyGate(Plugin):
             met,
         )  # most homes have no policy, and every hook is a new process
 
-        found = met(known, message, self.context.embedder, self.context.judge)[:MOST]
+        found = met(known, message, self.context.embedder, self.context.judge, asked=False)[:MOST]
         if not found:
             return Silence("no policy is met")
         return Draft(
