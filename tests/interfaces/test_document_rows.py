@@ -145,13 +145,13 @@ def test_fourteen_agents_have_a_soul_a_session_and_a_memory_each(
         agent = open_memory(name, session=f"session of {name}")
         agent.init()
         (home / "groups" / name / "workspace" / "SOUL.md").write_text(f"I am {name}.\n")
-        agent.write(f"The password word of {name} is heron")
+        agent.write(f"The watchword of {name} is heron")
     for name in names:
         agent = open_memory(name)
         assert f"I am {name}." in agent.boot().text
-        found = agent.search("password word heron", fast=True).hits
-        assert [hit.text for hit in found] == [f"- The password word of {name} is heron"]
-    assert "heron" not in str(memory.search("password word heron", fast=True).hits)
+        found = agent.search("watchword heron", fast=True).hits
+        assert [hit.text for hit in found] == [f"- The watchword of {name} is heron"]
+    assert "heron" not in str(memory.search("watchword heron", fast=True).hits)
     assert set(memory.home.groups()) == {"main", *names}
 
 
