@@ -516,14 +516,14 @@ def test_a_correction_in_two_sentences_is_one_lesson_and_the_same_question_calls
     memory.after_turn("Which queue?", "I suggest RabbitMQ.")
     memory.after_turn("No, that's wrong. Never use RabbitMQ, use Postgres.", "Understood.")
     (lesson,) = memory.lessons.lessons()
-    assert lesson.lesson == "Never use RabbitMQ, use Postgres."
+    assert lesson.lesson == "No, that's wrong. Never use RabbitMQ, use Postgres."
     assert "Never use RabbitMQ" in open_memory(session="s2").before_turn("Which queue should we use?").text
 
 
 def test_a_weak_correction_becomes_a_lesson_when_it_recurs(
     memory: Memory, open_memory: Callable[..., Memory]
 ):
-    memory.after_turn("Explain TCP", "…")
+    memory.after_turn("Explain TCP", "TCP is a protocol that carries bytes in order; its answer to loss is to send again.")
     memory.after_turn("That answer is too long", "Sorry.")
     assert [one.state for one in memory.lessons.lessons()] == ["candidate"]
     assert "GROWTH VECTORS" not in labels(memory.before_turn("Explain UDP"))

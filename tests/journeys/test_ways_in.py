@@ -832,7 +832,8 @@ def test_a_command_is_refused_with_exit_2_and_the_way_out(
 def test_a_hook_spools_without_it_and_never_fails(scene: Scene, ncm: Callable[..., Any], event: str) -> None:
     said = {"prompt": f"I repeat: {TEXT}", "last_assistant_message": f"I repeat: {TEXT}", "session_id": LATER}
     assert ncm("hook", event, stdin=json.dumps(said)).code == 0
-    assert "I repeat: [forgotten]" in (scene.home / "data/spool/spool.jsonl").read_text()
+    spooled = [path.read_text() for path in (scene.home / "data/spool").glob("*.jsonl")]
+    assert "I repeat: [forgotten]" in "".join(spooled)
     assert _left(scene) == set()
 
 

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from time import monotonic_ns
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -138,7 +139,7 @@ class Spool(msgspec.Struct, frozen=True):
         if path.exists():
             with appending(path) as handle:
                 lock_within(handle, LOCK_SECONDS)
-                path.rename(self.folder / f"taken-{stamp(now)}-{os.getpid()}.jsonl")
+                path.rename(self.folder / f"taken-{stamp(now)}-{os.getpid()}-{monotonic_ns()}.jsonl")
 
     def _keep(self, lines: list[str], taken: list[Path]) -> None:
         kept = self.folder / "taken-0.jsonl"

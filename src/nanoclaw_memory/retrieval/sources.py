@@ -350,7 +350,8 @@ class RowReader(msgspec.Struct, frozen=True):
 
 def _head(db: Database) -> Cursor:
     """The last change of a database."""
-    return Cursor(*db.query("SELECT seq, mark FROM outbox ORDER BY seq DESC LIMIT 1")[0])
+    rows = db.query("SELECT seq, mark FROM outbox ORDER BY seq DESC LIMIT 1")
+    return Cursor(*rows[0]) if rows else Cursor()
 
 
 def _continues(db: Database, known: Cursor) -> bool:
