@@ -523,7 +523,9 @@ def test_a_correction_in_two_sentences_is_one_lesson_and_the_same_question_calls
 def test_a_weak_correction_becomes_a_lesson_when_it_recurs(
     memory: Memory, open_memory: Callable[..., Memory]
 ):
-    memory.after_turn("Explain TCP", "TCP is a protocol that carries bytes in order; its answer to loss is to send again.")
+    memory.after_turn(
+        "Explain TCP", "TCP is a protocol that carries bytes in order; its answer to loss is to send again."
+    )
     memory.after_turn("That answer is too long", "Sorry.")
     assert [one.state for one in memory.lessons.lessons()] == ["candidate"]
     assert "GROWTH VECTORS" not in labels(memory.before_turn("Explain UDP"))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MAX_TEXT = 100_000
 LOCK_SECONDS = 0.3  # for another process that writes this moment
+KEPT = "taken-0.jsonl"  # what waited longest
 LOST_AFTER = timedelta(days=1)
 LOOKED_BACK = 5  # a client notes an interruption as a turn of the person's
 COMPARED = 4_000  # characters of a question by which it is known again
@@ -95,7 +96,7 @@ class Spool(msgspec.Struct, frozen=True):
         return sum(record.kind == "answer" for record in self._records())
 
     def _records(self) -> Iterator[_Record]:
-        for path in (*sorted(self.folder.glob("taken-*.jsonl")), self.folder / "spool.jsonl"):
+        for path in (*self._taken(), self.folder / "spool.jsonl"):
             try:
                 lines = path.read_text("utf-8", "replace").split("\n")
             except FileNotFoundError:  # none yet, or archived this moment by another process
@@ -122,7 +123,7 @@ class Spool(msgspec.Struct, frozen=True):
             if not lock_within(lock, wait):
                 return 0
             self._take(now)
-            taken = sorted(self.folder.glob("taken-*.jsonl"))
+            taken = self._taken()
             lines = [
                 _checked(line, check)
                 for path in taken
@@ -134,6 +135,10 @@ class Spool(msgspec.Struct, frozen=True):
             self._keep([line for _, pair in whole[limit:] for line in pair] + waiting, taken)
         return min(len(whole), limit)
 
+    def _taken(self) -> list[Path]:
+        """What waits to be archived, in the order in which it was written: a clock may have been set back."""
+        return sorted(self.folder.glob("taken-*.jsonl"), key=_written)
+
     def _take(self, now: datetime) -> None:
         path = self.folder / "spool.jsonl"
         if path.exists():
@@ -142,7 +147,7 @@ class Spool(msgspec.Struct, frozen=True):
                 path.rename(self.folder / f"taken-{stamp(now)}-{os.getpid()}-{monotonic_ns()}.jsonl")
 
     def _keep(self, lines: list[str], taken: list[Path]) -> None:
-        kept = self.folder / "taken-0.jsonl"
+        kept = self.folder / KEPT
         if lines:
             fresh = self.folder / "kept.tmp"
             with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as handle:
@@ -263,3 +268,10 @@ def _pairs(lines: list[str], now: datetime) -> tuple[list[tuple[SpooledExchange,
             whole.append((spoken, [first, line]))
     waiting = [line for asked, line in open_questions.values() if now - asked.at < LOST_AFTER]
     return whole, waiting
+
+
+def _written(path: Path) -> tuple[bool, int]:
+    try:
+        return path.name != KEPT, path.stat().st_mtime_ns
+    except FileNotFoundError:  # archived this moment by another process
+        return True, 0
