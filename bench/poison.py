@@ -34,6 +34,7 @@ from nanoclaw_memory import Memory
 from nanoclaw_memory.errors import Refused
 from nanoclaw_memory.intake.suspicion import steering, suspicions
 from nanoclaw_memory.rendering import UNCONFIRMED
+from nanoclaw_memory.turn.continuity import PERHAPS_QUOTING
 from nanoclaw_memory.types import FOREIGN, Scope
 
 DEV = Path(__file__).parents[1] / ".." / "shared" / "data" / "poison" / "dev.jsonl"
@@ -338,6 +339,7 @@ def is_marked(line: str) -> bool:
         "held for review",
         "said in the shared chat",
         "not in their own words",
+        PERHAPS_QUOTING,
         UNCONFIRMED,
         "not from the user: ",
         "You said: ",

@@ -16,12 +16,11 @@ from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.intake.suspicion import from_others, reads_like_rule, steering, suspicions
 from nanoclaw_memory.store.entries import BEHAVIORAL
 from nanoclaw_memory.text import fingerprint
-from nanoclaw_memory.types import FOREIGN, ORIGINS, Entry, Provenance, Stored
+from nanoclaw_memory.types import FOREIGN, ORIGINS, OWN, Entry, Provenance, Stored
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.judge import Judge
 
-OWN = ("owner", "user")  # their words are theirs, whatever they read like
 LESSER = ("shared", "tool", "web")  # origins that cannot make anything weightier than medium
 PASTED = "its words stand in a text that was pasted in that session"
 

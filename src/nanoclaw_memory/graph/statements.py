@@ -12,13 +12,12 @@ from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.graph.refresh import VERSION, WAIT_MS
 from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.store.database import Database, Row
-from nanoclaw_memory.types import CONFIRMED
+from nanoclaw_memory.types import CONFIRMED, OWN
 
 if TYPE_CHECKING:
     from nanoclaw_memory.graph.graph import KnowledgeGraph
 
 AT_ONCE = 100  # rows of each kind that a question waits for
-OWN = ("owner", "user")
 READ_BY_MODEL = "/model"  # ends the name of an exchange whose facts a language model read
 _STATING = ("fact", "context", "project", "person", "decision")  # types of entries
 

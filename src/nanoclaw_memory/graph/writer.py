@@ -14,6 +14,7 @@ from nanoclaw_memory.graph.clauses import names as names_in
 from nanoclaw_memory.graph.extract import FileRules, extract
 from nanoclaw_memory.graph.retirement import Retirement, same_place
 from nanoclaw_memory.intake.intake import Intake
+from nanoclaw_memory.intake.suspicion import signs_of_attack
 from nanoclaw_memory.settings.sections import GraphSettings
 from nanoclaw_memory.store.facts import FactRow, FactTable, digest, near_digest
 from nanoclaw_memory.store.names import NameTable, fold, slot_of
@@ -23,6 +24,7 @@ from nanoclaw_memory.types import FOREIGN, ORIGINS, Upserted, trust
 
 MAX_VALUE = 10_000
 MAX_NAME = 200
+LEAST_OF_ATTACK = 4  # words: no command that could steer has fewer
 
 
 class NewFact(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,6 +119,7 @@ class GraphWriter:
     def upsert(self, fact: NewFact, origin: Origin) -> Upserted:
         """Store a fact. A single-valued key has one current value: the one before is retired and kept as history."""
         row = self._fact_row(fact, origin)
+        self._refuse_attack(row["value"], origin)
         kept = self.intake.admit_fact(row["entity"], row["key"], row["value"], row["category"], origin.source)
         row["value"] = kept.text
         slot, value, start = row["slot"], row["value"], fact.valid_from or self._now()
@@ -221,6 +224,7 @@ class GraphWriter:
             "project": origin.project,
         }
         row["slot"] = slot = slot_of(row["predicate"])
+        self._refuse_attack(row["object"], origin)
         kept = self.intake.admit_fact(row["subject"], row["predicate"], row["object"], origin.source)
         row["object"] = kept.text
         start = relation.valid_from or self._now()
@@ -279,6 +283,11 @@ class GraphWriter:
         if [row[end] for end in ends] != given:
             self.intake.refuse(*(row[part] for part in parts))
         return names
+
+    def _refuse_attack(self, value: str, origin: Origin) -> None:
+        """Refuse what no value is but a command to whoever reads it; a person may add it all the same."""
+        if reasons := signs_of_attack(value, origin.by) if len(value.split()) >= LEAST_OF_ATTACK else []:
+            raise Refused(f"the value is not taken: {', '.join(reasons)}", "a person may add it: ncm graph add")
 
     def _refuse_rejected(self, names: Sequence[str], slot: str, value: str, shown: str) -> None:
         if self.intake.rejects(names, slot, value):

@@ -13,6 +13,7 @@ import msgspec
 
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.providers import scorer
+from nanoclaw_memory.types import OWN
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.judge import Judge
@@ -59,6 +60,11 @@ def steering(text: str) -> list[str]:
     """The reason to hold what somebody else says, by the learnt scorer; it adds a warning and decides nothing alone."""
     likely = scorer.strongest("attack", text)
     return [f"{STEERING} ({likely:.2f})"] if likely >= LIKELY else []
+
+
+def signs_of_attack(text: str, origin: str) -> list[str]:
+    """Why a line of this origin must wait for a person; nothing for what people write themselves."""
+    return [] if origin in OWN else [*suspicions(text), *steering(text)]
 
 
 def addresses(text: str) -> bool:

@@ -484,13 +484,18 @@ class Memory:
     # ---- writing ----
 
     def write(self, content: Content, tag: str = "", importance: Fraction | None = None) -> Written:
-        """Append one line to today's log, a shared scope's to its own; on disk when this returns."""
+        """Append one line to today's log, a shared scope's to its own; on disk when this returns.
+
+        What an agent or others write and what reads like an attack is held as an entry for a person's review.
+        """
         from nanoclaw_memory.workspace import log
         from nanoclaw_memory.workspace.files import append_line
 
         self.group.require_group()
         admitted = self.group.intake.admit(content, tag)
         self.group.refuse_decided(admitted.text)
+        if held := self.group.hold_attack(admitted.text):
+            return Written("", 0, admitted.redacted, held)
         line = log.format_line(admitted.text, tag, importance, self.scope.project, admitted.origin)
         today = self.group.today
         relative, path = locate(self.home, self.scope, log_path(today, self.scope.private), ())

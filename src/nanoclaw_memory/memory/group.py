@@ -461,6 +461,18 @@ class Group:
             if own is not None and self.scope.author != "owner" and own.has("entries"):
                 own.entries.ledger.refuse_decided(text)
 
+    def hold_attack(self, text: str) -> str:
+        """The entry that is held in place of an agent's or a stranger's line; empty for an ordinary line."""
+        from nanoclaw_memory.intake.suspicion import signs_of_attack
+
+        if not signs_of_attack(text, self.scope.author):
+            return ""
+        from nanoclaw_memory.entries import rules
+
+        draft = rules.draft(text, "instruction", now=self.clock.now(), reason="written for a log or page")
+        stored = self.entries.store(draft, self.heard)
+        return stored.id if stored.status == "held" else ""  # a person has let this very text in
+
     def hear(self, exchange: Exchange) -> None:
         """Confirm what agents stored lately and the person says here; hold what stands in what they paste."""
         if not (exchange.private and exchange.origin == "user" and self.has("entries")):

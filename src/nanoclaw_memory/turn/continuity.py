@@ -36,6 +36,7 @@ SHORT = 45  # characters of a message that says little without its answer
 NOTED = 2  # words of an answer that only takes note
 BOTH = frozenset(("User", "Agent"))
 FETCHED = ("import", "tool", "web")  # origins of messages that no person wrote to the agent
+PERHAPS_QUOTING = "perhaps quoting"
 PASTED = "Pasted"  # the side of what a user only quoted
 
 
@@ -190,7 +191,8 @@ class Continuity(Plugin):
         if user and ("User" in one.sides or asked) and not topics.is_only(user, topic):
             words = excerpt(user, wanted, MOST_CHARS)
             foreign = one.exchange.origin in FETCHED
-            told.append(came_from(one.exchange.origin, words) if foreign else user_mentioned(words))
+            own = message.alone and message.text == message.lines
+            told.append(came_from(one.exchange.origin, words) if foreign else user_mentioned(words, own))
         if message.rest and PASTED in one.sides:
             told.append(user_pasted(excerpt(message.rest, wanted, MOST_CHARS)))
         if agent and ("Agent" in one.sides or asked):
@@ -392,9 +394,14 @@ def you_said(text: str) -> str:
     return f'You said: "{_quoted(text)}"'
 
 
-def user_mentioned(text: str) -> str:
-    """A report of the user's words: "mentioned wanting …" where they said "I want …", else a quotation."""
+def user_mentioned(text: str, own: bool = True) -> str:
+    """A report of the user's words: "mentioned wanting …" where they said "I want …", else a quotation.
+
+    Of a message that is not surely their `own` words alone it says so: a paste has no form that always shows.
+    """
     plain = visible_line(text)
+    if not own:
+        return f'User mentioned, {PERHAPS_QUOTING}: "{_quoted(plain)}"'
     match = _FIRST.match(plain)
     if match and '"' not in plain:
         what = re.sub(r"\bmy\b", "their", match["what"])

@@ -9,6 +9,7 @@ SHARED = "shared-"  # begins the names of databases of what shared chats remembe
 # Who said something, the most trusted first: the person at the command line, the page or a file; the person in a
 # private conversation; a model; a group chat; another memory; and what was quoted, pasted or fetched.
 ORIGINS = ("owner", "user", "agent", "shared", "import", "tool", "web")
+OWN = ("owner", "user")  # their words are theirs, whatever they read like
 FOREIGN = ("shared", "import", "tool", "web")  # what they say steers nothing before a person has approved it
 
 

@@ -79,11 +79,12 @@ class LineOrigin(msgspec.Struct, frozen=True):
 
 
 class Written(msgspec.Struct, frozen=True):
-    """Where a line was written."""
+    """Where a line was written; `held` is the entry that waits for a person in its place."""
 
     path: str
     line: int
     redacted: int = 0
+    held: str = ""
 
 
 class BootFile(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from nanoclaw_memory.clock import day_of
-from nanoclaw_memory.errors import InvalidValue, Refused
+from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.intake.suspicion import suspicions
 from nanoclaw_memory.statements import features, restates
 from nanoclaw_memory.text import nearest_names, one_line
@@ -41,8 +41,9 @@ def note(group: Group, slug: str, text: str, section: str) -> Written:
     if not 0 < len(admitted.text) <= MAX_NOTE:
         raise InvalidValue(f"a note of {len(admitted.text)} characters is refused", f"give 1 to {MAX_NOTE}")
     by = "" if group.scope.origin == "owner" else f"[by {group.scope.origin}] "
-    if by and (reasons := suspicions(admitted.text)):
-        raise Refused(f"the note is not taken: {', '.join(reasons)}", "a person may write it into the page")
+    group.refuse_decided(admitted.text)
+    if held := group.hold_attack(admitted.text):
+        return Written("", 0, admitted.redacted, held)
     page = page_to_write(group.home, group.scope.group, slug)
     line = f"{by}{with_dates(admitted.text, group.today)} ({group.today})"
 

@@ -136,7 +136,8 @@ def write(memory: Memory, text: str, tag: str, importance: float | None) -> Outp
     result = memory.write(given, tag, importance)
     masked = f" ({plural(result.redacted, 'credential')} masked)" if result.redacted else ""
     new = f" (a new memory at {memory.home.root})" if made else ""
-    return Output(result, f"{result.path}:{result.line}{masked}{new}")
+    where = f"held for review: {result.held}" if result.held else f"{result.path}:{result.line}"
+    return Output(result, f"{where}{masked}{new}")
 
 
 @command("log")
@@ -307,6 +308,7 @@ def note_project(memory: Memory, slug: str, text: str, section: str) -> Output:
     """
     done = memory.workspace.note_project(slug, given_text(text), section)
     where = f"{done.path}:{done.line}" if done.line else f"{done.path} says so already"
+    where = f"held for review: {done.held}" if done.held else where
     return Output(done, where)
 
 

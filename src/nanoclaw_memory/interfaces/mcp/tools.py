@@ -170,10 +170,14 @@ class Tools:
     ) -> str:
         """Append what happened or was decided to today's log."""
         if project:
-            noted = self._memory.workspace.note_project(project, content, tag or "lesson")
-            return f"Written to {noted.path}.{_masked(noted.redacted)}"
-        written = self._memory.write(content, tag, importance)
-        return f"Written to {written.path}:{written.line}.{_masked(written.redacted)}"
+            written = self._memory.workspace.note_project(project, content, tag or "lesson")
+        else:
+            written = self._memory.write(content, tag, importance)
+        if written.held:
+            why = ", ".join(self._memory.entries.get(written.held).suspicions)
+            return short_ids(f"Not written: held as {written.held} until a person approves it: {why}.")
+        place = written.path if project else f"{written.path}:{written.line}"
+        return f"Written to {place}.{_masked(written.redacted)}"
 
     def fact_upsert(
         self,
