@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused, Refused
+from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.types import Scope
 

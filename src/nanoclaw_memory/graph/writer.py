@@ -287,7 +287,9 @@ class GraphWriter:
     def _refuse_attack(self, value: str, origin: Origin) -> None:
         """Refuse what no value is but a command to whoever reads it; a person may add it all the same."""
         if reasons := signs_of_attack(value, origin.by) if len(value.split()) >= LEAST_OF_ATTACK else []:
-            raise Refused(f"the value is not taken: {', '.join(reasons)}", "a person may add it: ncm graph add")
+            raise Refused(
+                f"the value is not taken: {', '.join(reasons)}", "a person may add it: ncm graph add"
+            )
 
     def _refuse_rejected(self, names: Sequence[str], slot: str, value: str, shown: str) -> None:
         if self.intake.rejects(names, slot, value):
