@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
 from types import ModuleType
 
 from nanoclaw_memory.interfaces import shim
+from nanoclaw_memory.patterns import kept_imports
 
 
 def main() -> None:
     """Answer a hook, serve an MCP client, or run the command line."""
+    gc.disable()  # nothing of what is imported is garbage
     request = shim.parse(sys.argv[1:])
     if request is not None and request.kind == "hook":
-        import_without("pathlib", "msgspec")
+        import_without("pathlib", "msgspec", "json")
         from nanoclaw_memory.interfaces.hooks import run_and_exit
 
         run_and_exit(request)
     elif request is not None and request.argument in ("core", "all") and sys.stdin is not None:
         from nanoclaw_memory.interfaces.mcp.opening import run
 
+        gc.enable()
         run(request)
     else:
         import_without("pathlib", "msgspec", "click")
         from nanoclaw_memory.interfaces.cli import main
 
+        gc.enable()
+        gc.freeze()
         main()
 
 
@@ -56,8 +62,9 @@ def import_without(*names: str) -> None:
     known = sys.modules.get(_NEVER)
     sys.modules[_NEVER] = known  # type: ignore[assignment]
     try:
-        for name in names:
-            importlib.import_module(name)
+        with kept_imports():
+            for name in names:
+                importlib.import_module(name)
     finally:
         for one in later:
             one.leave()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import time
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Protocol
@@ -12,11 +11,12 @@ from typing import Protocol
 import msgspec
 
 from nanoclaw_memory.errors import InvalidValue, SettingsError
+from nanoclaw_memory.patterns import regex
 
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_FILE_TIME = 2**62  # in 2116; file systems know moments for which no database and no calendar has room
-_MONTH = re.compile(r"(\d{4})-(\d{2})\Z")
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
+_MONTH = regex(r"(\d{4})-(\d{2})\Z")
+_DAY = regex(r"\d{4}-\d{2}-\d{2}\Z")
 
 
 class Clock(Protocol):

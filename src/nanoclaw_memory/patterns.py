@@ -13,6 +13,8 @@ import re
 import sys
 from array import array
 from binascii import crc32
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, cast
 
@@ -27,6 +29,18 @@ def regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
     Not for patterns made of what people wrote: it is kept in a file.
     """
     return cast("re.Pattern[str]", _LazyPattern(pattern, int(flags)))
+
+
+@contextmanager
+def kept_imports() -> Iterator[None]:
+    """Keep what modules of others compile while they are imported, too."""
+    from re import _compiler  # type: ignore[attr-defined]
+
+    ordinary, _compiler.compile = _compiler.compile, _compiled
+    try:
+        yield
+    finally:
+        _compiler.compile = ordinary
 
 
 class _LazyPattern:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import fingerprint
 
 MAX_DIRECTORY = 4_096
 MAX_SLUG = 64
 EVERYWHERE_OFF = "/"  # in the list of places that are off: all directories, and sessions that name none
 _TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm", "/private/tmp", "/var/folders")  # noqa: S108 (only compared)
-_OTHER = re.compile(r"[^a-z0-9._-]+|\.{2,}")
+_OTHER = regex(r"[^a-z0-9._-]+|\.{2,}")
 
 
 def slug_of(name: str) -> str:

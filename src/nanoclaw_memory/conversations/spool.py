@@ -137,7 +137,8 @@ class Spool(msgspec.Struct, frozen=True):
 
     def _taken(self) -> list[Path]:
         """What waits to be archived, in the order in which it was written: a clock may have been set back."""
-        return sorted(self.folder.glob("taken-*.jsonl"), key=_written)
+        names = os.listdir(self.folder) if self.folder.is_dir() else []  # noqa: PTH208 - glob compiles a pattern
+        return sorted((self.folder / name for name in names if name.startswith("taken-")), key=_written)
 
     def _take(self, now: datetime) -> None:
         path = self.folder / "spool.jsonl"

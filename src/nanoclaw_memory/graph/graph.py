@@ -36,7 +36,6 @@ from nanoclaw_memory.types import (
     Upserted,
     trust,
 )
-from nanoclaw_memory.types.arguments import DrawingForm, Fraction, Query, Tier
 
 if TYPE_CHECKING:
     from datetime import date
@@ -50,8 +49,8 @@ if TYPE_CHECKING:
     from nanoclaw_memory.intake.intake import Intake
     from nanoclaw_memory.settings import Settings
     from nanoclaw_memory.store.database import Database
+    from nanoclaw_memory.types.arguments import DrawingForm, Fraction, Query, Tier
     from nanoclaw_memory.workspace.paths import Home
-
 MAX_TOP_K = 100
 MAX_ROWS = 200
 MOST_NAMES = 8

@@ -143,11 +143,11 @@ def _encoded(text: str) -> bool:
 def _rules() -> tuple[_SuspicionRule, ...]:
     text = Path(__file__).with_name("suspicion_rules.json").read_text(encoding="utf-8")
     table = json.loads(text)
-    negator = re.compile(table["negators"], re.IGNORECASE)
+    negator = regex(table["negators"], re.IGNORECASE)
     return tuple(
         _SuspicionRule(
             rule["name"],
-            tuple(re.compile(pattern, re.IGNORECASE) for pattern in rule["any"]),
+            tuple(regex(pattern, re.IGNORECASE) for pattern in rule["any"]),
             negator if rule["unless_negated"] else None,
         )
         for rule in table["rules"]

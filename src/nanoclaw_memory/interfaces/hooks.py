@@ -103,14 +103,12 @@ def run_and_exit(request: shim.Request) -> None:
     Whatever it waits for, it ends about when clients would end it.
     """
     import _thread
-    import gc
     import time
 
     def give_up() -> None:
         time.sleep(SECONDS.get(kind_of(request.argument), OTHER_SECONDS))
         os._exit(0)
 
-    gc.disable()
     _thread.start_new_thread(give_up, ())
     run(request)
     keep()
@@ -211,7 +209,7 @@ def parse(event_name: str, raw: bytes) -> Event | None:
         return None
     name = payload.get("hook_event_name")
     client = "cursor" if "cursor_version" in payload else str(payload.get("client") or "other")
-    spelled = event_name if event_name[:1].isupper() else re.sub(r"[-_]", "", event_name.title())
+    spelled = event_name if event_name[:1].isupper() else event_name.title().replace("-", "").replace("_", "")
     return Event(name if isinstance(name, str) else spelled, kind, client, payload)
 
 

@@ -112,7 +112,7 @@ def _patterns() -> _Patterns:
 @functools.cache
 def _openings() -> re.Pattern[str]:
     longest_first = "|".join(sorted(map(re.escape, _patterns().openings), key=len, reverse=True))
-    return re.compile(rf"^(?:(?:{longest_first})\b[,.!:;]*\s+)+")
+    return regex(rf"^(?:(?:{longest_first})\b[,.!:;]*\s+)+")
 
 
 @functools.cache
@@ -122,7 +122,7 @@ def _tokens(text: str) -> frozenset[str]:
 
 @functools.cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+    return regex(pattern)
 
 
 MAX_LESSON = 300

@@ -46,19 +46,6 @@ from nanoclaw_memory.types import (
     Turn,
     Written,
 )
-from nanoclaw_memory.types.arguments import (
-    AuditScope,
-    Content,
-    Count,
-    Fraction,
-    Message,
-    Moment,
-    PassageKind,
-    Priority,
-    Query,
-    RecallFormat,
-    TokenBudget,
-)
 from nanoclaw_memory.workspace.paths import Home, default_home, locate, log_path
 from nanoclaw_memory.workspace.roster import with_project
 
@@ -75,7 +62,19 @@ if TYPE_CHECKING:
     from nanoclaw_memory.retrieval.calendar_days import Days
     from nanoclaw_memory.settings import Settings
     from nanoclaw_memory.store.passage_search import PassageFilter
-
+    from nanoclaw_memory.types.arguments import (
+        AuditScope,
+        Content,
+        Count,
+        Fraction,
+        Message,
+        Moment,
+        PassageKind,
+        Priority,
+        Query,
+        RecallFormat,
+        TokenBudget,
+    )
 Progress = Callable[[str, int, int], None]
 
 

@@ -19,10 +19,10 @@ from nanoclaw_memory.types import (
     SessionHit,
     TranscriptFile,
 )
-from nanoclaw_memory.types.arguments import Count, Message, Query, SpoolKind
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
+    from nanoclaw_memory.types.arguments import Count, Message, Query, SpoolKind
 
 
 @with_pages

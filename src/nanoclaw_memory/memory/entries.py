@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta
 
 from nanoclaw_memory.types import MAIN_GROUP, AuditVerdict, Entry, EntryLife, Recall, Scope
-from nanoclaw_memory.types.arguments import Query, RecallFormat, TokenBudget
 
 if TYPE_CHECKING:
     from nanoclaw_memory.entries.shared import Share
     from nanoclaw_memory.memory.group import Group
+    from nanoclaw_memory.types.arguments import Query, RecallFormat, TokenBudget
 
 
 class EntriesPart:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, timedelta
 
@@ -21,6 +20,7 @@ from nanoclaw_memory.retrieval.date_words import (
     split_compound,
 )
 
+_NO_DIGIT = regex(r"\D+")
 _TOKEN = regex(
     r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}\.\s?\d{1,2}\.(?:\s?\d{4}|\d{2})?|\d{1,2}/\d{1,2}/\d{4}|\d{1,2}:\d{2}"
     r"|\d+|[^\W\d_]+"
@@ -213,7 +213,7 @@ class _DateReader:
     def _written(self, at: int) -> _Read | None:
         """2026-01-05, 5.1.2026, 5.1., 1/15/2026 where only one order is possible."""
         text = self.tokens[at].text if at < len(self.tokens) else ""
-        parts = [int(part) for part in re.split(r"\D+", text) if part]
+        parts = [int(part) for part in _NO_DIGIT.split(text) if part]
         if "-" in text:
             day = date(*parts)
         elif "." in text:

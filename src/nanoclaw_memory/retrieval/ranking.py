@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.statements import overlap
 from nanoclaw_memory.store.keywords import spaced, terms_of
 from nanoclaw_memory.store.passage_search import Place
@@ -23,7 +23,7 @@ OF_THE_DAY = 1.0  # how much more a chunk counts that was written on the days th
 ONLY_THE_DAY = 0.3  # what a passage of those days counts without sharing a word
 OTHER_PROJECT = 0.7  # what a passage of another project counts; one of no project counts in full
 HELD = 0.6  # of the question in the best match by words: from here on words count in full
-_PARTS = re.compile(r"[._-]+")
+_PARTS = regex(r"[._-]+")
 _NEIGHBOURS = {-2: 0.1, -1: 0.2, 1: 0.2, 2: 0.1}
 # Who is meant by whom: the words of a person for herself and for the agent, and what archives call the two.
 _PERSON = frozenset("user human".split())

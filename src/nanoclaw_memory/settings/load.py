@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -17,6 +18,7 @@ from nanoclaw_memory.settings.sections import PluginEntries, Settings
 
 FILE_NAME = "nanoclaw.json"
 SECRET_KEYS = frozenset({"apiKey", "store.url"})  # last parts or whole names; a URL has a password
+_CAPITAL, _SEPARATOR = regex(r"(?<=[a-z0-9])([A-Z])"), regex(r"[.\-]")
 _VARIABLE = regex(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 # What a project file may set: nothing that could send memory elsewhere or show it to others.
 _PROJECT_MAY_SET = ("memory.", "plugins.entries.", "graph.")
@@ -34,8 +36,7 @@ class Leaf(msgspec.Struct, frozen=True):
     @property
     def variable(self) -> str:
         """The environment variable that sets it."""
-        snake = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", self.path)
-        return "NANOCLAW_" + re.sub(r"[.\-]", "_", snake).upper()
+        return "NANOCLAW_" + _SEPARATOR.sub("_", _CAPITAL.sub(r"_\1", self.path)).upper()
 
     @property
     def secret(self) -> bool:
@@ -93,10 +94,11 @@ def load(
     for name, path in _AZURE.items():
         if environ.get(name) and path not in sources.origins:
             sources.put(path, environ[name], f"environment {name}")
-    for leaf in sources.known.values():
-        if leaf.variable in environ:
-            value = _from_text(leaf, environ[leaf.variable], leaf.variable)
-            sources.put(leaf.path, value, f"environment {leaf.variable}")
+    if any(name.startswith("NANOCLAW_") and name not in _NO_SETTINGS for name in environ):
+        for leaf in sources.known.values():
+            if leaf.variable in environ:
+                value = _from_text(leaf, environ[leaf.variable], leaf.variable)
+                sources.put(leaf.path, value, f"environment {leaf.variable}")
     for path, text in (overrides or {}).items():
         sources.put(path, _from_text(_known(path, sources.known), text, f"--set {path}"), "flag")
     return Configuration(validated(sources.tree), sources.origins, tuple(sources.problems))
@@ -109,17 +111,30 @@ _AZURE = {
 }
 
 
+# Variables that every hook has, and that set nothing.
+_NO_SETTINGS = frozenset(
+    {"NANOCLAW_HOME", "NANOCLAW_GROUP", "NANOCLAW_SESSION", "NANOCLAW_NO_HOOKS", "NANOCLAW_NO_SERVER"}
+)
+
+
+def _with_variables(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a tree whose texts contain ${VAR}: defaults may, too."""
+    below = {key: _with_variables(value) for key, value in tree.items() if isinstance(value, dict)}
+    texts = {key: value for key, value in tree.items() if isinstance(value, str) and "${" in value}
+    return {key: value for key, value in (below | texts).items() if value}
+
+
 class _Sources:
     """The values of all sources, later ones over earlier ones, and where each came from."""
 
     def __init__(self) -> None:
-        self.known = {leaf.path: leaf for leaf in leaves()}
-        self.tree: dict[str, Any] = {}
+        self.tree = _with_variables(msgspec.to_builtins(Settings()))
         self.origins: dict[str, str] = {}
         self.problems: list[str] = []
-        for leaf in self.known.values():  # defaults may contain ${VAR} too
-            if isinstance(leaf.default, str) and "${" in leaf.default:
-                _put(self.tree, leaf.path, leaf.default)
+
+    @cached_property
+    def known(self) -> dict[str, Leaf]:
+        return {leaf.path: leaf for leaf in leaves()}
 
     def put(self, path: str, value: Any, origin: str) -> None:
         _put(self.tree, path, value)
@@ -127,7 +142,8 @@ class _Sources:
 
     def add_file(self, path: Path, origin: str) -> None:
         """Add the values of a settings file; a project's may set only what cannot redirect data."""
-        for key, value in _flat(_normalised(read_file(path)), self.known, str(path)):
+        raw = read_file(path)
+        for key, value in _flat(_normalised(raw), self.known, str(path)) if raw else ():
             if origin == "file" or key.startswith(_PROJECT_MAY_SET):
                 self.put(key, value, origin)
             else:

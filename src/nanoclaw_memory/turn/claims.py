@@ -11,6 +11,7 @@ import msgspec
 
 from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.lessons.matching import telling
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.currency import FUNCTION_WORDS
 from nanoclaw_memory.retrieval.date_words import lexeme
 from nanoclaw_memory.text import language, sentences, stem
@@ -22,7 +23,7 @@ NEAREST = 5  # texts that may support a claim together
 FEW_WORDS = 3  # of a claim below which it says too little to be checked
 MOST_CLAIMS = 5
 # What attributes something to the person, to others or to the record.
-_MEMORY = re.compile(
+_MEMORY = regex(
     r"\b(?:(?:according to|as per|in|from) (?:your|our|my) (?:notes?|records?|logs?|conversation|chat)|"
     r"i (?:remember|recall)|"
     r"(?<!told )(?<!tell )(?<!asked )(?<!if )you(?:'ve| have|'d| had)?(?: \w+ly| also| already| once| yourself)? "
@@ -37,13 +38,13 @@ _MEMORY = re.compile(
 )
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _TAGE = ("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag")
-_WHEN = re.compile(
+_WHEN = regex(
     r"\b(?:(?P<yesterday>yesterday|gestern)|(?P<week>last week|letzte woche)|(?P<month>last month|letzten monat)|"
     rf"(?:last|on|letzten|am) (?P<day>{'|'.join((*_WEEKDAYS, *_TAGE))})|(?P<ago>\d{{1,3}}) (?P<unit>days|weeks) ago|"
     r"vor (?P<vor>\d{1,3}) (?P<einheit>tagen|wochen)|(?P<iso>\d{4}-\d{2}-\d{2}))\b",
     re.IGNORECASE,
 )
-_PAST = re.compile(r"\b(?:we|you|i|wir|du|ich)\b", re.IGNORECASE)
+_PAST = regex(r"\b(?:we|you|i|wir|du|ich)\b", re.IGNORECASE)
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -90,8 +91,8 @@ def supported(claim: Claim, texts: Sequence[str]) -> bool:
 
 # ---- values that differ from the record ----
 
-_NUMBER = re.compile(r"(?<![\w.,:-])(?P<number>\d(?:[\d,.:]*\d)?)(?P<sign>\s?%|(?:st|nd|rd|th|\.)(?=\s))?")
-_WORD = re.compile(r"[^\W\d_]+")
+_NUMBER = regex(r"(?<![\w.,:-])(?P<number>\d(?:[\d,.:]*\d)?)(?P<sign>\s?%|(?:st|nd|rd|th|\.)(?=\s))?")
+_WORD = regex(r"[^\W\d_]+")
 
 
 def values(text: str) -> dict[str, set[str]]:

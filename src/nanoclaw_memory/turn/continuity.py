@@ -14,6 +14,7 @@ from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.conversations import anchors, topics
 from nanoclaw_memory.conversations.service import excerpt
 from nanoclaw_memory.intake.own_words import said
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.chunker import QUOTED
@@ -331,7 +332,7 @@ _PROGRESSIVE = {
 _ARTICLES = (
     "the a an my our your this that der die das den dem ein eine einen mein meine unser unsere".split()
 )
-_FIRST = re.compile(rf"^(?:I|We) ({'|'.join(_PROGRESSIVE)}) (?P<what>[^.!?]+)[.!]?\Z", re.IGNORECASE)
+_FIRST = regex(rf"^(?:I|We) ({'|'.join(_PROGRESSIVE)}) (?P<what>[^.!?]+)[.!]?\Z", re.IGNORECASE)
 _NUMBERS = ("", "", *"two three four five six seven eight nine ten eleven twelve".split())
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Plugin
 from nanoclaw_memory.types import PluginNote
 
 ENTRY_POINTS = "nanoclaw_memory.plugins"
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
+_NAME = regex(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
 BUILT_IN = {  # imported only when allowed: a hook is a new process
     "policies": ("policy_gate", "PolicyGate"),
     "graph-memory": ("graph_memory", "GraphMemory"),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 
 from nanoclaw_memory.entries.lines import masked
 from nanoclaw_memory.errors import NotFound, StoreError
 from nanoclaw_memory.intake.secrets import mask_fact
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.rendering import label_of, marks, safe_line
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.prepare import body_of
@@ -26,7 +26,7 @@ MAX_LINE = 300  # characters of a passage
 MOST_DOCUMENTS = 2  # passages of domain documents
 LEAST_SCORE = 0.5  # of a passage of domain documents
 FEW_WORDS = 2  # content words of a message below which domain documents are not asked
-_PAIR = re.compile(r"(?P<name>[^=:\n]{1,60})(?P<sign>\s*[=:]\s+)(?P<value>\S.*)\Z")
+_PAIR = regex(r"(?P<name>[^=:\n]{1,60})(?P<sign>\s*[=:]\s+)(?P<value>\S.*)\Z")
 SAID = "exchanges"  # the source that continuity tells of
 
 

@@ -43,6 +43,7 @@ SAME_OUTPUT = 3
 MOST_PRINCIPLES = 8
 _READS = regex(r"read|view|cat\b|open|get_file", re.IGNORECASE)
 _HEADING = regex(r"^#{1,6}\s+(?P<title>.+?)\s*#*$")
+_MARKUP, _AFTER_NAME = regex(r"[*_`]"), regex(r"\s*[:–—]\s*|\s-\s")
 _BULLET = regex(r"^\s*(?:[-*+•]|\d+[.)])\s+(?P<text>.+)$")
 _FILLER = regex(
     r"^\W*(?:great question|good question|certainly|absolutely|of course|sure thing|i'?d be (?:happy|glad) to|"
@@ -345,6 +346,6 @@ def principle_slips(agent: str, user: str, names: Sequence[str]) -> dict[str, st
 
 def _principle_name(text: str) -> str:
     """The name of a principle: the text before a colon or dash, or the first words."""
-    plain = re.sub(r"[*_`]", "", text)
-    head = re.split(r"\s*[:–—]\s*|\s-\s", plain, maxsplit=1)[0]
+    plain = _MARKUP.sub("", text)
+    head = _AFTER_NAME.split(plain, maxsplit=1)[0]
     return one_line(" ".join(head.split()[:4]))[:40].rstrip(".").casefold() if head else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 from pathlib import Path
@@ -13,6 +12,7 @@ from msgspec.structs import replace
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.errors import FileProblem, NanoClawError
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.rendering import cut, fenced, inert_line, inert_lines, is_own_page, unfenced
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.text import words
@@ -48,7 +48,7 @@ BRIEF = "MEMORY.md (brief)"
 INSTRUCTIONS = ("AGENTS.md", GROUP_PAGE, f"shared/{GROUP_PAGE}")
 CHECKLISTS = ("TOOLS.md", "HEARTBEAT.md", "BOOT.md")
 _AGENTS_LINE = "- [by agent] "  # in a project's page: then all of it is data
-_BRIEF_LINE = re.compile(r"^- \[\w+\] (?P<content>.*?)(?: \([^()]*\))?$")
+_BRIEF_LINE = regex(r"^- \[\w+\] (?P<content>.*?)(?: \([^()]*\))?$")
 
 
 class _Piece(msgspec.Struct, frozen=True):

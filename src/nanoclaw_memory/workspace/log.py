@@ -14,6 +14,8 @@ from nanoclaw_memory.types import FOREIGN, ORIGINS, LogLine
 MAX_TEXT = 4_000
 _TAG = regex(r"[\w-]{1,40}\Z")
 _BOXES = ("x", "X")  # `- [x] done` is a task, not a tag
+_NO_ENTRY = regex(r"#{1,6}(\s|$)|<!--|([-*_])\s*(\2\s*){2,}$")
+_BRACKETS = regex(r"\[(?P<parts>[^\]\n]*)\]\s+(?P<rest>.*)")
 _BULLET = regex(r"^(?P<indent>\s*)[-*+•]\s+(?P<rest>.*)$")
 _SLUG = r"@[a-z0-9][a-z0-9._-]{0,63}"
 _ORIGIN = rf"by (?:{'|'.join(ORIGINS)})"
@@ -118,7 +120,7 @@ def _without(text: str, unwanted: Callable[[LogLine], bool], what: str) -> str:
 def parse_line(line: str, number: int = 1) -> LogLine | None:
     """One line as an entry; None for blank lines, headings, rules and comments."""
     stripped = line.strip()
-    if not stripped or re.match(r"#{1,6}(\s|$)|<!--|([-*_])\s*(\2\s*){2,}$", stripped):
+    if not stripped or _NO_ENTRY.match(stripped):
         return None
     bullet = _BULLET.match(line)
     indent = len(bullet["indent"].expandtabs(4)) if bullet else 0
@@ -144,7 +146,7 @@ def parse_line(line: str, number: int = 1) -> LogLine | None:
 
 def without_marks(text: str) -> tuple[str, str, str]:
     """A line's text without its marks of project and origin, its origin and its project."""
-    label = re.match(r"\[(?P<parts>[^\]\n]*)\]\s+(?P<rest>.*)", text)
+    label = _BRACKETS.match(text)
     marks = _marks(label["parts"]) if label else []
     if label is None or not marks:
         return text, "owner", ""

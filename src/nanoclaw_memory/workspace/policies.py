@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.errors import FileProblem, InvalidValue
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import STOP_WORDS, one_line, stem, words
 from nanoclaw_memory.types import Policy, PolicyHit
 from nanoclaw_memory.workspace.files import locked, newline_of, read_text, replace_text
@@ -24,14 +25,14 @@ WITH_ITS_ACTION, NO_ACTION_SAID, WITHOUT_ITS_ACTION = 0.5, 0.6, 0.75
 
 # Hidden, so that neither a hand edit of the policies nor a restored checkpoint turns the count back.
 _LAST = ".last-policy"
-_HEADING = re.compile(
+_HEADING = regex(
     r"^\s{0,3}#{1,6}\s*GP[-\s_]?(?P<number>\d{1,6})\b\s*[:.)–—-]*\s*(?P<title>.*?)\s*#*\s*$", re.I
 )
-_FIELD = re.compile(
+_FIELD = regex(
     r"^\s*(?:[-*+•]\s+)?[*_]*(?P<name>trigger|gate|reason|source|enforce)s?[*_]*\s*:\s*[*_]*\s*(?P<text>.*)$",
     re.I,
 )
-_FENCE = re.compile(r"^\s{0,3}(?:```|~~~)")
+_FENCE = regex(r"^\s{0,3}(?:```|~~~)")
 
 
 def parse(text: str) -> list[Policy]:
@@ -174,8 +175,8 @@ _ASKING = frozenset(
     "ask asked asks attempt attempts going need needs plan plans request requests try want wants".split()
 )
 _FORBIDDING = frozenset("never always don't don’t not no avoid stop".split())
-_CONDITION = re.compile(r"\b(?:without|unless|until)\b", re.I)  # what follows in a title is the gate
-_TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[,/;]", re.UNICODE)
+_CONDITION = regex(r"\b(?:without|unless|until)\b", re.I)  # what follows in a title is the gate
+_TOKEN = regex(r"[^\W_]+(?:['’][^\W_]+)?|[,/;]", re.UNICODE)
 
 
 class _Topic(msgspec.Struct, frozen=True):

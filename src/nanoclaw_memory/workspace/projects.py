@@ -6,14 +6,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import MAIN_GROUP, Project, Runbook, Scope
 from nanoclaw_memory.workspace.files import create_text, read_text
 from nanoclaw_memory.workspace.paths import Home, check_slug, memory_files, project_in_path, within
 
 MAX_TITLE = 200
-_RUNBOOK = re.compile(r"memory/tools-([^/]{1,200})\.md\Z")
-_HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*?)[ \t]*#*[ \t]*\r?$", re.M)
+_RUNBOOK = regex(r"memory/tools-([^/]{1,200})\.md\Z")
+_HEADING = regex(r"^#{1,6}[ \t]+(\S.*?)[ \t]*#*[ \t]*\r?$", re.M)
 STARTER = """# {title}
 
 What every agent on this project must know. Not for the state of the sprint (the task tracker has it), daily

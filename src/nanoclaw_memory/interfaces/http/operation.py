@@ -16,6 +16,7 @@ from msgspec import Meta
 
 from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.memory.parts import PARTS, Memory
+from nanoclaw_memory.types import arguments
 
 Limit = Annotated[int, Meta(ge=1, le=500, description="How many of the list")]
 Offset = Annotated[int, Meta(ge=0, description="How many of the list to leave out")]
@@ -52,7 +53,8 @@ class Operation(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def hints(self) -> dict[str, Any]:
-        return get_type_hints(self.call, include_extras=True)
+        # A hook does without the arguments' types: the modules of methods do not import them.
+        return get_type_hints(self.call, localns=vars(arguments), include_extras=True)
 
     @cached_property
     def names(self) -> dict[str, inspect.Parameter]:
