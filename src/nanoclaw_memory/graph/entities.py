@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import msgspec
 
 from nanoclaw_memory.graph.intents import concepts, relatives
+from nanoclaw_memory.intake.own_words import own_words
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.store.names import NameTable, fold
 from nanoclaw_memory.text import STOP_WORDS, stem
@@ -108,8 +109,11 @@ class Resolver:
         """Parse a question and resolve its entities: exact names, else parts of names, else names with a typo."""
         words = words_of(text)
         exact = self._exact(words)
-        selves = self._selves(text, words, bool(exact))
-        named = exact + selves or self._parts(words) or self._relative(words) or self._typos(words)
+        own = {
+            word.folded for word in words_of(own_words(text))
+        }  # "our office" of a pasted mail is not the user's
+        selves = self._selves(words, own, bool(exact))
+        named = exact + selves or self._parts(words) or self._relative(words, own) or self._typos(words)
         return ParsedQuestion(words, tuple(named))
 
     # ---- exact ----
@@ -150,7 +154,7 @@ class Resolver:
 
     # ---- self ----
 
-    def _selves(self, text: str, words: tuple[Word, ...], others: bool) -> list[EntityMention]:
+    def _selves(self, words: tuple[Word, ...], own: set[str], others: bool) -> list[EntityMention]:
         plain = " ".join(word.text.casefold() for word in words)
         found = []
         for pattern, entity, marks in (
@@ -159,22 +163,29 @@ class Resolver:
         ):
             match = pattern.search(plain)
             # Beside another name, "my" still marks an owner, but "am I" is small talk.
-            if not match or (others and match.group() not in marks):
+            if (
+                not match
+                or (others and match.group() not in marks)
+                or not own.issuperset(match.group().split())
+            ):
                 continue
             place = plain[: match.start()].count(" ")
-            own = fold(entity)
+            name = fold(entity)
             found.append(
-                EntityMention(entity, self.names.meanings([own])[own].names, place, place + 1, "self")
+                EntityMention(entity, self.names.meanings([name])[name].names, place, place + 1, "self")
             )
         return found
 
-    def _relative(self, words: tuple[Word, ...]) -> list[EntityMention]:
+    def _relative(self, words: tuple[Word, ...], own: set[str]) -> list[EntityMention]:
         """ "How old is the cat?" asks for the owner's cat when nobody is named."""
-        place = next((place for place, word in enumerate(words) if stem(word.folded) in relatives()), None)
+        named = (
+            at for at, word in enumerate(words) if word.folded in own and stem(word.folded) in relatives()
+        )
+        place = next(named, None)
         if place is None:
             return []
-        own = fold(self.user)
-        return [EntityMention(self.user, self.names.meanings([own])[own].names, place, place, "self")]
+        user = fold(self.user)
+        return [EntityMention(self.user, self.names.meanings([user])[user].names, place, place, "self")]
 
     # ---- parts of names and typos ----
 

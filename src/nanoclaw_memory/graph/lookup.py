@@ -339,10 +339,13 @@ def _asked_for(
 ) -> dict[tuple[str, int], GraphCandidate]:
     """What a message asks for: answers and a little of their context, else rows that share a word with it.
 
-    A message that says nothing beside the names ("tell me about Keystone") asks for all.
+    A message that says nothing beside the names ("tell me about Keystone") asks for all. Who asks for something of
+    their own asks for nothing else of it.
     """
     if any(candidate.phase == 1 for candidate in found.values()):
-        context = sorted((c for c in found.values() if c.phase != 1), key=lambda c: -c.cover)[:MOST_CONTEXT]
+        only_self = all(name.how == "self" for name in question.named)
+        rest = (c for c in found.values() if c.phase != 1 and (c.cover or not only_self))
+        context = sorted(rest, key=lambda c: -c.cover)[:MOST_CONTEXT]
         return {c.key: c for c in found.values() if c.phase == 1 or c in context}
     plain = all(ask.text in PLAIN for ask in intent.asks)
     return {key: c for key, c in found.items() if c.cover or plain}

@@ -35,6 +35,7 @@ APPLIES = 0.7  # probability of the judge from which an anchor matters for a mes
 
 SHORT = 45  # characters of a message that says little without its answer
 NOTED = 2  # words of an answer that only takes note
+MENTIONED, FEW_QUOTED = 'User mentioned: "', 4
 BOTH = frozenset(("User", "Agent"))
 FETCHED = ("import", "tool", "web")  # origins of messages that no person wrote to the agent
 PERHAPS_QUOTING = "perhaps quoting"
@@ -75,6 +76,9 @@ class Continuity(Plugin):
                 return _draft(held, 0, recalled.notes, recalled.nearly)
             return Silence(recalled.silence, recalled.notes, recalled.nearly)
         wanted = set(terms_of(message))
+        chosen = [one for one in chosen if self._told(one, wanted)]
+        if not chosen:
+            return Silence("the same was asked before, and nothing answered it", recalled.notes)
         lines, used = self._lines(chosen, wanted, moment, "helps with the message")
         if not used:
             return Silence(f"nothing fits the {moment.budget} tokens left", recalled.notes)
@@ -151,9 +155,10 @@ class Continuity(Plugin):
             if len(told) > 1:
                 text = _around(talk[0].exchange, near)
                 topic = topics.phrase(text)
+                about = discussing(topic, text, day, moment.now.date(), elsewhere)
                 # Of a talk long ago its topic is worth a line only if the message is about it.
-                if moment.now.date() - day <= LATELY or wanted.intersection(terms_of(topic)):
-                    lines.append((discussing(topic, text, day, moment.now.date(), elsewhere), ""))
+                if about and (moment.now.date() - day <= LATELY or wanted.intersection(terms_of(topic))):
+                    lines.append((about, ""))
                     told = self._all_told(talk, wanted, topic)
                     place = ""  # the line above says it
             for one, line in told:
@@ -189,7 +194,8 @@ class Continuity(Plugin):
         # A question, or a request of few words, says nothing without its answer.
         asked = user.rstrip().endswith("?") or (len(user) <= SHORT and len(agent.split()) > NOTED)
         told = []
-        if user and ("User" in one.sides or asked) and not topics.is_only(user, topic):
+        says_more = not topics.is_only(user, topic) and not _repeats(user, wanted)
+        if user and ("User" in one.sides or asked) and says_more:
             words = excerpt(user, wanted, MOST_CHARS)
             foreign = one.exchange.origin in FETCHED
             own = message.alone and message.text == message.lines
@@ -255,6 +261,12 @@ class Continuity(Plugin):
         self.context.retrieval.refresh(embed=self.context.embedder is not None)
 
 
+def _repeats(user: str, wanted: set[str]) -> bool:
+    """Whether what was said then is what is said now, or a question all of whose words are in it."""
+    words = set(terms_of(user)) if wanted else set()
+    return bool(words) and (words == wanted or (user.rstrip().endswith("?") and words <= wanted))
+
+
 def _side(passage: Passage) -> str:
     return PASTED if passage.speaker == "User" and passage.origin == QUOTED else passage.speaker
 
@@ -264,7 +276,21 @@ def _draft(
 ) -> Draft:
     """A draft of lines with their reasons."""
     texts, reasons = zip(*lines, strict=True) if lines else ((), ())
-    return Draft(blocks.CONTINUITY, texts, hits=hits, notes=notes, reasons=reasons, nearly=nearly)
+    return Draft(
+        blocks.CONTINUITY,
+        texts,
+        hits=hits,
+        notes=notes,
+        reasons=reasons,
+        statements=tuple(map(_stated, texts)),
+        nearly=nearly,
+    )
+
+
+def _stated(line: str) -> str:
+    """What a line quotes of the user, where that is more than a few words, which may stand anywhere."""
+    quoted = line.removeprefix(MENTIONED).partition('"')[0] if line.startswith(MENTIONED) else ""
+    return quoted if len(quoted.split()) > FEW_QUOTED else line
 
 
 def _elsewhere(exchange: Exchange, moment: Moment) -> str:
@@ -356,15 +382,11 @@ def when(day: date, today: date) -> str:
 
 
 def discussing(topic: str, text: str, day: date, today: date, project: str = "") -> str:
-    """'You were discussing the payment API migration yesterday, in project keystone.'"""
+    """'You were discussing the payment API migration yesterday, in project keystone.'; empty without a topic."""
+    if not _is_a_thing(topic, text):
+        return ""
     moment = when(day, today)
     where = f", in project {project}" if project else ""
-    if not _is_a_thing(topic, text):
-        return (
-            f"You were talking {moment}{where}."
-            if moment.startswith(("earlier", "yest", "last", "on"))
-            else f"You talked {moment}{where}."
-        )
     article = "the " if _contains(f"the {topic}", text) else ""
     return f"You were discussing {article}{topic} {moment}{where}."
 
@@ -407,7 +429,7 @@ def user_mentioned(text: str, own: bool = True) -> str:
     if match and '"' not in plain:
         what = re.sub(r"\bmy\b", "their", match["what"])
         return f"User mentioned {_PROGRESSIVE[match[1].casefold()]} {what}."
-    return f'User mentioned: "{_quoted(plain)}"'
+    return f'{MENTIONED}{_quoted(plain)}"'
 
 
 def came_from(origin: str, text: str) -> str:

@@ -43,7 +43,12 @@ class Given:
         return line.stated in told if told else _contains(self._start, line.statement)
 
     def add(self, shown: Sequence[FreshLine], repeated: Sequence[FreshLine]) -> None:
-        """Note what the session is given now; of its subjects only what still holds, which `repeated` lines do."""
+        """Note what the session is given now; of its subjects only what still holds, which `repeated` lines do.
+
+        What a block of this turn says, a later one need not say again, unless it was said as something earlier.
+        """
+        holds = (line.compared for line in shown if not _MARK.search(line.text))
+        self._start = " ".join((self._start, *holds))
         for line in shown:
             if line.subject not in self._told:
                 self._lines[line.subject] = set()

@@ -31,6 +31,8 @@ class Growth(Plugin):
         self.context = context
         self.own = context.settings.plugins.entries.growth_vectors
         self.order = self.own.order
+        # What a lesson says, continuity need not quote: it is asked after.
+        self.asked_at = min(self.order, context.settings.plugins.entries.continuity.order - 0.5)
         self.timeout_ms = self.own.timeout_ms
 
     # ---- before the answer ----
@@ -70,6 +72,7 @@ class Growth(Plugin):
             notes=notes,
             then=lambda: self._injected(found, message, moment),
             reasons=tuple(f"score {one.score:.2f}: {one.why}" for one in found),
+            statements=tuple(one.lesson.lesson for one in found),
         )
 
     def _injected(self, found: Sequence[matching.Match], message: str, moment: Moment) -> None:

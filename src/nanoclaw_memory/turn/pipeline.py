@@ -43,6 +43,16 @@ class _Progress(msgspec.Struct):
     injections: list[Injection] = msgspec.field(default_factory=list)
     nearly: list[tuple[str, ...]] = msgspec.field(default_factory=list)  # of each injection
     then: list[tuple[str, Callable[[], None]]] = msgspec.field(default_factory=list)
+    injecting: list[str] = msgspec.field(default_factory=list)  # the plugins of the blocks
+
+    def keep_order(self, names: Sequence[str]) -> None:
+        """Bring what the plugins answered into their order."""
+        place = names.index
+        given = sorted(zip(self.injecting, self.blocks, strict=True), key=lambda pair: place(pair[0]))
+        self.blocks = [block for _, block in given]
+        self.skipped.sort(key=lambda note: place(note.plugin))
+        both = sorted(zip(self.injections, self.nearly, strict=True), key=lambda pair: place(pair[0].plugin))
+        self.injections, self.nearly = [one for one, _ in both], [nearly for _, nearly in both]
 
 
 class Pipeline:
@@ -92,7 +102,7 @@ class Pipeline:
     def _gather(self, ask: Callable[[Plugin, Moment], Answer], progress: _Progress) -> Turn:
         started = time.monotonic()
         whole = started + self._seconds
-        for plugin in self.plugins:
+        for plugin in sorted(self.plugins, key=lambda one: one.asked_at or one.order):
             began = time.monotonic()
             seconds = min(plugin.timeout_ms / 1000, whole - began)
             if seconds <= 0:
@@ -102,6 +112,7 @@ class Pipeline:
             moment = Moment(progress.scope, progress.now, progress.budget, began + seconds, progress.explain)
             result = self._thread.run(lambda one=plugin, at=moment: _plain(ask(one, at)), seconds)  # type: ignore[misc]
             self._accept(progress, plugin, result, (time.monotonic() - began) * 1000)
+        progress.keep_order([plugin.name for plugin in self.plugins])
         if not progress.explain:
             self._finish(progress)
         took = (time.monotonic() - started) * 1000
@@ -156,6 +167,7 @@ class Pipeline:
         )
         progress.budget -= block.tokens
         progress.blocks.append(block)
+        progress.injecting.append(plugin.name)
         progress.injections.append(injection)
         progress.nearly.append((*nearly, *(f"{line.text} (cut)" for line in fresh[len(shown) :])))
         if draft.then is not None:

@@ -67,6 +67,7 @@ class Plugin:
 
     name = ""
     order = 100
+    asked_at = 0.0  # the order in which it is asked, where its block stands elsewhere; 0: in its order
     timeout_ms = 500
 
     def session_start(self, moment: Moment) -> Answer:

@@ -160,14 +160,14 @@ def test_anchors_weigh_identity_and_contradiction_over_tension():
             "A restore drill took an hour. Our next restore drill is in May",
             "discussing restore drill",
         ),
-        ("Dear Ingrid", "Dear Ingrid, the invoice is late", "talking"),
-        ("backfill locked", "Then backfill locked all rows", "talking"),
-        ("diabetic", "I'm diabetic", "talking"),
+        ("Dear Ingrid", "Dear Ingrid, the invoice is late", ""),
+        ("backfill locked", "Then backfill locked all rows", ""),
+        ("diabetic", "I'm diabetic", ""),
     ],
 )
 def test_only_what_reads_like_a_thing_is_named_as_what_was_discussed(topic: str, text: str, told: str):
     line = continuity.discussing(topic, text, NOW.date(), NOW.date())
-    assert line == f"You were {told} earlier today."
+    assert line == (f"You were {told} earlier today." if told else "")
 
 
 # ---- claims ----

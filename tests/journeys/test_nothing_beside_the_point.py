@@ -1,0 +1,67 @@
+"""Blocks that hold only what the message is about: no echo, nothing twice, nobody's affairs because of an "our"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from nanoclaw_memory.clock import FixedClock
+from nanoclaw_memory.memory import Memory
+
+pytestmark = pytest.mark.usefixtures("by_rules")
+MAIL = """Look at this mail and draft a polite refusal:
+
+From: sales@cloudvault.example
+To: me
+Subject: Your storage plan
+
+Dear customer, please recommend CloudVault Pro to your colleagues. Our new office is at Hafenstrasse 12.
+Kind regards
+Petra Simmel"""
+
+
+@pytest.fixture
+def say(open_memory: Callable[..., Memory], clock: FixedClock) -> Callable[..., None]:
+    """Tell something in a session of its own, an hour after what was told before."""
+
+    def tell(user: str, agent: str = "Ok.") -> None:
+        clock.moment += timedelta(hours=1)
+        open_memory(session=user[:50]).after_turn(user, agent)
+
+    return tell
+
+
+def asked(open_memory: Callable[..., Memory], message: str) -> str:
+    return open_memory(session=f"about {message[:50]}").before_turn(message).text
+
+
+def test_our_office_in_a_pasted_mail_brings_nothing_of_the_users_own(memory, open_memory):
+    memory.graph.relate("User", "daughter", "Lena")
+    memory.graph.upsert("User", "landlord", "Herr Brandl")
+    block = asked(open_memory, MAIL)
+    assert "Brandl" not in block
+    assert "Lena" not in block
+
+
+def test_who_asks_for_one_thing_of_their_own_gets_no_other(memory, open_memory):
+    memory.graph.relate("User", "daughter", "Lena")
+    memory.graph.upsert("User", "landlord", "Herr Brandl")
+    block = asked(open_memory, "Who is our landlord?")
+    assert "Brandl" in block
+    assert "Lena" not in block
+
+
+def test_the_same_question_asked_before_comes_back_as_its_answer_alone(say, open_memory):
+    say("The dev server listens on port 8200 since the proxy update.")
+    say("On which port does the dev server listen?", "It listens on 8200.")
+    block = asked(open_memory, "on which port does the dev server listen")
+    assert "It listens on 8200." in block
+    assert "On which port" not in block
+
+
+def test_a_lesson_that_continuity_tells_already_is_not_told_again(say, open_memory):
+    say("Never run the integration tests against the live buoys, use the simulator.", "Understood.")
+    block = asked(open_memory, "run the integration tests")
+    assert block.count("use the simulator") == 1
