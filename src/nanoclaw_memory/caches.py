@@ -67,7 +67,9 @@ def _size(value: Any) -> int:
     if kind in (str, int, bool):
         return own
     if kind in (tuple, list, set, frozenset):  # mostly of texts, which need no call of ours
-        return own + sum(sys.getsizeof(one) if type(one) is str else _size(one) for one in value)
+        for one in value:
+            own += sys.getsizeof(one) if type(one) is str else _size(one)
+        return own
     if isinstance(value, dict):
         return own + sum(_size(key) + _size(one) for key, one in value.items())
     fields = getattr(value, "__struct_fields__", ())

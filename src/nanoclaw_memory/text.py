@@ -124,10 +124,15 @@ def stems(text: str) -> list[str]:
     return [stem(word, spoken) for word in content_words(text)]
 
 
+def stems_of(found: Sequence[str], language: Language = "english") -> list[str]:
+    """The stem of each of these words: many at once cost less than to remember each."""
+    stemmed: list[str] = _stemmer(language).stemWords([word.replace("’", "'") for word in found])
+    return stemmed
+
+
 def stems_in_any_language(found: Sequence[str]) -> frozenset[str]:
-    """The stems of words, by the rules of each language: many at once cost less than to remember each."""
-    plain = [word.replace("’", "'") for word in found]
-    return frozenset().union(*(_stemmer(spoken).stemWords(plain) for spoken in LANGUAGES))
+    """The stems of words, by the rules of each language."""
+    return frozenset().union(*(stems_of(found, spoken) for spoken in LANGUAGES))
 
 
 @functools.cache

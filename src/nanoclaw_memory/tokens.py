@@ -8,8 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
 
@@ -170,25 +168,38 @@ def _sound(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-class _Table(msgspec.Struct, frozen=True):
+class _Table:
     """What is one token: single characters, words with an apostrophe, marks, and words by two letters."""
 
-    chars: frozenset[str]
-    joined: frozenset[str]
-    marks: frozenset[str]
-    blocks: dict[str, str]
+    def __init__(self, content: bytes) -> None:
+        self._chars, self._joined, self._marks, *blocks = content.rstrip(b"\n").split(b"\n")
+        self._blocks = {block[: block.index(b" ")]: block for block in blocks}  # as bytes: few are read
+
+    @functools.cached_property
+    def chars(self) -> frozenset[str]:
+        return frozenset(self._chars.decode())
+
+    @functools.cached_property
+    def joined(self) -> frozenset[str]:
+        return frozenset(self._joined.decode().split("\t"))
+
+    @functools.cached_property
+    def marks(self) -> frozenset[str]:
+        return frozenset(self._marks.decode().replace("↵", "\n").replace("␍", "\r").split("\t"))
 
     def flags(self, word: str) -> int:
         """How the lower-case `word` may be written as one token."""
-        block = self.blocks.get(word[:2])
+        start = word[:2].encode("utf-8", "surrogatepass")
+        block = self._blocks.get(start)
         if block is None:
             return 0
         # Entries are sorted and end in a flag that sorts before letters: the word itself comes first.
-        at = block.find(" " + word[2:], min(2, len(word)))
+        rest = b" " + word[2:].encode("utf-8", "surrogatepass")
+        at = block.find(rest, len(start))
         if at < 0:
             return 0
-        flag = block[at + len(word[2:]) + 1]
-        return ord(flag) - 0x21 if flag <= "`" else 0
+        flag = block[at + len(rest)]
+        return flag - 0x21 if flag <= ord("`") else 0
 
     def holds(self, piece: str) -> bool:
         """Whether `piece` is known to be one token."""
@@ -197,7 +208,7 @@ class _Table(msgspec.Struct, frozen=True):
         spaced = piece[0] == " "
         word = piece if piece[0].isalpha() else piece[1:]
         if not word.isalpha():
-            return piece in self.marks or piece in self.joined
+            return piece.replace("\t", "⇥") in self.marks or piece in self.joined
         lowered = word.lower()
         if word == lowered:
             bit = _SPACED if spaced else _BARE
@@ -210,16 +221,7 @@ class _Table(msgspec.Struct, frozen=True):
 
 @functools.lru_cache(maxsize=1)
 def _table() -> _Table:
-    chars, joined, marks, *blocks = (
-        Path(__file__).with_name("token_words.txt").read_bytes().decode().rstrip("\n").split("\n")
-    )
-    written = marks.replace("↵", "\n").replace("␍", "\r").split("\t")
-    return _Table(
-        frozenset(chars),
-        frozenset(joined.split("\t")),
-        frozenset(mark.replace("⇥", "\t") for mark in written),
-        {block[: block.index(" ")]: block for block in blocks},
-    )
+    return _Table(Path(__file__).with_name("token_words.txt").read_bytes())
 
 
 @bounded(4 * 1024 * 1024)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator
 
 import msgspec
@@ -228,16 +229,22 @@ class Resolver:
         half = max(2, (len(name) - 1) // 2)
         near = {*self.names.beginning(name[:half], NEAR), *self.names.ending(name[-half:], NEAR)}
         allowed = 1 if len(name) < 8 else 2
-        near = {other for other in near if abs(len(other) - len(name)) <= allowed}
+        near = {other for other in near if _letters_apart(name, other) <= allowed}
         if not near:
             return None
-        from rapidfuzz.distance import OSA
+        from rapidfuzz.distance import OSA  # 6 ms of a hook
 
         ranked = sorted((OSA.distance(name, other, score_cutoff=allowed), other) for other in near)
         ranked = [(distance, other) for distance, other in ranked if distance <= allowed]
         if not ranked or (len(ranked) > 1 and ranked[0][0] == ranked[1][0]):
             return None
         return ranked[0][1]
+
+
+def _letters_apart(name: str, other: str) -> int:
+    """At most as many edits as there are between two names: how many letters of one the other does not have."""
+    own, others = Counter(name), Counter(other)
+    return max((own - others).total(), (others - own).total())
 
 
 def _spans(words: tuple[Word, ...]) -> Iterator[tuple[tuple[int, int], list[str]]]:

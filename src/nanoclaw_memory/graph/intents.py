@@ -9,7 +9,7 @@ import msgspec
 
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.store.names import key_words, slot_of
-from nanoclaw_memory.text import STOP_WORDS, stem
+from nanoclaw_memory.text import STOP_WORDS, stem, stems_of
 
 # Words of keys that do not say which key it is.
 GENERIC = frozenset(
@@ -27,17 +27,25 @@ _EMPTY = STOP_WORDS - {"where", "why", "own"}
 
 @cache
 def _lines() -> tuple[tuple[str, ...], ...]:
-    text = Path(__file__).with_name("concepts.txt").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("concepts.txt").read_text(encoding="utf-8").casefold()
     return tuple(tuple(line.split(", ")) for line in text.splitlines() if not line.startswith("#"))
+
+
+@cache
+def _stems() -> dict[str, str]:
+    """The stems of all their words, made at once: one by one they took a hook five milliseconds."""
+    words = list({word for line in _lines() for phrase in line for word in phrase.split()})
+    return dict(zip(words, stems_of(words), strict=True))
 
 
 @cache
 def concepts() -> dict[str, frozenset[int]]:
     """Every phrase (stemmed) -> the concepts it names."""
+    stems = _stems()
     table: dict[str, set[int]] = {}
     for number, line in enumerate(_lines()):
         for phrase in line:
-            table.setdefault(stemmed(phrase), set()).add(number)
+            table.setdefault(" ".join([stems[word] for word in phrase.split()]), set()).add(number)
     return {phrase: frozenset(numbers) for phrase, numbers in table.items()}
 
 
@@ -46,7 +54,7 @@ def relatives() -> frozenset[str]:
     """Every phrase (stemmed) that names a relative, pet or other person by what they are to somebody."""
     lines = [line for line in _lines() if line[0] in _RELATIVE_LINES]
     return (
-        frozenset(stemmed(phrase) for line in lines for phrase in line if " " not in phrase) - _NO_RELATIVES
+        frozenset(_stems()[phrase] for line in lines for phrase in line if " " not in phrase) - _NO_RELATIVES
     )
 
 

@@ -229,20 +229,14 @@ def mask_fact(entity: str, key: str, value: str) -> tuple[str, int]:
 
     `blue-Falcon-9` alone is no credential, `password: blue-Falcon-9` is.
     """
-    for name in dict.fromkeys((key, f"{entity} {key}".strip(), entity)):
-        shown, count = _masked_after(name, value)
-        if count:
-            return shown, count
+    learnt = " " in value.strip()  # of a lone id or model the scorer knows too little: its key decides
+    for name in dict.fromkeys((key, "", f"{entity} {key}".strip(), entity)):
+        before = f"{name}: " if name else ""
+        shown, count = mask(before + value, learnt)
+        if count and shown.startswith(before):
+            return shown[len(before) :], count
     slot = slot_of(key)
     kind = "password" if _PASSWORD_KEY.search(slot) else "token" if _TOKEN_KEY.search(slot) else ""
     if kind and len(value.split()) == 1 and (found := mask(f'{kind}: "{value.strip()}"')[1]):
         return "[redacted:credential]", found
     return value, 0
-
-
-def _masked_after(name: str, value: str) -> tuple[str, int]:
-    """The value as it is masked behind a name."""
-    before = f"{name}: " if name else ""
-    learnt = " " in value.strip()  # of a lone id or model the scorer knows too little: its key decides
-    shown, count = mask(before + value, learnt)
-    return (shown[len(before) :], count) if count and shown.startswith(before) else mask(value, learnt)

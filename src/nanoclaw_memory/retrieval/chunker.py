@@ -21,6 +21,7 @@ from nanoclaw_memory.workspace.paths import ARCHIVE, SHARED_LOGS, WORKING_MEMORY
 VERSION = 9
 QUOTED = "web"  # the origin of what somebody quotes or pastes, wherever they have it from
 _PROGRAMS = ("memory/notes/", WORKING_MEMORY)  # pages that are written by agents and programs
+_LISTED = regex(r"[-*+•]\s+\S")
 _HEADING = regex(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
 _FENCE = regex(r"^\s*(```|~~~)")
 _ITEM = regex(r"^ ?(?:[-*+•]|\d{1,3}[.)])\s+\S")
@@ -190,7 +191,7 @@ def _archived(chunk: Passage) -> Passage:
 
 
 def _starts_entry(text: str) -> bool:
-    return bool(re.match(r"[-*+•]\s+\S", text)) or (bool(text.strip()) and not text[:1].isspace())
+    return bool(_LISTED.match(text)) or (bool(text.strip()) and not text[:1].isspace())
 
 
 # ---- conversations ----

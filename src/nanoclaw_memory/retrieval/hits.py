@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from nanoclaw_memory.entries.domains import domain_path
 from nanoclaw_memory.retrieval import ranking
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.prepare import body_of
@@ -93,6 +92,8 @@ def place_of(stored: StoredPassage, line: int) -> str:
 
 def entry_hit(hit: EntryHit, parts: Mapping[str, float], found: Candidate | None = None) -> Hit:
     """An entry as a hit: its path is its type's domain file, `start_line` 0 says that it has no line."""
+    from nanoclaw_memory.entries.domains import domain_path
+
     return Hit(
         kind="entry",
         path=domain_path(hit.type),

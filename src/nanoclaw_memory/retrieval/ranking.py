@@ -76,14 +76,14 @@ def fused(
 def neighbour_boost(scores: Mapping[int, float], places: Mapping[int, Place]) -> dict[int, float]:
     """Score that a turn inherits from adjacent turns: question and answer are found together."""
     at = {(place.document_id, place.position): place.id for place in places.values() if place.kind == "turn"}
-    return {
-        place.id: sum(
-            share * scores.get(at.get((place.document_id, place.position + step), -1), 0.0)
-            for step, share in _NEIGHBOURS.items()
-        )
-        for place in places.values()
-        if place.kind == "turn"
-    }
+    boosts = dict.fromkeys(at.values(), 0.0)
+    for (document, position), key in at.items():
+        if score := scores.get(key):  # most have none, and give nothing
+            for step, share in _NEIGHBOURS.items():
+                beside = at.get((document, position - step))
+                if beside is not None:
+                    boosts[beside] += share * score
+    return boosts
 
 
 def by_day(scores: Mapping[int, float], told: Sequence[int], only_days: bool) -> dict[int, float]:

@@ -92,7 +92,7 @@ def supported(claim: Claim, texts: Sequence[str]) -> bool:
 # ---- values that differ from the record ----
 
 _NUMBER = regex(r"(?<![\w.,:-])(?P<number>\d(?:[\d,.:]*\d)?)(?P<sign>\s?%|(?:st|nd|rd|th|\.)(?=\s))?")
-_WORD = regex(r"[^\W\d_]+")
+_WORD, _NAME = regex(r"[^\W\d_]+"), regex(r"\b[A-ZÄÖÜ][\w-]+")
 
 
 def values(text: str) -> dict[str, set[str]]:
@@ -146,7 +146,7 @@ def disagreement(sentence: str, records: Sequence[str], said: str) -> tuple[str,
 
 
 def _names(text: str) -> set[str]:
-    return {stem(name.casefold(), language(text)) for name in re.findall(r"\b[A-ZÄÖÜ][\w-]+", text)}
+    return {stem(name.casefold(), language(text)) for name in _NAME.findall(text)}
 
 
 def contradicted(

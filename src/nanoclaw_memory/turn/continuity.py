@@ -358,6 +358,7 @@ _PROGRESSIVE = {
 _ARTICLES = (
     "the a an my our your this that der die das den dem ein eine einen mein meine unser unsere".split()
 )
+_MY = regex(r"\bmy\b")
 _FIRST = regex(rf"^(?:I|We) ({'|'.join(_PROGRESSIVE)}) (?P<what>[^.!?]+)[.!]?\Z", re.IGNORECASE)
 _NUMBERS = ("", "", *"two three four five six seven eight nine ten eleven twelve".split())
 
@@ -396,7 +397,8 @@ def _is_a_thing(topic: str, text: str) -> bool:
     if not topic or any(_contains(f"{article} {topic}", text) for article in _ARTICLES):
         return bool(topic)
     # The capital of a sentence's first word makes no name.
-    is_name = topic[0].isupper() and re.search(rf"[a-zäöüß,] {re.escape(topic)}", text) is not None
+    inside = any(before[-1:].islower() or before.endswith(",") for before in text.split(f" {topic}")[:-1])
+    is_name = topic[0].isupper() and inside
     return is_name or text.casefold().count(topic.casefold()) > 1
 
 
@@ -427,7 +429,7 @@ def user_mentioned(text: str, own: bool = True) -> str:
         return f'User mentioned, {PERHAPS_QUOTING}: "{_quoted(plain)}"'
     match = _FIRST.match(plain)
     if match and '"' not in plain:
-        what = re.sub(r"\bmy\b", "their", match["what"])
+        what = _MY.sub("their", match["what"])
         return f"User mentioned {_PROGRESSIVE[match[1].casefold()]} {what}."
     return f'{MENTIONED}{_quoted(plain)}"'
 
