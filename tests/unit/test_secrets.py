@@ -326,6 +326,43 @@ def test_tokens_of_more_vendors_and_of_unknown_ones_with_a_telling_prefix_are_ma
     assert mask(f"we use {token} here")[0] == "we use [redacted:vendor-token] here"
 
 
+@pytest.mark.parametrize(
+    "service", ["datadog", "Flickr", "new_relic", "myHubspot", "ALGOLIA", "Contentful prod"]
+)
+@pytest.mark.parametrize(
+    "form",
+    ['{} = "{}"', "{}: {}", '"{}": "{}",', "export {}={}", "<{0}>{1}</{0}>", '{} ?= "{}"', "| {} | {} |", 'set("{}", "{}")'],
+)  # fmt: skip
+def test_a_random_value_under_the_name_of_a_service_is_masked(service, form):
+    value = run(32, string.ascii_lowercase + string.digits)
+    assert mask(form.format(service, value)) == (form.format(service, "[redacted:vendor-token]"), 1)
+
+
+@pytest.mark.parametrize(
+    "token", ["vtwn_" + run(40), "Kagi-" + run(30), "qrst.live." + run(44), "zz9:" + run(36)]
+)
+def test_a_token_of_a_service_that_nobody_listed_is_known_by_its_form(token):
+    assert mask(f"use {token} for it")[0] in (
+        f"use [redacted:{kind}] for it" for kind in ("vendor-token", "credential")
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"datadog_site_id: {run(32, HEX)}",
+        f"github: {run(40, HEX)}",
+        f"sha512-{run(80)}==",
+        f"see toolu_01{run(22)} and msg_01{run(22)}",
+        f"cus_{run(14)} paid pi_{run(24)}",
+        f"https://cdn.example.org/app-{run(20, HEX)}.js",
+        "cloudflare: the-proxy-of-the-second-data-centre-2026",
+    ],
+)
+def test_ids_and_hashes_are_no_tokens(line):
+    assert mask(line) == (line, 0)
+
+
 @pytest.mark.parametrize("scheme", ["postgres", "mongodb+srv", "redis", "amqp", "https"])
 def test_of_a_connection_string_only_the_password_is_masked(scheme):
     assert mask(f"{scheme}://bob:s3cr3t@db.example.org/x") == (

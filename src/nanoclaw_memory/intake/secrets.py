@@ -15,6 +15,7 @@ import msgspec
 
 from nanoclaw_memory.intake.assignments import find_named
 from nanoclaw_memory.intake.positional import decoded, find_placed
+from nanoclaw_memory.intake.provider_tokens import find_provided
 from nanoclaw_memory.intake.secret_scorer import find_scored
 from nanoclaw_memory.intake.secret_values import (
     CHOSEN,
@@ -125,6 +126,8 @@ def _scan(text: str) -> list[Secret]:
         if not rule.keywords or any(map(lowered.__contains__, rule.keywords)):
             hits += [(start, end, order, rule.name) for start, end in _spans(rule, text)]
     named = itertools.chain(find_named(text, lowered), find_placed(text, lowered, words))
+    if longest >= _SHORTEST_TOKEN:
+        hits += [(start, end, len(_rules()), "vendor-token") for start, end in find_provided(text)]
     if longest >= _SHORTEST_ENCODED:
         named = itertools.chain(named, _encoded(text))
     hits += [(start, end, len(_rules()), "credential") for start, end in named]

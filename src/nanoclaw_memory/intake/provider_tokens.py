@@ -1,0 +1,82 @@
+"""Credentials of services: a random value that a service's name introduces, or one with a prefix as services give it."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+from nanoclaw_memory.intake.secret_names import ABOUT
+from nanoclaw_memory.intake.secret_values import is_placeholder, is_random, verbose
+
+_VALUE = verbose(r"(?<![\w/+.@~-])[a-z0-9](?:[\w+/.~-]|:(?=\w)){15,399}={0,2}(?![\w@])")
+# datadog = "…", "datadog": …, <datadog>…, set("datadog", "…"), | datadog | … |
+_LINK = verbose(
+    r"""(?P<name>[a-z0-9][ \t\w.-]{1,60}?)[\\"'`\])*}]{0,4}\s{0,3}
+    (?P<operator>=>|\|\||[?:.|]{0,3}=|::?|>|\||,(?=[ \t]?["'`]))[\s\\"'`=*]{0,6}\Z"""
+)
+_NAMED = 80  # characters before a value
+_ABOUT_IT = verbose(ABOUT + r"|\b(?:id|sha|commit|revision|zone|region|bucket|team|org|user|project)s?[ ]*\Z")
+_WORDS = verbose(r"(?-i:[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+)")
+_HASH = verbose(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_HOSTS_OF_CODE = frozenset(
+    "github gitlab bitbucket gitea codeberg docker npm pypi crates packagist rubygems".split()
+)
+_ENDING = verbose(r"\.[a-z]{2,5}\Z")
+# vtwn_…, BBDC-…, mlsn.…: letters that say whose it is, a sign, and what a generator made
+_PREFIXED = verbose(
+    r"""(?-i:(?P<prefix>(?:[a-z]{2,16}|[A-Z]{2,16}|[A-Z][a-z]{1,15}[A-Z]{0,3})\d{0,3}(?:[_-](?:[a-z]{1,9}|[A-Z]{1,9})\d{0,3}){0,2}))
+    [_.~:-](?P<rest>[\w+/=.~:-]{20,})"""
+)
+
+
+def find_provided(text: str) -> Iterator[tuple[int, int]]:
+    """The spans of values that are credentials by a service's name before them, or by a prefix."""
+    for value in _VALUE.finditer(text):
+        found = value[0].rstrip(".=~-")
+        if not is_random(found) or is_placeholder(found) or _ENDING.search(found):
+            continue
+        link = _LINK.search(text[max(0, value.start() - _NAMED) : value.start()])
+        if _has_prefix(found) or (link and _names_provider(link["name"], found)):
+            yield value.span()
+
+
+def _names_provider(name: str, value: str) -> bool:
+    """Whether a name contains a service's, and is not about something else that is random: an id, a commit."""
+    if _ABOUT_IT.search(name):
+        return False
+    words = [word.lower() for word in _WORDS.findall(name)]
+    named = _providers().intersection((*words, *map("".join, pairwise(words)), "".join(words)))
+    return bool(named) and not (named & _HOSTS_OF_CODE and _HASH.fullmatch(value))
+
+
+def _has_prefix(value: str) -> bool:
+    """Whether a value is a prefix and a long part of letters and digits that take turns; of a hash the prefix decides."""
+    found = _PREFIXED.fullmatch(value)
+    parts = re.split("[_-]|(?<=[a-z])(?=[0-9])", found["prefix"].lower()) if found else []
+    if found is None or _ids().intersection(parts):
+        return False
+    longest = max(re.split(r"[_./+=~:-]", found["rest"]), key=len)
+    if re.fullmatch("[0-9a-f]+|[0-9A-F]+", longest):
+        return len(longest) >= 32 and bool(_providers().intersection(parts))
+    mixed = any(map(str.islower, longest)) and any(map(str.isupper, longest))
+    return len(longest) >= (25 if mixed else 28) and is_random(longest)
+
+
+@functools.cache
+def _data() -> dict[str, list[str]]:
+    text = Path(__file__).with_name("secret_providers.json").read_text(encoding="utf-8")
+    return {name: " ".join(lines).split() for name, lines in json.loads(text).items()}
+
+
+@functools.cache
+def _providers() -> frozenset[str]:
+    return frozenset(_data()["providers"])
+
+
+@functools.cache
+def _ids() -> frozenset[str]:
+    return frozenset(_data()["ids"])
