@@ -35,7 +35,13 @@ from nanoclaw_memory.errors import NanoClawError
 
 SETTINGS = {"embeddings.provider": "none", "judge.enabled": "false", "privacy.redactSecrets": "false"}
 LONGEST = 0.5  # seconds that a writer lives
-LONGER = {"exchange": 2.0, "forget": 6.0, "upkeep": 6.0, "index": 3.0, "checkpoint": 1.5}  # what takes longer is killed later
+LONGER = {
+    "exchange": 2.0,
+    "forget": 6.0,
+    "upkeep": 6.0,
+    "index": 3.0,
+    "checkpoint": 1.5,
+}  # what takes longer is killed later
 LANES = 3
 PAUSE = 0.01  # between writes, so that the home does not outgrow the machine
 WORDS = "anna bert oslo bergen ferry phone invoice garden tower window contract salary doctor school".split()

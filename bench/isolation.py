@@ -266,6 +266,7 @@ def _groups(owner: Memory, home: Home) -> None:
     with home.open(private=True, group="family") as other:
         other.init()
         other.store(f"The family barbecue is {CANARY}", "fact")
+    (home.root / "groups/family/CLAUDE.md").write_text(f"# Family\n\nThe barbecue is {CANARY}.\n")
 
 
 Put = Callable[[Memory, Home], None]

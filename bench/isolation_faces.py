@@ -41,7 +41,12 @@ class Home(msgspec.Struct):
 # ---- one answer ----
 
 _VOLATILE = (
-    (re.compile(r"(?<=_ms\": )[\d.e-]+|(?<=_ms\":)[\d.e-]+|(?<=\"ms\":)[\d.e-]+|\b[\d.]+(?= ms\b)"), "N"),
+    (
+        re.compile(
+            r"(?<=_ms\": )[\d.e-]+|(?<=_ms\":)[\d.e-]+|(?<=\"ms\":)[\d.e-]+|(?<=\"ms\": )[\d.e-]+|\b[\d.]+(?= ms\b)"
+        ),
+        "N",
+    ),
     (re.compile(r"\b\d+(?= MB of disk)"), "N"),
     (re.compile(r"(?<=\"changed_at\":\")[^\"]+"), "T"),  # when the files of a home were made
 )
@@ -342,13 +347,57 @@ def _awaited(work: Awaitable[Any]) -> Any:
     return asyncio.run(wait())
 
 
-FACES: tuple[Callable[[Home], Answers], ...] = (by_hook, by_mcp, by_sdk, by_http, by_command)
+def by_shell(home: Home) -> Answers:
+    """What a shell is offered to complete a command with."""
+    from nanoclaw_memory.interfaces.cli import cli
+
+    found: Answers = {}
+    for words in (
+        "",
+        "get ",
+        "get m",
+        "graph ",
+        "project show ",
+        "entries show m",
+        "config get p",
+        "--group ",
+    ):
+        typed = {"COMP_WORDS": f"ncm --shared {words}", "COMP_CWORD": str(2 + words.count(" "))}
+        typed |= {"_NCM_COMPLETE": "bash_complete", "NANOCLAW_HOME": str(home.root)}
+        with _environment(typed), captured() as read:
+            with contextlib.suppress(SystemExit):
+                cli.main(prog_name="ncm", complete_var="_NCM_COMPLETE")
+            found["shell completion", words] = read()
+    return found
+
+
+@contextlib.contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ |= variables
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
+
+
+def in_telemetry(home: Home, since: int) -> Answers:
+    """What the calls left in the telemetry, which the owner reads and other programs may collect."""
+    events = (home.root / "logs/telemetry.jsonl").read_bytes()[since:].decode()
+    return {("telemetry", f"{number}"): line for number, line in enumerate(events.splitlines())}
+
+
+FACES: tuple[Callable[[Home], Answers], ...] = (by_hook, by_mcp, by_sdk, by_http, by_command, by_shell)
 
 
 def in_shared_scope(home: Home) -> Answers:
     """Every answer in a shared scope, comparable with another home's."""
     STEPS.begin(2)
     found: Answers = {}
+    events = home.root / "logs/telemetry.jsonl"
+    before = events.stat().st_size if events.exists() else 0
     for face in FACES:
         found |= face(home)
+    found |= in_telemetry(home, before)
     return {call: plain(answer, home) for call, answer in found.items()}

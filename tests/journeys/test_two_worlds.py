@@ -77,9 +77,18 @@ def made(root: Path, content: Callable[[Any], None]) -> Any:
     return isolation.made(root, content)
 
 
+OPENED: list[str] = []
+
+
+@sys.addaudithook
+def _note_opened(event: str, given: tuple[Any, ...]) -> None:
+    if event in ("open", "sqlite3.connect") and isinstance(given[0], str | Path):
+        OPENED.append(str(given[0]).removeprefix("file:").partition("?")[0])
+
+
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[Any, str], dict[Any, str]]]:
-    """What a shared scope is told without private memory, and with every kind of private content."""
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any, set[str]]]:
+    """What a shared scope is told without private memory and with every kind of private content; what it opens then."""
     folder = tmp_path_factory.mktemp("worlds")
     with pytest.MonkeyPatch.context() as patch, isolation.stepped():
         patch.setenv("NANOCLAW_NO_SERVER", "1")
@@ -93,19 +102,61 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[Any
             isolation.STEPS.next()
             with home.open(private=True, session="t-owner") as owner:
                 put(owner, home)
-        yield alone, isolation.in_shared_scope(home)
+        OPENED.clear()
+        beside = isolation.in_shared_scope(home)
+        read = {
+            path.relative_to(home.root).as_posix()
+            for path in map(Path, OPENED)
+            if path.is_relative_to(home.root)
+        }
+        yield alone, beside, read
 
 
-FACES = ("command line", "hook", "MCP tool", "MCP resource", "MCP completion", "HTTP", "SDK")
+FACES = (
+    *(
+        "command line",
+        "shell completion",
+        "hook",
+        "telemetry",
+        "SDK",
+        "HTTP",
+        "HTTP by token",
+        "HTTP by token, private",
+    ),
+    *("MCP tool", "MCP resource", "MCP completion"),
+)
 
 
 @pytest.mark.parametrize("face", FACES)
 def test_no_answer_in_a_shared_scope_depends_on_private_content(answers, face: str):
-    alone, beside = answers
-    asked = [call for call in alone if call[0] == face]
-    assert asked
-    differing = {call: (alone[call], beside[call]) for call in asked if alone[call] != beside[call]}
+    alone, beside, _ = answers
+    assert {call[0] for call in (*alone, *beside)} == set(FACES)
+    asked = {call for call in (*alone, *beside) if call[0] == face}
+    differing = {
+        call: (alone.get(call), beside.get(call)) for call in asked if alone.get(call) != beside.get(call)
+    }
     assert differing == {}
+
+
+def test_a_shared_scope_opens_nothing_private_so_that_its_time_tells_nothing(answers):
+    """But the transcript that a hook names, and whether its session is a private one: it is refused then."""
+    _, _, read = answers
+    named = {"data/continuity.db", f"data/sessions/main/.claude/projects/p/{isolation.TALK}.jsonl"}
+    common = "agents.json data/forgotten.db data/upkeep.lock nanoclaw.json logs/audit.head logs/audit.jsonl".split()
+    folders = (
+        "data/shared-",
+        "shared/",
+        "tokens/",
+        "models/",
+        "logs",
+        "writes",
+        "store/",
+        "workspace/memory/shared",
+    )
+    pages = "AGENTS.md IDENTITY.md SOUL.md memory/gating-policies.md".split()
+    pages += [f"memory/project-{slug}.md" for slug in ("atlas", "keystone", isolation.CANARY)]
+    public = {*named, *common, *(f"workspace/{page}" for page in pages)}
+    assert [path for path in sorted(read - public) if not path.startswith(folders)] == []
 
 
 def test_the_private_side_has_every_kind_of_content(answers, tmp_path: Path):

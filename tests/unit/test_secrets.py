@@ -331,8 +331,10 @@ def test_tokens_of_more_vendors_and_of_unknown_ones_with_a_telling_prefix_are_ma
 )
 @pytest.mark.parametrize(
     "form",
-    ['{} = "{}"', "{}: {}", '"{}": "{}",', "export {}={}", "<{0}>{1}</{0}>", '{} ?= "{}"', "| {} | {} |", 'set("{}", "{}")'],
-)  # fmt: skip
+    """{} = "{}"#{}: {}#"{}": "{}",#export {}={}#<{0}>{1}</{0}>#{} ?= "{}"#| {} | {} |#set("{}", "{}")""".split(
+        "#"
+    ),
+)
 def test_a_random_value_under_the_name_of_a_service_is_masked(service, form):
     value = run(32, string.ascii_lowercase + string.digits)
     assert mask(form.format(service, value)) == (form.format(service, "[redacted:vendor-token]"), 1)

@@ -143,12 +143,15 @@ def _pieces(said: Sequence[Utterance]) -> Iterator[list[Utterance]]:
     yield piece
 
 
-def archives(home: Home, group: str, folder: str = FOLDER) -> list[Archived]:
-    """The archived conversations of a group, oldest first, the parts of a session in order."""
+def archives(
+    home: Home, group: str, folder: str = FOLDER, seen: Callable[[str], bool] = bool
+) -> list[Archived]:
+    """The archived conversations of a group, oldest first, parts of a session in order; only `seen` ones are read."""
     place = home.workspace(group) / folder
     if not place.is_dir() or not _inside(place, home.workspace(group)):
         return []
-    found = [_described(path, folder) for path in place.glob("*.md") if not path.is_symlink()]
+    paths = (path for path in place.glob("*.md") if not path.is_symlink() and seen(f"{folder}/{path.name}"))
+    found = [_described(path, folder) for path in paths]
     return [archived for _, archived in sorted((part, one) for part, one in found)]
 
 

@@ -138,11 +138,11 @@ class Conversations:
         """The archived conversations that this scope may see, oldest first."""
         from nanoclaw_memory.conversations.archive import FOLDER, archives
 
-        found = [
-            *archives(self.home, self.scope.group, SHARED_TALKS),
-            *archives(self.home, self.scope.group, FOLDER),
-        ]
-        return [one for one in found if visible(self.scope, one.path, self._shared_files)]
+        def seen(path: str) -> bool:
+            return visible(self.scope, path, self._shared_files)
+
+        folders = (SHARED_TALKS, FOLDER)
+        return [one for folder in folders for one in archives(self.home, self.scope.group, folder, seen)]
 
     def archive(self, transcript: Transcript) -> Archived | None:
         """Write the turns that no archive of the session contains yet; None when there are none."""

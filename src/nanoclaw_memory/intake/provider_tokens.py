@@ -1,4 +1,4 @@
-"""Credentials of services: a random value that a service's name introduces, or one with a prefix as services give it."""
+"""Credentials of services: a random value that a service's name introduces, or one with a prefix as services use."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _names_provider(name: str, value: str) -> bool:
 
 
 def _has_prefix(value: str) -> bool:
-    """Whether a value is a prefix and a long part of letters and digits that take turns; of a hash the prefix decides."""
+    """Whether a value is a prefix and a long part of letters and digits in turns; before a hash, a service's name."""
     found = _PREFIXED.fullmatch(value)
     parts = re.split("[_-]|(?<=[a-z])(?=[0-9])", found["prefix"].lower()) if found else []
     if found is None or _ids().intersection(parts):
