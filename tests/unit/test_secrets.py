@@ -26,6 +26,7 @@ def run(size: int, alphabet: str = ALNUM) -> str:
 
 
 HEX = "0123456789abcdef"
+UUID = f"{run(8, HEX)}-{run(4, HEX)}-{run(4, HEX)}-{run(4, HEX)}-{run(12, HEX)}"
 TOKENS = {
     "openai": "sk-" + run(48),
     "anthropic": "sk-ant-" + "api03-" + run(80),
@@ -341,7 +342,7 @@ def test_a_random_value_under_the_name_of_a_service_is_masked(service, form):
 
 
 @pytest.mark.parametrize(
-    "token", ["vtwn_" + run(40), "Kagi-" + run(30), "qrst.live." + run(44), "zz9:" + run(36)]
+    "token", ["vtwn_" + run(40), "Kagi-" + run(30), "qrst.live." + run(44), "zz9:" + run(36), "sk-lf-" + UUID]
 )
 def test_a_token_of_a_service_that_nobody_listed_is_known_by_its_form(token):
     assert mask(f"use {token} for it")[0] in (
@@ -357,6 +358,7 @@ def test_a_token_of_a_service_that_nobody_listed_is_known_by_its_form(token):
         f"sha512-{run(80)}==",
         f"see toolu_01{run(22)} and msg_01{run(22)}",
         f"cus_{run(14)} paid pi_{run(24)}",
+        f"session-{UUID} of user-{UUID}",
         f"https://cdn.example.org/app-{run(20, HEX)}.js",
         "cloudflare: the-proxy-of-the-second-data-centre-2026",
     ],

@@ -25,6 +25,7 @@ _HASH = verbose(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _HOSTS_OF_CODE = frozenset(
     "github gitlab bitbucket gitea codeberg docker npm pypi crates packagist rubygems".split()
 )
+_UUID = verbose(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ENDING = verbose(r"\.[a-z]{2,5}\Z")
 # vtwn_…, BBDC-…, mlsn.…: letters that say whose it is, a sign, and what a generator made
 _PREFIXED = verbose(
@@ -57,8 +58,10 @@ def _has_prefix(value: str) -> bool:
     """Whether a value is a prefix and a long part of letters and digits in turns; before a hash, a service's name."""
     found = _PREFIXED.fullmatch(value)
     parts = re.split("[_-]|(?<=[a-z])(?=[0-9])", found["prefix"].lower()) if found else []
-    if found is None or _ids().intersection(parts):
+    if found is None or parts[0] in _ids():
         return False
+    if _UUID.fullmatch(found["rest"]):
+        return parts[0] in ("sk", "pat", "secret", "token")
     longest = max(re.split(r"[_./+=~:-]", found["rest"]), key=len)
     if re.fullmatch("[0-9a-f]+|[0-9A-F]+", longest):
         return len(longest) >= 32 and bool(_providers().intersection(parts))
