@@ -285,6 +285,28 @@ def test_a_server_that_does_not_answer_costs_a_hook_its_limit_once(laptop: Lapto
     silent.close()
 
 
+@pytest.mark.parametrize("alive", [True, False])
+def test_a_slow_server_is_waited_for_if_it_gives_a_sign_of_life(laptop: Laptop, alive: bool) -> None:
+    server = socket.create_server(("127.0.0.1", 0))
+    answer = b'{"systemMessage": "late"}'
+
+    def serve() -> None:
+        with server, server.accept()[0] as client:
+            client.recv(65536)
+            if alive:
+                client.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+            time.sleep(2.2)
+            client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(answer), answer))
+
+    threading.Thread(target=serve, daemon=True).start()
+    told = json.loads((laptop.home / "remote.json").read_text())
+    told |= {"url": f"http://127.0.0.1:{server.getsockname()[1]}", "connect_ms": 2_000}
+    (laptop.home / "remote.json").write_text(json.dumps(told))
+    found = laptop.hook("UserPromptSubmit", **PROMPT)
+    assert (found == {"systemMessage": "late"}) is alive
+    assert (laptop.home / "remote-away").exists() is not alive
+
+
 def test_a_revoked_token_ends_at_once_and_what_is_said_waits(
     laptop: Laptop, served: Served, token: dict[str, str]
 ) -> None:

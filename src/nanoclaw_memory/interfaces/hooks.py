@@ -84,11 +84,11 @@ def run(request: shim.Request, overrides: Mapping[str, str] | None = None) -> No
     """Answer one hook on standard output: by the home's server, else in this process."""
     if not shim.has_input():
         return
-    raw = shim.read_input()
     if shim.is_remote(request.home):
         from nanoclaw_memory.interfaces.remote.hook import answer_from_server
 
-        return shim.write_answer(answer_from_server(request, parse(request.argument, raw)))
+        return shim.write_answer(answer_from_server(request))
+    raw = shim.read_input()
     connection = None if overrides else shim.connect(request)
     answer = None if connection is None else shim.ask(connection, request, raw)
     if answer is None:

@@ -37,7 +37,7 @@ class Remote(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     token: str
     ca: str = ""
-    connect_ms: int = 300  # of a hook's time, in all: then a server that does not answer is away
+    connect_ms: int = 300  # of a hook's time, in all: then a server without a sign of life is away
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -113,8 +113,8 @@ class Asking:
         self._remote = remote
         self._wait = wait
         self._outcome: list[Answer | Exception] = []
-        self._connected, self._done = threading.Event(), threading.Event()
-        given = (remote, method, path, body, headers or {}, wait, self._connected)
+        self._alive, self._done = threading.Event(), threading.Event()
+        given = (remote, method, path, body, headers or {}, wait, self._alive)
         threading.Thread(target=self._work, args=given, daemon=True).start()
 
     def _work(self, *given: Any) -> None:
@@ -122,16 +122,16 @@ class Asking:
             self._outcome.append(_asked(*given))
         except Exception as error:  # noqa: BLE001 - handed to whoever waits
             self._outcome.append(error)
-        self._connected.set()
+        self._alive.set()
         self._done.set()
 
     def answer(self, spent: float = 0.0) -> Answer:
         """The answer. Raises ServerAway when the server cannot be reached, or does not answer in time.
 
-        `spent` seconds of the time for the connection are gone already.
+        `spent` seconds of the time for a sign of life are gone already.
         """
         limit = max(self._remote.connect_ms / 1000 - spent, LEAST_WAIT)
-        if not self._connected.wait(limit) or not self._done.wait(self._wait):
+        if not self._alive.wait(limit) or not self._done.wait(self._wait):
             raise ServerAway(f"{self._remote.url} does not answer", "ncm doctor says more")
         (found,) = self._outcome
         if isinstance(found, Answer):
@@ -151,29 +151,42 @@ def _asked(
     body: bytes,
     headers: Mapping[str, str],
     wait: float,
-    connected: threading.Event,
+    alive: threading.Event,
 ) -> Answer:
-    from http.client import HTTPConnection, HTTPSConnection
-
     parts = urlsplit(remote.url)
-    limit = remote.connect_ms / 1000
-    connection: HTTPConnection
-    if parts.scheme == "https":
-        connection = HTTPSConnection(
-            parts.hostname or "", parts.port, timeout=limit, context=_context(remote)
-        )
-    else:
-        connection = HTTPConnection(parts.hostname or "", parts.port, timeout=limit)
+    opened = _opened(parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80), remote)
+    from http.client import (
+        HTTPConnection,
+        HTTPResponse,
+    )  # costs what a hook has no time for where nobody is there
+
+    connection = HTTPConnection(parts.hostname or "", parts.port)
+    connection.sock = opened
     try:
-        connection.connect()
-        connection.sock.settimeout(wait)
-        connected.set()
+        if parts.scheme == "https":
+            connection.sock = _context(remote).wrap_socket(opened, server_hostname=parts.hostname)
         own = {"Authorization": f"Bearer {remote.token}", "Content-Type": "application/json"}
-        connection.request(method, parts.path + path, body or None, {**own, **headers})
-        response = connection.getresponse()
+        own |= {"Content-Length": str(len(body))} if body else {}
+        connection.request(method, parts.path + path, None, {**own, **headers})
+        response = HTTPResponse(connection.sock, method=method)
+        # Whoever accepts a connection need not be alive: where a sign of life is asked for, its first bytes are one.
+        refused = "Expect" in headers and not response.fp.peek(12).startswith(b"HTTP/1.1 100")
+        connection.sock.settimeout(wait)
+        alive.set()
+        if body and not refused:
+            connection.send(body)
+        response.begin()
         return Answer(response.status, response.read(MAX_ANSWER), _skew(response.getheader("date", "")))
     finally:
         connection.close()
+
+
+def _opened(host: str, port: int, remote: Remote) -> Any:
+    import socket
+
+    opened = socket.create_connection((host, port), remote.connect_ms / 1000)
+    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # headers and body are sent apart
+    return opened
 
 
 def _context(remote: Remote) -> Any:

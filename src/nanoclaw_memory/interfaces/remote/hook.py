@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from urllib.parse import quote
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import NanoClawError
-from nanoclaw_memory.interfaces.hooks import Event, without_files
+from nanoclaw_memory.interfaces.hooks import Event, parse, without_files
 from nanoclaw_memory.interfaces.remote.connection import (
     Answer,
     Asking,
@@ -21,6 +22,7 @@ from nanoclaw_memory.interfaces.remote.connection import (
     note_away,
     query_of,
 )
+from nanoclaw_memory.interfaces.shim import read_input
 from nanoclaw_memory.memory.remote_spool import RemoteSpool
 from nanoclaw_memory.project import project_of, slug_of
 from nanoclaw_memory.text import as_typed
@@ -32,13 +34,17 @@ if TYPE_CHECKING:
 
 ENDING = 0.02  # seconds that a hook needs to end
 HOOK_WAIT = 2.5  # seconds for an answer of a server that is there; clients allow five
+ALIVE = {"Expect": "100-continue"}  # a server that is alive says so before it works out its answer
 AT_ONCE = 10  # exchanges that one hook delivers
 DELIVERING = ("start", "answer", "compact", "end")
 REFUSED = (400, 404, 409, 413, 422)  # for good: others would wait behind it
 
 
-def answer_from_server(request: Request, event: Event | None) -> bytes:
+def answer_from_server(request: Request) -> bytes:
     """The JSON to print for one hook; nothing when the server is away or anything is wrong."""
+    age = _age()
+    event = parse(request.argument, read_input())
+    began = time.monotonic() - age  # the client's time for its input does not count
     if event is None or event.payload.get("agent_type") == "":
         return b""
     home = Path(request.home).expanduser()
@@ -47,20 +53,30 @@ def answer_from_server(request: Request, event: Event | None) -> bytes:
         scope = _scope(request, event)
         asking = _asking(remote, scope, event) if remote and not is_away(home) else None
         _note(home, scope, event)  # while the connection is made
-        answer = _answered(asking, remote) if remote and asking else b""
+        answer = _answered(asking, remote, began) if remote and asking else b""
     except ServerAway:
         note_away(home, True)
         return b""
     except (NanoClawError, OSError):
         return b""
     if remote and event.kind in DELIVERING and not is_away(home):
-        _deliver_some(home, remote)
+        _deliver_some(home, remote, began)
     return answer
 
 
-def _deliver_some(home: Path, remote: Remote) -> None:
+def _age() -> float:
+    """Seconds since this process was started; its CPU time where that is not told, or it does more than this."""
     try:
-        deliver(home, remote, AT_ONCE, hurried=True)
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, AttributeError):  # no Linux
+        return time.process_time()
+    return age if 0 <= age < HOOK_WAIT else time.process_time()
+
+
+def _deliver_some(home: Path, remote: Remote, began: float) -> None:
+    try:
+        deliver(home, remote, AT_ONCE, began)
         note_away(home, False)
     except ServerAway:
         note_away(home, True)
@@ -91,19 +107,19 @@ def _asking(remote: Remote, scope: Scope, event: Event) -> Asking | None:
         return None
     body = json.dumps({**without_files(event.payload), "hook_event_name": event.name}).encode()
     path = f"/api/v1/hooks/{quote(event.name, safe='')}?{query_of(scope)}"
-    return Asking(remote, "POST", path, body, wait=HOOK_WAIT)
+    return Asking(remote, "POST", path, body, ALIVE, HOOK_WAIT)
 
 
-def _answered(asking: Asking, remote: Remote) -> bytes:
-    answer = asking.answer(spent=time.process_time() + ENDING)
+def _answered(asking: Asking, remote: Remote, began: float) -> bytes:
+    answer = asking.answer(spent=time.monotonic() - began + ENDING)
     _require_there(answer, remote)
     return answer.body if answer.status == 200 else b""
 
 
-def deliver(home: Path, remote: Remote, limit: int, hurried: bool = False) -> int:
+def deliver(home: Path, remote: Remote, limit: int, began: float | None = None) -> int:
     """Report exchanges that wait. The server knows one by its session, moment and words, and takes it once.
 
-    A hook is `hurried`: it gives up a server that does not answer soon after it was started.
+    A hook says when it `began`: it gives up a server without a sign of life soon after that.
     """
 
     def send(spoken: SpooledExchange) -> None:
@@ -114,8 +130,8 @@ def deliver(home: Path, remote: Remote, limit: int, hurried: bool = False) -> in
             "at": stamp(spoken.at),
         }
         path = f"/api/v1/turns/after?{query_of(scope)}"
-        asking = Asking(remote, "POST", path, json.dumps(said).encode(), wait=HOOK_WAIT)
-        answer = asking.answer(spent=time.process_time() + ENDING if hurried else 0.0)
+        asking = Asking(remote, "POST", path, json.dumps(said).encode(), ALIVE, HOOK_WAIT)
+        answer = asking.answer(spent=0.0 if began is None else time.monotonic() - began + ENDING)
         _require_there(answer, remote)
 
     return RemoteSpool(home).deliver(send, limit)
