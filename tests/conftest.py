@@ -70,17 +70,11 @@ def _store() -> Iterator[str]:
 
 def _be_patient(patch: pytest.MonkeyPatch) -> None:
     """Give a turn time: schemas are made by the first question of every test, and the machine may be busy."""
-    from nanoclaw_memory.turn.pipeline import Pipeline
+    from nanoclaw_memory.settings.load import leaves
 
-    made = Pipeline.__init__
-
-    def patient(self: Pipeline, *arguments: Any, **named: Any) -> None:
-        made(self, *arguments, **named)
-        self._seconds *= 20
-        for plugin in self.plugins:
-            plugin.timeout_ms *= 20
-
-    patch.setattr(Pipeline, "__init__", patient)
+    for leaf in leaves():
+        if leaf.path.startswith("plugins.") and leaf.path.endswith(".timeoutMs"):
+            patch.setenv(leaf.variable, str(leaf.default * 20))
 
 
 @pytest.fixture(autouse=True)

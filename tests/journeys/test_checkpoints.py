@@ -590,7 +590,7 @@ def test_db_check_of_all_groups(small: Memory, open_memory: Callable[..., Memory
 
 
 def test_db_check_covers_the_host_for_the_main_group_only(
-    home: Path, open_memory: Callable[..., Memory], ncm: Callable[..., Any]
+    open_memory: Callable[..., Memory], ncm: Callable[..., Any]
 ):
     with open_memory() as memory:
         assert memory.host.state
@@ -599,6 +599,14 @@ def test_db_check_covers_the_host_for_the_main_group_only(
     assert [path for path in found if "pages" not in path] == ["store/messages.db"]
     found = [one["path"] for one in ncm("--group", "family", "db", "check", "--json").json["databases"]]
     assert [path for path in found if "pages" not in path] == []
+
+
+@pytest.mark.files("a file is damaged")
+def test_db_check_finds_that_the_hosts_messages_are_damaged(
+    home: Path, open_memory: Callable[..., Memory], ncm: Callable[..., Any]
+):
+    with open_memory() as memory:
+        assert memory.host.state
     (home / "store" / "messages.db").write_bytes(b"garbage" * 1000)
     ran = ncm("db", "check")
     assert ran.code == 1 and "store/messages.db: DAMAGED" in ran.out and ".recover" in ran.out

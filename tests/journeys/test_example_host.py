@@ -61,7 +61,10 @@ def test_agents_ask_by_files_and_tasks_speak_in_their_own_chat(home: Path) -> No
         say("me@local", "@Andy tell w@g hello from main"),
         {"wait": 4},
     )
-    assert ("w@g", "I will remember that.") in shown  # the task's result
+    done = ("w@g", "I will remember that.")  # the task's result
+    for _ in range(5):  # the machine may be busy
+        shown += [] if done in shown else talk(home, {"wait": 4})
+    assert done in shown
     assert ("w@g", "hello from main") in shown and not any("secret" in text for _, text in shown)
     refused = list((home / "data/ipc/family/errors").iterdir())
     assert len(refused) == 1 and "may not act" in refused[0].read_text()

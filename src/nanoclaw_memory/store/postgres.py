@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import psycopg
 from psycopg import errors
 
@@ -39,25 +40,38 @@ _RANKED = """
 WITH asked AS MATERIALIZED (SELECT row_number() OVER () AS number, q, holding{counted}
     FROM (SELECT ncm.term(t) AS q, max(h) AS holding FROM unnest(%(terms)s::text[], %(holding)s::float[]) x (t, h)
       GROUP BY 1) x WHERE numnode(q) > 0),
-  whole AS (SELECT CASE WHEN reltuples > 20000 THEN reltuples
-      ELSE (SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT 20000) x) END AS n,
-    (SELECT avg(size)::float FROM (SELECT size FROM {table} LIMIT 1000) y) AS usual
-    FROM pg_class WHERE oid = '{table}'::regclass),
-  found AS (SELECT rowid, size::float, ts_rank_cd('{weights}', words, q) AS tf, {holding} AS holding
+  whole AS ({whole}),
+  found AS MATERIALIZED (SELECT rowid, size::float, ts_rank_cd('{weights}', words, q) AS tf, {holding} AS holding
     FROM asked JOIN {table} ON words @@ q{only})
 SELECT rowid, sum(greatest(ln((greatest(n, holding) - holding + 0.5) / (holding + 0.5)), 1e-6::float)
   * tf * 2.2::float / (tf + 0.3::float + 0.9::float * size / usual)) AS score
 FROM found, whole GROUP BY rowid ORDER BY score DESC, rowid LIMIT %(limit)s"""
+# Small tables are counted each time; of large ones it is known for a minute.
+_WHOLE = """
+SELECT (SELECT count(*) FROM (SELECT 1 FROM {0} LIMIT 20000) x) AS n,
+  (SELECT avg(size)::float FROM (SELECT size FROM {0} LIMIT 1000) y) AS usual"""
+_WHOLE_KNOWN = "SELECT {0.rows}::float AS n, {0.usual}::float AS usual"
 # How many rows contain a term: what was counted for this question already, or all that are found, unless a condition
 # leaves some out.
 _FOUND = "count(*) OVER (PARTITION BY number)"
 _COUNTED = ", (SELECT count(*) FROM (SELECT 1 FROM {0} WHERE words @@ q LIMIT 20000) z) AS counted"
 # Of a word that is among the most common ones the server knows the share of rows; the others are few to count.
 _WORTH_KNOWING = 1_000
-_COMMON = """
-SELECT reltuples, most_common_elems::text::text[], most_common_elem_freqs FROM pg_class LEFT JOIN pg_stats
-  ON schemaname = current_schema() AND tablename = relname AND attname = 'words' WHERE oid = '{0}'::regclass"""
+_STATISTICS = """
+SELECT reltuples, CASE WHEN reltuples > 20000 THEN (SELECT avg(size)::float FROM (
+    SELECT size FROM {0} ORDER BY rowid DESC LIMIT 1000) y) END, most_common_elems::text::text[], most_common_elem_freqs
+  FROM pg_class LEFT JOIN pg_stats ON schemaname = current_schema() AND tablename = relname AND attname = 'words'
+  WHERE oid = '{0}'::regclass"""
 _KNOWN_SECONDS = 60.0  # the statistics themselves are older
+
+
+class _Statistics(msgspec.Struct, frozen=True):
+    """What the server knows of a table: its rows, their usual size where they are many, and the most common words."""
+
+    at: float
+    rows: float
+    usual: float | None
+    common: dict[str, int]
 
 
 class PostgresDatabase:
@@ -85,7 +99,7 @@ class PostgresDatabase:
         self._ready = self._has_nearest = False
         self._wait_ms = WAIT_MS if wait_ms is None else wait_ms
         self._local = threading.local()
-        self._commonest: dict[str, tuple[float, dict[str, int]]] = {}
+        self._statistics: dict[str, _Statistics] = {}
 
     # ---- reading ----
 
@@ -117,9 +131,10 @@ class PostgresDatabase:
             return []
         condition, lists = translated(only)
         holding = [self._counted.get((table, term)) for term in terms]
-        unknown = None in holding
+        unknown, whole = None in holding, self._known(table)
         sql = _RANKED.format(
             table=table,
+            whole=_WHOLE.format(table) if whole.usual is None else _WHOLE_KNOWN.format(whole),
             weights=_WEIGHTS.get(table, "{1, 1, 1, 1}"),
             only=f" AND {condition}" if only else "",
             holding=("counted" if only else _FOUND) if unknown else "holding",
@@ -137,7 +152,7 @@ class PostgresDatabase:
         where = found + (f" AND {only}" if only else "")
         sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {where} LIMIT :most) x"  # noqa: S608
         count, known = None, most >= _WORTH_KNOWING and not only
-        if known and (common := self._common(table)):
+        if known and (common := self._known(table).common):
             ((lexeme,),) = self.query("SELECT ncm.term(:term)::text", {"term": term})
             count = common.get(lexeme.strip("'"))
         if count is None:
@@ -146,17 +161,12 @@ class PostgresDatabase:
             self._counted[table, term] = count
         return min(count, most)
 
-    def _common(self, table: str) -> dict[str, int]:
-        """How many rows contain each of the most common words, by the server's statistics."""
-        asked, found = self._commonest.get(table, (0.0, {}))
-        if time.monotonic() - asked > _KNOWN_SECONDS:
-            ((rows, words, shares),) = self.query(_COMMON.format(table))
-            found = (
-                {}
-                if words is None
-                else {word: round(rows * one) for word, one in zip(words, shares, strict=False)}
-            )
-            self._commonest[table] = time.monotonic(), found
+    def _known(self, table: str) -> _Statistics:
+        found = self._statistics.get(table)
+        if found is None or time.monotonic() - found.at > _KNOWN_SECONDS:
+            ((rows, usual, words, shares),) = self.query(_STATISTICS.format(table))
+            common = {word: round(rows * one) for word, one in zip(words or (), shares or (), strict=False)}
+            found = self._statistics[table] = _Statistics(time.monotonic(), rows, usual, common)
         return found
 
     @property
