@@ -247,18 +247,24 @@ def hooks_away(folder: Path, times: int) -> list[list[object]]:
 
 
 def hooked(folder: Path, url: str, event: str, name: str) -> tuple[float, float]:
-    """Milliseconds of a hook in a home of its own, and of CPU."""
+    """Milliseconds of a hook in a home of its own, and of CPU; before an answer the question was noted."""
     home = Path(tempfile.mkdtemp(dir=folder))
     (home / "remote.json").write_text(json.dumps({"url": url, "token": "ncm_1a2b3c4d_secret"}))
-    if name == "known to be away":
-        (home / "remote-away").touch()
     given = {"session_id": "s", "prompt": "What runs here?", "last_assistant_message": "Nothing."}
+
+    def call(event: str) -> None:
+        words = [*SHIM, "--home", str(home), "hook", event]
+        done = subprocess.run(words, input=json.dumps(given), capture_output=True, text=True)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+    (home / "remote-away").touch()
+    if event == "Stop":
+        call("UserPromptSubmit")
+    if name != "known to be away":
+        (home / "remote-away").unlink()
     before, began = os.times(), time.perf_counter()
-    done = subprocess.run(
-        [*SHIM, "--home", str(home), "hook", event], input=json.dumps(given), capture_output=True, text=True
-    )
+    call(event)
     took, after = (time.perf_counter() - began) * 1000, os.times()
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
     return took, cpu * 1000
 

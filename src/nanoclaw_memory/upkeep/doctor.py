@@ -221,7 +221,8 @@ def check_databases(group: Group) -> Iterator[Finding]:
         else:
             size = database.size()
             yield Finding("ok", f"{database.path.name} is sound ({size:,} bytes)", "nanoclaw-memory db check")
-        if database.name == "index" and not (database.is_file or database.has_nearest):
+        embeds = group.settings.embeddings.provider != "none"
+        if embeds and database.name == "index" and not (database.is_file or database.has_nearest):
             found = "the database has no pgvector: every process reads all vectors and searches them itself"
             remedy = "as its superuser: CREATE EXTENSION vector; then: nanoclaw-memory index"
             yield Finding("warning", found, remedy)

@@ -123,6 +123,7 @@ def deliver(home: Path, remote: Remote, limit: int, began: float | None = None) 
     """
 
     def send(spoken: SpooledExchange) -> None:
+        nonlocal began
         scope = Scope(MAIN_GROUP, spoken.session, spoken.private, "agent", spoken.project)
         said = {
             "user_message": spoken.question,
@@ -133,6 +134,7 @@ def deliver(home: Path, remote: Remote, limit: int, began: float | None = None) 
         asking = Asking(remote, "POST", path, json.dumps(said).encode(), ALIVE, HOOK_WAIT)
         answer = asking.answer(spent=0.0 if began is None else time.monotonic() - began + ENDING)
         _require_there(answer, remote)
+        began = None  # it is there
 
     return RemoteSpool(home).deliver(send, limit)
 
