@@ -129,18 +129,19 @@ def disagreement(sentence: str, records: Sequence[str], said: str) -> tuple[str,
     own = values(sentence)
     if not own:
         return None
+    recorded = [values(text) for text in records]
     known: dict[str, set[str]] = {}
-    for text in (*records, said):
-        for kind, found in values(text).items():
+    for one in (*recorded, values(said)):
+        for kind, found in one.items():
             known.setdefault(kind, set()).update(found)
     words = set(telling(sentence, language(sentence)))
-    for record in records:
-        shared = words & set(telling(record, language(sentence)))
-        for kind, found in values(record).items():
-            about = shared - {kind.removeprefix("number of ")} - set(telling(" ".join(found), "english"))
-            if len(about) < 2 and not about & _names(record):
+    for record, one in zip(records, recorded, strict=True):
+        for kind, found in one.items():
+            if not len(own.get(kind, ())) == len(found) == 1 or own[kind] & known[kind]:
                 continue
-            if len(own.get(kind, ())) == len(found) == 1 and not own[kind] & known[kind]:
+            shared = words & set(telling(record, language(sentence)))
+            about = shared - {kind.removeprefix("number of ")} - set(telling(" ".join(found), "english"))
+            if len(about) >= 2 or about & _names(record):
                 return next(iter(own[kind])), record
     return None
 
