@@ -18,6 +18,7 @@ from word_hash import WordHashEmbedder
 from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.providers.embedder import Chain, Embedder, Identity
+from nanoclaw_memory.store import vector_rows, vectors
 
 KILLER = Path(__file__).with_name("dying_index.py")
 OLD = WordHashEmbedder(model="old")
@@ -265,6 +266,62 @@ def test_an_outage_while_model_and_chunk_size_change_wastes_nothing(
     made = other.group.database("index").query("SELECT count(*) FROM vectors")[0][0]
     assert first.embedded + second.embedded == made  # each text of the new chunks once, no old one
     assert by_meaning(other)[1] == ""
+
+
+# ---- vectors in a file alone ----
+
+
+@pytest.fixture
+def packed(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> tuple[Memory, Limited]:
+    """A memory whose vectors are in the file alone, as those of a large one are; and its model."""
+    for module in (vectors, vector_rows):
+        monkeypatch.setattr(module, "EXACT_ROWS", 20)
+    monkeypatch.setattr(vectors, "UNPACKED", 20)
+    model = Limited(OLD, left=10_000)
+    memory.group.resources.embedder = Chain((model,))
+    notes(memory.home.workspace("main"))
+    memory.index()
+    assert memory.group.database("index").query("SELECT count(*) FROM vectors") == [(0,)]
+    return memory, model
+
+
+@pytest.mark.files("it looks at the file of vectors")
+def test_a_file_of_vectors_that_was_lost_is_made_anew(packed: tuple[Memory, Limited]):
+    memory, _ = packed
+    found = by_meaning(memory)
+    assert found[0]
+    file = memory.home.root / "data" / "index.db-vectors"
+    file.rename(file.with_name("aside"))  # this process has it mapped
+    file.write_bytes(b"damaged")
+    assert memory.search("note 77 about subject 154").hits  # by words
+    again = memory.index()
+    assert any("lost or damaged" in line for line in again.degraded) and again.embedded >= 150
+    assert by_meaning(memory) == found
+    assert memory.index().embedded == 0
+
+
+@pytest.mark.files("it looks at the file of vectors")
+def test_an_edit_embeds_only_what_it_changed_where_vectors_are_in_the_file(packed: tuple[Memory, Limited]):
+    memory, model = packed
+    page, left = memory.home.workspace("main") / "memory" / "n077.md", model.left
+    page.write_text(page.read_text().replace("# Note 77", "# Note 77\n\nA new line at the top."))
+    memory.index()
+    assert left - model.left <= 1
+    (memory.home.workspace("main") / "memory" / "copy.md").write_text(page.read_text())
+    memory.index(rebuild=True)
+    assert left - model.left <= 2
+    assert by_meaning(memory)[0]
+
+
+@pytest.mark.files("it looks at the file of vectors")
+def test_forgetting_leaves_the_vectors_of_all_else(packed: tuple[Memory, Limited]):
+    memory, model = packed
+    file, left = memory.home.root / "data" / "index.db-vectors", model.left
+    size = file.stat().st_size
+    memory.forget(text="Line 3 of note 77 about subject 231.", agreed=lambda change: True)
+    memory.index()
+    assert file.stat().st_size < size and left - model.left <= 2
+    assert by_meaning(memory)[0]
 
 
 # ---- kill -9 ----

@@ -175,37 +175,113 @@ def test_vectors_of_a_file_that_was_deleted_and_built_anew_are_not_mixed(tmp_pat
             (tmp_path / name).unlink(missing_ok=True)
 
 
-def test_many_vectors_are_mapped_from_a_file_that_catches_up_with_the_index(
-    chunks: Passages, monkeypatch: pytest.MonkeyPatch
-):
+def pack_early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_rows, "EXACT_ROWS", 10)
     monkeypatch.setattr(vectors, "EXACT_ROWS", 10)
     monkeypatch.setattr(vectors, "UNPACKED", 3)
     monkeypatch.setattr(vectors, "RESCORED", 1_000)
-    query, file = unit(1, 9)[0], Path(f"{chunks.database.path}-vectors")
 
-    def answers(cache: vectors.VectorCache) -> list[tuple[int, float]]:
-        matrix = vectors.Matrix(chunks, "fake@32", 32, cache)
+
+def in_table(chunks: Passages) -> int:
+    return int(chunks.database.query("SELECT count(*) FROM vectors")[0][0])
+
+
+def test_many_vectors_are_in_a_file_alone_that_catches_up_with_the_index(
+    chunks: Passages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    pack_early(monkeypatch)
+    query, file = unit(1, 9)[0], Path(f"{chunks.database.path}-vectors")
+    unpacked = Passages(SqliteDatabase(tmp_path / "unpacked.db", "index"))
+
+    def answers(cache: vectors.VectorCache, index: Passages = chunks) -> list[tuple[int, float]]:
+        matrix = vectors.Matrix(index, "fake@32", 32, cache)
         matrix.refresh()
         assert len(set(matrix.ids.tolist())) == len(matrix.ids) == chunks.count()[1]
         return matrix.nearest(query, 200)
 
-    kept = vectors.VectorCache(10_000_000)
+    kept, other = vectors.VectorCache(10_000_000), vectors.VectorCache(10_000_000)
     for number in range(12):
-        put(chunks, f"{number % 9}.md", unit(7, number))
-        if number % 4 == 2:
-            chunks.remove_file(f"{number - 1}.md")
-            chunks.prune_vectors(["fake@32"])
+        for index in (chunks, unpacked):
+            put(index, f"{number % 9}.md", unit(7, number % 9))
+            if number % 4 == 2:
+                index.remove_file(f"{number - 1}.md")
+                index.prune_vectors(["fake@32"])
         before = answers(kept)
         kept.pack(chunks, "fake@32", 32)
-        mapped = answers(vectors.VectorCache(10_000_000))
-        file.rename(file.with_name("aside")) if file.exists() else None
-        alone = answers(vectors.VectorCache(10_000_000))  # from the index itself
-        file.with_name("aside").rename(file) if number else None
-        for found in (before, mapped, answers(kept)):
+        alone = answers(vectors.VectorCache(10_000_000), unpacked)
+        assert in_table(chunks) < 10 or number == 0
+        for found in (before, answers(vectors.VectorCache(10_000_000)), answers(kept), answers(other)):
             assert [key for key, _ in found] == [key for key, _ in alone]
             assert np.allclose([score for _, score in found], [score for _, score in alone])
     assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_an_index_whose_pack_was_killed_half_way_has_every_vector_once(
+    chunks: Passages, monkeypatch: pytest.MonkeyPatch
+):
+    pack_early(monkeypatch)
+    for number in range(3):
+        put(chunks, f"{number}.md", unit(12, number))
+        cache = vectors.VectorCache(10_000_000)
+        with monkeypatch.context() as killed:
+            killed.setattr(Passages, "hand_over", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                cache.pack(chunks, "fake@32", 32)
+        for again in (cache, vectors.VectorCache(10_000_000)):
+            matrix = vectors.Matrix(chunks, "fake@32", 32, again)
+            matrix.refresh()
+            assert sorted(matrix.ids.tolist()) == sorted(chunks.all_ids())
+        vectors.VectorCache(10_000_000).pack(chunks, "fake@32", 32)
+        assert in_table(chunks) == 0
+
+
+@pytest.mark.parametrize("damage", [None, b"", b"{}", b"x" * 5_000, "older"])
+def test_a_lost_file_of_vectors_is_noticed_and_every_text_waits_to_be_embedded(
+    chunks: Passages, monkeypatch: pytest.MonkeyPatch, damage: bytes | str | None
+):
+    pack_early(monkeypatch)
+    file = Path(f"{chunks.database.path}-vectors")
+    older = b""
+    for number in range(3):
+        put(chunks, f"{number}.md", unit(12, number))
+        chunks.set_covered("fake@32", chunks.last_id())
+        vectors.VectorCache(10_000_000).pack(chunks, "fake@32", 32)
+        older = older or file.read_bytes()
+    cache = vectors.VectorCache(10_000_000)
+    assert not cache.mend(chunks, "fake@32")
+    file.unlink()
+    if damage is not None:
+        file.write_bytes(older if isinstance(damage, str) else damage)
+    matrix = vectors.Matrix(chunks, "fake@32", 32, cache)
+    matrix.refresh()
+    assert matrix.nearest(unit(1)[0], 5) == []  # words still answer
+    assert cache.mend(chunks, "fake@32")
+    assert not cache.mend(chunks, "fake@32")
+    assert len(chunks.pending("fake@32")) == 36
+    chunks.put_vectors(
+        "fake@32", vectors.coded([print_ for print_, _ in chunks.pending("fake@32")], unit(36))
+    )
+    matrix.refresh()
+    assert len(matrix) == 36
+    cache.pack(chunks, "fake@32", 32)
+    assert in_table(chunks) == 0
+
+
+def test_a_text_that_comes_again_has_the_vector_that_the_file_has(
+    chunks: Passages, monkeypatch: pytest.MonkeyPatch
+):
+    pack_early(monkeypatch)
+    rows = unit(12)
+    put(chunks, "a.md", rows)
+    cache = vectors.VectorCache(10_000_000)
+    cache.pack(chunks, "fake@32", 32)
+    prints = {
+        print_ for _, print_ in chunks.with_fingerprints([f"a.md{n}".encode() for n in range(12)]).items()
+    }
+    chunks.remove_file("a.md")
+    known = cache.known(chunks, "fake@32", prints)
+    assert {one.fingerprint for one in known} == prints and len(prints) == 12
+    assert {one.codes for one in known} == {one.codes for one in vectors.coded([b""] * 12, rows)}
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"x" * 5_000])

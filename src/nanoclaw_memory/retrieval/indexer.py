@@ -105,8 +105,9 @@ class Index(msgspec.Struct, dict=True):
             embedded = self._swap(recut, found, work) if work and recut else 0
             self._compare_all()
             if work:
+                said += self._mend(work)
                 embedded += self._fill(work, found, embedded)
-                self.vectors.pack(self.passages, work.chain.identity.key, work.chain.identity.dimensions)
+                work.pack()
         announced += self._replaced()
         said += work.said if work else []
         report = self._report(found, embedded, tuple(dict.fromkeys(said)), began, announced)
@@ -182,10 +183,20 @@ class Index(msgspec.Struct, dict=True):
         self._read_rows(None, whole=True)
         self.currency.refresh(COMPARED_AT_ONCE)
         work = self._vectoring()
+        if work is not None and not self.passages.database.read_only:
+            self._mend(work)
         if work is None or work.complete:
             return 0
         with self._alone() as alone:
-            return work.fill(fallbacks=False, most=most) if alone else 0
+            done = work.fill(fallbacks=False, most=most) if alone else 0
+            if done:
+                work.pack()
+            return done
+
+    def _mend(self, work: Vectoring) -> list[str]:
+        if not self.vectors.mend(self.passages, work.chain.identity.key):
+            return []
+        return ["vectors: their file was lost or damaged, so they are made anew"]
 
     def answering(self) -> str:
         """The key of the model whose vectors answer: the configured one's only when they are complete."""
@@ -193,7 +204,7 @@ class Index(msgspec.Struct, dict=True):
 
     def _vectoring(self) -> Vectoring | None:
         chain = self.embedder()
-        return Vectoring(self.passages, chain) if chain else None
+        return Vectoring(self.passages, chain, self.vectors) if chain else None
 
     def _recut(self, found: Scan) -> tuple[Seen, ...]:
         """Files that only the way of cutting changed for: their old chunks answer until vectors are ready."""

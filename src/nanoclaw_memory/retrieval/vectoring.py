@@ -15,8 +15,10 @@ from nanoclaw_memory.types import Passage
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.embedder import Chain, Embedder
+    from nanoclaw_memory.store.vectors import VectorCache
 
 BATCH = 64
+PACKED = 320 * BATCH  # texts after which vectors go into the file
 _ANSWERING = "answering"
 
 
@@ -30,6 +32,7 @@ class Vectoring(msgspec.Struct):
 
     passages: Passages
     chain: Chain
+    cache: VectorCache
     deadline: float | None = None
     said: list[str] = msgspec.field(default_factory=list)
 
@@ -82,6 +85,10 @@ class Vectoring(msgspec.Struct):
         """Drop what no chunk and no configured model needs."""
         self.passages.prune_vectors([identity.key for identity in self.chain.identities])
 
+    def pack(self) -> None:
+        """Leave the first model's vectors to a file, where they are many."""
+        self.cache.pack(self.passages, self.chain.identity.key, self.chain.identity.dimensions)
+
     def _fill(self, member: Embedder, waiting: Sequence[tuple[bytes, int]]) -> int:
         for start in range(0, len(waiting), BATCH):
             report("embeddings", start, len(waiting))
@@ -89,6 +96,9 @@ class Vectoring(msgspec.Struct):
             stored = self.passages.search.load(chunk for _, chunk in batch)
             if not self._embed(member, {print_: stored[chunk].passage for print_, chunk in batch}):
                 return start
+            if start % PACKED == PACKED - BATCH and member is self.chain.members[0]:
+                self.passages.set_covered(member.identity.key, batch[-1][1])
+                self.pack()  # or the database would have to hold them all
         report("embeddings", len(waiting), len(waiting))
         return len(waiting)
 
@@ -101,6 +111,12 @@ class Vectoring(msgspec.Struct):
     def _embed(self, member: Embedder, batch: dict[bytes, Passage]) -> bool:
         from nanoclaw_memory.store.vectors import coded
 
+        if known := self.cache.known(self.passages, member.identity.key, batch):
+            self.passages.put_vectors(member.identity.key, known)
+            had = {one.fingerprint for one in known}
+            batch = {print_: passage for print_, passage in batch.items() if print_ not in had}
+        if not batch:
+            return True
         try:
             vectors = member.embed_documents(
                 [embedded_text(chunk) for chunk in batch.values()], self.deadline

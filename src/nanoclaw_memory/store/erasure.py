@@ -17,6 +17,7 @@ from nanoclaw_memory.store.names import NameTable, fold
 from nanoclaw_memory.store.passages import FILES, Passages
 from nanoclaw_memory.store.phrases import Phrases, Words, holds, texts_in, words_of
 from nanoclaw_memory.store.tombstones import veiled
+from nanoclaw_memory.store.vectors import drop_removed
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -365,7 +366,8 @@ def remove_from_index(passages: Passages, wanted: Wanted, paths: Iterable[str], 
         passages.remove([number for number, _, _ in _passages_with(passages, wanted)])
         passages.drop_empty_documents()
         passages.prune_vectors()
-        passages.vector_file.unlink(missing_ok=True)
+        passages.database.execute("UPDATE removed SET fingerprint = NULL")
+        drop_removed(passages)
         for word in words:
             if not passages.search.occurrences(word):
                 passages.database.execute("DELETE FROM long_words WHERE word = :word", {"word": word})

@@ -378,9 +378,51 @@ class Passages:
             "vector": after_vector,
         }
         yield from self.database.rows(sql.format("passages p", "vectors v", "", "p.id > :passage"), params)
-        if after_vector:
+        if after_passage:
             late = sql.format("vectors v", "passages p", "+", "v.id > :vector AND p.id <= :passage")
             yield from self.database.rows(late, params)
+
+    # ---- vectors that a file alone has ----
+
+    def packed(self, identity: str) -> int:
+        """The generation at which that file was written; 0 while all vectors of `identity` are here."""
+        return int(self.meta(f"packed:{identity}") or 0)
+
+    def last_vector(self) -> int:
+        """The newest vector's id."""
+        return int(self.database.query("SELECT coalesce(max(id), 0) FROM vectors")[0][0])
+
+    def hand_over(self, identity: str, generation: int, newest: int, last_vector: int) -> None:
+        """Leave to a file the vectors up to `last_vector` of passages up to `newest`."""
+        with self.database.transaction():
+            self.set_meta(f"packed:{identity}", str(generation))
+            self.database.execute(
+                "DELETE FROM vectors WHERE identity_id = :owner AND id <= :last AND EXISTS"
+                " (SELECT 1 FROM passages p WHERE p.fingerprint = vectors.fingerprint AND p.id <= :newest)",
+                {"owner": self.identities().get(identity, -1), "last": last_vector, "newest": newest},
+            )
+            self._next_generation()
+
+    def lose_packed(self, identity: str) -> None:
+        """Note that the file is lost: what was in it has no vector any more."""
+        with self.database.transaction():
+            self.drop_meta(f"packed:{identity}")
+            self.drop_meta(f"covered:{identity}")
+            self._next_generation()
+
+    def with_fingerprints(self, fingerprints: Iterable[bytes]) -> dict[int, bytes]:
+        """The passages that have, or had before they were removed, a text of these fingerprints."""
+        prints = json.dumps([print_.hex() for print_ in fingerprints])
+        wanted = "WHERE fingerprint IN (SELECT unhex(value) FROM json_each(:prints))"
+        sql = " UNION ALL ".join(
+            f"SELECT id, fingerprint FROM {table} {wanted}"  # noqa: S608 (our own names)
+            for table in ("passages", "removed")
+        )
+        return {int(number): bytes(print_) for number, print_ in self.database.query(sql, {"prints": prints})}
+
+    def all_ids(self) -> Iterator[int]:
+        """The ids of all passages, in order."""
+        return (int(number) for (number,) in self.database.rows("SELECT id FROM passages ORDER BY id"))
 
     def removed_since(self, generation: int) -> list[int] | None:
         """Passages removed after a generation; None when that is too long ago to be known."""
@@ -413,11 +455,12 @@ class Passages:
                     "DELETE FROM identities WHERE key NOT IN (SELECT value FROM json_each(:keep))",
                     {"keep": json.dumps(list(keep))},
                 )
-                self.database.execute(
-                    "DELETE FROM meta WHERE key LIKE 'covered:%'"
-                    " AND substr(key, 9) NOT IN (SELECT value FROM json_each(:keep))",
-                    {"keep": json.dumps(list(keep))},
-                )
+                for kind in ("covered:", "packed:"):
+                    self.database.execute(
+                        "DELETE FROM meta WHERE substr(key, 1, :length) = :kind"
+                        " AND substr(key, :length + 1) NOT IN (SELECT value FROM json_each(:keep))",
+                        {"keep": json.dumps(list(keep)), "kind": kind, "length": len(kind)},
+                    )
             self.database.execute(
                 "DELETE FROM vectors WHERE fingerprint NOT IN (SELECT fingerprint FROM passages)"
             )
@@ -476,15 +519,16 @@ class Passages:
 
     def _remove(self, condition: str, params: Mapping[str, Any], generation: int) -> set[str]:
         """Take passages out; returns the long words they contained."""
-        rows = self.database.query(f"SELECT id, text FROM passages WHERE {condition}", params)  # noqa: S608
-        gone = [{"id": number, "generation": generation} for number, _ in rows]
+        sql = f"SELECT id, text, fingerprint FROM passages WHERE {condition}"  # noqa: S608
+        rows = self.database.query(sql, params)
+        gone = [{"id": number, "generation": generation, "print": print_} for number, _, print_ in rows]
         for sql in (
             "DELETE FROM passages_fts WHERE rowid = :id",
             "DELETE FROM passages WHERE id = :id",
-            "INSERT INTO removed (id, generation) VALUES (:id, :generation)",
+            "INSERT INTO removed (id, generation, fingerprint) VALUES (:id, :generation, :print)",
         ):
             self.database.execute_many(sql, gone)
-        return {word for _, text in rows for word in long_words(text)}
+        return {word for _, text, _ in rows for word in long_words(text)}
 
     def _drop_words(self, gone: set[str]) -> None:
         for word in gone:

@@ -35,8 +35,13 @@ class Packed(msgspec.Struct, frozen=True):
     count: int
     dimensions: int
     generation: int
-    last_vector: int
+    last_vector: int  # of the index's table; a file that alone has its vectors says 0
     step: float
+    replaces: int = 0  # the generation of the file before it
+
+    def follows(self, packed: int) -> bool:
+        """Whether it has all that the index left to a file at that generation."""
+        return packed in (self.generation, self.replaces)
 
 
 class Sketch(msgspec.Struct, frozen=True):

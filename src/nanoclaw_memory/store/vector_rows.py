@@ -71,6 +71,7 @@ class VectorRows:
         self._known_mean: Floats | None = None
         self._guard = threading.RLock()
         self.generation = self.last_vector = 0
+        self.file: Packed | None = None  # that the block is mapped from
 
     @classmethod
     def of(cls, ids: Ids, scales: Floats, codes: Codes) -> VectorRows:
@@ -90,9 +91,13 @@ class VectorRows:
         """The rows in a file, as they were when it was written."""
         made, found = cls.none(dimensions), VectorBlock.read(path, identity)
         if found is not None and found[1].dimensions == dimensions:
-            made.block, known = found
-            made.generation, made.last_vector = known.generation, known.last_vector
+            made.block, made.file = found
+            made.generation, made.last_vector = made.file.generation, made.file.last_vector
         return made
+
+    @property
+    def dimensions(self) -> int:
+        return int(self._held[2].rows.shape[1])
 
     @property
     def in_block(self) -> int:
@@ -155,10 +160,10 @@ class VectorRows:
         """The rows of passages, and which of these have one."""
         import numpy as np
 
-        rows, known = _find(self.beside, passages)
+        rows, known = find_rows(self.beside, passages)
         rows += self.in_block
         if self.block is not None:
-            own, there = _find(self.block.ids, passages)
+            own, there = find_rows(self.block.ids, passages)
             if self.alive is not None:
                 there &= self.alive[own]
             rows, known = np.where(there, own, rows), known | there
@@ -198,16 +203,39 @@ class VectorRows:
         now = passages.generation()
         if now == self.generation:
             return self
-        made, last = self._without_removed(passages), self.last_vector
+        start = self._or_file(passages, identity)
+        made, last = start._without_removed(passages), start.last_vector
         if made is None:
-            made, last = VectorRows.none(self._held[2].rows.shape[1]), 0
+            start = start if start.file and passages.packed(identity) else VectorRows.none(self.dimensions)
+            made, last = start._among(passages), 0
         newest = int(made.all_ids.max(initial=0))
         if batches := list(_batches(passages.vectors(identity, newest, last))):
             ids, numbers, scales, codes = map(np.concatenate, zip(*batches, strict=True))
-            made, last = made._and_also(ids, scales, codes), max(last, int(numbers.max()))
+            last, new = max(last, int(numbers.max())), ~made.find(ids)[1]
+            made = made._and_also(ids[new], scales[new], codes[new]) if new.any() else made
+        file = (made.block is start.block and start.file) or None
         if len(made.beside) > EXACT_ROWS:
-            made = made._in_one_block()
-        made.generation, made.last_vector = now, last
+            made, file = made._in_one_block(), None
+        made.generation, made.last_vector, made.file = now, last, file
+        return made
+
+    def _or_file(self, passages: Passages, identity: str) -> VectorRows:
+        """These rows, or those of the file to which the index has left its vectors since."""
+        packed = passages.packed(identity)
+        if not packed or (self.file and self.file.follows(packed)):
+            return self
+        found = VectorRows.read(passages.vector_file, identity, self.dimensions)
+        # Without the file that it should be, there is what the index has itself.
+        return found if found.file and found.file.follows(packed) else VectorRows.none(self.dimensions)
+
+    def _among(self, passages: Passages) -> VectorRows:
+        """The rows of the block whose passages there are."""
+        import numpy as np
+
+        made = VectorRows.none(self.dimensions)
+        if self.block is not None:
+            made.block = self.block
+            made.alive = np.isin(self.block.ids, np.fromiter(passages.all_ids(), dtype=np.int64))
         return made
 
     def _without_removed(self, passages: Passages) -> VectorRows | None:
@@ -219,7 +247,7 @@ class VectorRows:
             return None
         alive = self.alive
         if self.block is not None:
-            rows, there = _find(self.block.ids, np.asarray(gone, dtype=np.int64))
+            rows, there = find_rows(self.block.ids, np.asarray(gone, dtype=np.int64))
             if there.any():
                 alive = np.ones(self.in_block, dtype=np.bool_) if alive is None else alive.copy()
                 alive[rows[there]] = False
@@ -250,24 +278,17 @@ class VectorRows:
         made.block = VectorBlock.of(self.all_ids[order], scales, codes)
         return made
 
-    def write(self, path: Path, identity: str) -> None:
-        """Write all rows to a file."""
+    def write(self, path: Path, identity: str, replaces: int) -> None:
+        """Write all rows to a file that will alone have them."""
         import numpy as np
 
         order = self.ordered()
         some, scaled = self.codes_of(order[:: max(1, len(order) // 10_000)])
         scales = np.concatenate((*((self.block.scales,) if self.block else ()), self._held[1].rows))
-        dimensions = self._held[2].rows.shape[1]
+        step = step_of(some, scaled, self.mean)
         write(
             path,
-            Packed(
-                identity,
-                len(order),
-                dimensions,
-                self.generation,
-                self.last_vector,
-                step_of(some, scaled, self.mean),
-            ),
+            Packed(identity, len(order), self.dimensions, self.generation, 0, step, replaces),
             self.all_ids[order],
             scales[order],
             self.mean,
@@ -275,7 +296,7 @@ class VectorRows:
         )
 
 
-def _find(ids: Ids, passages: Ids) -> tuple[Ids, npt.NDArray[np.bool_]]:
+def find_rows(ids: Ids, passages: Ids) -> tuple[Ids, npt.NDArray[np.bool_]]:
     """Where passages are in a row of ids, and which of these are there."""
     import numpy as np
 

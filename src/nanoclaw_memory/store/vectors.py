@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from nanoclaw_memory.store.passage_search import Selection
 from nanoclaw_memory.store.passages import Coded, Passages
-from nanoclaw_memory.store.vector_rows import EXACT_ROWS, VectorRows
+from nanoclaw_memory.store.vector_block import VectorBlock
+from nanoclaw_memory.store.vector_rows import EXACT_ROWS, VectorRows, find_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,12 +69,46 @@ class VectorCache:
         passages.database.index_vectors(passages.identities().get(identity, -1), dimensions)
         if passages.database.has_nearest:
             return
-        rows, path = self.rows(passages, identity, dimensions), passages.vector_file
-        many = rows.in_block + len(rows.beside) > EXACT_ROWS and rows.unpacked > UNPACKED
-        if not many or not passages.database.path.is_file():
+        if any(passages.packed(other) for other in passages.identities() if other != identity):
+            return  # the model before answers until this one's vectors are complete
+        last, packed = passages.last_vector(), passages.packed(identity)
+        rows = self.rows(passages, identity, dimensions)
+        is_behind = rows.file is None or rows.file.generation != packed or rows.unpacked > UNPACKED
+        many = rows.in_block + len(rows.beside) > EXACT_ROWS
+        if not many or not is_behind or not passages.database.path.is_file():
             return
-        rows.write(path, identity)
-        self._keep((passages.database.place, identity), VectorRows.read(path, identity, dimensions))
+        repack(passages, identity, rows, last)
+        found = VectorRows.read(passages.vector_file, identity, dimensions)
+        self._keep((passages.database.place, identity), found)
+        if not packed:
+            passages.database.scrub()  # what was in the database leaves half of it empty
+
+    def mend(self, passages: Passages, identity: str) -> bool:
+        """Whether the file that alone had the vectors of an identity is lost: then they have to be made anew."""
+        packed = passages.packed(identity)
+        found = VectorBlock.read(passages.vector_file, identity) if packed else None
+        is_lost = bool(packed) and (found is None or not found[1].follows(packed))
+        if is_lost:
+            passages.lose_packed(identity)
+        return is_lost
+
+    def known(self, passages: Passages, identity: str, fingerprints: Collection[bytes]) -> list[Coded]:
+        """The vectors of texts that the file has, by passages that have or had the same text."""
+        import numpy as np
+
+        found = VectorBlock.read(passages.vector_file, identity) if passages.packed(identity) else None
+        if found is None:
+            return []
+        block, owners = found[0], passages.with_fingerprints(fingerprints)
+        ids = np.array(sorted(owners), dtype=np.int64)
+        rows, there = find_rows(block.ids, ids)
+        coded = {
+            owners[int(number)]: Coded(
+                owners[int(number)], float(block.scales[row]), block.codes[row].tobytes()
+            )
+            for number, row in zip(ids[there], rows[there], strict=True)
+        }
+        return list(coded.values())
 
     def _keep(self, key: tuple[str, str], rows: VectorRows) -> None:
         """Keep what was used last, as far as there is room."""
@@ -83,6 +118,23 @@ class VectorCache:
             taken = sum(one.nbytes for one in self._kept.values())
             while taken > self.most:
                 taken -= self._kept.popitem(last=False)[1].nbytes
+
+
+def repack(passages: Passages, identity: str, rows: VectorRows, last: int) -> None:
+    """Write rows to the file, which alone has them from then on; `last` is the vector that was read last."""
+    newest = int(rows.all_ids.max(initial=0))
+    rows.write(passages.vector_file, identity, passages.packed(identity))
+    passages.hand_over(identity, rows.generation, newest, last)
+
+
+def drop_removed(passages: Passages) -> None:
+    """Leave nothing in the file of passages that were removed."""
+    for identity in passages.identities():
+        if passages.packed(identity) and (found := VectorBlock.read(passages.vector_file, identity)):
+            last = passages.last_vector()
+            rows = VectorRows.read(passages.vector_file, identity, found[1].dimensions)
+            return repack(passages, identity, rows.caught_up(passages, identity), last)
+    return passages.vector_file.unlink(missing_ok=True)
 
 
 class Matrix:
