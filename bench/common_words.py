@@ -1,4 +1,4 @@
-"""What is lost where all words of a question are so common that only the newest passages with the rarest are ranked.
+"""What is lost where all words of a question are so common that only passages with all of them are ranked.
 
     python bench/common_words.py INDEX.db [--questions 200]
 
@@ -34,7 +34,7 @@ def main() -> None:
     most = max(candidates.POSTINGS + total // 100, limit * limit // max(total, limit))
     asked = questions(passages, most, total, given.questions)
     rows = []
-    for name, bound in (("newest only", limit), ("all ranked", total * 10)):
+    for name, bound in (("with all words", limit), ("all ranked", total * 10)):
         candidates.ALL_POSTINGS = bound
         began, places = time.process_time(), []
         for source, text in asked:

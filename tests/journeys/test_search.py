@@ -17,6 +17,7 @@ from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.providers.embedder import Chain, Identity, QuestionVectors
+from nanoclaw_memory.retrieval import candidates
 from nanoclaw_memory.types import Scope
 
 
@@ -713,3 +714,17 @@ def test_with_a_cache_bound_of_0_everything_answers_and_nothing_is_kept(tmp_path
             assert "opens at nine" in memory.before_turn("When does the harbour gate open?", repeat=True).text
         kept = {one.name: (one.bytes, one.most) for one in memory.status().caches}
     assert kept["vectors"] == kept["questions"] == (0, 0)
+
+
+def test_of_words_that_are_all_common_the_passage_with_all_of_them_is_found_however_old(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(candidates, "POSTINGS", 20)
+    monkeypatch.setattr(candidates, "ALL_POSTINGS", 20)
+    words = ("kettle", "harbour", "violin")
+    write(memory, "memory/a.md", "# A\n\nThe kettle of the harbour is beside the violin.\n")
+    for number in range(150):
+        write(memory, f"memory/b{number:03}.md", f"# B\n\nNote {number} tells of one {words[number % 3]}.\n")
+    memory.index()
+    assert paths(memory.search("kettle harbour violin", 5, fast=True))[0] == "memory/a.md"
+    assert len(paths(memory.search("kettle harbour violin", 20, fast=True))) == 20  # and others after it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
@@ -57,7 +57,7 @@ class Pool(msgspec.Struct):
     forms: dict[str, list[str]] = msgspec.field(default_factory=dict)  # compounds and parts that stand for it
     others: list[str] = msgspec.field(default_factory=list)  # other names of whom the question names
     total: int = 0
-    since: int = 0  # the passage from which on words are looked for, where all of them are too common
+    affordable: int = 0  # passages that are ranked at most, where all words are too common
     of_days: set[int] = msgspec.field(default_factory=set)  # of the days asked about, or soon after
     told: list[int] = msgspec.field(default_factory=list)  # what stands for those days, whatever its words
     only_days: bool = False  # nothing is asked but what was said or done then
@@ -129,11 +129,7 @@ class Candidates:
         # Passages carry their day in English words: of a German question, words of time match other things.
         asked = when.rest if german and when is not None and when.days is not None else question
         terms, full = self._terms(asked, german, pool)
-        pool.keyword = dict(self._index.passages.search.match(terms, POOL, chosen, pool.since))
-        if pool.since and len(pool.keyword) < POOL and not (chosen and chosen.of("rowid")):
-            pool.keyword = dict(
-                self._index.passages.search.match(terms, POOL, chosen)
-            )  # it was said long ago
+        pool.keyword = self._by_words(terms, pool, chosen)
         for key, score in self._by_compounds(pool, terms, chosen) if german else ():
             pool.keyword[key] = pool.keyword.get(key, 0.0) + COMPOUND * score
         pool.held = max(pool.keyword.values(), default=0.0) / full if full > 0 else 1.0
@@ -211,6 +207,22 @@ class Candidates:
             places = self._index.passages.search.places(found, REACH, chosen)
             pool.places |= {place.id: place for place in places}
 
+    def _by_words(self, terms: Sequence[str], pool: Pool, chosen: Selection | None) -> dict[int, float]:
+        """The passages that words find; of words that are all too common, the newest that have all of them.
+
+        Where those are few, the newest with the rarest word are more.
+        """
+        search, most = self._index.passages.search, pool.affordable
+        if not most or not terms:
+            return dict(search.match(terms, POOL, chosen))
+        found = dict(search.match(terms, POOL, chosen, search.since(terms, most), every=True))
+        if len(found) < POOL:
+            since, rarest = min((search.since([term], most), term) for term in terms)
+            found = {**dict(search.match([rarest], POOL, chosen, since)), **found}
+            if len(found) < POOL and not (chosen and chosen.of("rowid")):
+                found = {**dict(search.match([rarest], POOL, chosen)), **found}  # it was said long ago
+        return found
+
     def _terms(self, question: str, german: bool, pool: Pool) -> tuple[list[str], float]:
         """What the keyword index is asked for, and the score of a middling text that has all of the question."""
         total = pool.total
@@ -221,11 +233,9 @@ class Candidates:
         pairs = [pair for known in asked.values() for pair in known]
         pairs += [pair for name in names for pair in _known(self._index.passages, name, most, False)]
         chosen: dict[str, None] = {}
-        if pairs and min(pairs)[0] >= most:  # none is affordable: the rarest one among the newest passages
-            pool.since, rarest = min(
-                (self._index.passages.search.since(known, most), known) for _, known in pairs
-            )
-            pairs = [(most, rarest)]
+        if pairs and min(pairs)[0] >= most:  # none is affordable: only what has all of them is ranked
+            pool.affordable = most
+            pairs = [(0, max(known)[1]) for known in asked.values() if known] or pairs[:1]
         for count, known in sorted(pairs):
             if chosen and count > left:
                 break

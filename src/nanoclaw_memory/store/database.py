@@ -57,9 +57,15 @@ class Database(Protocol):
         ...
 
     def match(
-        self, table: str, terms: Sequence[str], limit: int, only: str = "", params: Params | None = None
+        self,
+        table: str,
+        terms: Sequence[str],
+        limit: int,
+        only: str = "",
+        params: Params | None = None,
+        every: bool = False,
     ) -> list[tuple[int, float]]:
-        """Row ids of the keyword index `table` that contain any of `terms`, best first (higher is better).
+        """Row ids of the keyword index `table` that contain any or `every` one of `terms`, best (highest) first.
 
         `only` is a condition of our own SQL on `rowid`, tested before the limit; `params` are its values.
         """
@@ -71,8 +77,8 @@ class Database(Protocol):
         """How many rows of the keyword index `table` contain the term; counting stops at `most`."""
         ...
 
-    def newest(self, table: str, term: str, most: int) -> int:
-        """The row of the keyword index `table` from which on about `most` contain the term."""
+    def newest(self, table: str, terms: Sequence[str], most: int) -> int:
+        """The row of the keyword index `table` from which on about `most` contain all of the terms."""
         ...
 
     def containing(

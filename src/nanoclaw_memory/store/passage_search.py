@@ -227,16 +227,17 @@ class PassageSearch:
         return dict(self.database.query(sql, {"source": source}))
 
     def match(
-        self, terms: Sequence[str], limit: int, chosen: Selection | None, since: int = 0
+        self, terms: Sequence[str], limit: int, chosen: Selection | None, since: int = 0, every: bool = False
     ) -> list[tuple[int, float]]:
-        """Passages from an id on that contain any of the terms, best first."""
+        """Passages from an id on that contain any or `every` one of the terms, best first."""
         parts = (f"rowid >= {since}" if since else "", chosen.of("rowid") if chosen else "")
         only = " AND ".join(filter(None, parts))
-        return self.database.match("passages_fts", terms, limit, only, chosen.params if chosen else None)
+        params = chosen.params if chosen else None
+        return self.database.match("passages_fts", terms, limit, only, params, every)
 
-    def since(self, term: str, most: int) -> int:
-        """The passage from which on about so many contain the term."""
-        return self.database.newest("passages_fts", term, most)
+    def since(self, terms: Sequence[str], most: int) -> int:
+        """The passage from which on about so many contain all of the terms."""
+        return self.database.newest("passages_fts", terms, most)
 
     def occurrences(self, term: str, most: int = 1, chosen: Selection | None = None) -> int:
         """How many passages contain the term; counting stops at `most`."""

@@ -125,10 +125,19 @@ class PostgresDatabase:
             self._run(connection, "CLOSE streamed")
 
     def match(
-        self, table: str, terms: Sequence[str], limit: int, only: str = "", params: Params | None = None
+        self,
+        table: str,
+        terms: Sequence[str],
+        limit: int,
+        only: str = "",
+        params: Params | None = None,
+        every: bool = False,
     ) -> list[tuple[int, float]]:
         if not terms:
             return []
+        if every:
+            found, more = self.containing(table, terms, every)
+            only, params = f"{only} AND {found}" if only else found, {**(params or {}), **more}
         condition, lists = translated(only)
         holding = [self._counted.get((table, term)) for term in terms]
         unknown, whole = None in holding, self._known(table)
@@ -177,13 +186,12 @@ class PostgresDatabase:
             kept.clear()
         return kept
 
-    def newest(self, table: str, term: str, most: int) -> int:
-        if (
-            count := self._counted.get((table, term), 0)
-        ) > most:  # reading all rows of a common word costs too much
+    def newest(self, table: str, terms: Sequence[str], most: int) -> int:
+        count = min(self._counted.get((table, term), 0) for term in terms)
+        if count > most:  # reading all rows of a common word costs too much
             ((last,),) = self.query(f"SELECT coalesce(max(rowid), 0) FROM {table}")  # noqa: S608 (our own table)
             return int(last - last * most // count)
-        found, params = self.containing(table, [term])
+        found, params = self.containing(table, terms, every=True)
         newest = f"SELECT rowid FROM {table} WHERE {found} ORDER BY rowid DESC LIMIT :most"  # noqa: S608
         rows = self.query(f"SELECT coalesce(min(rowid), 0) FROM ({newest}) x", {**params, "most": most})  # noqa: S608
         return int(rows[0][0])

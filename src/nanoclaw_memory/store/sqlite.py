@@ -96,11 +96,17 @@ class SqliteDatabase:
                 yield from islice(self._tolerant(connection, sql, params, error), passed, None)
 
     def match(
-        self, table: str, terms: Sequence[str], limit: int, only: str = "", params: Params | None = None
+        self,
+        table: str,
+        terms: Sequence[str],
+        limit: int,
+        only: str = "",
+        params: Params | None = None,
+        every: bool = False,
     ) -> list[tuple[int, float]]:
         if not terms:
             return []
-        found, given = self.containing(table, terms)
+        found, given = self.containing(table, terms, every)
         where = found + (f" AND {only}" if only else "")
         sql = f"SELECT rowid, -rank FROM {table} WHERE {where} ORDER BY rank LIMIT :limit"  # noqa: S608
         rows = self.query(sql, {**(params or {}), **given, "limit": limit})
@@ -114,8 +120,8 @@ class SqliteDatabase:
         sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {where} LIMIT :most)"  # noqa: S608
         return int(self.query(sql, {**(params or {}), **given, "most": most})[0][0])
 
-    def newest(self, table: str, term: str, most: int) -> int:
-        found, params = self.containing(table, [term])
+    def newest(self, table: str, terms: Sequence[str], most: int) -> int:
+        found, params = self.containing(table, terms, every=True)
         newest = f"SELECT rowid FROM {table} WHERE {found} ORDER BY rowid DESC LIMIT :most"  # noqa: S608
         rows = self.query(f"SELECT coalesce(min(rowid), 0) FROM ({newest}) x", {**params, "most": most})  # noqa: S608
         return int(rows[0][0])
