@@ -19,6 +19,7 @@ from nanoclaw_memory.graph.keys import is_known_key, normal_key, singular
 from nanoclaw_memory.graph.subjects import Subject, SubjectReader
 from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.graph.values import (
+    ENDS,
     inside,
     is_identifier,
     is_name,
@@ -73,7 +74,9 @@ class CopulaReader(SubjectReader):
     def _named(self, owner: str, what: str, name: str) -> Iterator[Triple]:
         """A relative, pet or other person of an owner gets a name."""
         self.named[fold(owner), fold(what)] = name
-        self.last = name
+        self.last = (
+            name if owner in (self.user, self.owner) else ""
+        )  # "his" may be the owner's or the other's
         self.pending = Pending(Subject(name), "", "")
         one = singular(what) or what
         kind = "relation" if wording.is_kin(one) or wording.is_pet(one) else "fact"
@@ -143,12 +146,12 @@ class CopulaReader(SubjectReader):
             return first
         name, _ = name_at(rest)
         name = name.split(" (")[0]
-        phrase, _ = phrase_at(rest, 6)
+        phrase, after = phrase_at(rest, 6)
         if name and len(name.split()) >= len(phrase.split()):
             return name
         known = stemmed(key.split()[-1]) in concepts() or stemmed(key) in concepts()
         named = any(is_name_token(token) for token in phrase.split())
-        return phrase if phrase and (named or known) and len(phrase.split()) <= 6 else ""
+        return phrase if phrase and (named or known or not after) and len(phrase.split()) <= 6 else ""
 
     def _plain(self, subject: Subject, predicate: str, rest: str) -> Iterator[Triple]:
         """ "Heidi is Robert's mother", "the plan is 2 TB", "lint-bot is maintained by the guild"."""
@@ -162,7 +165,7 @@ class CopulaReader(SubjectReader):
         if passive := wording.PASSIVE.fullmatch(rest) or wording.PASSIVE_GERMAN.fullmatch(rest):
             who, _ = phrase_at(passive["who"], 4)
             when = typed(passive["who"])
-            if when and when.type in ("date", "time") and not when.rest:
+            if when and not when.rest:
                 yield self._fact(subject, f"{passive['verb']} {passive['by']}", when.text, "date")
             elif is_name(who) or (who and passive["by"] in ("by", "von", "vom")):
                 self.pending = Pending(subject, passive["by"], "passive", who)
@@ -209,19 +212,18 @@ class CopulaReader(SubjectReader):
         if of and wording.is_somebody(of["what"].split(" ")[-1]):
             whom, _ = phrase_at(of["whom"], 4)
             joint = "of" if self.verb == "is" else "von"
-            return (
-                Triple("relation", entity, f"{of['what']} {joint}", whom) if whom and is_name(whom) else None
-            )
+            return Triple("relation", entity, f"{of['what']} {joint}", whom) if whom else None
         return None
 
     def _described(self, entity: str, rest: str) -> str:
         """A lasting description: an amount, a time, a trait, a name, what kind of thing it is; empty for a state."""
         value = typed(rest)
-        if value and value.type in ("money", "measure", "url", "ip", "email"):
+        if value and value.type in ("money", "measure", "url", "ip", "email", "phone"):
             return value.text
         value = typed(without_preposition(rest))
-        if value and value.type in ("date", "url", "ip"):
-            return value.text
+        after = value.rest.split(" ")[0] if value else ""
+        if value and value.type in ("date", "url", "ip") and not (after[:1].isalpha() and after not in ENDS):
+            return value.text  # no value: "ist am 2.3. gestorben"
         if value and value.type == "number" and not value.rest and is_known_key(entity.split()[-1]):
             return value.text  # "the staging port is 7001"
         if when := schedule(rest):
@@ -242,7 +244,7 @@ class CopulaReader(SubjectReader):
         living = fold(entity) in map(fold, self.named.values())
         if first in ("a", "an", "ein", "eine"):
             kind = kind or phrase.casefold() in wording.TRAITS
-            return phrase if kind or living or (named and self.verb == "is") else ""
+            return phrase if kind or living or (named and not after) or (named and self.verb == "is") else ""
         # "the API gateway is Kong": of a thing, a name says which one; of a person it would be another person.
         thing = not is_name(entity) or self.verb == "ist"
         return (

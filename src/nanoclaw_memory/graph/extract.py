@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterator
 
@@ -14,6 +15,7 @@ from nanoclaw_memory.graph.headings import CATEGORIES, ROSTER, SECTION, group_of
 from nanoclaw_memory.graph.keys import is_attribute, is_known_key, normal_key
 from nanoclaw_memory.graph.rosters import RosterReader
 from nanoclaw_memory.graph.triples import Triple
+from nanoclaw_memory.graph.trust import SURE, probability
 from nanoclaw_memory.graph.values import (
     ADDRESS,
     head_of,
@@ -115,10 +117,19 @@ class FileRules(msgspec.Struct, frozen=True):
 def extract(text: str, rules: FileRules) -> list[Triple]:
     """Return the triples of a file with their lines, each once."""
     found: dict[str, Triple] = {}
+    lines = text.split("\n")
+    place = "talk" if rules.talk else "log" if rules.log else "page"
     for triple in _Page(rules).read(text):
-        if _is_sound(triple):
+        line = max(triple.line - 1, 0)
+        if _is_sound(triple) and probability(triple, lines[line], _above(lines, line), place) >= SURE:
             found.setdefault(triple.mark, triple)
     return list(found.values())
+
+
+def _above(lines: list[str], place: int) -> str:
+    """The first line of a text and the one above a place: what a list or a form is for."""
+    first = next((line for line in lines[:place] if line.strip()), "")
+    return "\n".join(dict.fromkeys((first, lines[place - 1] if place else "")))
 
 
 class _Page:
@@ -135,7 +146,7 @@ class _Page:
         self.table: list[str] = []
 
     def read(self, text: str) -> Iterator[Triple]:
-        lines = text.split("\n")
+        lines = _with_tables(text.split("\n"))
         self.keys = _keys_below(lines)
         german = language(text) == "german" or (_UMLAUT.search(text) and not _ENGLISH.search(text))
         self.verb = self.sentences.verb = "ist" if german else "is"
@@ -231,26 +242,30 @@ class _Page:
         category = self._category()
         yield from (replace(t, category=category) if t.category == "fact" else t for t in triples)
 
-    def _stated(self, text: str) -> Iterator[Triple]:
-        plain = unmarked(text)
+    def _stated(self, text: str) -> list[Triple]:
+        rule, triples = self._read(text, unmarked(text))
+        return [triple if triple.rule else replace(triple, rule=rule) for triple in triples]
+
+    def _read(self, text: str, plain: str) -> tuple[str, list[Triple]]:
+        """The way in which a line is read, and what it states."""
         if self.rules.talk:
-            yield from self.sentences.read(plain)
-            return
+            return "sentence", self.sentences.read(plain)
+        about = self._subject() if not self.rules.names else ""
         if not stated(plain.replace('"', "") if _ARROWS.search(plain) else plain):
-            yield from self.sentences.read(plain, self._subject() if not self.rules.names else "")
-        elif arrows := _arrow(text) or self._pointing(text):
-            yield from arrows
-        elif dotted := _DOTTED.match(plain):
-            yield Triple("fact", dotted["entity"], dotted["key"], dotted["value"])
-        elif roster := self._roster(plain):
-            yield from roster
-        elif (parts := _pairs_of(text)) and len(parts) > 1:
-            yield from self._pairs(parts)
-        elif pair := self._pair(text, plain):
-            yield from pair
-        else:
-            found = self.sentences.read(plain, self._subject() if not self.rules.names else "")
-            yield from found or self._elliptic(plain)
+            return "sentence", self.sentences.read(plain, about)
+        if arrows := _arrow(text) or self._pointing(text):
+            return "arrow", arrows
+        if dotted := _DOTTED.match(plain):
+            return "dotted", [Triple("fact", dotted["entity"], dotted["key"], dotted["value"])]
+        if roster := self._roster(plain):
+            return "roster", roster
+        if (parts := _pairs_of(text)) and len(parts) > 1:
+            return "pairs", list(self._pairs(parts))
+        if pair := self._pair(text, plain):
+            return "pair", pair
+        if found := self.sentences.read(plain, about):
+            return "sentence", found
+        return "elliptic", self._elliptic(plain)
 
     def _elliptic(self, plain: str) -> list[Triple]:
         """`Lives in Pune. Prefers calls.` under a name: sentences that leave out their subject."""
@@ -322,7 +337,7 @@ class _Page:
         noun = noun and not re.fullmatch(r"\w+ed", key)
         if (self.rules.log and not bold) or not noun:
             return []
-        return self._values(key, self.verb, value, defining=True)
+        return [replace(one, rule="defining") for one in self._values(key, self.verb, value, defining=True)]
 
     def _pairs(self, parts: list[str]) -> Iterator[Triple]:
         """Several pairs on one line; `ledgerline: a ledger. Owner: Priya` are of what the first one names."""
@@ -468,6 +483,8 @@ class _Page:
         if relation := self.sentences.is_of(left, right) if is_name(left) else None:
             return [relation]
         target = re.split(r", | \(", right)[0]
+        if phone := inside(target, "phone"):
+            target = target[: target.find(phone)].strip()
         if len(left.split()) > 4 or not is_name(target) or re.search(r"progress|planned|geplant|todo", right):
             return []
         if re.fullmatch(r"[\"“„'].+[\"”“']", left):
@@ -490,10 +507,13 @@ class _Page:
             if subject and len(cells) == 2:
                 yield Triple("fact", subject, cells[0], cells[1], category)
             return
-        for head, cell in zip(self.table[1:], cells[1:], strict=False):
+        table = self.table
+        if cells[0].isdigit() and len(cells) > 2 and not typed(cells[1]):
+            table, cells = table[1:], cells[1:]  # the first column only counts
+        for head, cell in zip(table[1:], cells[1:], strict=False):
             if not head or not cells[0] or not stated(f"{cell} ") or re.fullmatch(r"\(.*\)", cell):
                 continue
-            yield Triple("fact", cells[0], normal_key(head), cell, category)
+            yield Triple("fact", cells[0], normal_key(head), cell, category, rule="row")
             if slot_of(head) in _KIN_HEADS and self._subject():
                 yield Triple("relation", cells[0], f"{slot_of(cell)} of", self._subject())
 
@@ -577,6 +597,26 @@ def _is_short_for(short: str, name: str) -> bool:
 def _is_plain(value: str) -> bool:
     """Whether a text is a typed value, a name or a code."""
     return bool(typed(value)) or is_name(value) or is_identifier(value)
+
+
+def _with_tables(lines: list[str]) -> list[str]:
+    """The lines of a file, those of `host,ip,role` and `host | ip | role` written as a table's rows."""
+    found = list(lines)
+    start = 0
+    for place in range(1, len(lines) + 1):
+        if place < len(lines) and lines[place].strip():
+            continue
+        block = lines[start:place]
+        for sign in (",", " | ", "\t"):
+            rows = [[cell.strip() for cell in row] for row in csv.reader(block, delimiter=sign[1:2] or sign)]
+            head = rows[0] if rows else []
+            named = len(head) > 2 and all(
+                cell.replace(" ", "").isalpha() and len(cell.split()) < 3 for cell in head
+            )
+            if named and len(rows) > 1 and all(len(row) == len(head) for row in rows):
+                found[start:place] = [f"| {' | '.join(row)} |" for row in rows]
+        start = place + 1
+    return found
 
 
 def _keys_below(lines: list[str]) -> dict[str, list[str]]:

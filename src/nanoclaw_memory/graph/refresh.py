@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.graph.graph import KnowledgeGraph
     from nanoclaw_memory.workspace.paths import Home
 
-VERSION = 6  # of the extraction: a new one reads every file again
+VERSION = 7  # of the extraction: a new one reads every file again
 RECENT_DAYS = 7  # logs that are looked at besides today's
 MOST_FILES = 20
 MOST_BYTES = 256_000

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Iterator
 
 from nanoclaw_memory.graph import wording
-from nanoclaw_memory.graph.clauses import details_of, stated, without_preposition
+from nanoclaw_memory.graph.clauses import MINE, details_of, stated, without_preposition
 from nanoclaw_memory.graph.copula import YEARS_OLD, Pending
 from nanoclaw_memory.graph.keys import is_known_key, is_plain_noun, normal_key
 from nanoclaw_memory.graph.sentences import SentenceReader
-from nanoclaw_memory.graph.subjects import AKA, Subject
+from nanoclaw_memory.graph.subjects import AKA, OWNED, Subject
 from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.graph.values import ADDRESS, ENDS, is_name, phrase_at, typed, without_article
 
@@ -86,6 +86,8 @@ class RosterReader(SentenceReader):
         if not 1 <= len(words) <= 8 or wording.VERB.search(bare) or not words[0][:1].isalpha():
             return []
         short = len(words) <= 3 and is_plain_noun(bare)
+        if OWNED.match(detail) and not MINE.match(detail):
+            return []  # "his mum" is not mine
         own = len(words) == 1 or bare != detail or (first and not words[0].endswith("s"))
         if short and wording.is_kin(bare) and own:
             unique = words[-1].casefold() in wording.UNIQUE

@@ -73,11 +73,8 @@ _PASSING = frozenset("needs requires braucht benötigt gets takes nimmt".split()
 }
 _PARTICLES = frozenset("out up off over back down to sich".split())
 _ENDING = frozenset("until till bis when while before except außer instead statt".split())
-_TWO_NAMES = re.compile(
-    r"(?P<who>[^,;:()]+?) (?P<verb>(?!just|past|most|next|fast|erst|sonst|meist|selbst|nicht|always|kommt|ist|was|has)"
-    r"[a-zäöüß]{3,}[st](?: (?:in|on|at|for|to|from|with|of|by|an|auf|bei|für|mit|von|aus))?) "
-    r"(?:the |der |die |das |den |dem )?(?P<what>[^,;:()]+)$"
-)
+_TITLED = re.compile(r"(?:Frau|Herr|Dr\.|Firma|Fa\.) ")
+_WITH = re.compile(r"(?:in|on|at|for|to|from|with|of|by|as|an|auf|bei|für|mit|von|vom|aus|am|im|zu) ")
 _AMOUNT = re.compile(r"^(?:of )?(?P<what>[A-Za-zÄÖÜäöüß][\w-]{1,20})$")
 _TYPED_KINDS = frozenset("money date time schedule size port listens copula url".split())
 _TYPES_OF = {
@@ -132,6 +129,7 @@ class SentenceReader(CopulaReader):
         sentence = re.sub(
             r"\b(has|have|hat|haben) ((?:\w+ )?[\w-]+), (?=[A-ZÀ-Þ])", r"\1 \2 named ", sentence
         )
+        sentence = re.sub(r"\b(?:wird|werden) (?=(?:von|vom|durch) )", "ist ", sentence)
         if match := _GEZOGEN.match(sentence):
             sentence = f"{match['who']} wohnt in {match['where']}"
         if match := _ALLERGIC.match(sentence):
@@ -195,34 +193,62 @@ class SentenceReader(CopulaReader):
                 rest = clause[verb.start() + len(form) :].strip()
                 for predicate, kind in wording.VERBS[form]:
                     if triples := list(self._state(subject, predicate, kind, rest)):
-                        yield from triples
+                        yield from (replace(one, rule=kind) for one in triples)
                         return
             self.pending = self.pending or Pending(subject, "", "")
         if self.pending:
             return
         if before and before.predicate:
             yield from self._elliptic(clause, joiner, before)
-        elif self.habits and (triple := self._between_names(clause)):
-            yield triple
+        elif not self.talk:
+            yield from self._framed(clause)
+            name, rest = name_at(clause)
+            if rest and not self.pending and is_name(name, 3) and name.casefold() not in wording.NO_ENTITY:
+                self.pending = Pending(Subject(name), "", "")  # "Theo started at Bosch and reports to Ann"
 
-    def _between_names(self, clause: str) -> Triple | None:
-        """ "Odile chairs the Harbour Trust": whatever the verb, if there is nothing but two names and it."""
-        match = _TWO_NAMES.match(clause)
-        who, what = (without_article(match["who"]), match["what"]) if match else ("", "")
-        if not match or not is_name(who, 4) or not is_name(what, 4):
-            return None
+    def _framed(self, clause: str) -> Iterator[Triple]:
+        """ "Odile chairs the Harbour Trust", "the sensor reaches 3 miles": whatever the verb, if the clause ends."""
+        words = clause.split()
+        lasting, again = wording.finite(self.verb)
+        for place in range(1, min(len(words) - 1, 6)):
+            verb, rest = words[place], " ".join(words[place + 1 :])
+            if verb not in lasting and not (self.habits and verb in again):
+                continue
+            subject = self._subject(" ".join(words[:place]))
+            if subject is None or subject.bare or subject.entity == self.user or wording.VERB.search(rest):
+                continue
+            if any(word in ENDS for word in words[:place]) and not subject.key:
+                continue
+            if wording.is_verb(rest.split(" ")[0]) or wording.is_verb(words[0].casefold()):
+                continue  # "team calls happen on Jitsi", "Send drafts to Devika"
+            joint = _WITH.match(rest)
+            predicate, rest = (
+                (f"{verb} {joint.group().strip()}", rest[joint.end() :]) if joint else (verb, rest)
+            )
+            yield from self.introduced
+            yield from self._object(self._entity(subject), predicate, rest)
+            return
+
+    def _object(self, entity: str, predicate: str, rest: str) -> Iterator[Triple]:
+        """What a verb is followed by, if a clause ends with it or goes on with when or where."""
+        value = typed(rest)
+        what, after = (value.text, value.rest) if value else phrase_at(rest, 4)
+        first = what.casefold().split(" ")[0]
         if (
-            match["verb"].split(" ")[0] in ENDS
-            or re.match(r"\d", who)
-            or re.match(r"\d", what)
-            or re.search(r"\d \w", f"{who}; {what}")
+            not what
+            or first in wording.NO_ENTITY
+            or OWNED.match(what)
+            or (after and after.split(" ")[0] not in ENDS)
         ):
-            return None
-        if any(OWNED.match(name) or name.casefold() in wording.NO_ENTITY for name in (who, what)):
-            return None
-        if match["verb"] == "macht":  # "Die Aufsicht macht Frau Tepe": German may begin with the object
-            who, what = (what, who) if re.match(r"(?:Firma|Fa\.|Frau|Herr|Dr\.) ", what) else ("", "")
-        return Triple("relation", who, match["verb"], what) if who else None
+            return
+        kind = "relation" if not value and is_name(what) else "fact"
+        if self.verb == "ist" and kind == "relation" and " " not in predicate:
+            if _TITLED.match(what) and not _TITLED.match(entity):  # "Die Aufsicht macht Frau Tepe"
+                entity, what = what, entity
+            elif " " not in rest:  # "Die Handkasse führt Uschi": who does what?
+                return
+        if not re.match(r"\d+(?:st|nd|rd|th)\b", what):
+            yield Triple(kind, entity, predicate, what, rule="frame")
 
     def _carried(self, start: str, before: Pending | None) -> Subject | None:
         """The subject of a clause without one: "and costs 5 €", "who reports to …"."""
@@ -448,7 +474,7 @@ def _is_joint_subject(parts: Sequence[tuple[str, str]]) -> bool:
     if len(parts) < 2 or parts[1][0] not in ("and", "und"):
         return False
     first = parts[0][1]
-    if wording.VERB.search(first) or _TWO_NAMES.match(first):
+    if wording.VERB.search(first):
         return False
     return not is_name(first, 3) or bool(re.search(r" (?:of|von|zwischen) ", first))
 

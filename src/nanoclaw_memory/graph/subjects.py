@@ -18,8 +18,10 @@ _THEIRS = re.compile(r"(?:his|her|its|their|sein|seine|ihr|ihre)\b", re.I)
 OWNED = re.compile(f"{MINE.pattern}|{_THEIRS.pattern}", re.I)
 _HE = frozenset("he she it they er sie es".split())
 _I = frozenset("i we ich wir".split())
+_NO_PART = re.compile(r"(?:your|yours|dein\w*|you|really|finally|usually|clearly|honestly|only|→|->)", re.I)
 _THE = frozenset("the der die das this dieser diese dieses".split())
-_OF = re.compile(r" (?:of|von|vom|des|der) ")
+_OF = re.compile(r" (?:of|von|vom|des|(?<! in)(?<! an)(?<! zu)(?<! auf)(?<! bei)(?<! mit)(?<! aus) der) ")
+_AT = re.compile(r" (?:for|at|für|bei|beim) ")
 AKA = re.compile(
     r"^(?:aka|a\.k\.a\.|also known as|also called|alias|called|nicknamed|known as|genannt|kurz|auch|short)[: ]+"
     r"(?P<name>.+)$",
@@ -97,8 +99,10 @@ class SubjectReader:
         if not words or len(words) > MAX_SUBJECT_WORDS or re.search(r"[,()\"“„:]", text):
             return None
         low = words[0].casefold()
-        if any(word in wording.MODALS for word in words):
+        if any(word in wording.MODALS or _NO_PART.fullmatch(word) for word in words):
             return None
+        if not words[0][:1].isalnum() and words[0][:1] not in "-#@":
+            return None  # "'I am …'"
         if len(words) == 1 and low in ("it", "es") and self.denied:
             return self.denied
         if len(words) == 1 and low in _HE:
@@ -153,6 +157,10 @@ class SubjectReader:
             if of := _OF.search(inner):
                 owner = without_article(inner[of.end() :])
                 return Subject(owner, inner[: of.start()]) if is_name(owner) or may_name(owner) else None
+            if at := _AT.search(inner):
+                owner = without_article(inner[at.end() :])
+                if any(map(is_name_token, owner.split())) and len(owner.split()) <= 4:
+                    return Subject(owner, inner[: at.start()])
             return Subject(inner) if len(words) <= 5 and may_name(inner.replace(" for ", " ")) else None
         if low in wording.NO_ENTITY:
             return None
@@ -174,14 +182,15 @@ class SubjectReader:
             known = is_german_key(key) or " of " in text
             known = known and owner.casefold() not in wording.NO_ENTITY
             return Subject(owner, key.casefold()) if known and (is_name(owner) or may_name(owner)) else None
-        if target := re.match(r"(?P<key>[A-ZÄÖÜ]?[\w-]+) (?:for|für) (?P<owner>.+)$", text):
+        if target := re.match(r"(?P<key>[A-ZÄÖÜ]?[\w-]+) (?:for|at|für|bei|beim) (?P<owner>.+)$", text):
             owner = without_article(target["owner"])
             named = is_name(owner, 3) and owner.casefold() not in wording.NO_ENTITY
             return Subject(owner, target["key"].casefold()) if named else None
         if is_name(text):
             return self._attribute(text) or Subject(text)
-        if len(words) <= 3 and may_name(text) and (not text.endswith("s") or len(words) == 1):
-            return self._attribute(text) or Subject(text, bare=True)
+        if len(words) <= 3 and may_name(text):
+            bare = not any(map(is_name_token, words)) or low.endswith(("ed", "ing"))
+            return self._attribute(text) or Subject(text, bare=bare)
         return None
 
     def _attribute(self, text: str) -> Subject | None:

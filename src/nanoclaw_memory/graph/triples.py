@@ -25,6 +25,7 @@ class Triple(msgspec.Struct, frozen=True):
     line: int = 0
     origin: str = "owner"
     project: str = ""
+    rule: str = ""  # which way of reading made it
 
     @property
     def mark(self) -> str:

@@ -45,7 +45,7 @@ _TYPES = (
             re.I,
         ),
     ),
-    ("time", re.compile(_CLOCK, re.I)),
+    ("time", re.compile(rf"(?:\d{{1,2}}(?:[:.]\d{{2}})?(?: ?(?:-|–|to|bis) ?))?(?:{_CLOCK})", re.I)),
     ("measure", re.compile(rf"-?\d+(?:[.,]\d+)* ?{_UNIT}(?!\w)(?: (?:old|alt))?{_RATE}", re.I)),
     ("phone", re.compile(r"\+?\(?\d[\d ()/–-]{4,20}\d(?![\w/.]\w|\w)")),
     (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from functools import cache
+from pathlib import Path
 
 # Verbs that state something lasting: forms, predicate or key, and what follows them; `=`: the verb itself.
 # `names` relations to what is named; `port`, `money`, `date`, `size`, `time` a typed value; `phrase` a short value;
@@ -35,6 +37,7 @@ uses | = | names
 nutzt, benutzt, verwendet | = | names
 runs on, run on, is hosted on, is deployed on, is deployed to | = | host
 läuft auf, liegt auf | = | host
+is with, is kept with, is kept in, is kept at | = | names
 liegt bei, ist bei, steht bei, liegt beim, steht beim | = | names
 goes to, go to, gehen an, geht an | email | contact
 listens on, listens at, listen on, serves on, lauscht auf, horcht auf | port | listens
@@ -127,6 +130,7 @@ runs | = | names
 amounts to, comes to, beträgt | is | money
 has, have | has | has
 hat, haben | hat | has
+changed to, is changed to, has changed to | is | copula
 is set to, is pinned to, is fixed at, is limited to, steht auf, ist eingestellt auf | is | copula
 is, are, 's | is | copula
 ist, sind, lautet, bin | ist | copula
@@ -272,10 +276,10 @@ DOUBT = re.compile(
     r"wants?|wanted|wish(?:es|ed)?|"
     r"going to|suppose|imagine|in case|someday|pretend\w*|dream\w*|as though|as if|would-be|wannabe|unconfirmed|"
     r"tbc|as far as|afaik|iirc|to my knowledge|soweit|meines wissens|"
-    r"or so (?:it|i|he|she|they|we)|not sure|unsure|unclear|for example|e\.g\.|for instance|joke\w*|kidding|"
+    r"or so (?:it|i|he|she|they|we)|not sure|unsure|unclear|for example|for instance|joke\w*|kidding|"
     r"wenn|falls|vielleicht|evtl|eventuell|könnte\w*|würde\w*|sollte\w*|möglicherweise|wahrscheinlich|hoffentlich|"
-    r"überleg\w*|möchte\w*|wollen|wollte\w*|ob|als ob|geplant|planen|unsicher|unklar|zum beispiel|z\.b\.|beispiel|"
-    r"träum\w*|theoretisch|spaß|witz)\b|\b(?:may(?! \d)|will|'ll|wird(?! (?:von|vom|durch) )|werden|plant|mal sehen)\b",
+    r"überleg\w*|möchte\w*|wollen|wollte\w*|ob|als ob|geplant|planen|unsicher|unklar|zum beispiel|beispiel|"
+    r"träum\w*|theoretisch|spaß|witz)\b|\b(?:may(?! \d)|will|'ll|wird(?! (?:von|vom|durch) )|werden|plant|mal sehen)\b|\be\.g\.|\b[zZ]\. ?[bB]\.",
 )
 DENIAL = re.compile(
     r"(?<![.@/])\b(?:not|never|no longer|no|none|nobody|neither|nor|without|cannot|nicht|kein\w*|nie|niemals|weder|"
@@ -384,6 +388,38 @@ def _third_person(form: str, forms: list[str]) -> str:
     german = [f"{verb}t", f"{verb[:-1]}t"] if verb.endswith("e") else [f"{verb[:-2]}t"] * verb.endswith("en")
     others = (f"{one}{space}{rest}" for one in (f"{verb}s", *german))
     return next((other for other in others if other in forms), form)
+
+
+@cache
+def _bases() -> frozenset[str]:
+    text = Path(__file__).with_name("verbs.txt").read_text(encoding="utf-8")
+    return frozenset(
+        word for line in text.splitlines() if line.startswith("en ") for word in line.split()[2:]
+    )
+
+
+def is_verb(word: str) -> bool:
+    """Whether a word is an English verb in its base form or in the third person: no subject begins with one."""
+    return word in _bases() or any(word in forms for forms in finite("is"))
+
+
+@cache
+def finite(copula: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Verbs of the third person in the language of a copula: what lasts, and what is done again and again."""
+    found: dict[str, frozenset[str]] = {}
+    for line in Path(__file__).with_name("verbs.txt").read_text(encoding="utf-8").splitlines():
+        name, _, verbs = line.partition(": ")
+        if not name.startswith("#"):
+            found[name] = frozenset(verbs.split() if name.startswith("de") else map(_with_s, verbs.split()))
+    german = copula == "ist"
+    lasting, again = ("de lasting", "de again") if german else ("en lasting", "en again")
+    return found[lasting], found[again]
+
+
+def _with_s(verb: str) -> str:
+    if re.search(r"[^aeiou]y$", verb):
+        return f"{verb[:-1]}ies"
+    return f"{verb}es" if re.search(r"(?:s|sh|ch|x|z|o)$", verb) else f"{verb}s"
 
 
 VERBS = _verbs()

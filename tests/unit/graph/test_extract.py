@@ -364,6 +364,22 @@ def test_the_value_of_a_pair_ends_before_what_is_told_of_it(
         ("Odile chairs the Harbour Trust.", [("Odile", "chairs", "Harbour Trust")]),
         ("Die Aufsicht macht Frau Tepe.", [("Frau Tepe", "macht", "Aufsicht")]),
         ("Mia's brother is a baker.", [("Mia's brother", "is", "baker")]),
+        ("The fee for the Harbour hall is 300 €.", [("Harbour hall", "fee", "300 €")]),
+        ("Harbor payroll runs on Zento.", [("Harbor payroll", "runs on", "Zento")]),
+        ("Odile swims at the Lido on Mondays.", [("Odile", "swims at", "Lido")]),
+        ("Das Tor wird von Firma Kranz gewartet.", [("Tor", "gewartet von", "Firma Kranz")]),
+        ("Odile's coach is Bo and her school is Northgate.", [("Odile", "coach", "Bo")]),
+        (
+            "Plumber → Tom Rowe 0770 900655",
+            [("Plumber", "→", "Tom Rowe"), ("Tom Rowe", "phone", "0770 900655")],
+        ),
+        ("Harbor calls happen on Jitsi.", []),
+        ("Send drafts to Odile.", []),
+        ("'I am a vegan now' – Odile", []),
+        ("Your main database listens on 5433.", []),
+        ("Odile, his mum", []),
+        ("Erwin ist am 2.3. gestorben.", []),
+        ("Die Handkasse macht Uschi.", []),
         ("Maeve = Declans Mutter, 78", [("Declan", "mutter", "Maeve")]),
         ("The balance is 0.", []),
         ("In Lyon Odile speaks French.", []),
@@ -459,3 +475,21 @@ _WORDS = st.sampled_from(
 def test_no_line_stops_the_reader(line: str, rules: FileRules) -> None:
     for triple in extract(f"# Keystone\n- {line}\n{line}", rules):
         assert triple.subject.strip() and triple.object.strip()
+
+
+@pytest.mark.parametrize(
+    "rows", ["host,ip,site\nfox-7,10.0.4.17,Jena", "host | ip | site\nfox-7 | 10.0.4.17 | Jena"]
+)
+def test_lines_with_one_header_and_equal_columns_are_a_table(rows: str) -> None:
+    assert said(rows, FileRules()) == [("fox-7", "ip", "10.0.4.17"), ("fox-7", "site", "Jena")]
+
+
+def test_the_first_column_of_a_table_may_only_count_its_rows() -> None:
+    rows = "| nr | circuit | fuse |\n|---|---|---|\n| 3 | cooker | 32 A |"
+    assert said(rows, FileRules()) == [("cooker", "fuse", "32 A")]
+
+
+def test_what_a_form_has_as_an_example_is_not_read() -> None:
+    assert (
+        said("Template, please fill in:\nOwner: e.g. Max Sample\nLast incident: INC-000", FileRules()) == []
+    )
