@@ -279,7 +279,8 @@ DOUBT = re.compile(
     r"or so (?:it|i|he|she|they|we)|not sure|unsure|unclear|for example|for instance|joke\w*|kidding|"
     r"wenn|falls|vielleicht|evtl|eventuell|könnte\w*|würde\w*|sollte\w*|möglicherweise|wahrscheinlich|hoffentlich|"
     r"überleg\w*|möchte\w*|wollen|wollte\w*|ob|als ob|geplant|planen|unsicher|unklar|zum beispiel|beispiel|"
-    r"träum\w*|theoretisch|spaß|witz)\b|\b(?:may(?! \d)|will|'ll|wird(?! (?:von|vom|durch) )|werden|plant|mal sehen)\b|\be\.g\.|\b[zZ]\. ?[bB]\.",
+    r"träum\w*|theoretisch|spaß|witz)\b|\b(?:may(?! \d)|will|'ll|wird(?! (?:von|vom|durch) )|werden|plant|mal sehen)\b|"
+    r"\be\.g\.|\b[zZ]\. ?[bB]\.",
 )
 DENIAL = re.compile(
     r"(?<![.@/])\b(?:not|never|no longer|no|none|nobody|neither|nor|without|cannot|nicht|kein\w*|nie|niemals|weder|"
