@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -122,3 +124,25 @@ def test_the_runtime_reports_nothing_and_leaves_nothing_in_the_users_home(models
     )
     assert done.stdout.strip() == "384", done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_texts_that_differ_in_case_and_blanks_have_one_vector(embedder):
+    one, other = embedder.embed_documents(["Chose  SQLite for\nthe Index", "chose sqlite for the index"])
+    assert np.array_equal(one, other)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere threads have no priority of their own")
+def test_work_that_nobody_waits_for_leaves_the_cores_to_others(embedder, monkeypatch):
+    priorities = []
+
+    def note(text):
+        priorities.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        return np.ones(384, dtype=np.float32)
+
+    monkeypatch.setattr(embedder, "_pooled", note)
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    embedder.embed_documents(NOTES * 5)
+    embedder.embed_documents(NOTES * 5, deadline=time.monotonic() + 5)
+    embedder.embed_documents(NOTES)
+    assert priorities == [15] * 15 + [own] * 18
+    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == own

@@ -1,12 +1,13 @@
 """The embedded default: e5-small-v2, 8-bit, on the CPU; nothing leaves the machine.
 
-Texts are run one by one, in as many threads as there are cores. Batches are no faster on a CPU, take more
-memory, and share one 8-bit scale, so that a text's vector would depend on its company.
+Texts are run one by one, in as many threads as there are cores. Batches, of one length too, are no faster on a CPU,
+take more memory, and share one 8-bit scale, so that a text's vector would depend on its company.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 DIMENSIONS = 384
 MAX_TOKENS = 512
 MAX_THREADS = 4
+FEW = 8  # texts that somebody may wait for
+ASIDE = 15  # of the 19 steps of politeness: a thirtieth of a core that others want
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -66,11 +69,16 @@ class OnnxModel:
             raise self._useless(error) from None
         return found
 
-    def each(self, work: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
-        """`work` on every item, begun in their order, in as many threads as the model may use."""
-        if len(items) < 2 or self.threads < 2:
+    def each(
+        self, work: Callable[[_Item], _Result], items: Sequence[_Item], aside: bool = False
+    ) -> list[_Result]:
+        """`work` on every item, begun in their order, in as many threads as the model may use.
+
+        To step `aside` leaves the cores to everybody who wants them, above all to a hook that waits.
+        """
+        if not aside and (len(items) < 2 or self.threads < 2):
             return [work(item) for item in items]
-        pool = ThreadPoolExecutor(min(self.threads, len(items)))
+        pool = ThreadPoolExecutor(min(self.threads, len(items)), initializer=_step_aside if aside else None)
         try:
             return list(pool.map(work, items))
         finally:
@@ -108,6 +116,12 @@ class OnnxModel:
         )
 
 
+def _step_aside() -> None:
+    """Give this thread a low priority; on Linux each has its own."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), ASIDE)
+
+
 def _onnx_errors() -> tuple[type[Exception], ...]:
     """What onnxruntime raises for a file that is no model, or another one; none of it is a RuntimeError."""
     from onnxruntime.capi import onnxruntime_pybind11_state as state
@@ -134,7 +148,9 @@ class LocalEmbedder:
         return self._onnx.installed
 
     def embed_documents(self, texts: Sequence[str], deadline: float | None = None) -> Vectors:
-        rows = self._onnx.each(lambda text: self._pooled(f"passage: {text}"), texts)
+        # For many texts without a limit of time nobody waits.
+        aside = deadline is None and len(texts) > FEW
+        rows = self._onnx.each(lambda text: self._pooled(f"passage: {text}"), texts, aside)
         return checked(rows, len(texts), self.identity)
 
     def embed_query(self, text: str, deadline: float | None = None) -> Vectors:

@@ -41,7 +41,9 @@ def prepared_row(turns: Sequence[Passage], around: str) -> tuple[NewPassage, ...
 
 
 def _print(chunk: Passage) -> bytes:
-    return sha256(embedded_text(chunk).encode("utf-8", "surrogatepass")).digest()
+    """The same for texts that differ only in case and blanks, which the local model does not see: embedded once."""
+    plain = " ".join(embedded_text(chunk).lower().split())
+    return sha256(plain.encode("utf-8", "surrogatepass")).digest()
 
 
 def _near(chunks: Sequence[Passage], bodies: Sequence[str], place: int) -> str:
