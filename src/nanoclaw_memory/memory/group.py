@@ -154,9 +154,12 @@ class Group:
 
     def _has_shared_chats(self) -> bool:
         def look() -> bool:
+            from nanoclaw_memory.store.write_count import has_shared
+
             known = (name for name in ALL_DATABASES if name.startswith(SHARED))
-            folders = (self.data / f"{SHARED}spool", *(self.workspace / name for name in SHARED_FOLDERS))
-            return any(map(self.resources.has, known)) or any(folder.is_dir() for folder in folders)
+            of_server = any(map(self.resources.has, known)) if self.resources.store.url else False
+            folders = (self.workspace / name for name in SHARED_FOLDERS)
+            return of_server or has_shared(self.data) or any(folder.is_dir() for folder in folders)
 
         return self.resources.freshness.look("shared chats", look)
 

@@ -117,6 +117,18 @@ def counted_in(connection: Any) -> int:
     return int(connection.execute("PRAGMA application_id").fetchall()[0][0])
 
 
+def has_shared(folder: Path) -> bool:
+    """Whether shared chats have anything in a folder, be it a lost database: one look, for every question asks."""
+    try:
+        if any(name.startswith(SHARED) for name in os.listdir(folder)):  # noqa: PTH208 - only names
+            return True
+        written = (folder.parent / FILE).read_bytes()
+    except OSError:
+        return False
+    starts = (_LINES.index(name) * _WIDTH for name in _SHARED)
+    return any(written[start : start + _WIDTH].split()[-1:] > [b"0" * 12] for start in starts)
+
+
 def has_database(path: Path) -> bool:
     """Whether there is a database, be it a lost one."""
     return path.exists() or WriteCount.of(path).is_gone(path)
