@@ -694,8 +694,7 @@ def test_no_session_starts_with_an_attack_that_an_agent_or_others_wrote(as_, mem
     project = memory.boot("harbor").text if way == "note of a project" else ""
     started = [memory.brief().text, memory.boot().text, project, later.session_start(boot_chars=50_000).text]
     said = [line for text in started for line in text.split("\n") if "id_rsa" in line]
-    marks = ("You said: ", "not in their own words", "not from the user", "perhaps quoting", "shared chat")
-    assert [line for line in said if not any(mark in line for mark in marks)] == []
+    assert said == []
     assert "id_rsa" not in str(memory.graph.search("What is the rule of Backup?"))
     if way in ("log line", "note of a project", "entry"):
         scope = as_("shared") if origin == "shared" else memory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import date
 from pathlib import Path
 
@@ -122,6 +123,44 @@ def test_a_shared_scope_reaches_only_what_is_named_as_shared(house: Home):
         locate(house, scope, "MEMORY.md", SHARED_FILES)
     assert not visible(scope, "memory/checkpoints/a/workspace/MEMORY.md", SHARED_FILES)
     assert [name for name, _ in memory_files(house, scope, SHARED_FILES)] == ["SOUL.md", "shared/CLAUDE.md"]
+
+
+PARTS = st.sampled_from(
+    ["memory", "shared", "notes", "a.md", "project-x.md", "SOUL.md", "2026-02-23.md", "b"]
+)
+GLOBS = st.sampled_from(
+    ["*", "**", "*.md", "m*", "project-*.md", "memory", "shared", "notes", "SOUL.md", "?.md"]
+)
+
+
+@given(
+    files=st.lists(st.lists(PARTS, min_size=1, max_size=4), max_size=12),
+    globs=st.lists(st.lists(GLOBS, min_size=1, max_size=4).map("/".join), max_size=4),
+)
+def test_a_shared_scope_lists_exactly_what_it_may_see(
+    tmp_path_factory: pytest.TempPathFactory, files: list[list[str]], globs: list[str]
+):
+    home = Home(tmp_path_factory.mktemp("home"))
+    for parts in files:
+        path = home.workspace("main").joinpath(*parts[:-1], parts[-1].removesuffix(".md") + ".md")
+        if not any(parent.is_file() for parent in path.parents):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("x") if not path.exists() else None
+    everything = [name for name, _ in memory_files(home, Scope(), globs)]
+    chat = Scope(private=False)
+    seen = [name for name, _ in memory_files(home, chat, globs)]
+    assert seen == [name for name in everything if visible(chat, name, globs)]
+
+
+def test_a_shared_scope_enters_no_folder_that_is_private(house: Home, monkeypatch: pytest.MonkeyPatch):
+    """How much there is would show in the time that it takes."""
+    (house.workspace("main") / "memory/notes").mkdir()
+    entered: list[str] = []
+    scan = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: (entered.append(str(path)), scan(path))[1])
+    list(memory_files(house, Scope(private=False), SHARED_FILES))
+    folders = [Path(path).relative_to(house.root).as_posix() for path in entered]
+    assert folders == ["workspace", "workspace/memory", "shared"]
 
 
 def test_memory_files_leave_out_checkpoints_hidden_folders_and_links_that_leave(house: Home):

@@ -38,6 +38,7 @@ NOTED = 2  # words of an answer that only takes note
 MENTIONED, FEW_QUOTED = 'User mentioned: "', 4
 BOTH = frozenset(("User", "Agent"))
 FETCHED = ("import", "tool", "web")  # origins of messages that no person wrote to the agent
+LEFT_OUT = "(left out: it reads like an attempt to steer the agent)"
 PERHAPS_QUOTING = "perhaps quoting"
 PASTED = "Pasted"  # the side of what a user only quoted
 
@@ -199,13 +200,15 @@ class Continuity(Plugin):
             words = excerpt(user, wanted, MOST_CHARS)
             foreign = one.exchange.origin in FETCHED
             own = message.alone and message.text == message.lines
-            told.append(came_from(one.exchange.origin, words) if foreign else user_mentioned(words, own))
+            told.append(
+                came_from(one.exchange.origin, harmless(words)) if foreign else user_mentioned(words, own)
+            )
         if message.rest and PASTED in one.sides:
-            told.append(user_pasted(excerpt(message.rest, wanted, MOST_CHARS)))
+            told.append(user_pasted(harmless(excerpt(message.rest, wanted, MOST_CHARS))))
         if agent and ("Agent" in one.sides or asked):
             against = _quoted(excerpt(one.corrected, wanted, MOST_OF_CORRECTION))
             corrected = f', corrected: "{against}"' if against else ""
-            told.append(you_said(excerpt(agent, wanted, MOST_CHARS)) + corrected)
+            told.append(you_said(harmless(excerpt(agent, wanted, MOST_CHARS))) + corrected)
         return told
 
     def _topics(self, moment: Moment, own: bool = False) -> list[topics.Topic]:
@@ -412,6 +415,13 @@ def _contains(phrase: str, text: str) -> bool:
             return True
         start = folded.find(wanted, start + 1)
     return False
+
+
+def harmless(text: str) -> str:
+    """What others or the agent said, to be quoted; what reads like an attack is left out: a page may dictate it."""
+    from nanoclaw_memory.intake.suspicion import steering  # a cold hook has seldom anything to tell
+
+    return LEFT_OUT if steering(text) else text
 
 
 def you_said(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from pathlib import Path, PurePosixPath
 
@@ -268,9 +268,9 @@ def memory_files(home: Home, scope: Scope, shared_files: Iterable[str]) -> Itera
     """Every Markdown file this scope may see, with its workspace path; links that leave are left out."""
     patterns = tuple(shared_files)
     workspace = home.workspace(scope.group)
+    places = None if scope.private else (*patterns, GROUP_PAGE, *(f"{one}/*" for one in SHARED_FOLDERS))
     for base, prefix in ((workspace, ""), (home.shared, "shared/")):
-        for path in _markdown_below(base):
-            relative = prefix + path.relative_to(base).as_posix()
+        for relative, path in _markdown_below(base, prefix, places):
             # A link that all may see may lead to a page that not all may see.
             if visible(scope, relative, patterns) and (scope.private or not path.is_symlink()):
                 yield relative, path
@@ -279,20 +279,50 @@ def memory_files(home: Home, scope: Scope, shared_files: Iterable[str]) -> Itera
         yield GROUP_PAGE, home.group_page(scope.group)
 
 
-def _markdown_below(base: Path) -> Iterator[Path]:
+def _markdown_below(base: Path, prefix: str, places: Sequence[str] | None) -> Iterator[tuple[str, Path]]:
+    """The Markdown files below a folder; `places` are the only ones to look at.
+
+    How many private files there are, a shared scope could tell by the time that looking at them takes.
+    """
     if not base.is_dir():
         return
     root = base.resolve()
     for folder, folders, names in os.walk(base):
+        inside = prefix + folder[len(str(base)) + 1 :] + "/" * (folder != str(base))
         # Checkpoints are copies of memory, not memory.
-        folders[:] = sorted(f for f in folders if not f.startswith(".") and f != "checkpoints")
-        for name in sorted(names):
+        folders[:] = sorted(
+            name
+            for name in folders
+            if name[0] != "." and name != "checkpoints" and _leads_to(inside + name, places)
+        )
+        for name in sorted(names if places is None else _named(inside, names, places)):
             path = Path(folder, name)
             if not name.endswith(".md") or name.startswith("."):
                 continue
             if path.is_symlink() and not path.resolve().is_relative_to(root):
                 continue
-            yield path
+            yield inside + name, path
+
+
+def _leads_to(folder: str, places: Sequence[str] | None) -> bool:
+    """Whether one of the places may be in a folder, or below it."""
+    parts = folder.split("/")
+    return places is None or any(
+        (len(wanted) > len(parts) or wanted[-1] == "**") and all(map(fnmatch.fnmatchcase, parts, wanted))
+        for wanted in (place.split("/") for place in places)
+    )
+
+
+def _named(folder: str, names: Sequence[str], places: Sequence[str]) -> set[str]:
+    """The names in a folder (which ends with a slash) that may be among the places."""
+    found: set[str] = set()
+    for place in places:
+        where, last = f"/{place}".rsplit("/", 1)
+        if last == "**" and fnmatch.fnmatchcase(f"/{folder}", f"{where}/*"):
+            return set(names)
+        if _matches(f"/{folder}"[:-1], where):
+            found.update(fnmatch.filter(names, last))
+    return found
 
 
 def agent_home(home: Home, group: str) -> Path:
