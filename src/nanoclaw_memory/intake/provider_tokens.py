@@ -13,12 +13,9 @@ from nanoclaw_memory.intake.secret_names import ABOUT
 from nanoclaw_memory.intake.secret_values import is_placeholder, is_random, verbose
 
 _VALUE = verbose(r"(?<![\w/+.@~-])[a-z0-9](?:[\w+/.~-]|:(?=\w)){15,399}={0,2}(?![\w@])")
-# datadog = "…", "datadog": …, <datadog>…, set("datadog", "…"), | datadog | … |
-_LINK = verbose(
-    r"""(?P<name>[a-z0-9][ \t\w.-]{1,60}?)[\\"'`\])*}]{0,4}\s{0,3}
-    (?P<operator>=>|\|\||[?:.|]{0,3}=|::?|>|\||,(?=[ \t]?["'`]))[\s\\"'`=*]{0,6}\Z"""
-)
 _NAMED = 80  # characters before a value
+_OPENING = "\\\"'`=* \t\r\n"  # what may stand between an operator and a value
+_BESIDE_NAME = verbose(r"[^\w .\t-]")
 _ABOUT_IT = verbose(ABOUT + r"|\b(?:id|sha|commit|revision|zone|region|bucket|team|org|user|project)s?[ ]*\Z")
 _WORDS = verbose(r"(?-i:[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+)")
 _HASH = verbose(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -38,11 +35,21 @@ def find_provided(text: str) -> Iterator[tuple[int, int]]:
     """The spans of values that are credentials by a service's name before them, or by a prefix."""
     for value in _VALUE.finditer(text):
         found = value[0].rstrip(".=~-")
-        if not is_random(found) or is_placeholder(found) or _ENDING.search(found):
+        if not _has_prefix(found) and not _names_provider(_name_before(text, value.start()), found):
             continue
-        link = _LINK.search(text[max(0, value.start() - _NAMED) : value.start()])
-        if _has_prefix(found) or (link and _names_provider(link["name"], found)):
+        if is_random(found) and not is_placeholder(found) and not _ENDING.search(found):
             yield value.span()
+
+
+def _name_before(text: str, start: int) -> str:
+    """The name to which a value is assigned: datadog = "…", <datadog>…, set("datadog", "…"), | datadog | … |."""
+    before = text[max(0, start - _NAMED) : start]
+    bare = before.rstrip(_OPENING)
+    opening, last = before[len(bare) :], bare[-1:]
+    quoted = any(quote in opening for quote in "\"'`")
+    if "=" not in opening and last not in (":", ">", "|") and not (last == "," and quoted):
+        return ""
+    return _BESIDE_NAME.split(bare.rstrip(_OPENING + ":>|?.,])}"))[-1]
 
 
 def _names_provider(name: str, value: str) -> bool:

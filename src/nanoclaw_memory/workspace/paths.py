@@ -169,11 +169,9 @@ def visible(scope: Scope, relative: str, shared_files: Iterable[str]) -> bool:
 
 def _matches(relative: str, pattern: str) -> bool:
     """Whether a path is one of a pattern, whose `*` stays within a folder; `/**` at its end means all below."""
-    folder, below, rest = pattern.rpartition("/**")
-    if below and not rest:
-        return fnmatch.fnmatchcase(relative, f"{folder}/*")
-    parts, wanted = relative.split("/"), pattern.split("/")
-    return len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
+    parts, wanted = relative.split("/"), pattern.removesuffix("/**").split("/")
+    fits = len(parts) > len(wanted) if pattern.endswith("/**") else len(parts) == len(wanted)
+    return fits and all(map(fnmatch.fnmatchcase, parts, wanted))
 
 
 def relative_to_memory(name: str) -> str:
@@ -318,7 +316,7 @@ def _named(folder: str, names: Sequence[str], places: Sequence[str]) -> set[str]
     found: set[str] = set()
     for place in places:
         where, last = f"/{place}".rsplit("/", 1)
-        if last == "**" and fnmatch.fnmatchcase(f"/{folder}", f"{where}/*"):
+        if place.endswith("/**") and _matches(f"{folder}x", place):
             return set(names)
         if _matches(f"/{folder}"[:-1], where):
             found.update(fnmatch.filter(names, last))
