@@ -266,7 +266,7 @@ def memory_files(home: Home, scope: Scope, shared_files: Iterable[str]) -> Itera
     """Every Markdown file this scope may see, with its workspace path; links that leave are left out."""
     patterns = tuple(shared_files)
     workspace = home.workspace(scope.group)
-    places = None if scope.private else (*patterns, GROUP_PAGE, *(f"{one}/*" for one in SHARED_FOLDERS))
+    places = None if scope.private else (*patterns, GROUP_PAGE, *(f"{one}/**" for one in SHARED_FOLDERS))
     for base, prefix in ((workspace, ""), (home.shared, "shared/")):
         for relative, path in _markdown_below(base, prefix, places):
             # A link that all may see may lead to a page that not all may see.
