@@ -288,7 +288,7 @@ class GraphWriter:
         """Refuse what no value is but a command to whoever reads it; a person may add it all the same."""
         if reasons := signs_of_attack(value, origin.by) if len(value.split()) >= LEAST_OF_ATTACK else []:
             raise Refused(
-                f"the value is not taken: {', '.join(reasons)}", "a person may add it: ncm graph add"
+                f"the value is not taken: {', '.join(reasons)}", "a person may add it at the command line"
             )
 
     def _refuse_rejected(self, names: Sequence[str], slot: str, value: str, shown: str) -> None:
