@@ -190,6 +190,14 @@ class TestDatabase:
             database.load_from(tmp_path / "saved.db")
         assert bodies(database) == ["then"]
 
+    def test_a_copy_is_loaded_where_there_is_no_database_yet(self, open_database: Open, tmp_path: Path):
+        with (other := open_database(tmp_path / "other.db")).transaction():
+            add(other, "then")
+        other.copy_to(tmp_path / "saved.db")
+        database = open_database()
+        database.load_from(tmp_path / "saved.db")
+        assert bodies(database) == ["then"]
+
     def test_to_hold_the_writers_makes_no_database(self, database: Database):
         with database.held():
             assert not database.exists()

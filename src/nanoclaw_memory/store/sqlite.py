@@ -276,6 +276,7 @@ class SqliteDatabase:
         if not self.path.exists():
             return True
         sql = "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%USING fts5%'"
+        self.query("SELECT 1")  # what is to be made or migrated takes the lock itself
         with self._write_lock(), self._translated():
             connection = self._connection()
             for (table,) in connection.execute(sql).fetchall():
@@ -303,6 +304,7 @@ class SqliteDatabase:
         """
         import apsw
 
+        self.query("SELECT 1")  # what is to be made or migrated takes the lock itself
         with self._write_lock(), self._translated():
             saved = apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY)
             try:
