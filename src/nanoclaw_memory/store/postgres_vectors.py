@@ -17,7 +17,8 @@ EXTENSION = "vector"
 EXACT_ROWS = 20_000  # so many are compared one by one
 MOST_LISTS = 2_000  # k-means of more takes gigabytes of the server's memory
 PER_LIST = 100
-PROBED, MOST_PROBED = 8, 125  # one in so many lists is looked through, so many at most: bench/team_search.py
+# One in so many lists is looked through, so many lists at most, and so many vectors: bench/team_search.py.
+PROBED, MOST_PROBED, MOST_COMPARED = 8, 125, 30_000
 BUILDING = "SET maintenance_work_mem = '1GB'"  # k-means of so many lists needs nearly that
 LONGEST = 4_000  # numbers of a vector that pgvector can index
 _COLUMN = """
@@ -36,8 +37,10 @@ AND starts_with(relname, %(start)s)"""
 _PROBES = """
 SELECT set_config('work_mem', '64MB', true),
   set_config('ivfflat.iterative_scan', 'relaxed_order', true), set_config('ivfflat.probes', (SELECT
-  least(greatest(max(substring(reloptions::text FROM 'lists=(\\d+)')::int) / {probed}, 1), {most})::text FROM pg_class
-  WHERE relnamespace = current_schema()::regnamespace AND starts_with(relname, '{start}')), true)"""
+  greatest(least(lists / {probed}, {most}, {compared} * lists / greatest(reltuples, 1)), 1)::int::text
+  FROM (SELECT reltuples, substring(reloptions::text FROM 'lists=(\\d+)')::int AS lists FROM pg_class
+  WHERE relnamespace = current_schema()::regnamespace AND starts_with(relname, '{start}')
+  ORDER BY lists DESC LIMIT 1) x), true)"""
 _NEAREST = """
 SELECT p.id, -(v.embedding{cast} <#> {vector}) FROM (SELECT id, fingerprint FROM passages{where}) p
 JOIN vectors v ON v.fingerprint = p.fingerprint WHERE v.identity_id = {owner}
@@ -96,7 +99,8 @@ def nearest(
     sql = _NEAREST.format(
         cast="" if few else f"::{kind}", vector=asked, where=where, owner=int(owner), limit=int(limit)
     )
-    connection.deferred.append(_PROBES.format(probed=PROBED, most=MOST_PROBED, start=_index_of(owner)))
+    limits = {"probed": PROBED, "most": MOST_PROBED, "compared": MOST_COMPARED}
+    connection.deferred.append(_PROBES.format(**limits, start=_index_of(owner)))
     rows = connection.run(schema, sql, params).fetchall()
     return sorted(((int(number), float(score)) for number, score in rows), key=lambda one: (-one[1], one[0]))
 
