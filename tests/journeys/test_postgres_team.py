@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -324,6 +325,28 @@ def test_a_write_on_one_machine_is_seen_on_another_at_once(team: Opened, tmp_pat
     assert "standup" in there.search("when is the standup?").hits[0].text
     there.graph.upsert("Keystone", "port", "5434")
     assert here.graph.search("Keystone port").hits[0].item.value == "5434"
+
+
+@pytest.mark.parametrize("minutes", [5, -5])
+def test_what_is_said_last_holds_whatever_the_machines_clocks_say(
+    team: Opened, url: str, clock: FixedClock, tmp_path: Path, minutes: int
+):
+    here = team()
+    skewed = FixedClock(clock.now() + timedelta(minutes=minutes))
+    with Memory.open(tmp_path / "there", Scope(), clock=skewed, overrides={"store.url": url}) as there:
+        there.init()
+        here.graph.upsert("Keystone", "port", "3000")
+        for number, machine in enumerate((there, here, there)):
+            machine.graph.upsert("Keystone", "port", f"400{number}")
+            machine.write(f"Keystone moved to port 400{number}")
+            for one in (here, there):
+                hits = one.graph.search("Keystone port").hits
+                assert [hit.item.value for hit in hits] == [f"400{number}"]
+        clock.moment += timedelta(minutes=10)
+        assert [hit.item.value for hit in here.graph.search("Keystone port").hits] == ["4002"]
+        assert len(here.log()[1]) == len(there.log()[1]) == 3
+        assert [run.skipped for run in there.upkeep.run("cool", due=True)] == [""]
+        assert "not due before" in here.upkeep.run("cool", due=True)[0].skipped
 
 
 def test_a_job_runs_on_one_of_two_machines(team: Opened, tmp_path: Path):
