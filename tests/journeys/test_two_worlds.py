@@ -138,6 +138,7 @@ def test_no_answer_in_a_shared_scope_depends_on_private_content(answers, face: s
     assert differing == {}
 
 
+@pytest.mark.files("a team's home brings all its pages up to date around a call, and docs/team.md says so")
 def test_a_shared_scope_opens_nothing_private_so_that_its_time_tells_nothing(answers):
     """But the transcript that a hook names, and whether its session is a private one: it is refused then."""
     _, _, read = answers
