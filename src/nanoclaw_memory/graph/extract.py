@@ -121,7 +121,7 @@ def extract(text: str, rules: FileRules) -> list[Triple]:
     place = "talk" if rules.talk else "log" if rules.log else "page"
     for triple in _Page(rules).read(text):
         line = max(triple.line - 1, 0)
-        if _is_sound(triple) and probability(triple, lines[line], _above(lines, line), place) >= SURE:
+        if _is_sound(triple) and probability(triple, lines[line], _above(lines, line), place) >= SURE[place]:
             found.setdefault(triple.mark, triple)
     return list(found.values())
 
