@@ -11,6 +11,10 @@ from nanoclaw_memory.graph.values import is_abbreviation, is_name, name_at, type
 MINE = re.compile(r"(?:my|our|mein|meine|meines|meiner|unser|unsere|unserer|unseres)\b", re.I)
 _SPLIT = re.compile(r"(; |, (?!\d{4,5}\b)(?:and |und |but |aber )?| (?:and|und|but|aber) | [–—] )")
 PARENTHESES = re.compile(r"\s*\(([^()]*)\)")
+# Whoever corrects himself while speaking says both values.
+_MENDED = re.compile(
+    r"\b(?:ähm?|erm|uhm|nee|quatsch|no sorry|no wait|nein sorry)\b|[,–—-] (?:no|nein|nope), ", re.I
+)
 _QUOTED = re.compile(r"[\"“„»]([^\"“”„«»]{3,})[\"”“«»]")
 
 
@@ -30,7 +34,7 @@ def sentences(text: str) -> list[str]:
 
 def stated(sentence: str) -> bool:
     """Whether a sentence says what is: no question, hearsay, condition, wish or quotation."""
-    if wording.QUESTION.search(sentence) or "___" in sentence:
+    if wording.QUESTION.search(sentence) or "___" in sentence or _MENDED.search(sentence):
         return False
     if any(len(match[1].split()) > 2 for match in _QUOTED.finditer(sentence)):
         return False

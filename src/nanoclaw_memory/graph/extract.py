@@ -95,6 +95,11 @@ _OF_TYPE = (
     (frozenset({"birthday", "born", "geburtstag", "date of birth"}), re.compile(r"\d|[A-ZÄÖÜ]")),
 )
 _NO_START = frozenset("whoever whatever it it's that's he she they we i wir ich er sie es man wer".split())
+_SAMPLE = re.compile(
+    r"\b(?:template|samples?|example|dummy|mock|made[ -]up|fictional|fixtures?|seed data|placeholder|worksheet|"
+    r"exercise|vorlage|muster|beispiel|platzhalter|ausfüllhilfe|übungs?|arbeitsblatt|erfunden)\b",
+    re.I,
+)
 _WHOLE = frozenset({"address", "adresse", "anschrift", "postal address"})  # a comma ends no address
 _KEY_HEADS = frozenset(
     {"key", "setting", "property", "field", "what", "item", "variable", "option", "schlüssel", "feld"}
@@ -120,8 +125,10 @@ def extract(text: str, rules: FileRules) -> list[Triple]:
     lines = text.split("\n")
     place = "talk" if rules.talk else "log" if rules.log else "page"
     for triple in _Page(rules).read(text):
-        line = max(triple.line - 1, 0)
-        if _is_sound(triple) and probability(triple, lines[line], _above(lines, line), place) >= SURE[place]:
+        number = max(triple.line - 1, 0)
+        tagged = _LABEL.match(_text_of(lines[number]))  # somebody said that it is a fact
+        least = 0 if triple.rule == "dotted" else SURE["page" if tagged else place]
+        if _is_sound(triple) and probability(triple, lines[number], _above(lines, number), place) >= least:
             found.setdefault(triple.mark, triple)
     return list(found.values())
 
@@ -155,8 +162,11 @@ class _Page:
             start = next(n for n, line in enumerate(lines[1:], 1) if line.strip() == "---")
             yield from self._front_matter(lines[:start], lines[start + 1 :])
         fenced = False
+        samples = _samples(lines)
         for number, raw in enumerate(lines[start:], start + 1):
             line = raw.rstrip()[:MAX_LINE]
+            if number - 1 in samples:
+                continue
             fence = line.lstrip().startswith(("```", "~~~"))
             fenced ^= fence
             if fenced or fence or line.lstrip().startswith((">", "<!--")):
@@ -597,6 +607,20 @@ def _is_short_for(short: str, name: str) -> bool:
 def _is_plain(value: str) -> bool:
     """Whether a text is a typed value, a name or a code."""
     return bool(typed(value)) or is_name(value) or is_identifier(value)
+
+
+def _samples(lines: list[str]) -> set[int]:
+    """The lines of forms and examples: paragraphs that have blanks to fill in, or begin by saying what they are."""
+    found: set[int] = set()
+    start = 0
+    for place in range(len(lines) + 1):
+        if place < len(lines) and lines[place].strip():
+            continue
+        block = lines[start:place]
+        if any("___" in line for line in block) or (len(block) > 1 and _SAMPLE.search(block[0])):
+            found.update(range(start, place))
+        start = place + 1
+    return found
 
 
 def _with_tables(lines: list[str]) -> list[str]:

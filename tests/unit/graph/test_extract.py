@@ -378,6 +378,7 @@ def test_the_value_of_a_pair_ends_before_what_is_told_of_it(
         ("'I am a vegan now' – Odile", []),
         ("Your main database listens on 5433.", []),
         ("Odile, his mum", []),
+        ("Loki runs on fox-3, no, fox-4.", []),
         ("Erwin ist am 2.3. gestorben.", []),
         ("Die Handkasse macht Uschi.", []),
         ("Maeve = Declans Mutter, 78", [("Declan", "mutter", "Maeve")]),
@@ -493,3 +494,10 @@ def test_what_a_form_has_as_an_example_is_not_read() -> None:
     assert (
         said("Template, please fill in:\nOwner: e.g. Max Sample\nLast incident: INC-000", FileRules()) == []
     )
+
+
+@pytest.mark.parametrize("line", ["Sample from the website:", "Fill in: my father ___ in a bank"])
+def test_nothing_is_read_of_a_form(line: str) -> None:
+    assert said(f"{line}\nMy name is Peter.\nAddress: 12 Oak Lane\n\nOdile lives in Lyon.", FileRules()) == [
+        ("Odile", "lives in", "Lyon")
+    ]
