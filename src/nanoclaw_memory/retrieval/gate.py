@@ -25,6 +25,10 @@ CONCEIVABLE = (
     0.1  # probability that a message needs memory, by its words, below which nothing helps: "thank you"
 )
 CONSIDERED = 5  # of the best passages, that say whether anything helps
+ANSWERED = "answered"  # the part of an answer that the same message had
+SHORT_QUESTION = 12  # words
+FEW_PASSAGES, RARE = 3, 0.05  # passages, or a share of them, that name what is asked about
+BEST = 3
 
 
 class Incoming(msgspec.Struct, frozen=True):
@@ -84,7 +88,23 @@ def judge(asked: Incoming, pool: Pool, found: Sequence[Candidate], known_names: 
     covered = (asks and whole["covered"] >= least) or (about["past"] and whole["covered"] >= SOME)
     if covered and conceivable:
         likely = max(likely, SURE)
+    if likely < SURE and conceivable and asks and not pool.vector:
+        named = _named_rarely(asked.text, pool, helpful)
+        if any(one in named for one in helpful[:BEST]):
+            return Verdict(tuple(named), SURE, about)
     return Verdict(tuple(helpful), likely, about)
+
+
+def _named_rarely(text: str, pool: Pool, helpful: Sequence[Helpful]) -> list[Helpful]:
+    """The passages that name what a short question names, where few do: of that it asks, whatever its words."""
+    names = relevance.names_in(text)
+    if not (names and text.rstrip().endswith("?") and len(text.split()) <= SHORT_QUESTION):
+        return []
+    most = max(FEW_PASSAGES, RARE * pool.total)
+    if not all(0 < pool.spread.get(name, 0) <= most for name in names):
+        return []
+    texts = [(one, one.candidate.stored.passage.text.casefold()) for one in helpful]
+    return [one for one, told in texts if all(name in told for name in names)]
 
 
 def message_features(asked: Incoming, pool: Pool, names: int, known_names: float) -> dict[str, float]:
@@ -117,7 +137,7 @@ def passage_features(
     """What speaks for a passage as an answer to a message."""
     passage = one.stored.passage
     context = "\n".join((passage.text, passage.heading, passage.speaker, one.stored.path))
-    covered = coverage.of(context)
+    covered = 1.0 if one.parts.get(ANSWERED) else coverage.of(context)
     meaning = pool.meaning_of(one.parts["cosine"])
     said = passage.kind == "turn"
     elsewhere = bool(asked.project and passage.project)

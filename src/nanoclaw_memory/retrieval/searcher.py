@@ -125,7 +125,7 @@ class Searcher:
         degraded = self._refresh(question, None)  # of every source: others of the turn need not do it again
         when = dates.when(question.text, question.today)
         pool = self.candidates.pool(question.text, question.fast, when, question.wanted, question.deadline)
-        found = self._ranked(question, pool)
+        found = _said_once(question.text, self._ranked(question, pool))
         known = self._evidence(question, when, pool, ())
         asked = gate.Incoming(question.text, question.today, need, question.project)
         verdict = gate.judge(asked, pool, found, known.known_names, known.names)
@@ -265,6 +265,27 @@ def _answering(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
                 candidate.score *= A_QUESTION
         found.append(candidate)
     return sorted(found, key=lambda candidate: -candidate.score)
+
+
+def _said_once(message: str, found: Sequence[Candidate]) -> list[Candidate]:
+    """Without the same message said before, which proves nothing; of the answers it had only the last."""
+    asked = set(terms_of(message))
+    turns = {one.stored.id: one.stored.passage for one in found if one.stored.passage.kind == "turn"}
+    again = {
+        turn.number for turn in turns.values() if turn.speaker == "User" and set(terms_of(turn.text)) == asked
+    }
+    answers = {
+        key: turn.number for key, turn in turns.items() if turn.speaker == "Agent" and turn.number in again
+    }
+    last = max(answers.values(), default=0)
+    kept = []
+    for one in found:
+        if answers.get(one.stored.id) == last:
+            one.parts[gate.ANSWERED] = 1.0
+        elif one.stored.id in turns and turns[one.stored.id].number in again:
+            continue
+        kept.append(one)
+    return kept
 
 
 def _distinct(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:

@@ -19,7 +19,7 @@ MAX_CAPITALS = 64  # SQL nests no deeper without need
 # Only what never tells one text from another: dropping all stop words loses answers ("used to", "before").
 _FUNCTION_WORDS = frozenset(
     "a about am an and are as at be been but by can could did do does for from had has have he her him his"
-    " how i if in into is it its me my of on or our she should so than that the their them then there these"
+    " how i if in into is it its let me my of on or our she should so than that the their them then there these"
     " they this those to us was we were what when where which who whom whose why will with would you"
     " your".split()
 )

@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.errors import StoreError
+from nanoclaw_memory.retrieval.gate import ANSWERED
 from nanoclaw_memory.retrieval.hits import newer_of
 from nanoclaw_memory.retrieval.searcher import Question
 
@@ -145,8 +146,10 @@ def _picked(verdict: Verdict) -> list[Helpful]:
     if verdict.about["only days"]:  # what was done then is asked, and nothing else
         return [one for one in verdict.helpful if one.parts["of days only"]][:MOST_OF_DAYS]
     best = verdict.helpful[: MOST if verdict.probability >= SURELY_NEEDED else FEW]
-    least = max(SHARE * best[0].probability, LEAST) if best else 0.0
-    return [*best[:1], *(one for one in best[1:] if one.probability >= least)]
+    # What the same message was answered before sets no standard for what was said since.
+    first = next((one for one in best if not one.candidate.parts.get(ANSWERED)), None)
+    least = max(SHARE * first.probability, LEAST) if first else 0.0
+    return [*best[:1], *(one for one in best[1:] if one is first or one.probability >= least)]
 
 
 def _nearly(verdict: Verdict, chosen: Sequence[Candidate]) -> tuple[str, ...]:
