@@ -65,3 +65,28 @@ def test_a_lesson_that_continuity_tells_already_is_not_told_again(say, open_memo
     say("Never run the integration tests against the live buoys, use the simulator.", "Understood.")
     block = asked(open_memory, "run the integration tests")
     assert block.count("use the simulator") == 1
+
+
+def test_an_old_answer_to_the_same_question_comes_with_what_was_said_since(say, open_memory):
+    say("I have a budget of 900 euros for the new bike.")
+    say("How much can I spend on the bike?", "900 euros.")
+    say("I raised the bike budget to 1,200.")
+    say("How much can I spend on the bike?", "1,200 euros.")
+    say("Let's say 1,500 for the bike.")
+    block = asked(open_memory, "How much can I spend on the bike?")
+    assert "1,500" in block
+    assert '"900 euros."' not in block
+    (answer,) = (line for line in block.splitlines() if '"1,200 euros."' in line)
+    assert "earlier" in answer
+
+
+def test_a_short_question_about_something_that_is_named_rarely_is_answered_without_a_model(say, open_memory):
+    say("Our internet contract with Nordkabel costs 39.90 a month and ends on 31 March.")
+    say("The kitchen light needs a new bulb, model E27.")
+    assert "31 March" in asked(open_memory, "How long does the Nordkabel contract run?")
+
+
+def test_thinking_aloud_brings_nothing(say, open_memory):
+    say("Let's get going on the bookkeeping app. It runs on port 8085 in dev.", "Thanks, I'll use port 8085.")
+    say("hm, let me think", "")
+    assert not asked(open_memory, "hm, let me think")

@@ -12,13 +12,14 @@ from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.retrieval.gate import ANSWERED
 from nanoclaw_memory.retrieval.hits import newer_of
 from nanoclaw_memory.retrieval.searcher import Question
+from nanoclaw_memory.store.currency import EARLIER
 
 if TYPE_CHECKING:
     from nanoclaw_memory.retrieval.candidates import Candidate
     from nanoclaw_memory.retrieval.gate import Helpful, Verdict
     from nanoclaw_memory.turn.context import PluginContext
     from nanoclaw_memory.turn.plugin import Moment
-    from nanoclaw_memory.types import Newer
+    from nanoclaw_memory.types import Newer, Passage
 
 # Chosen by bench/needs.py on lives that the weights were not learnt from.
 OPEN = 0.6  # probability that a message needs memory from which anything is injected
@@ -30,6 +31,7 @@ SURELY_NEEDED = 0.88  # probability that a message needs memory below which it g
 FEW = 3
 NEARLY = 5  # passages reported as nearly chosen
 RELATED = 0.02  # probability from which what is newer on a subject is quoted: it is about the message too
+AS_GOOD = 0.5  # of the best statement's probability, from which one that is newer than an old answer is shown beside it
 SUPERSEDED = "superseded"
 FOCUS = "memory/active-context"
 
@@ -107,8 +109,7 @@ class Recaller:
         verdict = found.verdict
         verdict = replace(verdict, helpful=tuple(filter(self._untold, verdict.helpful)))
         picked = _picked(verdict) if verdict.probability >= OPEN or not gated else []
-        shown = context.retrieval.searcher.in_order(question, [one.candidate for one in picked])
-        chosen = tuple(one for one in shown if one.mark != SUPERSEDED)
+        chosen = self._in_order(question, picked, verdict.helpful)
         notes = (*found.degraded, *((context.without_embedder,) if cold else ()))
         return Recalled(
             chosen,
@@ -118,6 +119,23 @@ class Recaller:
             frozenset(one.candidate.stored.id for one in verdict.helpful if one.probability >= RELATED),
             self._said(question, need, MOST - len(chosen)),
         )
+
+    def _in_order(
+        self, question: Question, picked: Sequence[Helpful], helpful: Sequence[Helpful]
+    ) -> tuple[Candidate, ...]:
+        """The picked passages in order, with what is newer on their subject; that is looked for among others too."""
+        if not picked:
+            return ()
+        best = {one.candidate.stored.id: one.candidate for one in (*picked, *helpful[:MOST_OF_DAYS])}
+        shown = self._context.retrieval.searcher.in_order(question, list(best.values()))
+        kept = {one.candidate.stored.id for one in picked}
+        kept |= {one.newer.id for one in shown if one.newer and one.stored.id in kept}
+        chosen = tuple(one for one in shown if one.mark != SUPERSEDED and one.stored.id in kept)
+        for one in chosen:
+            answer = one.stored.passage
+            if one.parts.get(ANSWERED) and any(_said_after(answer, other.stored.passage) for other in chosen):
+                one.mark = one.mark or EARLIER
+        return chosen
 
     def _said(self, question: Question, need: float, left: int) -> tuple[Candidate, ...]:
         """What shared chats say to a message in private, as far as there is room."""
@@ -149,7 +167,22 @@ def _picked(verdict: Verdict) -> list[Helpful]:
     # What the same message was answered before sets no standard for what was said since.
     first = next((one for one in best if not one.candidate.parts.get(ANSWERED)), None)
     least = max(SHARE * first.probability, LEAST) if first else 0.0
-    return [*best[:1], *(one for one in best[1:] if one is first or one.probability >= least)]
+    picked = [*best[:1], *(one for one in best[1:] if one is first or one.probability >= least)]
+    if first is None or first is best[0]:
+        return picked
+    answer = best[0].candidate.stored.passage
+    since = (
+        one
+        for one in verdict.helpful[:MOST]
+        if one not in picked and one.probability >= AS_GOOD * first.probability
+    )
+    return picked + [one for one in since if _said_after(answer, one.candidate.stored.passage)]
+
+
+def _said_after(answer: Passage, other: Passage) -> bool:
+    """Whether a person said something after an answer; what they ask is none."""
+    later = other.kind == "turn" and other.number > answer.number
+    return later and other.speaker == "User" and "?" not in other.text
 
 
 def _nearly(verdict: Verdict, chosen: Sequence[Candidate]) -> tuple[str, ...]:
