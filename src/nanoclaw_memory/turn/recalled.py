@@ -123,14 +123,15 @@ class Recaller:
     def _in_order(
         self, question: Question, picked: Sequence[Helpful], helpful: Sequence[Helpful]
     ) -> tuple[Candidate, ...]:
-        """The picked passages in order, with what is newer on their subject; that is looked for among others too."""
-        if not picked:
-            return ()
-        best = {one.candidate.stored.id: one.candidate for one in (*picked, *helpful[:MOST_OF_DAYS])}
+        """The picked passages in order; what is newer than an answer is looked for among all that may help."""
+        answered = any(one.candidate.parts.get(ANSWERED) for one in picked)
+        best = {
+            one.candidate.stored.id: one.candidate for one in (*picked, *(helpful[:MOST] if answered else ()))
+        }
         shown = self._context.retrieval.searcher.in_order(question, list(best.values()))
-        kept = {one.candidate.stored.id for one in picked}
-        kept |= {one.newer.id for one in shown if one.newer and one.stored.id in kept}
-        chosen = tuple(one for one in shown if one.mark != SUPERSEDED and one.stored.id in kept)
+        left = best.keys() - {one.candidate.stored.id for one in picked}
+        left -= {one.newer.id for one in shown if one.newer and one.stored.id not in left}
+        chosen = tuple(one for one in shown if one.mark != SUPERSEDED and one.stored.id not in left)
         for one in chosen:
             answer = one.stored.passage
             if one.parts.get(ANSWERED) and any(_said_after(answer, other.stored.passage) for other in chosen):
