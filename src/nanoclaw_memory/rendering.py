@@ -48,7 +48,7 @@ UNLIKE = "\0"  # a letter that is not ASCII may look like any other
 _TAG = regex(r"<(?=[/?|A-Za-z])")  # a client wraps what it gets in tags of its own
 _LABELLED = regex(r"\[([^\[\]]*·[^\[\]]*)\]")
 # What opens a block where a line of Markdown begins.
-_LEADING = regex(r"[#>\-+*=|~`:<\[\]_]|\d{1,9}(?=[.)])")
+_LEADING = regex(r"[#>\-+*=|~`:<\[\]_]|\d{1,9}(?=[.)](?:\s|$))")  # "4.6" begins no list
 _OF_LABELS = str.maketrans("[]·", "()-")
 _LONG_ID = regex(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import re
 from pathlib import Path
 
 import pytest
+
+from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.types import Turn
 
 PAGE = Path(__file__).parents[2] / "docs" / "plugins.md"
 
@@ -334,3 +338,22 @@ def test_a_session_is_titled_by_the_first_sentence_that_says_what_it_is_about(nc
     listed = {one["session_id"]: one["title"] for one in ncm("sessions", "list", "--json").json["sessions"]}
     assert listed == {"a": "Die Rechnung an die Firma Kettler muss bis Freitag hinaus,…", "b": "gehe"}
     assert "Die Rechnung an die Firma" in ncm("sessions", "list").out
+
+
+def test_a_turn_is_answered_with_the_models_where_a_server_runs(ncm, home, monkeypatch):
+    ncm("init")
+    with_models = []
+
+    def noted(memory, *given):
+        with_models.append(memory.group.resources.resident)
+        return Turn((), (), ())
+
+    monkeypatch.setattr(Memory, "before_turn", noted)
+    ncm("turn", "hello", "--explain")
+    lock = home / "serve.lock"
+    lock.write_text(json.dumps({"pid": 1, "home": str(home), "socket": "none"}))
+    with lock.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        ncm("turn", "hello", "--explain")
+    ncm("turn", "hello", "--explain")
+    assert with_models == [False, True, False]

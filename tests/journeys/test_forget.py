@@ -112,6 +112,10 @@ def test_a_dry_run_shows_what_would_go_and_changes_nothing(full: tuple[Path, str
         preview = memory.forget(text=TEXT, dry_run=True)
         assert traces(home) == before
         assert preview.checkpoints == ("before",)
+        kinds = {row.partition(":")[0] for row in preview.rows}
+        assert {"exchanges", "entries", "lessons"} <= kinds and all(
+            row.partition(": ")[2] for row in preview.rows
+        )
         assert not any(page.removed for page in preview.pages)
         assert any(f"-- [fact|i=0.9] {TEXT}\n" in page.diff for page in preview.pages)
         done = memory.forget(text=TEXT, agreed=yes)

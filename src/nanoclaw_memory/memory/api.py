@@ -471,8 +471,19 @@ class Memory:
         return status(self.group)
 
     def counts(self) -> dict[str, int]:
-        """How many passages the index has of files, exchanges, entries, facts, relations and lessons."""
-        return self.group.retrieval.index.passages.counts() if self.group.has("index") else {}
+        """How many exchanges, active entries, valid facts and relations, and lessons there are; doctor says the same."""
+        from nanoclaw_memory.clock import stamp
+        from nanoclaw_memory.store.entries import Filter
+        from nanoclaw_memory.store.facts import valid_rows
+
+        group = self.group
+        found = {"exchanges": group.exchanges.count()} if group.has("continuity") else {}
+        if group.has("entries"):
+            found["entries"] = group.entries.ledger.table.count(Filter(stamp(group.clock.now())))
+        if group.has("facts"):
+            found |= {table: valid_rows(group.database("facts"), table) for table in ("facts", "relations")}
+            found["lessons"] = len(group.lessons.all())
+        return found
 
     def doctor(self, fix: bool = False) -> list[Finding]:
         """The check-up of home, settings, files and databases; `fix` removes what killed writers left."""

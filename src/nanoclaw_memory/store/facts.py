@@ -222,6 +222,11 @@ class StatementTable(Generic[RowT]):
         )
 
 
+def valid_rows(db: Database, table: str) -> int:
+    """How many facts, or relations, are valid."""
+    return int(db.query(f"SELECT count(*) FROM {table} WHERE valid_to IS NULL")[0][0])  # noqa: S608 - our own tables
+
+
 class FactTable(StatementTable[FactRow]):
     """The facts of one database."""
 

@@ -41,6 +41,7 @@ SAME_CALL = 5
 SAME_FILE = 3
 SAME_OUTPUT = 3
 MOST_PRINCIPLES = 8
+_OF_A_MESSAGE = frozenset(("correction", "emotion"))
 _READS = regex(r"read|view|cat\b|open|get_file", re.IGNORECASE)
 _HEADING = regex(r"^#{1,6}\s+(?P<title>.+?)\s*#*$")
 _MARKUP, _AFTER_NAME = regex(r"[*_`]"), regex(r"\s*[:–—]\s*|\s-\s")
@@ -79,7 +80,8 @@ class Stability(Plugin):
         parts = self._parts_now(message, session, measures, least)
         level = entropy.total(parts)
         lines: dict[str, str] = {}  # with the reason of each
-        if level >= self.own.entropy_threshold:
+        # What the message itself says in anger the agent reads there: drift is what goes on for longer.
+        if level >= self.own.entropy_threshold and not _OF_A_MESSAGE.issuperset(parts):
             named = ", ".join(f"{name} {value:.2f}" for name, value in parts.items())
             drift = f"Drift: {named}. Go back to what was asked."
             lines[drift] = f"entropy {level:.2f} is {self.own.entropy_threshold} or more"

@@ -306,3 +306,4 @@ class Forgotten(msgspec.Struct, frozen=True):
     left: tuple[str, ...] = ()  # places that nobody but their owner may change
     unfinished: tuple[str, ...] = ()  # files that another process still reads
     dry_run: bool = False
+    rows: tuple[str, ...] = ()  # of a dry run: what would go of the databases, kind and words

@@ -74,7 +74,8 @@ class Forgetting:
 
     def preview(self) -> Forgotten:
         """What would go; changes nothing."""
-        return self._result(self._pages(self._changes(), False), self.at.counted(), dry_run=True)
+        plan = self._result(self._pages(self._changes(), False), self.at.counted(), dry_run=True)
+        return replace(plan, rows=self.at.shown())
 
     def carry_out(self, agreed: Consent, checkpoints: bool) -> Forgotten:
         """Forget; pages only if `agreed` says so when it is shown what leaves them."""

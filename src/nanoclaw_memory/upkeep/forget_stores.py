@@ -19,12 +19,15 @@ from nanoclaw_memory.store.facts import near_digest
 from nanoclaw_memory.store.pages import PageTable
 from nanoclaw_memory.store.passages import Passages
 from nanoclaw_memory.store.phrases import holds, is_cut
+from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import MAIN_GROUP, SHARED
 from nanoclaw_memory.upkeep.forget_files import Files
 from nanoclaw_memory.upkeep.forgotten_lines import removed_lines, without
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
+
+SHOWN_CHARS = 200  # of a row in a plan
 
 
 class ForgetTargets:
@@ -152,6 +155,16 @@ class ForgetTargets:
         for kind, _, number in self.files.machine_files(self.wanted):
             counts[kind] = counts.get(kind, 0) + number
         return counts
+
+    def shown(self) -> tuple[str, ...]:
+        """Each row that is to go, in a line: of which kind it is, and its words."""
+        return tuple(
+            f"{place.counted}: {one_line(' | '.join(filter(None, row.texts)))[:SHOWN_CHARS]}"
+            for step in self.steps
+            for place, rows in self.found(step)
+            if place.counted
+            for row in rows
+        )
 
     def _wanted(self, step: str) -> Wanted:
         """What is to go in one step: row numbers belong to one database, and published copies have their own."""

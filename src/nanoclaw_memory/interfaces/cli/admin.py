@@ -23,6 +23,7 @@ from nanoclaw_memory.settings import leaves
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Finding, Forgotten
 
+SHOWN_ROWS = 50  # of a plan to forget
 SIGNS = {"problem": "✗", "warning": "!", "note": "·", "ok": "✓"}
 
 
@@ -39,7 +40,8 @@ def status(memory: Memory) -> Output:
             waiting = memory.upkeep.count_open()
     own = "" if found.group == "main" else f" --group {found.group}"
     state = "" if found.exists else f" (not created yet: {program()} init{own})"
-    lines = [f"home      {found.home}{state}", f"group     {found.group} of {', '.join(found.groups)}"]
+    others = f" of {', '.join(found.groups)}" if len(found.groups) > 1 else ""
+    lines = [f"home      {found.home}{state}", f"group     {found.group}{others}"]
     lines.append(f"memory    {plural(found.files, 'file')}")
     lines += [f"database  {name}.db, {_size(size)}" for name, size in found.databases.items()]
     lines += [f"PROBLEM   {problem}; for what helps: {program()} doctor{own}" for problem in found.problems]
@@ -459,6 +461,9 @@ def _forgotten_lines(done: Forgotten, checkpoints: bool = False) -> list[str]:
     verb = "would remove" if done.dry_run else "removed"
     counts = [f"{name.replace('_', ' ')} {number:,}" for name, number in done.removed.items() if number]
     lines = [f"{verb}: {', '.join(counts)}" if counts else "nothing holds it"]
+    lines += [f"  {row}" for row in done.rows[:SHOWN_ROWS]]
+    if (more := len(done.rows) - SHOWN_ROWS) > 0:
+        lines.append(f"  and {more:,} more; all of them with --json")
     lines += [page.diff.rstrip("\n") for page in done.pages if done.dry_run and page.diff]
     if kept := [page.path for page in done.pages if not (page.diff if done.dry_run else page.removed)]:
         verb = "would keep" if done.dry_run else "kept in"

@@ -96,6 +96,15 @@ class Output(msgspec.Struct, frozen=True):
     exact: bool = False  # a person's own file: to a pipe as it is, byte for byte
 
 
+def answer_as_served(memory: Memory) -> None:
+    """Let a command answer as the home's server answers its agents, with the models, where one runs."""
+    root = memory.home.root
+    if (root / "serve.lock").exists() and not is_remote(str(root)):
+        from nanoclaw_memory.interfaces.http.serve import address_of
+
+        memory.group.resources.resident = address_of(root) is not None
+
+
 def _item(text: str) -> str:
     """An item of a list: only its first line begins where a line begins."""
     return re.sub(r"\n(?=\S)", "\n    ", visible(text))

@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterable, Iterator
 import click
 
 from nanoclaw_memory.errors import InvalidValue
-from nanoclaw_memory.interfaces.cli.common import Output, clock_of, command, group, limit_option, listing
+from nanoclaw_memory.interfaces.cli.common import (
+    Output,
+    answer_as_served,
+    clock_of,
+    command,
+    group,
+    limit_option,
+    listing,
+)
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.text import plural
@@ -30,6 +38,7 @@ def turn(memory: Memory, message: str, explain: bool) -> Output:
     ncm turn "When is Partner's birthday?" --explain
     """
     text = (sys.stdin.read() if sys.stdin else "") if message == "-" else message
+    answer_as_served(memory)
     result = memory.before_turn(text, explain)
     size = f"{sum(block.tokens for block in result.blocks)} tokens in {result.took_ms:.1f} ms"
     if explain:

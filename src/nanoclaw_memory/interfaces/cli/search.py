@@ -14,6 +14,7 @@ from nanoclaw_memory.interfaces.cli.common import (
     Caller,
     Command,
     Output,
+    answer_as_served,
     command,
     fields,
     group,
@@ -214,6 +215,8 @@ def eval_(caller: Caller, file: Path | None, save: bool, example: bool, misses: 
         raise InvalidValue("give a file of questions, or --example", "ncm eval questions.toml")
     if file is not None:
         with caller.memory() as memory:
+            if not fast:
+                answer_as_served(memory)
             result = memory.evaluate(file.expanduser(), save, fast)
     else:
         result = Memory.evaluate_example(fast)

@@ -63,7 +63,8 @@ def init(caller: Caller, profile: str | None) -> None:
             _ask_who(memory)
     counts = [f"{plural(len(result.created), 'file')} created"] if result.created else []
     counts += [f"{plural(len(result.kept), 'file')} kept"] if result.kept else []
-    caller.show(Output(result, f"Memory at {result.home} ({', '.join(counts)})"))
+    own = "" if caller.group == "main" else f", group {caller.group}"
+    caller.show(Output(result, f"Memory at {result.home}{own} ({', '.join(counts)})"))
     if is_new:
         from nanoclaw_memory.interfaces.cli.agents import install_into
 

@@ -110,7 +110,9 @@ def _handler(pool: MemoryPool, operation: Operation) -> Any:
         try:
             token: AgentToken = request.scope[HOLDER]
             if token is not OWNER and operation.name not in AGENT_OPERATIONS:
-                told = f"an agent's token does not buy {request.method} {request.url.path}"
+                told = (
+                    f"{request.method} {request.url.path} is for the owner: an agent's token may not use it"
+                )
                 raise PathRefused(told, "ask the owner to do it")
             scope = scope_of(request.query_params, request.headers, token)
             given = await _given(request, operation)

@@ -72,7 +72,9 @@ class Metrics:
     async def page(self, request: Request) -> Response:
         """The metrics; they tell of all groups, so they are the owner's."""
         if request.scope[HOLDER] is not OWNER:
-            return error_response(403, "PathRefused", "an agent's token does not buy the metrics", "")
+            return error_response(
+                403, "PathRefused", "the metrics are for the owner: an agent's token may not read them", ""
+            )
         lines = [*self._of_requests(), *await run_in_threadpool(lambda: list(self._of_home()))]
         return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
 

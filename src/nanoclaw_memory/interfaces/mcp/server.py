@@ -98,7 +98,12 @@ class _Tool(Tool):
         except ValidationError as error:
             known = ", ".join(taken) or "no arguments"
             raise ToolError(f"{self.name}: {_problems(error)}. It takes: {known}.") from None
-        return await super().run(arguments, context, convert_result)
+        try:
+            return await super().run(arguments, context, convert_result)
+        except ToolError as error:
+            if isinstance(error.__cause__, ToolError):  # ours, before which the SDK puts words of its own
+                raise error.__cause__ from error.__cause__.__cause__
+            raise
 
     def _as_list(self, name: str, value: Any) -> Any:
         """A list for a text where a list is expected: "ops, billing" are two tags."""
