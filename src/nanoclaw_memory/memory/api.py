@@ -471,7 +471,7 @@ class Memory:
         return status(self.group)
 
     def counts(self) -> dict[str, int]:
-        """How many exchanges, active entries, valid facts and relations, and lessons there are; doctor says the same."""
+        """How many exchanges, active entries, valid facts and relations, and lessons there are; as in doctor."""
         from nanoclaw_memory.clock import stamp
         from nanoclaw_memory.store.entries import Filter
         from nanoclaw_memory.store.facts import valid_rows
