@@ -66,7 +66,7 @@ judge: ## train the judge anew, in an environment of its own (an hour on two cor
 	@test -x $(JUDGE)/bin/python || $(PYTHON) -m venv $(JUDGE)
 	@$(JUDGE)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	@$(JUDGE)/bin/python -m pip install --quiet --disable-pip-version-check -e . --group training
-	@$(JUDGE)/bin/python training/train.py --no-folds --seeds 1 --out $(JUDGE)/judge
+	@$(JUDGE)/bin/python training/train.py --folds 0 --seeds 1 --out $(JUDGE)/judge
 	@echo "$(JUDGE)/judge has the model; to use it, copy it to src/nanoclaw_memory/providers/judge_model"
 
 docs: install ## write the pages and lists that are made from the code

