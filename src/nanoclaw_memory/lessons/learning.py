@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.store.exchanges import Exchanges
     from nanoclaw_memory.types import Exchange, Lesson
 
-CORRECTION_FROM = 0.64  # probability from which a message corrects
+CORRECTION_FROM = 0.55  # probability from which a message corrects
 BESIDE_PASTE_FROM = 0.9  # the same where most of the message is somebody else's: it is mostly a task
 GENERAL_FROM = 0.9  # share from which a lesson is for every answer
 ONCE_FROM = 0.4  # a rule kept too long is worse than one to be said again
@@ -243,7 +243,7 @@ def _tells_apart(judge: Judge, own: str, before: str) -> bool:
 def _probability(judge: Judge, own: str, whole: str, before: str) -> float:
     """Read with and without what the agent had said, which is steadier than either; beside a paste also as a whole."""
     answering = judge.probability("correction", own, before)
-    found = (2 * answering + judge.probability("correction", own)) / 3
+    found = 0.8 * answering + 0.2 * judge.probability("correction", own)
     return min(found, judge.probability("correction", whole, before)) if whole else found
 
 

@@ -19,12 +19,11 @@ if TYPE_CHECKING:
     from nanoclaw_memory.providers.judge import Judge
 
 APPLIES_FROM = 0.95  # probability from which one rule applies, where nothing else is known of it
-# Log odds. Of 15 lessons and one message the judge alone is right with one in three; with what is near, two in three.
-OBJECTION = 1.0  # below it the judge objects to what words or vectors bring
-SURE = 8.5  # of the judge and the closeness together, for a lesson that neither words nor vectors bring
-SUREST = 5.0  # the judge alone is seldom surer: it is not asked where this could not make a lesson sure
-CLOSENESS = 15.0  # for a cosine of 1
-USUAL_CLOSENESS = 5.0  # where there are no vectors
+# Log odds, set on the development half and on rules beside any other message (bench/corrections.py, bench/lessons.py).
+SURE = 2.4  # of the judge and the closeness together, from which a lesson applies
+SUREST = 3.0  # the judge alone is seldom surer: it is not asked where this could not make a lesson sure
+CLOSENESS = 5.0  # for a cosine of 1
+USUAL_CLOSENESS = 0.5  # where there are no vectors
 NEEDS_FROM = -2.0  # log odds of a message's need below which the rules are not even read: "thanks", "go on"
 ANYTHING_FROM = 0.1  # the same as a mean over questions about anything
 ANYTHING = (
@@ -143,35 +142,19 @@ def judged_match(
     most: int,
     judge: Judge,
 ) -> list[Match]:
-    """The lessons that apply: what words or vectors bring unless the judge objects, else the one that it is sure of."""
-    needs = _log_odds(judge.probability("needs", message))
-    ranked = sorted(lessons, key=lambda one: (-_nearness(one, message, cosines.get(one.id)), -one.id))
-    near = ranked[:MAX_JUDGED]
-    brought = match(message, near, cosines, reach, most)
-    odds = _judged(message, [one.lesson for one in brought], judge)
-    agreed = [
-        replace(one, why=f"{one.why}; judge: applies {_probability(odds[one.lesson.id]):.2f}")
-        for one in brought
-        if odds[one.lesson.id] >= OBJECTION
-    ]
-    if agreed or not near:
-        return agreed
-    close = {lesson.id: reach.closeness(cosines.get(lesson.id)) for lesson in near}
-    worth = [one for one in near if one.id not in odds and needs + close[one.id] + SUREST >= SURE]
-    odds |= _judged(message, worth, judge)
-    sure = {number: verdict + close[number] for number, verdict in odds.items()}
-    best = max((one for one in near if one.id in sure), key=lambda one: sure[one.id], default=None)
-    if best is None or sure[best.id] < SURE:
+    """The lessons that apply by what the judge says of them and by how near they are, the surest first."""
+    if calls_for_nothing(judge.probability("needs", message)):
         return []
-    return [Match(best, _probability(odds[best.id]), f"judge: applies {_probability(odds[best.id]):.2f}")]
-
-
-def _judged(message: str, lessons: Sequence[Lesson], judge: Judge) -> dict[int, float]:
-    """The log odds that lessons apply, by their ids."""
-    verdicts = applies(message, [_in_context(lesson) for lesson in lessons], judge)
-    return {
-        lesson.id: _log_odds(probability) for lesson, (_, probability) in zip(lessons, verdicts, strict=True)
-    }
+    ranked = sorted(lessons, key=lambda one: (-_nearness(one, message, cosines.get(one.id)), -one.id))
+    found = []
+    for lesson in ranked[:MAX_JUDGED]:
+        close = reach.closeness(cosines.get(lesson.id))
+        if close + SUREST >= SURE:
+            applies = judge.probability("applies", message, _in_context(lesson))
+            if _log_odds(applies) + close >= SURE:
+                found.append((_log_odds(applies) + close, lesson, applies))
+    found.sort(key=lambda one: (-one[0], one[1].id))
+    return [Match(lesson, _probability(sure), f"judge: applies {by:.2f}") for sure, lesson, by in found[:most]]
 
 
 def _in_context(lesson: Lesson) -> str:

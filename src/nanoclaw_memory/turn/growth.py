@@ -72,7 +72,6 @@ class Growth(Plugin):
             notes=notes,
             then=lambda: self._injected(found, message, moment),
             reasons=tuple(f"score {one.score:.2f}: {one.why}" for one in found),
-            statements=tuple(one.lesson.lesson for one in found),
         )
 
     def _injected(self, found: Sequence[matching.Match], message: str, moment: Moment) -> None:
