@@ -241,9 +241,6 @@ def measure_head(head: str, sets: dict[str, Path], judge: Judge, linear: Linear 
             found.append(row(f"scorer, {name}", right, small, limit))
         said = [max(judge.probability(head, one.text, other) for other in one.others) for one in cases]
         found.append(row(f"**judge, {name}**", right, said, limit))
-        if head == "applies":  # both verdicts, as lessons are matched
-            both = [matching.applies(one.text, one.others, judge)[0][1] for one in cases]
-            found.append(row(f"as lessons are matched, {name}", right, both, matching.APPLIES_FROM))
         calibrated.append([name, len(cases), *calibration(right, said)])
         notes += [f"{name}: {', '.join(told)}"] if (told := list(languages(cases, said))) else []
     table(["by, on", "AUC", "found", "false", *(f"found at {share:.0%} false" for share in SHARES)], found)

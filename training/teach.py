@@ -232,15 +232,16 @@ def teach(options: argparse.Namespace) -> None:
     )
     measured = to_measure(options, train.pieces_of(options.base))
     for name in (*TEACHERS, ""):
-        mean = np.mean([values for (teacher, _), (_, values) in said.items() if name in ("", teacher)], axis=0)
+        mean = np.mean(
+            [values for (teacher, _), (_, values) in said.items() if name in ("", teacher)], axis=0
+        )
         for author in sorted({one.author for one in measured}):
             for head in train.HEADS:
                 of = [n for n, one in enumerate(measured) if (one.author, one.head) == (author, head)]
                 right, values = [bool(measured[n].right) for n in of], [float(mean[n]) for n in of]
                 if of:
-                    print(
-                        f"{name or 'all':24} {author:10} {head:10} {auc(right, values):.3f} {found_at(right, values, 0.1):.2f}"
-                    )
+                    told = f"{auc(right, values):.3f} {found_at(right, values, 0.1):.2f}"
+                    print(f"{name or 'all':24} {author:10} {head:10} {told}")
 
 
 if __name__ == "__main__":

@@ -429,8 +429,7 @@ def main() -> None:
     report: dict[str, Any] = {"calibration": dict(Judge().card.calibration)}
     with ProcessPoolExecutor(options.at_once, multiprocessing.get_context("spawn")) as pool:
         trainings = [
-            pool.submit(weights_of, options, FIRST + number, device)
-            for number in range(options.seeds)
+            pool.submit(weights_of, options, FIRST + number, device) for number in range(options.seeds)
         ]
         if options.folds:
             report |= left_out(pool, options, given, device)

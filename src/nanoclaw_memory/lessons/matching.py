@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec.structs import replace
 
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.providers.calibration import Calibration
@@ -18,14 +17,13 @@ from nanoclaw_memory.types import Lesson
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.judge import Judge
 
-APPLIES_FROM = 0.95  # probability from which one rule applies, where nothing else is known of it
 # Log odds, set on the development half and on rules beside any other message (bench/corrections.py, bench/lessons.py).
 SURE = 2.4  # of the judge and the closeness together, from which a lesson applies
 SUREST = 3.0  # the judge alone is seldom surer: it is not asked where this could not make a lesson sure
 CLOSENESS = 5.0  # for a cosine of 1
 USUAL_CLOSENESS = 0.5  # where there are no vectors
 NEEDS_FROM = -2.0  # log odds of a message's need below which the rules are not even read: "thanks", "go on"
-ANYTHING_FROM = 0.1  # the same as a mean over questions about anything
+ANYTHING_FROM = 0.15  # the same as a mean over questions about anything
 ANYTHING = (
     "What is the capital of Portugal?",
     "Write a short text about autumn.",
@@ -106,19 +104,6 @@ def calls_for_nothing(need: float) -> bool:
     return _log_odds(need) < NEEDS_FROM
 
 
-def applies(message: str, rules: Iterable[str], judge: Judge) -> list[tuple[str, float]]:
-    """Each rule with how probable it is that it applies to what a message asks for.
-
-    A message that needs nothing of memory calls for no rule either: both verdicts count.
-    """
-    needs = _log_odds(judge.probability("needs", message))
-    if needs < NEEDS_FROM:
-        return [(rule, 0.0) for rule in rules]
-    return [
-        (rule, _probability(needs + _log_odds(judge.probability("applies", message, rule)))) for rule in rules
-    ]
-
-
 def _probability(log_odds: float) -> float:
     return 1 / (1 + math.exp(-log_odds))
 
@@ -154,7 +139,9 @@ def judged_match(
             if _log_odds(applies) + close >= SURE:
                 found.append((_log_odds(applies) + close, lesson, applies))
     found.sort(key=lambda one: (-one[0], one[1].id))
-    return [Match(lesson, _probability(sure), f"judge: applies {by:.2f}") for sure, lesson, by in found[:most]]
+    return [
+        Match(lesson, _probability(sure), f"judge: applies {by:.2f}") for sure, lesson, by in found[:most]
+    ]
 
 
 def _in_context(lesson: Lesson) -> str:
