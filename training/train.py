@@ -103,7 +103,7 @@ def taught_examples(folder: Path, pieces: WordPiece) -> list[Example]:
     """What the teachers said of texts and pairs that nobody labelled."""
     pool, taught = asked(folder), np.load(TAUGHT)
     if taught["checksum"] != checksum(pool):
-        raise SystemExit("taught.npz is of other texts: run teach.py again, or train with --taught-share 0")
+        raise SystemExit("taught.npz is of other texts: run teach.py again")
     return [
         Example(head, encode(pieces, head, text, other), float(right), "", text)
         for (head, text, other), right in zip(pool, taught["probability"], strict=True)

@@ -92,7 +92,7 @@ def test_a_server_injects_a_lesson_where_the_judge_says_that_it_applies(
     assert RULE in blocks(later, "Bill the baker on Elm Street")
 
 
-def test_the_judge_reads_only_lessons_of_which_its_word_decides(
+def test_the_judge_reads_the_nearest_lessons_and_none_where_nothing_is_asked_of_memory(
     corrected, scripted_judge, open_memory, monkeypatch
 ):
     corrected.after_turn(RULE, "Understood.")
@@ -105,14 +105,13 @@ def test_the_judge_reads_only_lessons_of_which_its_word_decides(
     later.group.resources.resident = True
     scripted_judge.yes["needs"] = ["Bill", "invoice"]
     blocks(later, "Thanks, that was all")
-    assert set(asked) == {"needs"}  # nothing is asked of memory
-    blocks(later, "Bill the baker on Elm Street")
-    assert asked.count("applies") == 1  # no word brings it: only the judge could
+    assert set(asked) == {"needs"}
+    for number in range(6):
+        corrected.lessons.add(f"Water fern number {number} twice a week", "garden")
     scripted_judge.yes["applies"] = ["invoice"]
-    corrected.lessons.add("Water the ferns twice a week", "garden")
     asked.clear()
     assert RULE in blocks(later, "Put the order number on top of the invoice")
-    assert asked.count("applies") == 1  # words bring one, and the judge agrees: the other is not read
+    assert asked.count("applies") == 4
 
 
 def test_short_words_are_kept_with_what_they_are_about(corrected, scripted_judge):

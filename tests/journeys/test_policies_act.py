@@ -130,7 +130,7 @@ def test_policies_are_met_by_meaning_however_many_were_asked_before(gated: Memor
 
 
 def test_a_message_is_reminded_only_where_the_risk_is_plainer_than_where_one_asks(gated: Memory):
-    policies, unsure, sure = gated.workspace.policies(), Near(0.31), Near(0.4)
+    policies, unsure, sure = gated.workspace.policies(), Near(0.09), Near(0.2)
     said: Any = ("release version four to everybody", unsure, unsure)
     assert gates.met(policies, *said) and gates.met(policies, *said, asked=False) == []
     assert gates.met(policies, "release version four to everybody", sure, sure, asked=False)  # type: ignore[arg-type]
@@ -147,14 +147,14 @@ def test_in_a_home_of_one_policy_a_risk_of_another_kind_does_not_bring_it(gated:
 
 
 def test_what_the_judge_finds_harmless_meets_nothing_though_words_do(gated: Memory):
-    near: Any = Near(0.2)
+    near: Any = Near(0.02)
     action = "explain what restarting services means in general"
     assert gates.met(gated.workspace.policies(), action, None, None)
     assert gates.met(gated.workspace.policies(), action, near, near) == []
 
 
 def test_between_the_two_only_words_decide(gated: Memory):
-    near: Any = Near(0.29)
+    near: Any = Near(0.05)
     policies = gated.workspace.policies()
     assert gates.met(policies, "wipe the old customer records", near, near) == []
     assert [hit.policy.id for hit in gates.met(policies, "restart all the services", near, near)] == [

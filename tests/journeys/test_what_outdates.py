@@ -158,7 +158,7 @@ def test_an_old_answer_of_the_agent_is_marked_once_something_newer_was_stated(
     assert {hit.mark for hit in hits if "1,200" in hit.text} == {"earlier"}
     block = "\n".join(one.text for one in memory.before_turn("What is my budget for the cargo bike?").blocks)
     assert "1,500" in block
-    assert all("earlier" in line for line in block.splitlines() if "1,200" in line)
+    assert all("earlier" in line for line in block.splitlines() if "1,200" in line), block
 
 
 def test_an_answer_that_says_what_was_stated_later_stays_unmarked(
