@@ -139,9 +139,12 @@ def compared(team: Team) -> list[list[object]]:
         rows |= {f"{group}/{entity}/{key.split()[1]}" for entity, key, _ in found}
         strange += sum(not value.startswith(f"{group} ") for _, _, value in found)
         twice += len(found) - len(set(found))
+    roots = [team.folder / f"home{home}" for home in range(team.homes)]
+    # The first call brings along what a home's killed agents had written, the second what the others brought.
+    for root in roots * 2:
         with Memory.open(root, Scope("main"), overrides=settings(team.url)) as memory:
             memory.search("reached", fast=True)
-        below = root / "workspace" / "memory"
+    for below in (root / "workspace" / "memory" for root in roots):
         pages.append(
             {str(path.relative_to(below)): path.read_bytes() for path in sorted(below.rglob("*.md"))}
         )
