@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.providers.calibration import Calibration
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from nanoclaw_memory.providers.judge import Judge
 
 # Log odds, set on the development half and on rules beside any other message (bench/corrections.py, bench/lessons.py).
-SURE = 2.4  # of the judge and the closeness together, from which a lesson applies
+SURE = 2.4  # of the judge and the closeness together, for a lesson that neither words nor vectors bring
+OBJECTION = 1.4  # below it the judge objects to what they bring
 SUREST = 3.0  # the judge alone is seldom surer: it is not asked where this could not make a lesson sure
 CLOSENESS = 5.0  # for a cosine of 1
 USUAL_CLOSENESS = 0.5  # where there are no vectors
@@ -127,21 +129,29 @@ def judged_match(
     most: int,
     judge: Judge,
 ) -> list[Match]:
-    """The lessons that apply by what the judge says of them and by how near they are, the surest first."""
+    """The lessons that apply: what words or vectors bring unless the judge objects, else the one that it is sure of."""
     if calls_for_nothing(judge.probability("needs", message)):
         return []
     ranked = sorted(lessons, key=lambda one: (-_nearness(one, message, cosines.get(one.id)), -one.id))
-    found = []
-    for lesson in ranked[:MAX_JUDGED]:
-        close = reach.closeness(cosines.get(lesson.id))
-        if close + SUREST >= SURE:
-            applies = judge.probability("applies", message, _in_context(lesson))
-            if _log_odds(applies) + close >= SURE:
-                found.append((_log_odds(applies) + close, lesson, applies))
-    found.sort(key=lambda one: (-one[0], one[1].id))
-    return [
-        Match(lesson, _probability(sure), f"judge: applies {by:.2f}") for sure, lesson, by in found[:most]
+    near = ranked[:MAX_JUDGED]
+    close = {lesson.id: reach.closeness(cosines.get(lesson.id)) for lesson in near}
+    odds = {
+        lesson.id: _log_odds(judge.probability("applies", message, _in_context(lesson)))
+        for lesson in near
+        if close[lesson.id] + SUREST >= SURE
+    }
+    agreed = [
+        replace(one, why=f"{one.why}; judge: applies {_probability(odds[one.lesson.id]):.2f}")
+        for one in match(message, near, cosines, reach, most)
+        if odds.get(one.lesson.id, -SUREST) + close[one.lesson.id] >= OBJECTION
     ]
+    if agreed or not odds:
+        return agreed
+    best = max(odds, key=lambda number: odds[number] + close[number])
+    sure = odds[best] + close[best]
+    lesson = next(one for one in near if one.id == best)
+    found = Match(lesson, _probability(sure), f"judge: applies {_probability(odds[best]):.2f}")
+    return [found] if sure >= SURE else []
 
 
 def _in_context(lesson: Lesson) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Chosen by bench/needs.py on lives that the weights were not learnt from.
 OPEN = 0.6  # probability that a message needs memory from which anything is injected
-SHARE = 0.1  # of the best passage's probability below which another is not worth its tokens
+SHARE = 0.13  # of the best passage's probability below which another is not worth its tokens
 MOST_OF_DAYS = 10  # passages of the days asked about
 LEAST = 0.05  # probability below which a passage is never worth its tokens
 MOST = 6  # passages of one turn
