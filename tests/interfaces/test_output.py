@@ -98,7 +98,8 @@ TEXTS = st.lists(CHUNKS, min_size=1, max_size=4).map(lambda parts: "banana " + "
 
 
 def fill(memory: Memory, texts: list[str]) -> None:
-    """Store the texts by every way in, as an agent would."""
+    """Store the texts by every way in, as an agent would; attacks are held, a plain line is not."""
+    memory.write("the fruit bowl is on the sill")
     for number, text in enumerate(texts):
         for way in (
             lambda text=text: memory.write(text[:3000]),

@@ -12,6 +12,7 @@ import pytest
 from nanoclaw_memory import Memory
 from nanoclaw_memory.memory import api, conversations, entries, host, upkeep, workspace
 from nanoclaw_memory.memory.admin import AdminPart
+from nanoclaw_memory.types import arguments
 
 PARTS = {
     "graph": "KnowledgeGraph",
@@ -78,4 +79,4 @@ def test_memorys_own_verbs_resolve_their_types_at_run_time() -> None:
     """Interfaces derive their arguments from them."""
     for name, method in methods(Memory):
         if name not in ("open", "for_session"):
-            assert typing.get_type_hints(method, vars(api)), name
+            assert typing.get_type_hints(method, vars(api), vars(arguments)), name

@@ -22,7 +22,7 @@ STEPS = st.one_of(
 
 def _change(root: Path, kind: str, name: str, other: str) -> None:
     path, target = root / name, root / other
-    if kind == "write" and not path.is_dir():
+    if kind == "write" and not path.is_dir() and not path.parent.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a") as handle:  # in place: the folder's own time stays
             handle.write(other)

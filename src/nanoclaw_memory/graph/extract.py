@@ -632,7 +632,7 @@ def _with_tables(lines: list[str]) -> list[str]:
             continue
         block = lines[start:place]
         for sign in (",", " | ", "\t"):
-            rows = [[cell.strip() for cell in row] for row in csv.reader(block, delimiter=sign[1:2] or sign)]
+            rows = _rows(block, sign[1:2] or sign)
             head = rows[0] if rows else []
             named = len(head) > 2 and all(
                 cell.replace(" ", "").isalpha() and len(cell.split()) < 3 for cell in head
@@ -641,6 +641,15 @@ def _with_tables(lines: list[str]) -> list[str]:
                 found[start:place] = [f"| {' | '.join(row)} |" for row in rows]
         start = place + 1
     return found
+
+
+def _rows(block: list[str], sign: str) -> list[list[str]]:
+    """The cells of each line; none where a quote goes over several lines, or it is no such table at all."""
+    try:
+        rows = [[cell.strip() for cell in row] for row in csv.reader(block, delimiter=sign)]
+    except csv.Error:
+        return []
+    return rows if len(rows) == len(block) else []
 
 
 def _keys_below(lines: list[str]) -> dict[str, list[str]]:

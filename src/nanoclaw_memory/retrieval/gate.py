@@ -18,7 +18,7 @@ from nanoclaw_memory.retrieval.candidates import Candidate, Pool
 
 OLD = 30  # days that a passage without a date counts as
 NEARLY_ALL = 0.75  # share of a message that names somebody, in one passage, that speaks for itself
-SOME = 0.35  # the same of a message that asks about the past
+SOME = 0.2  # the same of a message that asks about the past
 TELLING = 2  # words of a message from which this can be said
 SURE = 0.75
 CONCEIVABLE = (

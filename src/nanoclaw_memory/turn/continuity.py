@@ -18,6 +18,7 @@ from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.chunker import QUOTED
+from nanoclaw_memory.store.currency import EARLIER
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.turn import blocks
 from nanoclaw_memory.turn.context import PluginContext
@@ -30,7 +31,7 @@ MOST_OF_CORRECTION = 160
 RECENT, MID = timedelta(days=7), timedelta(days=60)
 LATELY = timedelta(days=2)  # what was talked about then may be gone on with
 SHOWN_ANCHORS = 3
-APPLIES = 0.7  # probability of the judge from which an anchor matters for a message
+APPLIES = 0.57  # probability of the judge from which an anchor matters for a message
 
 
 SHORT = 45  # characters of a message that says little without its answer
@@ -104,7 +105,9 @@ class Continuity(Plugin):
                         exchange=exchanges[number],
                         score=max(one.score for one in own),
                         sides=frozenset(_side(one.stored.passage) for one in own),
-                        mark=marked.mark if marked else "",
+                        mark=marked.mark
+                        if marked
+                        else _answered_since(exchanges[number], own, recalled.chosen),
                         newer=recalled.later(marked) if marked else None,
                         corrected=self._correction_of(exchanges[number], sides),
                     )
@@ -262,6 +265,22 @@ class Continuity(Plugin):
     def after_turn(self, exchange: Exchange, tool_calls: tuple[ToolCall, ...], moment: Moment) -> None:
         # Files too: a line of a page without a date is dated by the day on which it was first seen.
         self.context.retrieval.refresh(embed=self.context.embedder is not None)
+
+
+def _answered_since(asked: Exchange, own: Sequence[Candidate], chosen: Sequence[Candidate]) -> str:
+    """The mark of an answer that is only told with its question, where a later statement is about the same."""
+    words = set(terms_of(asked.user_message))
+    if not asked.user_message.rstrip().endswith("?") or any(
+        _side(one.stored.passage) == "Agent" for one in own
+    ):
+        return ""
+    later = (
+        set(terms_of(one.stored.passage.text))
+        for one in chosen
+        if one.stored.passage.day > asked.timestamp[:10]
+        and not one.stored.passage.text.rstrip().endswith("?")
+    )
+    return EARLIER if any(len(words & said) * 2 >= len(words) for said in later) else ""
 
 
 def _repeats(user: str, wanted: set[str]) -> bool:

@@ -501,3 +501,18 @@ def test_nothing_is_read_of_a_form(line: str) -> None:
     assert said(f"{line}\nMy name is Peter.\nAddress: 12 Oak Lane\n\nOdile lives in Lyon.", FileRules()) == [
         ("Odile", "lives in", "Lyon")
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "host,ip,role\na,b\rc,d",
+        'host,ip,role\n"a\nb",c,d\nx,y,z',
+        "host,ip,role\n" + "x" * 200_000 + ",b,c",
+    ],
+    ids=["return in a line", "quote over lines", "huge cell"],
+)
+def test_what_only_looks_like_a_table_of_commas_breaks_nothing(text: str) -> None:
+    page = text + "\n\nOdile lives in Lyon."
+    (triple,) = [one for one in extract(page, FileRules()) if one.subject == "Odile"]
+    assert page.split("\n")[triple.line - 1] == "Odile lives in Lyon."
