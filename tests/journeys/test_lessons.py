@@ -111,7 +111,7 @@ def test_the_judge_reads_the_nearest_lessons_and_none_where_nothing_is_asked_of_
     scripted_judge.yes["applies"] = ["invoice"]
     asked.clear()
     assert RULE in blocks(later, "Put the order number on top of the invoice")
-    assert asked.count("applies") == 4
+    assert asked.count("applies") == 2
 
 
 def test_short_words_are_kept_with_what_they_are_about(corrected, scripted_judge):

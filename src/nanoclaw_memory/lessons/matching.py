@@ -33,7 +33,7 @@ ANYTHING = (
     "Is it worth buying a used car?",
     "Warum ist der Himmel blau?",
 )
-MAX_JUDGED = 4  # rules that the judge reads at most for one message, at 3 ms each
+MAX_JUDGED = 2  # rules that the judge reads at most for one message, at 3 ms each
 _WEAK = frozenset(
     "use using write writing answer answers please always never next time check make want need like put give"
     " must shall ought told asked already prefer rather keep stop quit avoid future forward going straight"
