@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 # Log odds, set on the development half and on rules beside any other message (bench/corrections.py, bench/lessons.py).
 SURE = 2.4  # of the judge and the closeness together, for a lesson that neither words nor vectors bring
 OBJECTION = 1.4  # below it the judge objects to what they bring
-SUREST = 3.0  # the judge alone is seldom surer: it is not asked where this could not make a lesson sure
 CLOSENESS = 5.0  # for a cosine of 1
 USUAL_CLOSENESS = 0.5  # where there are no vectors
 NEEDS_FROM = -2.0  # log odds of a message's need below which the rules are not even read: "thanks", "go on"
@@ -136,14 +135,12 @@ def judged_match(
     near = ranked[:MAX_JUDGED]
     close = {lesson.id: reach.closeness(cosines.get(lesson.id)) for lesson in near}
     odds = {
-        lesson.id: _log_odds(judge.probability("applies", message, _in_context(lesson)))
-        for lesson in near
-        if close[lesson.id] + SUREST >= SURE
+        lesson.id: _log_odds(judge.probability("applies", message, _in_context(lesson))) for lesson in near
     }
     agreed = [
         replace(one, why=f"{one.why}; judge: applies {_probability(odds[one.lesson.id]):.2f}")
         for one in match(message, near, cosines, reach, most)
-        if odds.get(one.lesson.id, -SUREST) + close[one.lesson.id] >= OBJECTION
+        if odds[one.lesson.id] + close[one.lesson.id] >= OBJECTION
     ]
     if agreed or not odds:
         return agreed
