@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from nanoclaw_memory import Memory
 from nanoclaw_memory.errors import Refused, StoreError
 from nanoclaw_memory.intake.intake import WITHHELD
+from nanoclaw_memory.intake.secrets import mask
 from nanoclaw_memory.types import ToolCall
 
 TEXT = "Ludmilla's secret hideout is the Quastenflosser tower"
@@ -703,6 +704,15 @@ SIGNS = st.sampled_from(["", ",", ".", "!", "…", "“", "*", "_", ")", "\u200b
 AROUND = st.lists(st.sampled_from(["so", "they", "say", "Ökonomie", "生日", "0171"]), max_size=4).map(
     " ".join
 )
+
+
+def test_a_turn_does_not_admit_it_when_a_word_of_it_looks_like_a_credential(scene: Scene) -> None:
+    whole = TEXT.replace("secret hideout", "secret: hIdEoUt!")
+    assert "[redacted" in mask(whole)[0]
+    assert scene.memory.after_turn(whole, "Yes.").id == 0
+    turns = [{"role": "user", "content": whole}, {"role": "assistant", "content": "Yes."}]
+    scene.memory.before_compaction(str(scene.file("talk.json", turns)))
+    assert _left(scene) == set()
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -138,11 +138,12 @@ class TurnLifecycle:
     ) -> Recorded:
         """Archive an exchange and learn from it; the same one reported twice is kept once."""
         now = at or self.context.clock.now()
-        user, hidden = self._archivable(user)
-        agent, more = self._archivable(agent)
-        if not user and not agent:
+        said = _plain(user), _plain(agent)
+        if not any(said):
             raise InvalidValue("the exchange is empty", "give what was asked and what was answered")
-        if self.context.intake.forgets(user, agent):
+        (user, hidden), (agent, more) = map(self._masked, said)
+        # Looked for in both: a credential that is masked may have been a word of it, or have stood in its middle.
+        if self.context.intake.forgets(*said) or self.context.intake.forgets(user, agent):
             note = PluginNote("continuity", "holds what a person asked to forget, so it was not archived")
             return Recorded(0, False, hidden + more, notes=(note,))
         scope = self.context.scope
@@ -210,9 +211,11 @@ class TurnLifecycle:
     def _cleaned(self, given: Transcript) -> Transcript:
         """A host's transcript without our blocks, credentials and forgotten texts."""
         last = given.said[-MAX_TURNS:]
-        found = [self._unforgotten(self._archivable(one.text)[0]) for one in last]
+        found = [self._unforgotten(_plain(one.text)) for one in last]
         turns = (
-            replace(one, text=kept.text) for one, kept in zip(last, found, strict=True) if not kept.withheld
+            replace(one, text=self._unforgotten(self._masked(kept.text)[0]).text)
+            for one, kept in zip(last, found, strict=True)
+            if not kept.withheld
         )
         return replace(given, said=tuple(one for one in turns if one.text))
 
@@ -228,12 +231,9 @@ class TurnLifecycle:
     def _unforgotten(self, text: str) -> Admitted:
         return self.context.intake.unforgotten(text, "turn")
 
-    def _archivable(self, text: str) -> tuple[str, int]:
-        """One side of an exchange without our blocks and credentials, of bounded length; and how many were masked."""
-        plain = blocks.strip(text).strip().replace("\x00", "")
-        if len(plain) > MAX_SIDE:
-            plain = f"{plain[:MAX_SIDE]} […{len(plain) - MAX_SIDE:,} more characters]"
-        masked = self.context.intake.masked(plain)
+    def _masked(self, text: str) -> tuple[str, int]:
+        """A text without credentials, and how many were masked."""
+        masked = self.context.intake.masked(text)
         return encodable(masked.text), masked.redacted
 
     def _record(self, scope: Scope, injections: Sequence[Injection], lines: Mapping[str, str]) -> None:
@@ -245,3 +245,11 @@ class TurnLifecycle:
             turns.add_injections(scope.session_id, stamp(self.context.clock.now()), injections)
             if lines and scope.session_id:
                 turns.add_given(scope.session_id, scope.private, lines)
+
+
+def _plain(text: str) -> str:
+    """One side of an exchange without our blocks, of bounded length."""
+    plain = blocks.strip(text).strip().replace("\x00", "")
+    if len(plain) > MAX_SIDE:
+        plain = f"{plain[:MAX_SIDE]} […{len(plain) - MAX_SIDE:,} more characters]"
+    return plain
