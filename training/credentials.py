@@ -339,7 +339,7 @@ def examples(line: Line, every_word: bool) -> Iterator[Example]:
             found.append(at)
 
 
-def places(words: list[scorer.Word], at: int, found: list[int]) -> np.ndarray:
+def places(words: list[scorer.ScoredWord], at: int, found: list[int]) -> np.ndarray:
     before, after, position = scorer.context(words, at, found)
     kind = words[at].kind
     given = scorer.own_features(words[at].text)

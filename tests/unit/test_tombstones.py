@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from nanoclaw_memory.intake.intake import Intake
-from nanoclaw_memory.store import legacy_facts, migrate, sqlite, tombstones
+from nanoclaw_memory.store import legacy, migrate, sqlite, tombstones
 from nanoclaw_memory.store.phrases import Phrases
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.store.tombstones import TombstoneTable, forgotten_database
@@ -35,7 +35,7 @@ def data(tmp_path: Path) -> Path:
 
 def open_facts(data: Path) -> list[str]:
     """Open facts.db as this release does; returns its tables."""
-    facts = SqliteDatabase(data / "facts.db", "facts", legacy_facts.adopter(data))
+    facts = SqliteDatabase(data / "facts.db", "facts", legacy.adopter(data))
     try:
         return [str(name) for (name,) in facts.query("SELECT name FROM sqlite_schema WHERE type = 'table'")]
     finally:
@@ -92,13 +92,13 @@ def dying(name: str) -> None:
 
     move, insert, change = tombstones.move_from_facts, TombstoneTable.insert, sqlite.migrate
     if name == "before the move":
-        legacy_facts.move_from_facts = kill
+        legacy.move_from_facts = kill
     elif name == "while the list is created":
         tombstones._carry = kill
     elif name == "before the list commits":
         TombstoneTable.insert = lambda self, rows: kill(insert(self, rows))
     elif name == "after the list":
-        legacy_facts.move_from_facts = lambda connection, data: kill(move(connection, data))
+        legacy.move_from_facts = lambda connection, data: kill(move(connection, data))
     else:
         sqlite.migrate = lambda *given: kill(change(*given)) if given[2].stem == "facts" else change(*given)
 

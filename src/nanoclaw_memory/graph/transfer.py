@@ -213,7 +213,7 @@ def _from_database(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
     import shutil
     import tempfile
 
-    from nanoclaw_memory.store.legacy_facts import adopt
+    from nanoclaw_memory.store.legacy import adopt
 
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "facts.db"

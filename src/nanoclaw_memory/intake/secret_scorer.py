@@ -63,7 +63,7 @@ _KINDS = (
 )  # fmt: skip
 
 
-class Word(msgspec.Struct, frozen=True):
+class ScoredWord(msgspec.Struct, frozen=True):
     """A word or a sign, and what it is to itself and to its neighbours."""
 
     text: str
@@ -84,11 +84,11 @@ def find_scored(text: str) -> Iterator[tuple[int, int]]:
             yield start + spans[places[0]][0], start + spans[places[-1]][1]
 
 
-def words(text: str) -> list[Word]:
+def words(text: str) -> list[ScoredWord]:
     return list(map(_word, _WORD.findall(text)))
 
 
-def tagged(block: Sequence[Word]) -> list[int]:
+def tagged(block: Sequence[ScoredWord]) -> list[int]:
     """The words over the threshold; what was found before is context of what follows."""
     found: dict[int, None] = {}  # as a set that keeps the order
     for at in candidates(block):
@@ -101,7 +101,7 @@ def tagged(block: Sequence[Word]) -> list[int]:
     return list(found)
 
 
-def candidates(block: Sequence[Word]) -> Iterator[int]:
+def candidates(block: Sequence[ScoredWord]) -> Iterator[int]:
     """The words that are looked at: those near one that often comes with credentials, and those of unusual form."""
     near, end = -1, len(block) + BEFORE
     ahead = (at for at, word in enumerate(block) if word.is_cue)
@@ -113,7 +113,7 @@ def candidates(block: Sequence[Word]) -> Iterator[int]:
             yield at
 
 
-def score(block: Sequence[Word], at: int, found: Collection[int]) -> float:
+def score(block: Sequence[ScoredWord], at: int, found: Collection[int]) -> float:
     """The logit of a word's being a credential, or a part of one."""
     scale, shift, _, _ = _model()
     kind = block[at].kind
@@ -124,7 +124,9 @@ def score(block: Sequence[Word], at: int, found: Collection[int]) -> float:
     return scale * total + shift
 
 
-def context(block: Sequence[Word], at: int, found: Collection[int]) -> tuple[list[str], list[str], list[str]]:
+def context(
+    block: Sequence[ScoredWord], at: int, found: Collection[int]
+) -> tuple[list[str], list[str], list[str]]:
     """The words before and after a word, and the names of the features of its position."""
     begin = at
     while begin - 1 in found and at - begin < LONGEST_PHRASE:
@@ -188,13 +190,13 @@ def _sum_own(text: str) -> int:
 
 
 @functools.lru_cache(maxsize=8192)
-def _word(text: str) -> Word:
+def _word(text: str) -> ScoredWord:
     kind, lower = _kind(text), text.lower()[:24]
     cues = _model()[3]
     is_cue = kind != "" and any(cues[at >> 3] >> (at & 7) & 1 for at in cue_places(lower))
     plain = not kind or kind in ("word", "title", "upper", "joined")
     shown = FOUND if text.startswith("[redacted:") else lower if plain else f"_{kind}"
-    return Word(text, kind, shown, is_cue, len(text) < 4 and kind != "digits")
+    return ScoredWord(text, kind, shown, is_cue, len(text) < 4 and kind != "digits")
 
 
 def _kind(text: str) -> str:

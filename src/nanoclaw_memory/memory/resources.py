@@ -258,10 +258,10 @@ def _taken_over(path: Path, name: str) -> Adopt:
 
     def prepare(connection: Any, version: int) -> Callable[[Any], None] | None:
         # Imported here: a file of today's release never needs it.
-        from nanoclaw_memory.store import legacy_continuity, legacy_facts
+        from nanoclaw_memory.store import legacy
         from nanoclaw_memory.store.split import splitter
 
-        before = legacy_facts.adopter(path.parent) if name == "facts" else legacy_continuity.adopt
+        before = legacy.adopter(path.parent) if name == "facts" else legacy.adopt_continuity
         return splitter(name, before)(connection, version)
 
     return prepare

@@ -17,7 +17,6 @@ from psycopg import errors
 from nanoclaw_memory.errors import NewerSchema, StoreBusy, StoreError
 from nanoclaw_memory.store import postgres_vectors
 from nanoclaw_memory.store.database import Database, Params, Row
-from nanoclaw_memory.store.dialect import translated, values
 from nanoclaw_memory.store.migrate import Step, steps_of
 from nanoclaw_memory.store.postgres_connections import (
     Connection,
@@ -27,7 +26,16 @@ from nanoclaw_memory.store.postgres_connections import (
     quoted,
     search_path,
 )
-from nanoclaw_memory.store.postgres_schema import COMMON, LAYOUT, NUMBER_ON, creation, relayout, upgrade
+from nanoclaw_memory.store.postgres_schema import (
+    COMMON,
+    LAYOUT,
+    NUMBER_ON,
+    creation,
+    relayout,
+    translated,
+    upgrade,
+    values,
+)
 
 WAIT_MS = 60_000  # for another writer, without a limit of the caller's
 FETCHED = 2_000  # rows at once where they are too many to hold

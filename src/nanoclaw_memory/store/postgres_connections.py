@@ -74,7 +74,7 @@ class Connection(psycopg.Connection[Row]):
         self.execute("ROLLBACK")
 
 
-class Pool:
+class ConnectionPool:
     """The connections of this process to one database; a thread takes one for a statement or a transaction."""
 
     def __init__(self, url: str) -> None:
@@ -143,9 +143,9 @@ class Pool:
 
 
 @functools.cache
-def pool(url: str) -> Pool:
+def pool(url: str) -> ConnectionPool:
     """The pool of this process to a database."""
-    return Pool(url)
+    return ConnectionPool(url)
 
 
 # The connections of a process that forked are its own.

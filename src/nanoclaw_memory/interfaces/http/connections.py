@@ -19,7 +19,7 @@ GRACE_SECONDS = 10
 MAX_CONNECTIONS = 512
 
 
-class Connection(H11Protocol):
+class HttpConnection(H11Protocol):
     """One connection; while it waits for its client, it is the first to be closed when there are too many."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -46,7 +46,7 @@ class Connection(H11Protocol):
     def _make_room(self) -> None:
         """Close the connection that has waited longest, of this peer if it has more than its half."""
         most = self.limit_concurrency or MAX_CONNECTIONS
-        others = [one for one in self.connections if isinstance(one, Connection) and one is not self]
+        others = [one for one in self.connections if isinstance(one, HttpConnection) and one is not self]
         own = [one for one in others if one.client and self.client and one.client[0] == self.client[0]]
         crowd = own if len(own) >= most // 2 else others if len(others) >= most - 1 else []
         waiting = [one for one in crowd if not one.is_busy]
@@ -67,7 +67,7 @@ class WebServer(uvicorn.Server):
             app,
             ssl_certfile=certificate,
             ssl_keyfile=key,
-            http=Connection,
+            http=HttpConnection,
             log_level="warning",
             access_log=False,
             server_header=False,
@@ -82,7 +82,7 @@ class WebServer(uvicorn.Server):
         if counter % 10 == 0:
             now = asyncio.get_running_loop().time()
             for connection in list(self.server_state.connections):
-                if isinstance(connection, Connection):
+                if isinstance(connection, HttpConnection):
                     connection.check(now)
         return await super().on_tick(counter)
 

@@ -41,6 +41,13 @@ class WebRequest(msgspec.Struct, frozen=True):
             raise InvalidValue(f"{name}: {text[:20]!r} is no number up to {most}", "give digits")
         return int(text)
 
+    def act(self, acts: Mapping[str, Callable[..., object]]) -> Callable[..., object]:
+        """The act that a form's button names."""
+        act = self.text("act")
+        if act not in acts:
+            raise InvalidValue(f"there is no act {act[:20]!r}", f"one of: {', '.join(acts)}")
+        return acts[act]
+
     def slice(self, rows: Sequence[Any]) -> dict[str, Any]:
         """The rows of the page of a list that was asked for, and the numbers of the pages beside it."""
         page = self.number("page", 1, 100_000) or 1
@@ -69,6 +76,13 @@ class Moved(msgspec.Struct, frozen=True):
     path: str
     note: str = ""
     undo: str = ""  # ids of decisions that can be taken back, with commas
+
+
+def lines_around(memory: Memory, path: str, line: int, around: int) -> dict[str, Any]:
+    """A line of a file with those before and after it, numbered."""
+    found = memory.get(path, max(line - around, 1), line + around)
+    lines = list(enumerate(found.text.splitlines(), found.start_line or 1))
+    return {"path": found.path, "line": line, "lines": lines}
 
 
 class Sent(msgspec.Struct, frozen=True):

@@ -8,13 +8,10 @@ from nanoclaw_memory.interfaces.web.screens import (
     conversations,
     entries,
     graph,
-    home,
-    lessons,
     pages,
     review,
     search,
-    timeline,
 )
 
-_MODULES = (home, review, search, conversations, graph, timeline, pages, entries, lessons, administration)
+_MODULES = (administration, review, search, conversations, graph, pages, entries)
 SCREENS: tuple[Screen, ...] = tuple(screen for module in _MODULES for screen in module.SCREENS)

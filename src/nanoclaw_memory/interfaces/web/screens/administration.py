@@ -1,4 +1,4 @@
-"""Forget with its plan, groups and tasks, settings with their origin, and the audit log."""
+"""Home and health, forget with its plan, groups and tasks, settings with their origin, and the audit log."""
 
 from __future__ import annotations
 
@@ -13,6 +13,43 @@ if TYPE_CHECKING:
 
 SECRET = "[set]"  # noqa: S105 - what stands for a credential
 WHAT = ("text", "entity", "session", "id")
+
+
+# ---- home ----
+
+
+def home(memory: Memory, asked: WebRequest) -> Shown:
+    """What there is and what waits."""
+    waiting = memory.upkeep.review()
+    return Shown(
+        "home.html",
+        {
+            "status": memory.status(),
+            "counts": memory.counts(),
+            "waiting": len(waiting),
+            "held": sum(one.kind == "held" for one in waiting),
+            "conflicts": sum(bool(one.payload.get("replaces")) for one in waiting),
+            "injected": memory.conversations.injections(limit=8),
+            "jobs": [job for job in memory.upkeep.status() if job.due or job.error],
+        },
+    )
+
+
+def health(memory: Memory, asked: WebRequest) -> Shown:
+    """The check-up."""
+    return Shown("health.html", {"findings": memory.doctor()})
+
+
+def run_upkeep(memory: Memory, asked: WebRequest) -> Moved:
+    """Run the jobs that are due."""
+    memory.upkeep.run(due=True)
+    return Moved("/", "upkeep")
+
+
+def write(memory: Memory, asked: WebRequest) -> Moved:
+    """Append a line to today's log."""
+    memory.write(asked.text("text"), asked.text("tag"))
+    return Moved("/", "written")
 
 
 # ---- forget ----
@@ -62,11 +99,9 @@ def add_task(memory: Memory, asked: WebRequest) -> Moved:
 
 def change_task(memory: Memory, asked: WebRequest) -> Moved:
     """Pause, resume or remove a task."""
-    tasks, act = memory.host.tasks, asked.text("act")
+    tasks = memory.host.tasks
     acts = {"pause": tasks.pause, "resume": tasks.resume, "remove": tasks.remove}
-    if act not in acts:
-        raise InvalidValue(f"there is no act {act[:20]!r}", f"one of: {', '.join(acts)}")
-    acts[act](asked.text("id"))
+    asked.act(acts)(asked.text("id"))
     return Moved("/groups", "changed")
 
 
@@ -99,6 +134,10 @@ def verify(memory: Memory, asked: WebRequest) -> Shown:
 
 
 SCREENS = (
+    Screen("GET", "/", home),
+    Screen("POST", "/write", write),
+    Screen("GET", "/health", health, lasting=True),
+    Screen("POST", "/upkeep", run_upkeep, lasting=True),
     Screen("GET", "/forget", forget_form),
     Screen("POST", "/forget", forget, lasting=True),
     Screen("GET", "/groups", groups),

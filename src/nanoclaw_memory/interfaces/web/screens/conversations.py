@@ -1,31 +1,38 @@
-"""Conversations: sessions and what was said in them, archives and transcripts; and what a message would be given."""
+"""Conversations and archives, what a message would be given, a day with all that happened, what changed since."""
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
+from nanoclaw_memory.clock import end_of, start_of
+from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.interfaces.web.screen import Screen, Shown, WebRequest
+from nanoclaw_memory.interfaces.web.screens.pages import difference
+from nanoclaw_memory.interfaces.web.templates import marked
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
+    from nanoclaw_memory.types import Entry
 
-MOST = 1000
+MOST_ENTRIES = 500
+MOST_SESSIONS = 1000
+MOST_PAGES = 20
+SHOWN = 100  # of entries and of facts
 
 
-def listed(memory: Memory, asked: WebRequest) -> Shown:
+def sessions(memory: Memory, asked: WebRequest) -> Shown:
     """The sessions, newest first, or where something was said."""
     query = asked.text("q")
     said = memory.conversations.search(query, 20) if query else []
-    found = asked.slice(memory.conversations.sessions(MOST))
+    found = asked.slice(memory.conversations.sessions(MOST_SESSIONS))
     return Shown("conversations.html", {**found, "query": query, "said": said})
 
 
-def show(memory: Memory, asked: WebRequest) -> Shown:
+def session(memory: Memory, asked: WebRequest) -> Shown:
     """What was said in one session."""
-    session = asked.text("session")
-    return Shown(
-        "conversation.html", {**asked.slice(memory.conversations.session(session)), "session": session}
-    )
+    name = asked.text("session")
+    return Shown("conversation.html", {**asked.slice(memory.conversations.session(name)), "session": name})
 
 
 def files(memory: Memory, asked: WebRequest) -> Shown:
@@ -38,18 +45,95 @@ def files(memory: Memory, asked: WebRequest) -> Shown:
 
 def inspect(memory: Memory, asked: WebRequest) -> Shown:
     """What would be put before a message, and what nearly was: nothing is recorded."""
-    message, session, project = (asked.text(name) for name in ("message", "session", "project"))
-    values: dict[str, Any] = {"message": message, "session": session, "project": project, "turn": None}
+    message, name, project = (asked.text(name) for name in ("message", "session", "project"))
+    values: dict[str, Any] = {"message": message, "session": name, "project": project, "turn": None}
     if message:
-        with memory.for_session(session, project) as own:
+        with memory.for_session(name, project) as own:
             values["turn"] = own.before_turn(message, explain=True)
     return Shown("turn.html", values)
+
+
+def timeline(memory: Memory, asked: WebRequest) -> Shown:
+    """Log lines, conversations, entries and changed facts of one day."""
+    day = _day(asked.text("day")) if asked.text("day") else memory.clock.now().date()
+    first, last = _bounds(memory, day)
+    talked = [
+        one for one in memory.conversations.sessions(MOST_SESSIONS) if one.first <= last and one.last >= first
+    ]
+    files = [one.path for one in memory.workspace.files()]
+    days = [path[7:17] for path in files if path.startswith("memory/2") and len(path) == 20]
+    return Shown(
+        "timeline.html",
+        {
+            "day": day.isoformat(),
+            "before": (day - timedelta(days=1)).isoformat(),
+            "after": (day + timedelta(days=1)).isoformat(),
+            "log": memory.log(day)[1],
+            "sessions": talked,
+            "entries": _entries(memory, first, last),
+            "facts": memory.graph.changes(day.isoformat(), day.isoformat())[-SHOWN:],
+            "days": sorted(days, reverse=True)[:60],
+            "checkpoints": memory.workspace.checkpoints()[::-1],
+            "yesterday": (memory.clock.now().date() - timedelta(days=1)).isoformat(),
+        },
+    )
+
+
+def changes(memory: Memory, asked: WebRequest) -> Shown:
+    """What is different since a day or a checkpoint: pages, entries, facts."""
+    if name := asked.text("checkpoint"):
+        found = memory.workspace.compare_checkpoint(name)
+        rows = [(one.path, one.kind, marked(one.diff)) for one in found]
+        return Shown("changes.html", {"since": name, "pages": rows, "entries": [], "facts": []})
+    day = _day(asked.text("since"))
+    first, _ = _bounds(memory, day)
+    return Shown(
+        "changes.html",
+        {
+            "since": day.isoformat(),
+            "pages": list(_pages(memory, first)),
+            "entries": _entries(memory, first, "9999"),
+            "facts": memory.graph.changes(day.isoformat())[-SHOWN:],
+        },
+    )
+
+
+def _pages(memory: Memory, first: str) -> Any:
+    """Pages that were written since, each with the difference to its oldest text since then that is kept."""
+    changed = [one for one in memory.workspace.files() if one.changed_at >= first]
+    for one in sorted(changed, key=lambda file: file.changed_at, reverse=True)[:MOST_PAGES]:
+        kept = [version for version in memory.workspace.versions(one.path) if version.until >= first]
+        before = memory.workspace.version(one.path, kept[-1].name).text if kept else ""
+        text = memory.workspace.page(one.path).text
+        yield one.path, "changed" if kept else "written", difference(before, text) if kept else []
+
+
+def _entries(memory: Memory, first: str, last: str) -> list[Entry]:
+    found = memory.entries.all(status="all", limit=MOST_ENTRIES)
+    return [one for one in found if first <= max(one.provenance.timestamp, one.updated_at) <= last][:SHOWN]
+
+
+def _bounds(memory: Memory, day: date) -> tuple[str, str]:
+    """The first and the last moment of a day where the person is, as stored."""
+    return start_of(day.isoformat(), memory.clock.now()), end_of(day.isoformat(), memory.clock.now())
+
+
+def _day(text: str) -> date:
+    try:
+        found = date.fromisoformat(text)
+    except ValueError:
+        raise InvalidValue(f"{text[:40]!r} is no date", "write it as YYYY-MM-DD") from None
+    if not 1 < found.year < 9999:
+        raise InvalidValue(f"{text[:40]!r} is out of range", "write it as YYYY-MM-DD")
+    return found
 
 
 SCREENS = (
     Screen("GET", "/turn", inspect),
     Screen("POST", "/turn", inspect),
-    Screen("GET", "/conversations", listed),
+    Screen("GET", "/conversations", sessions),
     Screen("GET", "/transcripts", files),
-    Screen("GET", "/conversations/{session:path}", show),
+    Screen("GET", "/conversations/{session:path}", session),
+    Screen("GET", "/timeline", timeline),
+    Screen("GET", "/changes", changes, lasting=True),
 )

@@ -1,16 +1,16 @@
-"""Entries: list, look at with what they replaced and how they changed, store, decide, archive, delete."""
+"""Entries and lessons: list, look at with what became of them, add, decide, retire, archive, delete."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.interfaces.web.screen import Moved, Screen, Shown, WebRequest
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
 
+LESSON_STATES = ("", "candidate", "active", "metabolized", "retired")
 STATUSES = ("active", "held", "superseded", "archived", "expired", "all")
 PRIORITIES = ("critical", "high", "medium", "low")
 MOST = 2000
@@ -54,10 +54,39 @@ def change(memory: Memory, asked: WebRequest) -> Moved:
         "reinforce": memory.entries.reinforce,
         "delete": memory.delete,
     }
-    if act not in acts:
-        raise InvalidValue(f"there is no act {act[:20]!r}", f"one of: {', '.join(acts)}")
-    acts[act](entry_id)
+    asked.act(acts)(entry_id)
     return Moved("/entries" if act == "delete" else f"/entries/{quote(entry_id)}", "changed")
+
+
+def lessons(memory: Memory, asked: WebRequest) -> Shown:
+    """The lessons of one state or of all, newest first."""
+    found = memory.lessons.lessons(asked.text("state"))[::-1]
+    return Shown(
+        "lessons.html", {**asked.slice(found), "states": LESSON_STATES, "state": asked.text("state")}
+    )
+
+
+def lesson(memory: Memory, asked: WebRequest) -> Shown:
+    """One lesson with the outcomes of its injections."""
+    return Shown("lesson.html", {"detail": memory.lessons.detail(asked.number("id"))})
+
+
+def add_lesson(memory: Memory, asked: WebRequest) -> Moved:
+    """Add a lesson of one's own."""
+    made = memory.lessons.add(
+        asked.text("lesson"), asked.text("trigger"), general=asked.text("general") == "1"
+    )
+    return Moved(f"/lessons/{made.id}", "saved")
+
+
+def change_lesson(memory: Memory, asked: WebRequest) -> Moved:
+    """Retire a lesson, or say whether it helped the last time."""
+    number, act = asked.number("id"), asked.text("act")
+    if act == "retire":
+        memory.lessons.retire(number, asked.text("reason"))
+    else:
+        memory.lessons.feedback(number, act == "good")
+    return Moved(f"/lessons/{number}", "changed")
 
 
 SCREENS = (
@@ -65,4 +94,8 @@ SCREENS = (
     Screen("POST", "/entries", store),
     Screen("GET", "/entries/{id}", show),
     Screen("POST", "/entries/{id}", change),
+    Screen("GET", "/lessons", lessons),
+    Screen("POST", "/lessons", add_lesson),
+    Screen("GET", "/lessons/{id}", lesson),
+    Screen("POST", "/lessons/{id}", change_lesson),
 )

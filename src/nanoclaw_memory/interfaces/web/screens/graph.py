@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from nanoclaw_memory.errors import InvalidValue, NotFound
-from nanoclaw_memory.interfaces.web.layout import positions
+from nanoclaw_memory.errors import NotFound
 from nanoclaw_memory.interfaces.web.screen import Moved, Screen, Sent, Shown, WebRequest
 from nanoclaw_memory.rendering import visible_line
 
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
 
 SHOWN = 100
+STEPS = 25  # in which the drawing is laid out
 
 
 def show(memory: Memory, asked: WebRequest) -> Shown:
@@ -73,7 +73,7 @@ def data(memory: Memory, asked: WebRequest) -> Sent:
 def change(memory: Memory, asked: WebRequest) -> Moved:
     """Set, retire or reject a fact; relate or unrelate; name or merge."""
     entity, key, value, other = (asked.text(name) for name in ("entity", "key", "value", "other"))
-    graph, act = memory.graph, asked.text("act")
+    graph = memory.graph
     acts: dict[str, Callable[[], object]] = {
         "set": lambda: graph.upsert(entity, key, value, valid_from=asked.text("valid_from")),
         "retire": lambda: graph.remove(entity, key, value),
@@ -83,10 +83,35 @@ def change(memory: Memory, asked: WebRequest) -> Moved:
         "alias": lambda: graph.alias(other, entity),
         "unalias": lambda: graph.unalias(other),
     }
-    if act not in acts:
-        raise InvalidValue(f"there is no act {act[:20]!r}", f"one of: {', '.join(acts)}")
-    acts[act]()
+    asked.act(acts)()
     return Moved(f"/graph?entity={quote(asked.text('shown') or entity)}", "changed")
+
+
+def positions(depths: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[tuple[float, float]]:
+    """A place for each node, the same for the same graph: rings first, then pushed apart and pulled by edges."""
+    import numpy as np
+
+    count = len(depths)
+    angles = np.arange(count) * 2.399963  # the golden angle spreads a ring however many are on it
+    rings = np.asarray(depths, dtype=np.float32)[:, None]
+    places = np.stack([np.cos(angles), np.sin(angles)], 1).astype(np.float32) * rings
+    if count < 3 or not edges:
+        return [(float(x), float(y)) for x, y in places]
+    ends = np.asarray(edges)
+    ideal = 1.0 / np.sqrt(count) * 2
+    for step in range(STEPS):
+        # Each is pushed from each by ideal²/distance; the sum over all others is a product of matrices.
+        lengths = (places**2).sum(1)
+        near = ideal**2 / (lengths[:, None] + lengths[None, :] - 2 * places @ places.T + 0.01)
+        push = places * near.sum(1)[:, None] - near @ places
+        along = places[ends[:, 1]] - places[ends[:, 0]]
+        pull = along * (np.sqrt((along**2).sum(1)) / ideal)[:, None]
+        force = push
+        np.add.at(force, ends[:, 0], pull)
+        np.add.at(force, ends[:, 1], -pull)
+        length = np.sqrt((force**2).sum(1))[:, None] + 1e-9
+        places = places + force / length * np.minimum(length, 0.3 * (1 - step / STEPS))
+    return [(round(float(x), 4), round(float(y), 4)) for x, y in places]
 
 
 SCREENS = (

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from nanoclaw_memory.errors import NanoClawError
-from nanoclaw_memory.interfaces.web.screen import Answer, Moved, Screen, Shown, WebRequest
+from nanoclaw_memory.interfaces.web.screen import Answer, Moved, Screen, Shown, WebRequest, lines_around
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
@@ -43,10 +43,7 @@ def _source(memory: Memory, place: str) -> dict[str, Any]:
     match = _PLACE.fullmatch(place)
     if not match:
         return {"place": place, "path": "", "line": 0, "lines": []}
-    path, line = match[1], int(match[2])
-    found = memory.get(path, max(line - AROUND, 1), line + AROUND)
-    lines = list(enumerate(found.text.splitlines(), found.start_line or 1))
-    return {"place": place, "path": found.path, "line": line, "lines": lines}
+    return {"place": place, **lines_around(memory, match[1], int(match[2]), AROUND)}
 
 
 def decide(memory: Memory, asked: WebRequest) -> Answer:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from nanoclaw_memory.interfaces.web.screen import Screen, Shown, WebRequest
+from nanoclaw_memory.interfaces.web.screen import Screen, Shown, WebRequest, lines_around
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
@@ -77,10 +77,7 @@ def _page(path: str, line: str) -> str:
 
 def context(memory: Memory, asked: WebRequest) -> Shown:
     """The lines around one, to open a hit where it stands."""
-    line = asked.number("line", 1)
-    found = memory.get(asked.text("path"), max(line - AROUND, 1), line + AROUND)
-    lines = list(enumerate(found.text.splitlines(), found.start_line or 1))
-    return Shown("context.html", {"path": found.path, "line": line, "lines_around": lines})
+    return Shown("context.html", lines_around(memory, asked.text("path"), asked.number("line", 1), AROUND))
 
 
 SCREENS = (Screen("GET", "/search", show), Screen("GET", "/context", context))

@@ -1,8 +1,8 @@
-"""Migrate a facts.db of the older systems: its tables are renamed and kept, every row is copied into ours."""
+"""Migrate a facts.db or continuity.db of the older systems: tables are renamed and kept, rows copied into ours."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from nanoclaw_memory.store.facts import digest, unspaced
 from nanoclaw_memory.store.migrate import Adopt
 from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.store.tombstones import MOVED, move_from_facts
+from nanoclaw_memory.text import fingerprint
 
 KEPT = "before_nanoclaw_"  # the old tables stay under this name, with whatever columns they had
 _TABLES = ("facts", "relations", "aliases", "co_occurrences", "growth_vectors", "vector_outcomes")
@@ -31,25 +32,33 @@ def adopter(data: Path) -> Adopt:
 
 def adopt(connection: Any, version: int) -> Callable[[Any], None] | None:
     """Rename the tables of an older system; returns what moves their rows, or None for a file of ours."""
-    if version:
-        return None
-    found = [name for name in _TABLES if _exists(connection, name)]
-    if not found:
-        return None
-    for name in _DERIVED:
+    found = [name for name in _TABLES if not version and _exists(connection, name)]
+    for name in _DERIVED if found else ():
         connection.execute(f'DROP TABLE IF EXISTS "{name}"')
     for name in found:
-        marks = {"name": name}
-        attached = connection.execute(
-            "SELECT type, name FROM sqlite_schema WHERE tbl_name = :name AND type IN ('index', 'trigger')"
-            " AND sql IS NOT NULL",
-            marks,
-        ).fetchall()
-        for kind, own in attached:
-            quoted = own.replace('"', '""')
-            connection.execute(f'DROP {kind} "{quoted}"')
-        connection.execute(f'ALTER TABLE "{name}" RENAME TO "{KEPT}{name}"')
-    return lambda connected: _move(connected, found)
+        _keep(connection, name)
+    return (lambda connected: _move(connected, found)) if found else None
+
+
+def adopt_continuity(connection: Any, version: int) -> Callable[[Any], None] | None:
+    """The same for the exchanges of an older system."""
+    if version or not _exists(connection, "exchanges"):
+        return None
+    _keep(connection, "exchanges")
+    return _exchanges
+
+
+def _keep(connection: Any, name: str) -> None:
+    """Rename a table, without what is attached to it."""
+    attached = connection.execute(
+        "SELECT type, name FROM sqlite_schema WHERE tbl_name = :name AND type IN ('index', 'trigger')"
+        " AND sql IS NOT NULL",
+        {"name": name},
+    ).fetchall()
+    for kind, own in attached:
+        quoted = own.replace('"', '""')
+        connection.execute(f'DROP {kind} "{quoted}"')
+    connection.execute(f'ALTER TABLE "{name}" RENAME TO "{KEPT}{name}"')
 
 
 def _move(connection: Any, found: list[str]) -> None:
@@ -86,7 +95,7 @@ def _facts(connection: Any) -> dict[int, int]:
             continue
         moved[row["rowid"]] = seen[identity] = row["rowid"]
         _learn(connection, entity)
-        created = moment_of(row.get("created_at"))
+        created = _moment(row.get("created_at"))
         new = {
             "id": row["rowid"],
             "entity": entity,
@@ -154,7 +163,7 @@ def _relations(connection: Any) -> None:
         seen.add(identity)
         _learn(connection, subject)
         _learn(connection, object_)
-        created = moment_of(row.get("created_at"))
+        created = _moment(row.get("created_at"))
         new = {
             "id": row["rowid"],
             "subject": subject,
@@ -221,7 +230,7 @@ def _lessons(connection: Any) -> None:
             "maturity_days": int(_number(row.get("maturity_days"), 0)),
             "is_metabolized": int(metabolized),
             "activation": _number(row.get("activation"), 1.0),
-            "created_at": moment_of(row.get("created_at")),
+            "created_at": _moment(row.get("created_at")),
             "state": "metabolized" if metabolized else "active",
             "origin": "import",
         }
@@ -235,8 +244,29 @@ def _outcomes(connection: Any) -> None:
             columns = ("vector_id", "query_text", "pre_entropy", "post_entropy", "user_feedback", "helped")
             new = {name: row.get(name) for name in columns}
             new["user_feedback"] = new["user_feedback"] or "neutral"
-            new["injection_time"] = moment_of(row.get("injection_time"))
+            new["injection_time"] = _moment(row.get("injection_time"))
             _insert(connection, "vector_outcomes", new)
+
+
+def _exchanges(connection: Any) -> None:
+    """Copy every exchange that says something; vectors are made anew, for they belong to a model."""
+    for row in _rows(connection, "exchanges"):
+        session, user, agent, topic = (
+            str(row.get(name) or "") for name in ("session_id", "user_message", "agent_response", "topic")
+        )
+        if not (user.strip() or agent.strip()):
+            continue
+        new = {
+            "id": row["rowid"],
+            "session_id": session,
+            "user_message": user,
+            "agent_response": agent,
+            "timestamp": _moment(row.get("timestamp")) or "1970-01-01T00:00:00.000Z",
+            "topic": topic,
+            "private": 1,
+            "fingerprint": fingerprint(f"{user}\x00{agent}"),
+        }
+        _insert(connection, "exchanges", new)
 
 
 def _fact_id(said: Any, moved: dict[int, int], named: dict[str, int]) -> int | None:
@@ -246,13 +276,10 @@ def _fact_id(said: Any, moved: dict[int, int], named: dict[str, int]) -> int | N
     return named.get(text.casefold())
 
 
-def _rows(connection: Any, name: str) -> list[dict[str, Any]]:
-    cursor = connection.execute(f'SELECT rowid AS rowid, * FROM "{KEPT}{name}" ORDER BY rowid')  # noqa: S608
-    rows = cursor.fetchall()
-    if not rows:
-        return []
+def _rows(connection: Any, name: str) -> Iterator[dict[str, Any]]:
     columns = ["rowid", *(row[1] for row in connection.execute(f'PRAGMA table_info("{KEPT}{name}")'))]
-    return [dict(zip(columns, row, strict=True)) for row in rows]
+    for row in connection.execute(f'SELECT rowid AS rowid, * FROM "{KEPT}{name}" ORDER BY rowid'):  # noqa: S608
+        yield dict(zip(columns, row, strict=True))
 
 
 def _insert(connection: Any, table: str, row: dict[str, Any]) -> None:
@@ -270,7 +297,7 @@ def _exists(connection: Any, name: str) -> bool:
     return bool(connection.execute(sql, {"name": name}).fetchall())
 
 
-def moment_of(text: Any) -> str:
+def _moment(text: Any) -> str:
     """A time as we store it; what is no time becomes 'always'."""
     try:
         return stamp(read_moment(str(text)))
