@@ -8,12 +8,13 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+OWNER = "ncm_tests"  # of every database, and no superuser: row-level security holds for it too
 _numbers = itertools.count(1)
 _OURS = "nspname NOT LIKE 'pg\\_%' AND nspname NOT IN ('ncm', 'public', 'information_schema')"
 
@@ -49,8 +50,18 @@ def _own_database() -> str:
 
     drop()
     with psycopg.connect(server(), autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0")
+        with suppress(psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):  # another process's
+            connection.execute(f"CREATE ROLE {OWNER} LOGIN CREATEROLE PASSWORD '{OWNER}'")
+        connection.execute(f"CREATE DATABASE {name} OWNER {OWNER} ENCODING 'UTF8' TEMPLATE template0")
     atexit.register(drop)
+    with psycopg.connect(as_superuser(name), autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    return re.sub(r"//[^@]*@", f"//{OWNER}:{OWNER}@", as_superuser(name), count=1)
+
+
+def as_superuser(name: str) -> str:
+    """The URL of one of the server's databases, or of the one that a URL names, for its superuser."""
+    name = re.sub(r".*/(\w+)(\?.*|$)", r"\1", name)
     return re.sub(r"(?<=/)\w+(?=\?|$)", name, server(), count=1)
 
 
@@ -84,7 +95,10 @@ def another_database(like: str = "") -> Iterator[str]:
     if like:
         disconnect(like)
     with psycopg.connect(server(), autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE {template}")
+        connection.execute(f"CREATE DATABASE {name} OWNER {OWNER} ENCODING 'UTF8' TEMPLATE {template}")
+    if not like:
+        with psycopg.connect(as_superuser(name), autocommit=True) as connection:
+            connection.execute("CREATE EXTENSION vector")
     url = own.replace(f"/ncm_{os.getpid()}", f"/{name}", 1)
     try:
         yield url

@@ -20,7 +20,7 @@ from nanoclaw_memory.store.postgres import PostgresDatabase
 from nanoclaw_memory.store.postgres_connections import disconnect
 from nanoclaw_memory.store.postgres_schema import LAYOUT
 from nanoclaw_memory.types import Scope
-from postgres import alone, fresh_database, server
+from postgres import OWNER, alone, as_superuser, fresh_database, server
 
 pytestmark = pytest.mark.xdist_group("postgres")  # roles belong to the whole server
 
@@ -32,11 +32,11 @@ def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     with alone(), fresh_database() as made:
         monkeypatch.setenv("NANOCLAW_STORE_URL", made)
         yield made
-        with psycopg.connect(made, autocommit=True) as connection:
+        with psycopg.connect(as_superuser(made), autocommit=True) as connection:
             roles = connection.execute(
                 "SELECT m.rolname FROM pg_auth_members JOIN pg_roles m ON m.oid = member"
                 " JOIN pg_roles g ON g.oid = roleid"
-                " WHERE starts_with(g.rolname, %(own)s) UNION ALL"
+                " WHERE starts_with(g.rolname, %(own)s) AND NOT admin_option UNION ALL"
                 " SELECT rolname FROM pg_roles WHERE starts_with(rolname, %(own)s)",
                 {"own": f"ncm/{connection.info.dbname}/"},
             ).fetchall()
@@ -62,18 +62,20 @@ def team(url: str, home: Path, clock: FixedClock) -> Iterator[Opened]:
         memory.close()
 
 
-def ask(url: str, sql: str) -> str:
-    """What psql answers to a role; the refusal where there is one."""
+def ask(url: str, *statements: str) -> str:
+    """What psql answers a role to the last of some statements; the refusal where there is one."""
     try:
         with psycopg.connect(url, autocommit=True) as connection:
-            return str(connection.execute(sql).fetchall())
+            for sql in statements:
+                cursor = connection.execute(sql)
+            return str(cursor.fetchall())
     except psycopg.Error as error:
         return f"{type(error).__name__}: {error}"
 
 
 def terminate_all(url: str, name: str = "") -> None:
     """End the connections to a database, that of this call or another."""
-    with psycopg.connect(url, autocommit=True) as connection:
+    with psycopg.connect(as_superuser(url), autocommit=True) as connection:
         connection.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = coalesce(nullif(%(name)s, ''), current_database()) AND pid <> pg_backend_pid()",
@@ -162,6 +164,147 @@ def test_a_dropped_role_ends_at_once(team: Opened):
         own.graph.search("anything")
 
 
+# ---- row-level security ----
+
+UNFORCED = """
+SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND nspname NOT IN ('pg_catalog', 'information_schema')
+AND nspname NOT LIKE 'pg\\_%' AND NOT (relrowsecurity AND relforcerowsecurity
+  AND EXISTS (SELECT 1 FROM pg_policy WHERE polrelid = c.oid))"""
+
+
+def test_row_level_security_is_forced_on_every_table_whoever_made_it(team: Opened, url: str):
+    for group in ("main", "shire"):
+        memory = team(group)
+        memory.graph.upsert("Ring", "owner", "Bilbo")
+        entry = memory.store("second breakfast is at ten", "fact")
+        memory.entries.publish(entry.id)
+        memory.after_turn("where is the ring?", "in the chest")
+        memory.search("ring")
+    team().host.state.chats()
+    team("shire").admin.make_role("bilbo")
+    assert ask(url, "SELECT count(*) > 100 FROM pg_policy") == "[(True,)]"
+    assert ask(url, UNFORCED) == "[]"
+    passing = "SELECT rolname FROM pg_roles WHERE (rolbypassrls OR rolsuper) AND rolname = 'bilbo'"
+    assert ask(url, passing) == "[]"
+    lent = (
+        "SELECT proname FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace"
+        " WHERE prosecdef AND nspname NOT LIKE 'pg\\_%'"
+    )
+    assert ask(url, lent) == "[]"
+
+
+def test_a_grant_by_mistake_shows_no_row_and_takes_none(team: Opened, url: str):
+    for group in ("shire", "bree", "main"):
+        team(group).graph.upsert("Ring", "place", group)
+        team(group).boot()
+    role = team("shire").admin.make_role("bilbo")
+    tables = ('"bree/facts".facts', '"main/facts".facts', '"bree/pages".pages', '"main/facts".ncm_state')
+    with psycopg.connect(url, autocommit=True) as connection:
+        for table in tables:
+            connection.execute(f"GRANT USAGE ON SCHEMA {table.split('.')[0]} TO bilbo, PUBLIC")
+            connection.execute(f"GRANT ALL ON {table} TO bilbo, PUBLIC")
+    for table in tables:
+        assert ask(url, f"SELECT count(*) > 0 FROM {table}") == "[(True,)]"
+        tricks: tuple[tuple[str, ...], ...] = (
+            (),
+            ("CREATE TEMP TABLE pg_roles AS SELECT * FROM pg_roles", "SET search_path = pg_temp, pg_catalog"),
+            (f'SET ROLE "ncm/{psycopg.conninfo.conninfo_to_dict(url)["dbname"]}/shire"',),
+            (
+                "CREATE FUNCTION pg_temp.is_member(text) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
+                "SET search_path = pg_temp, ncm",
+            ),
+        )
+        for trick in tricks:
+            assert ask(role, *trick, f"SELECT count(*) FROM {table}") == "[(0,)]", (table, trick)
+            assert ask(role, *trick, f"DELETE FROM {table} RETURNING 1") == "[]", (table, trick)
+        assert "row-level security policy" in ask(role, "SET row_security = off", f"SELECT * FROM {table}")
+    forged = "UPDATE \"bree/facts\".facts SET value = 'forged' RETURNING 1"
+    assert ask(role, forged) == "[]"
+    added = 'INSERT INTO "main/facts".ncm_state VALUES (1, 1, 1) RETURNING 1'
+    assert "violates row-level security policy" in ask(role, added)
+    with pytest.raises(StoreError, match="refuses it"):
+        team("bree", role).graph.search("Ring place")
+    assert team("bree").graph.search("Ring place").hits[0].item.value == "bree"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        'ALTER TABLE "shire/facts".facts DISABLE ROW LEVEL SECURITY',
+        'ALTER TABLE "shire/facts".facts NO FORCE ROW LEVEL SECURITY',
+        'DROP POLICY reached ON "shire/facts".facts',
+        'ALTER POLICY reached ON "shire/facts".facts USING (true)',
+        'CREATE POLICY mine ON "shire/facts".facts USING (true)',
+        "CREATE OR REPLACE FUNCTION ncm.is_member(text) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
+        "CREATE FUNCTION ncm.mine() RETURNS boolean LANGUAGE sql AS 'SELECT true'",
+        "CREATE SCHEMA mine",
+        "ALTER ROLE bilbo BYPASSRLS",
+        'ALTER TABLE "shire/facts".facts OWNER TO bilbo',
+        "SET SESSION AUTHORIZATION ncm_tests",
+        "SET ROLE ncm_tests",
+        "GRANT ncm_tests TO bilbo",
+    ],
+)
+def test_an_agents_role_cannot_take_the_policies_away(team: Opened, sql: str):
+    role = team("shire").admin.make_role("bilbo")
+    assert "InsufficientPrivilege" in ask(role, sql)
+
+
+def test_a_reader_of_what_is_published_sees_its_own_grant_alone(team: Opened):
+    shire = team("shire")
+    shire.entries.publish(shire.store("second breakfast is at ten", "fact").id)
+    role = team("bree").admin.make_role("frodo")
+    for reader in ("bree", "main"):
+        shire.entries.grant(reader)
+    assert ask(role, 'SELECT reader FROM "store/published/shire".grants') == "[('bree',)]"
+    assert len(team("bree", role, origin="agent").entries.shared_recall("breakfast").entries) == 1
+
+
+def test_what_an_agents_role_deletes_is_published_no_longer(team: Opened):
+    shire, bree = team("shire"), team("bree")
+    entry = team("shire", origin="agent").store("second breakfast is at ten", "fact")
+    shire.entries.publish(entry.id)
+    shire.entries.grant("bree")
+    role = shire.admin.make_role("bilbo")
+    forged = "INSERT INTO \"store/published/shire\".grants VALUES ('main', 'now') RETURNING 1"
+    assert "InsufficientPrivilege" in ask(role, forged)
+    assert bree.entries.shared_recall("breakfast").entries
+    team("shire", role, origin="agent").delete(entry.id)
+    assert bree.entries.shared_recall("breakfast").entries == ()
+
+
+def test_what_a_role_rewords_in_the_owners_rows_is_the_agents(team: Opened):
+    shire = team("shire")
+    for owner in ("Bilbo", "Frodo"):
+        shire.graph.upsert(f"{owner}'s ring", "owner", owner)
+    role = shire.admin.make_role("sam")
+    own = 'SET search_path = "shire/facts", ncm, public'
+    assert ask(role, own, "UPDATE facts SET value = 'Sam' WHERE value = 'Frodo' RETURNING 1") == "[(1,)]"
+    assert ask(role, own, "UPDATE facts SET access_count = 9 RETURNING 1") == "[(1,), (1,)]"
+    rows = ask(role, 'SELECT value, origin FROM "shire/facts".facts ORDER BY 1')
+    assert rows == "[('Bilbo', 'owner'), ('Sam', 'agent')]"
+
+
+def test_a_role_of_shared_chats_reaches_nothing_private(
+    team: Opened, url: str, home: Path, clock: FixedClock
+):
+    team("shire").graph.upsert("Ring", "place", "chest")
+    team("shire").boot()
+    over = {"store.url": url}
+    with Memory.open(home, Scope("shire", private=False), clock=clock, overrides=over) as chat:
+        role = chat.admin.make_role("gossip")
+    for table in ("facts/facts", "entries/entries", "continuity/exchanges", "index/passages", "pages/pages"):
+        kind, name = table.split("/")
+        assert "InsufficientPrivilege" in ask(role, f'SELECT * FROM "shire/{kind}".{name}')
+    own = Scope("shire", "s1", private=False, origin="agent")
+    with Memory.open(home, own, clock=clock, overrides={"store.url": role}) as chat:
+        chat.store("tea is at four", "fact")
+        chat.after_turn("when is tea?", "at four")
+        assert "four" in chat.search("when is tea?").hits[0].text
+        assert chat.graph.search("Ring place").hits == ()
+
+
 # ---- faults ----
 
 
@@ -171,7 +314,7 @@ def test_a_dropped_role_ends_at_once(team: Opened):
 def test_a_database_that_cannot_be_reached_is_said_with_the_next_step(
     url: str, home: Path, clock: FixedClock, wrong: str
 ):
-    at = url.replace("postgres:@", "stranger:secret@") if wrong == "role" else wrong
+    at = url.replace(f"{OWNER}:{OWNER}@", "stranger:secret@") if wrong == "role" else wrong
     with Memory.open(home, Scope("main", "s1"), clock=clock, overrides={"store.url": at}) as memory:
         memory.init()
         with pytest.raises(StoreError, match="cannot be used") as caught:
@@ -217,7 +360,7 @@ def test_a_newer_schema_is_refused(team: Opened, url: str):
 
 
 def test_a_wrong_password_is_said_and_not_repeated(url: str, home: Path, clock: FixedClock):
-    with psycopg.connect(url, autocommit=True) as connection:
+    with psycopg.connect(as_superuser(url), autocommit=True) as connection:
         connection.execute("CREATE ROLE locked LOGIN PASSWORD 'right'")
         ((hba,),) = connection.execute("SHOW hba_file").fetchall()
         if not Path(hba).exists():
@@ -226,7 +369,7 @@ def test_a_wrong_password_is_said_and_not_repeated(url: str, home: Path, clock: 
         Path(hba).write_text(f"local all locked scram-sha-256\nhost all locked all scram-sha-256\n{rules}")
         connection.execute("SELECT pg_reload_conf()")
         try:
-            at = url.replace("postgres:@", "locked:wrong-secret@")
+            at = url.replace(f"{OWNER}:{OWNER}@", "locked:wrong-secret@")
             with Memory.open(home, Scope("main"), clock=clock, overrides={"store.url": at}) as memory:
                 memory.init()
                 with pytest.raises(StoreError, match="password authentication failed") as caught:
@@ -243,7 +386,7 @@ def test_a_role_that_may_not_create_schemas_is_told_what_it_needs(url: str, home
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CREATE ROLE guest LOGIN")
     try:
-        at = url.replace("postgres:@", "guest:@")
+        at = url.replace(f"{OWNER}:{OWNER}@", "guest:@")
         with Memory.open(home, Scope("main"), clock=clock, overrides={"store.url": at}) as memory:
             memory.init()
             with pytest.raises(StoreError, match="the database refuses it") as caught:
@@ -435,6 +578,8 @@ def test_what_an_earlier_release_made_is_migrated_and_answers(old: str, home: Pa
         assert connection.execute('SELECT min(size) > 0 FROM "main/index".passages_fts').fetchall() == [
             (True,)
         ]
+    unforced = ask(old, f"{UNFORCED} AND nspname IN ('main/entries', 'main/index', 'main/facts')")
+    assert unforced == "[]"
 
 
 def test_several_processes_migrate_an_old_schema_once(old: str, home: Path):

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from nanoclaw_memory.clock import zone_named
-from nanoclaw_memory.errors import CorruptDatabase, InvalidValue, NotFound, StoreError
+from nanoclaw_memory.errors import CorruptDatabase, InvalidValue, NotFound, Refused, StoreError
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import (
     MAIN_GROUP,
@@ -145,17 +145,19 @@ class AdminPart:
             found += check(root, MAIN_GROUP, group.resources.store.of_all_groups())
         return found
 
-    def make_role(self, name: str) -> str:
-        """A login role of PostgreSQL for an agent of this group; returns the URL that it connects with."""
+    def make_role(self, name: str, password: str = "") -> str:
+        """A login role of PostgreSQL for an agent of this group, or of its shared chats; returns its URL."""
         from nanoclaw_memory.memory.resources import ALL_DATABASES
         from nanoclaw_memory.store.roles import make_role
         from nanoclaw_memory.types import SHARED
 
         group = self._group
-        group.require_owner("make a role")
+        if group.scope.origin != "owner":
+            raise Refused("only a person may make a role", "run it at the command line")
         group.require_group()
         paths = {group.data / f"{one}.db": one.removeprefix(SHARED) for one in ALL_DATABASES}
-        return make_role(group.resources.store, name, group.scope.group, paths)
+        store, private = group.resources.store, group.scope.private
+        return make_role(store, name, group.scope.group, paths, private=private, password=password)
 
     def drop_role(self, name: str) -> None:
         """End the role of an agent, and its connections."""

@@ -36,8 +36,10 @@ from nanoclaw_memory.store.postgres_schema import (
     upgrade,
     values,
 )
+from nanoclaw_memory.store.row_security import secure
 
 WAIT_MS = 60_000  # for another writer, without a limit of the caller's
+EXACT_ROWS = 20_000  # a table of fewer is counted each time
 FETCHED = 2_000  # rows at once where they are too many to hold
 LONGEST_NAME = 63
 _COMMON_LOCK = 4_919_131_752  # any number that nobody else uses
@@ -63,23 +65,24 @@ _WHOLE_KNOWN = "SELECT {0.rows}::float AS n, {0.usual}::float AS usual"
 # leaves some out.
 _FOUND = "count(*) OVER (PARTITION BY number)"
 _COUNTED = ", (SELECT count(*) FROM (SELECT 1 FROM {0} WHERE words @@ q LIMIT 20000) z) AS counted"
-# Of a word that is among the most common ones the server knows the share of rows; the others are few to count.
+# Of a word that is among the most common ones the server can tell how many rows contain it; others are few to count.
 _WORTH_KNOWING = 1_000
 _STATISTICS = """
 SELECT reltuples, CASE WHEN reltuples > 20000 THEN (SELECT avg(size)::float FROM (
-    SELECT size FROM {0} ORDER BY rowid DESC LIMIT 1000) y) END, most_common_elems::text::text[], most_common_elem_freqs
-  FROM pg_class LEFT JOIN pg_stats ON schemaname = current_schema() AND tablename = relname AND attname = 'words'
-  WHERE oid = '{0}'::regclass"""
+    SELECT size FROM {0} ORDER BY rowid DESC LIMIT 1000) y) END FROM pg_class WHERE oid = '{0}'::regclass"""
+# The server hides its statistics of tables with row-level security; its estimates are made of them. It takes a word
+# that it does not know for one that a thousandth of the rows contain.
+_ESTIMATE = "EXPLAIN (FORMAT JSON) SELECT FROM {0} WHERE words @@ ncm.term(:term)"
+_KNOWN_SHARE = 0.002
 _KNOWN_SECONDS = 60.0  # the statistics themselves are older
 
 
 class _Statistics(msgspec.Struct, frozen=True):
-    """What the server knows of a table: its rows, their usual size where they are many, and the most common words."""
+    """What the server knows of a table: its rows, and their usual size where they are many."""
 
     at: float
     rows: float
     usual: float | None
-    common: dict[str, int]
 
 
 class PostgresDatabase:
@@ -169,9 +172,10 @@ class PostgresDatabase:
         where = found + (f" AND {only}" if only else "")
         sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {where} LIMIT :most) x"  # noqa: S608
         count, known = None, most >= _WORTH_KNOWING and not only
-        if known and (common := self._known(table).common):
-            ((lexeme,),) = self.query("SELECT ncm.term(:term)::text", {"term": term})
-            count = common.get(lexeme.strip("'"))
+        if known and (rows := self._known(table).rows) > EXACT_ROWS:
+            ((plan,),) = self.query(_ESTIMATE.format(table), {"term": term})
+            estimate = int(plan[0]["Plan"]["Plan Rows"])
+            count = estimate if estimate > rows * _KNOWN_SHARE else None
         if count is None:
             count = int(self.query(sql, {**(params or {}), **given, "most": most})[0][0])
         if known:
@@ -181,9 +185,8 @@ class PostgresDatabase:
     def _known(self, table: str) -> _Statistics:
         found = self._statistics.get(table)
         if found is None or time.monotonic() - found.at > _KNOWN_SECONDS:
-            ((rows, usual, words, shares),) = self.query(_STATISTICS.format(table))
-            common = {word: round(rows * one) for word, one in zip(words or (), shares or (), strict=False)}
-            found = self._statistics[table] = _Statistics(time.monotonic(), rows, usual, common)
+            ((rows, usual),) = self.query(_STATISTICS.format(table))
+            found = self._statistics[table] = _Statistics(time.monotonic(), rows, usual)
         return found
 
     @property
@@ -541,6 +544,7 @@ class PostgresDatabase:
                 connection.execute(self._made_of(current).encode())
                 if self.name == "index" and current is None:
                     postgres_vectors.add_column(connection)
+                secure(connection, self.schema, self.path.relative_to(self.home))
             connection.schema = self.schema
         pool(self.url).forget_schemas()
         self._ready = True
@@ -559,7 +563,12 @@ class PostgresDatabase:
         if not connection.execute("SELECT to_regclass(%(table)s)", {"table": table}).fetchone()[0]:
             return None
         state = f"SELECT version, coalesce(to_jsonb(s) ->> 'layout', '0')::int FROM {table} s"  # noqa: S608
-        ((number, layout),) = connection.execute(state).fetchall()
+        if not (rows := connection.execute(state).fetchall()):
+            raise StoreError(
+                f"the database refuses it: no policy lets this role reach {self.schema}",
+                "use the role of this group, or the owner's",
+            )
+        ((number, layout),) = rows
         newest = self._steps[-1].number
         if number > newest or layout > LAYOUT:
             has, known = (number, newest) if number > newest else (f"{number}.{layout}", f"{newest}.{LAYOUT}")
