@@ -220,11 +220,13 @@ def migrate_store(memory: Memory, to: str, replace: bool) -> Output:
 def role(memory: Memory, name: str, drop: bool) -> Output:
     """Make a login role of PostgreSQL for an agent of this group: it reads and writes this group's schemas only.
 
-    What it writes in the owner's name becomes the agent's. Published entries of other groups are readable by
-    `ncm share grant` only. See docs/team.md.
+    With --shared it reaches what the group's shared chats said and nothing private. What it writes in the owner's
+    name becomes the agent's. Published entries of other groups are readable by `ncm share grant` only. See
+    docs/team.md.
 
     \b
     ncm db role gandalf --group research
+    ncm db role chat --group family --shared
     ncm db role gandalf --drop
     """
     if drop:
