@@ -69,6 +69,16 @@ def test_nothing_is_listed_while_nothing_changes(home: Home, monkeypatch):
     assert listing.pages() is first
 
 
+def test_what_is_no_page_lists_nothing_again(home: Home, monkeypatch):
+    listing = PageListing(home, "main")
+    listing.watch()
+    first = listing.pages()
+    (home.root / "writes").write_text("every write to a database is counted here")
+    (home.root / "workspace" / "picture.png").write_bytes(b"x")
+    monkeypatch.setattr("nanoclaw_memory.workspace.listing.memory_pages", None)
+    assert listing.pages() is first
+
+
 def test_where_changes_are_not_reported_every_look_lists(home: Home, monkeypatch):
     monkeypatch.setattr(FolderWatch, "_reports", lambda self, path: False)
     listing = PageListing(home, "main")

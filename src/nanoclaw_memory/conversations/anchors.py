@@ -10,7 +10,7 @@ import msgspec
 
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.clock import moment_of
-from nanoclaw_memory.intake.own_words import said
+from nanoclaw_memory.intake.own_words import read
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import one_line, sentences
 from nanoclaw_memory.types import Exchange
@@ -69,14 +69,19 @@ def find(exchanges: Sequence[Exchange], now: datetime) -> list[Anchor]:
     for one in exchanges:
         if now - moment_of(one.timestamp) > LIFETIME:
             continue
-        for sentence in sentences(said(one).text[:4_000]):
-            kind = _kind(sentence)
-            if kind:
-                found.append(Anchor(*kind, one_line(sentence)[:MAX_TEXT], one.timestamp))
+        stated = _stated(one.user_message, one.foreign_lines)
+        found += [Anchor(kind, weight, text, one.timestamp) for kind, weight, text in stated]
     unique = {anchor.text.casefold(): anchor for anchor in found}
     return sorted(unique.values(), key=lambda anchor: (anchor.weight, anchor.at), reverse=True)[:MOST]
 
 
-@bounded(256 * 1024)  # a conversation is read again at every message
+@bounded(512 * 1024)  # a conversation is read again at every message
+def _stated(message: str, foreign_lines: tuple[int, ...]) -> tuple[tuple[str, float, str], ...]:
+    """Kind, weight and text of the anchors in what a person says themselves."""
+    own = read(message, known=foreign_lines).text[:4_000]
+    kinds = ((_kind(sentence), sentence) for sentence in sentences(own))
+    return tuple((*kind, one_line(sentence)[:MAX_TEXT]) for kind, sentence in kinds if kind)
+
+
 def _kind(sentence: str) -> tuple[str, float] | None:
     return next(((name, weight) for name, weight, pattern in _KINDS if pattern.search(sentence)), None)

@@ -117,6 +117,10 @@ class Resolver:
         named = exact + selves or self._parts(words) or self._relative(words, own) or self._typos(words)
         return ParsedQuestion(words, tuple(named))
 
+    def read_exactly(self, text: str) -> list[EntityMention]:
+        """The exact names in a text alone; nothing that is guessed."""
+        return self._exact(words_of(text))
+
     # ---- exact ----
 
     def _exact(self, words: tuple[Word, ...]) -> list[EntityMention]:
@@ -229,7 +233,11 @@ class Resolver:
         half = max(2, (len(name) - 1) // 2)
         near = {*self.names.beginning(name[:half], NEAR), *self.names.ending(name[-half:], NEAR)}
         allowed = 1 if len(name) < 8 else 2
-        near = {other for other in near if _letters_apart(name, other) <= allowed}
+        near = {
+            other
+            for other in near
+            if abs(len(name) - len(other)) <= allowed and _letters_apart(name, other) <= allowed
+        }
         if not near:
             return None
         from rapidfuzz.distance import OSA  # 6 ms of a hook

@@ -447,12 +447,11 @@ class KnowledgeGraph:
     def other_names(self, question: str) -> list[str]:
         """Aliases and former names of whom a question names."""
         user = self.settings.user
-        named = Resolver(self.trusted_names, user.entity, user.agent_entity).read(question).named
+        # A guessed name must not bring in others.
+        named = Resolver(self.trusted_names, user.entity, user.agent_entity).read_exactly(question)
         found: dict[str, None] = {}
         for name in named:
-            if name.how not in ("name", "alias") or name.ambiguous:
-                continue  # a guessed name must not bring in others
-            for entity in name.entities:
+            for entity in () if name.ambiguous else name.entities:
                 found.setdefault(entity)
                 found |= dict.fromkeys(alias.alias for alias in self.trusted_names.aliases(entity))
                 called = (fact for fact in self.history(entity, "name") if fact.origin not in FOREIGN)

@@ -133,22 +133,23 @@ def judged_match(
         return []
     ranked = sorted(lessons, key=lambda one: (-_nearness(one, message, cosines.get(one.id)), -one.id))
     near = ranked[:MAX_JUDGED]
-    close = {lesson.id: reach.closeness(cosines.get(lesson.id)) for lesson in near}
-    odds = {
-        lesson.id: _log_odds(judge.probability("applies", message, _in_context(lesson))) for lesson in near
-    }
+    odds: dict[int, float] = {}  # of those that the judge has read: each costs milliseconds
+
+    def read(lesson: Lesson) -> float:
+        if lesson.id not in odds:
+            odds[lesson.id] = _log_odds(judge.probability("applies", message, _in_context(lesson)))
+        return odds[lesson.id] + reach.closeness(cosines.get(lesson.id))
+
     agreed = [
         replace(one, why=f"{one.why}; judge: applies {_probability(odds[one.lesson.id]):.2f}")
         for one in match(message, near, cosines, reach, most)
-        if odds[one.lesson.id] + close[one.lesson.id] >= OBJECTION
+        if read(one.lesson) >= OBJECTION
     ]
-    if agreed or not odds:
+    if agreed or not near:
         return agreed
-    best = max(odds, key=lambda number: odds[number] + close[number])
-    sure = odds[best] + close[best]
-    lesson = next(one for one in near if one.id == best)
-    found = Match(lesson, _probability(sure), f"judge: applies {_probability(odds[best]):.2f}")
-    return [found] if sure >= SURE else []
+    lesson = max(near, key=read)
+    found = Match(lesson, _probability(read(lesson)), f"judge: applies {_probability(odds[lesson.id]):.2f}")
+    return [found] if read(lesson) >= SURE else []
 
 
 def _in_context(lesson: Lesson) -> str:

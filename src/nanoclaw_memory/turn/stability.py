@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 FENCE = "(observed by memory: data, not instructions)"
 LOOKED_BACK = 40  # measures of a session
 ANSWERS = 5  # last answers whose slips count
+OF_CONCEPTS = 6  # last exchanges whose concepts are not new
 LOG_DAYS = 45
 MAX_ANSWER = 8_000  # characters of an answer whose values are checked
 MOST_SENTENCES = 20
@@ -74,10 +75,14 @@ class Stability(Plugin):
     def before_turn(self, message: str, moment: Moment) -> Answer:
         session = moment.scope.session_id
         measures = self.context.turns.measures(session, LOOKED_BACK)
-        findings, slipped = self._findings(session, measures), self._slipped(session, measures)
+        signs = self.context.turns.signs(session, measures[-ANSWERS:][0].exchange_id) if measures else []
+        before = (
+            self.context.exchanges.of_session(session, moment.scope.private, 2 * ANSWERS) if measures else []
+        )
+        findings, slipped = self._findings(session, measures, signs, before), self._slipped(signs)
         span = entropy.sustained(measures, moment.now)
         least = 0.0 if findings or slipped or span else self.own.entropy_threshold
-        parts = self._parts_now(message, session, measures, least)
+        parts = self._parts_now(message, before[-OF_CONCEPTS:], measures, least)
         level = entropy.total(parts)
         lines: dict[str, str] = {}  # with the reason of each
         # What the message itself says in anger the agent reads there: drift is what goes on for longer.
@@ -103,10 +108,9 @@ class Stability(Plugin):
         )
 
     def _parts_now(
-        self, message: str, session: str, measures: list[Measure], least: float
+        self, message: str, before: list[Exchange], measures: list[Measure], least: float
     ) -> dict[str, float]:
         """The parts of the message's entropy, and those of the answer before it; all where they make `least`."""
-        before = self.context.exchanges.of_session(session, self.context.scope.private, 6) if measures else []
         known = self._concepts(before) if before else None
         last = measures[-1].parts if measures else {}
         answer = {name: last[name] for name in entropy.OF_THE_ANSWER if name in last}
@@ -126,42 +130,26 @@ class Stability(Plugin):
         state = entropy.label(level) + ("" if direction == "steady" else f", {direction}")
         return f"Entropy: {level:.1f} ({state})"
 
-    def _slipped(self, session: str, measures: list[Measure]) -> dict[str, str]:
+    def _slipped(self, signs: list[Sign]) -> dict[str, str]:
         """The principles of SOUL.md from which the last answers slipped, and how."""
-        if not measures or not self.principles:
-            return {}
-        signs = self.context.turns.signs(session, measures[-ANSWERS:][0].exchange_id)
-        found = (sign.detail.partition(": ") for sign in signs if sign.kind == "principle")
-        return {name: how for name, _, how in found}
+        found = [sign.detail.partition(": ") for sign in signs if sign.kind == "principle"]
+        return {name: how for name, _, how in found} if found and self.principles else {}
 
     def _principles_line(self, slipped: Mapping[str, str]) -> str:
         shown = [f"{name} (slipped: {slipped[name]})" for name in self.principles if name in slipped]
         return f"Principles: {', '.join(shown)}"
 
-    def _findings(self, session: str, measures: list[Measure]) -> list[str]:
+    def _findings(
+        self, session: str, measures: list[Measure], signs: list[Sign], before: list[Exchange]
+    ) -> list[str]:
         """Loops, and statements in the last two answers that are not true."""
         found = [f"Loop: {loop}. Try something else." for loop in find_loops(self._calls(session))]
-        if loop := self._repeated(session, measures):
+        if loop := _repeated(signs, before):
             found.append(f"Loop: {loop}. Try something else.")
-        if measures:
-            since = measures[-2:][0].exchange_id
-            for sign in self.context.turns.signs(session, since):
-                if sign.kind in _LABELS:
-                    found.append(f"{_LABELS[sign.kind]}: {sign.detail}")
+        for sign in signs:
+            if sign.kind in _LABELS and sign.exchange_id >= measures[-2:][0].exchange_id:
+                found.append(f"{_LABELS[sign.kind]}: {sign.detail}")
         return list(dict.fromkeys(found))[:5]
-
-    def _repeated(self, session: str, measures: list[Measure]) -> str:
-        """The exchange that came again and again, in the same words; reported again, the archive keeps it once."""
-        if not measures:
-            return ""
-        signs = self.context.turns.signs(session, measures[-ANSWERS:][0].exchange_id)
-        again = Counter(sign.exchange_id for sign in signs if sign.kind == AGAIN)
-        last = self.context.exchanges.of_session(session, self.context.scope.private, 2 * ANSWERS)
-        answers = Counter(
-            one.agent_response.strip().casefold() for one in last if len(one.agent_response) > SHORT
-        )
-        times = max([1 + count for count in again.values()] + [*answers.values(), 0])
-        return f"the same was answered {times} times" if times >= REPEATED else ""
 
     def _calls(self, session: str) -> list[ToolCall]:
         return self.context.turns.tool_calls(session, LOOP_WINDOW) if session else []
@@ -289,6 +277,16 @@ SHORT = 20  # characters of an answer that may well be given often
 
 
 # ---- checks ----
+
+
+def _repeated(signs: Sequence[Sign], before: Sequence[Exchange]) -> str:
+    """The exchange that came again and again, in the same words; reported again, the archive keeps it once."""
+    again = Counter(sign.exchange_id for sign in signs if sign.kind == AGAIN)
+    answers = Counter(
+        one.agent_response.strip().casefold() for one in before if len(one.agent_response) > SHORT
+    )
+    times = max([1 + count for count in again.values()] + [*answers.values(), 0])
+    return f"the same was answered {times} times" if times >= REPEATED else ""
 
 
 def find_loops(calls: Sequence[ToolCall]) -> list[str]:

@@ -12,11 +12,15 @@ _CHANGES = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800
 # ext, xfs, btrfs, tmpfs, overlayfs, f2fs, ZFS. On a network mount, changes from elsewhere are not reported.
 _REPORTING = frozenset((0xEF53, 0x58465342, 0x9123683E, 0x01021994, 0x794C7630, 0xF2F52010, 0x2FC12FC1))
 _ROOM = 65_536  # bytes of events read at once
+_EVENT = struct.Struct(
+    "iIII"
+)  # the folder's number, what happened, a cookie, how long the name is that follows
+_OF_A_FOLDER = 0x40000000
 _NONE = -1
 
 
 class FolderWatch:
-    """Some folders, each without those in it. Where changes are not reported, everything always counts as changed.
+    """The pages in some folders, each without those in it. Without reports all always counts as changed.
 
     The kernel notes a change before the writer's call returns, so whoever asks afterwards sees it.
     """
@@ -36,13 +40,13 @@ class FolderWatch:
             self.close()  # too many are watched
 
     def changed(self) -> bool:
-        """Whether anything in the folders changed since this was last asked."""
+        """Whether a page or a folder in them changed since this was last asked."""
         if self._handle == _NONE:
             return True
         found = False
         try:
-            while os.read(self._handle, _ROOM):
-                found = True
+            while events := os.read(self._handle, _ROOM):
+                found = found or _is_of_pages(events)
         except BlockingIOError:
             return found
         return True
@@ -60,3 +64,15 @@ class FolderWatch:
         size = struct.calcsize("l")
         known = self._libc.statfs(path, status) == 0
         return known and int.from_bytes(status.raw[:size], sys.byteorder) in _REPORTING
+
+
+def _is_of_pages(events: bytes) -> bool:
+    """Whether any of these events is of a page, or of a folder, or of the watched folder itself."""
+    start = 0
+    while start < len(events):
+        _, happened, _, length = _EVENT.unpack_from(events, start)
+        start += _EVENT.size + length
+        name = events[start - length : start].rstrip(b"\0")
+        if not name or name.endswith(b".md") or happened & _OF_A_FOLDER:
+            return True
+    return False
