@@ -11,6 +11,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _MISSING: Any = object()
+_PLAIN = frozenset((str, int, bool))
 _kept: list[_Kept] = []
 
 
@@ -64,12 +65,11 @@ def taken() -> tuple[int, int]:
 def _size(value: Any) -> int:
     own = sys.getsizeof(value)
     kind = type(value)
-    if kind in (str, int, bool):
+    if kind in _PLAIN:
         return own
-    if kind in (tuple, list, set, frozenset):  # mostly of texts, which need no call of ours
-        for one in value:
-            own += sys.getsizeof(one) if type(one) is str else _size(one)
-        return own
+    if kind in (tuple, list, set, frozenset):
+        plain = _PLAIN.issuperset(map(type, value))  # mostly: these need no call of ours
+        return own + sum(map(sys.getsizeof if plain else _size, value))
     if isinstance(value, dict):
         return own + sum(_size(key) + _size(one) for key, one in value.items())
     fields = getattr(value, "__struct_fields__", ())

@@ -132,7 +132,8 @@ def stems_of(found: Sequence[str], language: Language = "english") -> list[str]:
 
 def stems_in_any_language(found: Sequence[str]) -> frozenset[str]:
     """The stems of words, by the rules of each language."""
-    return frozenset().union(*(stems_of(found, spoken) for spoken in LANGUAGES))
+    plain = "\n".join(found).replace("’", "'").split("\n") if found else []  # faster than word by word
+    return frozenset().union(*(_stemmer(spoken).stemWords(plain) for spoken in LANGUAGES))
 
 
 @functools.cache

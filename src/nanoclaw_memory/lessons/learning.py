@@ -11,7 +11,7 @@ from nanoclaw_memory.intake.own_words import read, said
 from nanoclaw_memory.intake.suspicion import addresses, from_others, steering, suspicions
 from nanoclaw_memory.lessons import corrections
 from nanoclaw_memory.lessons.corrections import MAX_LESSON, MAX_TRIGGER
-from nanoclaw_memory.lessons.matching import applies_to_anything, telling
+from nanoclaw_memory.lessons.matching import ABOUT, applies_to_anything, telling
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.statements import Features, features, overlap, same_statement
 from nanoclaw_memory.store.lessons import HELD, LessonTable, NewLesson, trigger_of
@@ -40,7 +40,6 @@ FACT_FROM = 0.3  # share of "fact" from which words state one, and correct only 
 ELLIPTIC = 5  # content words below which a lesson needs what it is about
 MAX_SUBJECT = 120
 MAX_JUDGED = 20  # sentences of a long message
-_ABOUT = " (about: "
 _DIGIT = regex(r"\d")
 _CONTRACTED = regex(r"\w+['’]\w+")  # "you're", "I'll" tell nothing
 _OPEN = ("active", "candidate")
@@ -294,8 +293,8 @@ def _with_subject(lesson: str, before: Exchange | None) -> str:
     new = set(telling(subject)).difference(telling(lesson))
     if len(new) < 2 or suspicions(subject) or corrections.find(subject):
         return lesson
-    return f"{lesson}{_ABOUT}{subject})"
+    return f"{lesson}{ABOUT}{subject})"
 
 
 def _bare(lesson: str) -> str:
-    return lesson.partition(_ABOUT)[0]
+    return lesson.partition(ABOUT)[0]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 SURE = 2.4  # of the judge and the closeness together, for a lesson that neither words nor vectors bring
 OBJECTION = 1.4  # below it the judge objects to what they bring
 CLOSENESS = 5.0  # for a cosine of 1
+WORTH_READING = 0.8  # closeness below which the judge is never sure of what neither words nor vectors bring
 USUAL_CLOSENESS = 0.5  # where there are no vectors
 NEEDS_FROM = -2.0  # log odds of a message's need below which the rules are not even read: "thanks", "go on"
 ANYTHING_FROM = 0.15  # the same as a mean over questions about anything
@@ -32,6 +33,7 @@ ANYTHING = (
     "Is it worth buying a used car?",
     "Warum ist der Himmel blau?",
 )
+ABOUT = " (about: "  # before the subject of a lesson that says little without it
 MAX_JUDGED = 2  # rules that the judge reads at most for one message, at 3 ms each
 _WEAK = frozenset(
     "use using write writing answer answers please always never next time check make want need like put give"
@@ -145,6 +147,7 @@ def judged_match(
         for one in match(message, near, cosines, reach, most)
         if read(one.lesson) >= OBJECTION
     ]
+    near = [one for one in near if one.id in odds or _is_worth_reading(cosines.get(one.id), reach)]
     if agreed or not near:
         return agreed
     lesson = max(near, key=read)
@@ -152,11 +155,15 @@ def judged_match(
     return [found] if read(lesson) >= SURE else []
 
 
+def _is_worth_reading(cosine: float | None, reach: Reach) -> bool:
+    return cosine is None or reach.closeness(cosine) >= WORTH_READING
+
+
 def _in_context(lesson: Lesson) -> str:
     """A lesson with what was being talked about: "the 21st" alone says little."""
     answered = lesson.trigger.rpartition(TALK)[2]
-    known = answered[:60] in lesson.lesson
-    return lesson.lesson if known else f"{lesson.lesson} (about: {answered})"
+    known = ABOUT in lesson.lesson or answered[:60] in lesson.lesson
+    return lesson.lesson if known else f"{lesson.lesson}{ABOUT}{answered})"
 
 
 def _nearness(lesson: Lesson, message: str, cosine: float | None) -> float:

@@ -9,6 +9,8 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from datetime import date
+from itertools import repeat
+from operator import mul
 from pathlib import Path
 
 import msgspec
@@ -194,7 +196,8 @@ def _places(scores: Mapping[int, float]) -> dict[int, float]:
 
 def probability(weights: Mapping[str, float], features: Mapping[str, float]) -> float:
     """The probability that features speak for."""
-    score = weights.get("bias", 0.0) + sum([weights.get(name, 0.0) * features[name] for name in features])
+    counts = map(weights.get, features, repeat(0.0))
+    score = weights.get("bias", 0.0) + sum(map(mul, counts, features.values()))
     return 1 / (1 + math.exp(-max(min(score, 30.0), -30.0)))
 
 

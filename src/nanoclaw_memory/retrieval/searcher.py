@@ -271,8 +271,12 @@ def _said_once(message: str, found: Sequence[Candidate]) -> list[Candidate]:
     """Without the same message said before, which proves nothing; of the answers it had only the last."""
     asked = set(terms_of(message))
     turns = {one.stored.id: one.stored.passage for one in found if one.stored.passage.kind == "turn"}
+    telling = max((term for term in asked if " " not in term), key=len, default="")
     again = {
-        turn.number for turn in turns.values() if turn.speaker == "User" and set(terms_of(turn.text)) == asked
+        turn.number
+        for turn in turns.values()
+        # Most have not even the longest word of it, which is found in a moment.
+        if turn.speaker == "User" and telling in turn.text.casefold() and set(terms_of(turn.text)) == asked
     }
     answers = {
         key: turn.number for key, turn in turns.items() if turn.speaker == "Agent" and turn.number in again
