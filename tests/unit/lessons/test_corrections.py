@@ -152,6 +152,14 @@ def test_one_word_of_several_calls_for_a_lesson_only_where_it_is_half_of_it_or_a
     assert matching.match("The gateway!", [one], {}, matching.Reach(0.8), 3)
 
 
+def test_the_judge_reads_what_is_near_alone(scripted_judge):
+    one, reach = lesson(), matching.Reach(0.9, 0.8, 0.7)
+    scripted_judge.yes = {"needs": ["Ship"], "applies": ["Ship"]}
+    assert matching.judged_match("Ship that", [one], {1: 0.8}, reach, 3, scripted_judge)
+    assert matching.judged_match("Ship that", [one], {1: 0.72}, reach, 3, scripted_judge) == []
+    assert matching.judged_match("Ship that", [one], {}, reach, 3, scripted_judge)  # nobody knows how near
+
+
 def test_one_shared_word_does_not_call_for_a_lesson_that_is_about_something_else():
     reach = matching.Reach(near=0.8, far=0.5)
     assert matching.match("Can you push the sofa?", [lesson()], {1: 0.4}, reach, 3) == []
