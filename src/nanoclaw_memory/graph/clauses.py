@@ -15,6 +15,11 @@ PARENTHESES = re.compile(r"\s*\(([^()]*)\)")
 _MENDED = re.compile(
     r"\b(?:ähm?|erm|uhm|nee|quatsch|no sorry|no wait|nein sorry)\b|[,–—-] (?:no|nein|nope), ", re.I
 )
+_UNREAL = re.compile(
+    r"(?<![\w.@-])(?:dream\w*|pretend\w*|imagin\w*|jok(?:e|es|ing)|lol|haha\w*|novel|story|film|movie|sample|example|e\.g\.|"
+    r"träum\w*|geträumt|witz|roman|beispiel|muster|z\. ?b\.)",
+    re.I,
+)
 _QUOTED = re.compile(r"[\"“„»]([^\"“”„«»]{3,})[\"”“«»]")
 
 
@@ -32,11 +37,16 @@ def sentences(text: str) -> list[str]:
     return [sentence for sentence in found if sentence]
 
 
-def stated(sentence: str) -> bool:
-    """Whether a sentence says what is: no question, hearsay, condition, wish or quotation."""
+def is_own(sentence: str) -> bool:
+    """Whether a sentence is told as the writer's own: no question, form, slip of the tongue, quotation or dream."""
     if wording.QUESTION.search(sentence) or "___" in sentence or _MENDED.search(sentence):
         return False
-    if any(len(match[1].split()) > 2 for match in _QUOTED.finditer(sentence)):
+    return not (_UNREAL.search(sentence) or any(len(m[1].split()) > 2 for m in _QUOTED.finditer(sentence)))
+
+
+def stated(sentence: str) -> bool:
+    """Whether a sentence says what is: no question, hearsay, condition, wish or quotation."""
+    if not is_own(sentence):
         return False
     spoken = re.sub(r"\b(?:everyone|everybody) says\b", "", sentence)
     first = sentence.split(" ")[0]
@@ -69,7 +79,7 @@ def details_of(text: str) -> list[str]:
     return [
         clause.strip()
         for sentence in sentences(text)
-        for part in re.split(r"(?:;|,(?! \d{4}\b)| [–—-]| /) (?![^(]*\))", sentence)
+        for part in re.split(r"(?:;|,(?! \d{4}\b(?! \d))| [–—-]| /) (?![^(]*\))", sentence)
         for clause in [part]
         if clause.strip()
     ]
@@ -120,10 +130,6 @@ def schedule(text: str) -> str:
         text,
     )
     return re.sub(r"(?: (?:at|the|in|on|um|am|im|der|die|das))+$", "", every.group()) if every else ""
-
-
-def without_preposition(text: str) -> str:
-    return re.sub(r"^(?:(?:on|am|um|at|by|in|im|the|den|dem) )+(?=\S)", "", text)
 
 
 def without_possessive(word: str) -> str:

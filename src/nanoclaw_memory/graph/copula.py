@@ -12,7 +12,6 @@ from nanoclaw_memory.graph.clauses import (
     MINE,
     schedule,
     without_possessive,
-    without_preposition,
 )
 from nanoclaw_memory.graph.intents import concepts, stemmed
 from nanoclaw_memory.graph.keys import is_known_key, normal_key, singular
@@ -28,6 +27,7 @@ from nanoclaw_memory.graph.values import (
     phrase_at,
     typed,
     without_article,
+    without_preposition,
 )
 from nanoclaw_memory.store.names import fold
 
@@ -38,6 +38,7 @@ _REAL_NAMES = frozenset(
 )
 
 
+_ROLE_AT = re.compile(r"^(?P<role>[\w -]{2,40}?) (?:at|bei|beim) (?P<where>.+)$")
 # "My goal is to give kids a home", "my work is paying off": what somebody does, wants or feels is no value.
 _NO_VALUE = re.compile(
     r"(?:to|about|like|all|so|too|very|really|just|pretty|getting|going|being)\b|[a-z]{3,}ing [a-z]"
@@ -177,12 +178,24 @@ class CopulaReader(SubjectReader):
             yield self._fact(
                 subject, "alter" if german else "age", unit.removesuffix(" alt").removesuffix(" old"), "size"
             )
+        elif at := self.role_at(rest):
+            self.pending = Pending(subject, "", "")
+            yield Triple("fact", entity, "role", at[0])
+            yield Triple("relation", entity, "works at" if self.verb == "is" else "arbeitet bei", at[1])
         elif relation := self.is_of(entity, rest):
             yield relation
         elif value := self._described(entity, rest):
             yield self._fact(subject, predicate, value, "copula")
             if is_name(value) and (phone := inside(rest[len(value) :].lstrip(" ("), "phone")):
                 yield Triple("fact", value, "phone", phone)
+
+    def role_at(self, text: str) -> tuple[str, str] | None:
+        """What somebody is and where: `backend developer at Acme`, "the solicitor at Brack & Lowe"."""
+        match = _ROLE_AT.match(without_article(text))
+        if match is None or not wording.is_role(match["role"]):
+            return None
+        where, _ = phrase_at(match["where"], 4)
+        return (match["role"], where) if is_name(where) else None
 
     def is_of(self, entity: str, rest: str) -> Triple | None:
         """ "Robert's mother", "the owner of Keystone", "my daughter"."""
@@ -245,6 +258,9 @@ class CopulaReader(SubjectReader):
         if first in ("a", "an", "ein", "eine"):
             kind = kind or phrase.casefold() in wording.TRAITS
             return phrase if kind or living or (named and not after) or (named and self.verb == "is") else ""
+        person = entity == self.user or living or wording.is_kin(entity)
+        if person and self.verb == "ist" and phrase[:1].isupper() and phrase.isalpha():
+            return phrase  # "Aurel ist Koch": a German noun without an article says what somebody is
         # "the API gateway is Kong": of a thing, a name says which one; of a person it would be another person.
         thing = not is_name(entity) or self.verb == "ist"
         return (

@@ -12,12 +12,14 @@ from msgspec.structs import replace
 from nanoclaw_memory.graph import wording
 from nanoclaw_memory.graph.clauses import details_of, sentences, stated
 from nanoclaw_memory.graph.headings import CATEGORIES, ROSTER, SECTION, group_of, is_thing, may_be_key
-from nanoclaw_memory.graph.keys import is_attribute, is_known_key, normal_key
+from nanoclaw_memory.graph.keys import is_attribute, is_known_key, keyed_value, normal_key
 from nanoclaw_memory.graph.rosters import RosterReader
+from nanoclaw_memory.graph.subjects import CLASSES
 from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.graph.trust import SURE, probability
 from nanoclaw_memory.graph.values import (
     ADDRESS,
+    ENDS,
     head_of,
     inside,
     is_identifier,
@@ -48,7 +50,7 @@ _PAIR = re.compile(r"^(?P<key>[^\W\d_][\w /()&'’.-]{0,40}?)\s*(?::|=|—|–)\
 _BOLD = re.compile(r"\*\*(?P<key>[^*]{1,60}?):?\*\*\s*(?P<sign>:|=|—|–|-)?\s*(?P<value>\S.*)$")
 _PARENT = re.compile(r"^(?P<key>[^:|]{2,40}):$")
 _DOTTED = re.compile(r"^(?P<entity>[\w][\w .'-]{0,60}?)\.(?P<key>[a-z_][\w]{0,40})\s*=\s*(?P<value>\S.*)$")
-_ARROWS = re.compile(r"\s*(?:↔|<->|→|-->|->|⟶|=>)\s*")
+_ARROWS = re.compile(r"\s*(?:↔|<->|→|-->|->|⟶|=>|➜|➔|⇒)\s*")
 _LINKS = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]]+)\]\]")
 _HASHTAGS = re.compile(r"^(?:#[^\W\d][\w/-]*\s+)+(?=\S)")
 _UMLAUT = re.compile(r"[äöüßÄÖÜ]")
@@ -128,9 +130,20 @@ def extract(text: str, rules: FileRules) -> list[Triple]:
         number = max(triple.line - 1, 0)
         tagged = _LABEL.match(_text_of(lines[number]))  # somebody said that it is a fact
         least = 0 if triple.rule == "dotted" else SURE["page" if tagged else place]
-        if _is_sound(triple) and probability(triple, lines[number], _above(lines, number), place) >= least:
+        lasting = tagged or not rules.log or _lasts(triple)
+        if not (lasting and _is_sound(triple)):
+            continue
+        if probability(triple, lines[number], _above(lines, number), place) >= least:
             found.setdefault(triple.mark, triple)
     return list(found.values())
+
+
+def _lasts(triple: Triple) -> bool:
+    """Whether what a log tells holds beyond its day: what something *is* must be a value or a trait."""
+    if triple.rule in ("pair", "pairs", "defining", "arrow"):
+        return bool(typed(triple.object)) and triple.predicate not in ("is", "ist", "→")
+    described = triple.kind == "fact" and triple.predicate in ("is", "ist") and triple.rule == "copula"
+    return not described or bool(typed(triple.object)) or triple.object.casefold() in wording.TRAITS
 
 
 def _above(lines: list[str], place: int) -> str:
@@ -284,9 +297,10 @@ class _Page:
             return []
         spoken = plain[:1].lower() + plain[1:]
         first = next(iter(sentences(plain)), "").rstrip(".")
-        if not wording.VERB.match(spoken) and not self.sentences.role_at(first):
+        keyed = self.parent and keyed_value(first.partition(",")[0], listed=True)
+        if not (keyed or wording.VERB.match(spoken) or self.sentences.role_at(first)):
             return []
-        return self.sentences.details(subject, plain)
+        return self.sentences.details(subject, plain, listed=bool(self.parent))
 
     def _tagged(self, label: re.Match[str]) -> Iterator[Triple]:
         """`[decision|i=0.9] text`: the triples that it states, with its importance."""
@@ -308,6 +322,8 @@ class _Page:
         key, value = unmarked(match["key"]).strip(" :"), match["value"].strip()
         if code := re.match(r"[^`]*[:=—–]\**\s+(`[^`]+`)", text):
             value = code[1]
+        if changed := _ARROWS.split(unmarked(value))[1:]:
+            value = changed[-1]  # `standup: 9:30 -> 9:45`
         if (
             _BLOCKED_KEYS.intersection((slot_of(key), slot_of(key).removeprefix("last ").split(" ")[0]))
             or value.startswith("//")
@@ -319,7 +335,7 @@ class _Page:
             what, _, details = unmarked(value).partition(",")
             if relation := self.sentences.is_of(key, what):
                 return [relation, *self.sentences.details(key, details)]
-            ends = not after or unmarked(value)[len(other)] in ",;("
+            ends = not after or unmarked(value)[len(other)] in ",;(" or after.split(" ")[0] in ENDS
             if is_name(other, 4) and ends and (" " not in key or _is_short_for(key, other)):
                 return [Triple("alias", key, "", other)]
         owner = self.sentences.owned(key) or (None if self.rules.log else self.sentences.compound(key))
@@ -435,6 +451,8 @@ class _Page:
         if match and (several or ROSTER.fullmatch(match["name"])):
             return self._members(match["name"], match["details"])
         listed = bool(ROSTER.search(group))
+        if listed and match is None and (member := _member(plain)):
+            return self._portrait(*member, group_of(group), listed=True)
         match = match or (comma if comma and (listed or self._introduces(comma["details"])) else None)
         if match is None or self.sentences.owned(match["name"]):
             return []
@@ -445,7 +463,7 @@ class _Page:
             or is_attribute(name)
         ):
             return []
-        return self._portrait(name, details, group_of(group))
+        return self._portrait(name, details, group_of(group), listed)
 
     def _introduces(self, details: str) -> bool:
         """Whether a line without a roster's heading begins as a roster's: with what the person is."""
@@ -455,7 +473,7 @@ class _Page:
         starts = wording.VERB.match(details) and not self.rules.subject
         return bool(own and (known or starts or self.sentences.role_at(first)))
 
-    def _portrait(self, name: str, details: str, group: str) -> list[Triple]:
+    def _portrait(self, name: str, details: str, group: str, listed: bool = False) -> list[Triple]:
         """The details of one member of a roster."""
         other = _TAIL.search(name)
         name = _TAIL.sub("", name).strip()
@@ -464,7 +482,7 @@ class _Page:
             found = [Triple("alias", other["inner"], "", name)]
         elif other:
             details = f"{other['inner']}, {details}"
-        return found + self.sentences.details(name, details, group)
+        return found + self.sentences.details(name, details, group, listed)
 
     def _members(self, group: str, text: str) -> list[Triple]:
         """`Pets: Rex (beagle, 6), Luna (cat, 11)`, `Team: Priya, Omar and Lee`."""
@@ -535,7 +553,8 @@ class _Page:
         about = re.match(r"^about (?P<name>.+)$|^über (?P<german>.+)$", heading, re.I)
         if self.parent:
             listed = ROSTER.search(self.parent) or SECTION.search(self.parent) or not may_be_key(self.parent)
-            return "" if listed else self.parent
+            first, _, name = self.parent.partition(" ")  # `Host badger`
+            return "" if listed else name if name and first.casefold() in CLASSES else self.parent
         if about:
             name = about["name"] or about["german"]
             if name.casefold() in ("me", "mich", "the user", "user", "[user]"):
@@ -565,6 +584,20 @@ class _Page:
         return next(
             (name for pattern, name in CATEGORIES if pattern.search(self.heading)), self.rules.category
         )
+
+
+def _member(plain: str) -> tuple[str, str] | None:
+    """The name and the details of a roster line without a sign between: `Priscilla Owusu (charge) ext 4417`."""
+    name, rest = name_at(plain)
+    inner = re.match(r"\((?P<inner>[^()]+)\),?\s*(?P<rest>.*)$", rest)
+    first = (details_of(rest) or [""])[0]
+    value = typed(first)
+    keyed = keyed_value(first, listed=True) if len(first.split()) == 2 else None
+    known = inner or keyed or (value and value.type in ("phone", "email"))
+    own = is_name(name, 4) and not name.endswith(("'s", "’s")) and not name[-1].isdigit()
+    if not (own and known) or (" " not in name and is_attribute(name)):
+        return None
+    return name, ", ".join(filter(None, (inner["inner"], inner["rest"]))) if inner else rest
 
 
 def _whole_value(text: str, defining: bool) -> str:

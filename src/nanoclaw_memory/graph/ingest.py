@@ -29,13 +29,14 @@ from nanoclaw_memory.workspace.files import read_text
 from nanoclaw_memory.workspace.log import archived_day
 from nanoclaw_memory.workspace.paths import ARCHIVE, Home, day_in_path, memory_files, visible
 
-SEEDS = (*PAGES, "memory/*.md", "shared/project-*.md")
-
 # What is true of somebody for life does not cool: it is asked for once a year.
 LASTING = frozenset(
     "birthday|born|birth date|date of birth|geburtstag|geboren|anniversary|wedding anniversary|hochzeitstag|"
     "allergic to|allergy|allergie|blood type|blutgruppe".split("|")
 )
+
+
+_OF_FOLDER = ("readme.md", "index.md")  # such a file is about what its folder is called
 
 
 def rules_of(path: str, text: str, settings: Settings) -> FileRules:
@@ -55,7 +56,8 @@ def rules_of(path: str, text: str, settings: Settings) -> FileRules:
         return FileRules("", "fact", user, log=True)
     if path in PAGES:
         return FileRules("", "fact", user)
-    return FileRules("", "fact", user, page=name[:-3].replace("-", " ").capitalize())
+    own = PurePosixPath(path).parent.name if name.casefold() in _OF_FOLDER else name[:-3]
+    return FileRules("", "fact", user, page=own.replace("-", " ").capitalize())
 
 
 def _title(text: str, otherwise: str) -> str:
@@ -183,7 +185,7 @@ class Ingest:
         }
         done = []
         # USER.md and IDENTITY.md define the names that the others use.
-        for relative in sorted(files, key=lambda name: (name not in SEEDS[:2], name)):
+        for relative in sorted(files, key=lambda name: (name not in PAGES[:2], name)):
             try:
                 written, text = written_at(files[relative].stat()), read_text(files[relative])
             except FileNotFoundError:  # removed since it was listed
@@ -333,4 +335,6 @@ class Ingest:
 
 
 def _is_seed(path: str) -> bool:
-    return any(fnmatch.fnmatchcase(path, pattern) for pattern in SEEDS) and is_page(path)
+    if path.startswith("shared/"):
+        return fnmatch.fnmatchcase(path, "shared/project-*.md")
+    return (path in PAGES or ("/" in path and path.endswith(".md"))) and is_page(path)

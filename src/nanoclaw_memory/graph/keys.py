@@ -6,6 +6,10 @@ import re
 
 from nanoclaw_memory.graph import wording
 from nanoclaw_memory.graph.intents import concepts, stemmed
+from nanoclaw_memory.graph.values import ENDS, is_name, typed, without_preposition
+
+_DAYS = frozenset("mo di mi do fr sa so mon tue tues wed weds thu thurs fri sat sun".split())
+_NO_KEYS = (wording.NO_ENTITY | ENDS | _DAYS) - {"next"}  # `next appointment 2026-12-01`
 
 
 def is_attribute(key: str) -> bool:
@@ -77,3 +81,35 @@ def singular(noun: str) -> str:
 def normal_key(key: str) -> str:
     """A key in lower case: `Phone number` is `phone number`; `IP` and `dateOfBirth` stay."""
     return key if any(c.isupper() for c in key[1:]) else key.lower()
+
+
+def keyed_value(detail: str, listed: bool = False) -> tuple[str, str] | None:
+    """A key and a value without a colon: `birthday 8 November`, `contact Fern`; in a list also `ext 4417`."""
+    words = detail.split()
+    for count in range(1, min(4, len(words))):
+        key = [word for word in words[:count] if word not in ("on", "am", "at", "um", "is", "ist")]
+        rest = " ".join(words[count:])
+        value = typed(without_preposition(rest))
+        if value is None and is_name(rest, 3) and not wording.VERB.match(detail):
+            named = key and is_known_key(key[-1]) and key[-1].islower() and _may_be_key(key)
+            return (normal_key(" ".join(key)), rest) if named else None
+        if value is None or value.type == "schedule":
+            continue
+        whole = listed and len(words) == 2 and not value.rest and words[0].islower()
+        vague = value.type == "number" and not (is_known_key(key[-1]) if key else False) and not whole
+        return (
+            (normal_key(" ".join(key)), value.text)
+            if _may_be_key(key) and not vague and len(value.rest.split()) <= 2
+            else None
+        )
+    return None
+
+
+def _may_be_key(words: list[str]) -> bool:
+    """Whether words before a value name a property: plain words, none of them a day, a preposition or a verb."""
+    plain = all(
+        re.fullmatch(r"[^\W\d_][^\W\d_.-]*\.?", word) and word.casefold() not in _NO_KEYS and not typed(word)
+        for word in words
+    )
+    verb = len(words) > 1 and words[0][:1].isupper() and words[-1].islower()  # "Zertifikate laufen 2 Jahre"
+    return bool(words) and plain and not verb

@@ -24,20 +24,18 @@ if TYPE_CHECKING:
     from nanoclaw_memory.graph.graph import KnowledgeGraph
     from nanoclaw_memory.workspace.paths import Home
 
-VERSION = 7  # of the extraction: a new one reads every file again
+VERSION = 8  # of the extraction: a new one reads every file again
 RECENT_DAYS = 7  # logs that are looked at besides today's
 MOST_FILES = 20
 MOST_BYTES = 256_000
 WAIT_MS = 100  # for another writer
 SHARED = "shared/"
-DEEPEST = 2  # folders below memory/
+DEEPEST = 2  # folders below memory/, projects/ or any other of the workspace
 PAGES = ("USER.md", "IDENTITY.md", "MEMORY.md", "TOOLS.md")
 _KEY = "watched"
 _LOG = regex(r"(?:^|/)\d{4}-\d{2}-\d{2}\.md$")
-_NO_PAGES = tuple(
-    f"memory/{name}"
-    for name in ("archive/", "domains/", "checkpoints/", "notes/", "active-context.md", "gating-policies.md")
-)
+_RENDERED = ("archive/", "domains/", "checkpoints/", "notes/", "active-context.md", "gating-policies.md")
+_NO_PAGES = ("conversations/", "skills/", *(f"memory/{name}" for name in _RENDERED))
 
 
 class WatchedFile(msgspec.Struct, frozen=True):
@@ -119,7 +117,7 @@ class Refresh:
         own += [log_path(day) for day in days]
         own += PAGES
         listed = {seen.relative: seen for seen in (self._pages() if pages is None else pages)}
-        own += [path for path in listed if path.startswith("memory/") and _is_near(path) and is_page(path)]
+        own += [path for path in listed if not path.startswith(SHARED) and _is_near(path) and is_page(path)]
         shared = [path for path in listed if path.startswith("shared/project-") and path.count("/") == 1]
         return [self._watched(listed[path]) for path in (*own, *shared) if path in listed]
 
@@ -188,6 +186,6 @@ def is_page(path: str) -> bool:
 
 
 def _is_near(path: str) -> bool:
-    """Whether a file of memory/ is in few folders, none of which has a dot in its name."""
-    folders = path.split("/")[1:-1]
-    return len(folders) <= DEEPEST and not any("." in folder for folder in folders)
+    """Whether a file is in a folder, in few others below it, none of which has a dot in its name."""
+    first, *folders = path.split("/")[:-1] or [""]
+    return bool(first) and len(folders) <= DEEPEST and not any("." in folder for folder in (first, *folders))

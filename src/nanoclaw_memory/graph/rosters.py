@@ -6,27 +6,27 @@ import re
 from collections.abc import Iterable, Iterator
 
 from nanoclaw_memory.graph import wording
-from nanoclaw_memory.graph.clauses import MINE, details_of, stated, without_preposition
+from nanoclaw_memory.graph.clauses import MINE, details_of, stated
 from nanoclaw_memory.graph.copula import YEARS_OLD, Pending
-from nanoclaw_memory.graph.keys import is_known_key, is_plain_noun, normal_key
+from nanoclaw_memory.graph.keys import is_plain_noun, keyed_value, normal_key
 from nanoclaw_memory.graph.sentences import SentenceReader
 from nanoclaw_memory.graph.subjects import AKA, OWNED, Subject
 from nanoclaw_memory.graph.triples import Triple
-from nanoclaw_memory.graph.values import ADDRESS, ENDS, is_name, phrase_at, typed, without_article
+from nanoclaw_memory.graph.values import ADDRESS, is_name, typed, without_article
 
 _SHORT = re.compile(r"^(?P<name>\S+) for short$", re.I)
 _INNER = re.compile(r"(?<=\w) \(([^()]*)\)$")
-_ROLE_AT = re.compile(r"^(?P<role>[\w -]{2,40}?) (?:at|for|bei|beim) (?P<where>.+)$")
-_DAYS = frozenset("mo di mi do fr sa so mon tue tues wed weds thu thurs fri sat sun".split())
-_NO_KEYS = (wording.NO_ENTITY | ENDS | _DAYS) - {"next"}  # `next appointment 2026-12-01`
 
 
 class RosterReader(SentenceReader):
     """Reads roster lines beside sentences, with the same memory of names."""
 
-    def details(self, name: str, text: str, group: str = "") -> list[Triple]:
+    listed = False  # whether the line stands in a list of its kind
+
+    def details(self, name: str, text: str, group: str = "", listed: bool = False) -> list[Triple]:
         """The triples of a roster line: details of the entity it begins with; `group` is what the roster lists."""
         found: list[Triple] = []
+        self.listed = listed
         self.last = name
         before = ""
         for detail in _with_inner(details_of(text)):
@@ -44,11 +44,6 @@ class RosterReader(SentenceReader):
                 )
             before = detail
         return found
-
-    def role_at(self, text: str) -> bool:
-        """Whether a text says what somebody is: `backend developer at Acme`."""
-        match = _ROLE_AT.match(text)
-        return bool(match and wording.is_role(match["role"]) and is_name(phrase_at(match["where"], 4)[0]))
 
     def _detail(self, name: str, detail: str, group: str, first: bool) -> Iterator[Triple]:
         """One detail of a roster line: a typed value, a key and a value, a role, another name, or a verb."""
@@ -74,7 +69,7 @@ class RosterReader(SentenceReader):
             yield from owners
         elif roles := self._role(name, detail, group, first):
             yield from roles
-        elif keyed := _keyed_value(detail):
+        elif keyed := keyed_value(detail, self.listed):
             yield Triple("fact", name, *keyed)
         else:
             yield from self._clause(detail, "")
@@ -97,9 +92,8 @@ class RosterReader(SentenceReader):
             return [Triple("fact", name, self.verb, bare, several=True), *mine]
         if short and wording.is_role(bare):
             return [Triple("fact", name, "role", bare)]
-        at = _ROLE_AT.match(bare)
-        if at and wording.is_role(at["role"]) and is_name(where := phrase_at(at["where"], 4)[0]):
-            return [Triple("fact", name, "role", at["role"]), Triple("relation", name, "works at", where)]
+        if at := self.role_at(bare):
+            return [Triple("fact", name, "role", at[0]), Triple("relation", name, "works at", at[1])]
         kind = group in ("living", "member") and bare.islower() and short
         if kind or (group == "people" and bare.isupper() and bare.isalpha()):
             return [Triple("fact", name, self.verb, bare, several=True)]
@@ -112,27 +106,3 @@ def _with_inner(details: Iterable[str]) -> Iterator[str]:
         inner = _INNER.search(detail)
         yield _INNER.sub("", detail) if inner else detail
         yield from details_of(inner[1]) if inner else ()
-
-
-def _keyed_value(detail: str) -> tuple[str, str] | None:
-    """A key and a typed value without a colon: `birthday 8 November`, `shirt number 14`, `phone 0171 555 2093`."""
-    words = detail.split()
-    for count in range(1, min(4, len(words))):
-        value = typed(without_preposition(" ".join(words[count:])))
-        if value is None or value.type == "schedule":
-            continue
-        key = [word for word in words[:count] if word not in ("on", "am", "at", "um", "is", "ist")]
-        known = key and all(
-            re.fullmatch(r"[^\W\d_][^\W\d_-]*", word) and word.casefold() not in _NO_KEYS and not typed(word)
-            for word in key
-        )
-        verb = key and key[0][:1].isupper() and key[-1].islower()  # "Zertifikate laufen 2 Jahre"
-        if (
-            not known
-            or (verb and len(key) > 1)
-            or len(value.rest.split()) > 2
-            or (value.type == "number" and not is_known_key(key[-1]))
-        ):
-            return None
-        return normal_key(" ".join(key)), value.text
-    return None

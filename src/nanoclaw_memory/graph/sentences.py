@@ -8,30 +8,33 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from nanoclaw_memory.graph import wording
+from nanoclaw_memory.graph.appositions import appositions
 from nanoclaw_memory.graph.clauses import (
     PARENTHESES,
     clauses,
+    is_own,
     only_name,
     schedule,
     sentences,
     stated,
     with_apposition,
-    without_preposition,
 )
 from nanoclaw_memory.graph.copula import CopulaReader, Pending
-from nanoclaw_memory.graph.keys import is_known_key, normal_key, singular
-from nanoclaw_memory.graph.subjects import OWNED, Subject
+from nanoclaw_memory.graph.keys import is_known_key, keyed_value, normal_key, singular
+from nanoclaw_memory.graph.subjects import Subject
 from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.graph.values import (
-    ENDS,
     TypedValue,
+    is_identifier,
     is_name,
     is_name_token,
     name_at,
     phrase_at,
     typed,
     without_article,
+    without_preposition,
 )
+from nanoclaw_memory.store.names import fold
 
 _WE_CALL = re.compile(
     r"^(?P<who>(?:we|i|everyone|everybody|people|wir|alle|friends)(?: all)? (?:just )?)?"
@@ -48,6 +51,13 @@ _SINCE = re.compile(
 )
 _GEZOGEN = re.compile(
     r"^(?P<who>[^,;]+?) (?:ist|sind) (?:.{1,20} )?nach (?P<where>\w[\w -]+?) (?:um)?gezogen$"
+)
+_ZUSTÄNDIG = re.compile(
+    r"^(?P<who>.+?) (?:ist|sind) (?:[^,]{1,20} )?für (?P<what>.+?) (?:zuständig|verantwortlich)$"
+)
+_NICKNAMED = re.compile(
+    r"^(?:the |der |die |das )?[\"“„»](?P<nick>[^\"“”„«»]{2,30})[\"”“«] (?:is|ist|means|heißt) (?P<rest>.+)$",
+    re.I,
 )
 _ALLERGIC = re.compile(r"^(?P<who>.+?) (?:ist|reagiert) (?:gegen|auf) (?P<what>.+?) allergisch$")
 _PREFERS = re.compile(r"^(?P<who>[^,;]+?) (?:prefers|bevorzugt) (?P<what>\S+(?: \S+){0,9})$")
@@ -73,8 +83,6 @@ _PASSING = frozenset("needs requires braucht benötigt gets takes nimmt".split()
 }
 _PARTICLES = frozenset("out up off over back down to sich".split())
 _ENDING = frozenset("until till bis when while before except außer instead statt".split())
-_TITLED = re.compile(r"(?:Frau|Herr|Dr\.|Firma|Fa\.) ")
-_WITH = re.compile(r"(?:in|on|at|for|to|from|with|of|by|as|an|auf|bei|für|mit|von|vom|aus|am|im|zu) ")
 _AMOUNT = re.compile(r"^(?:of )?(?P<what>[A-Za-zÄÖÜäöüß][\w-]{1,20})$")
 _TYPED_KINDS = frozenset("money date time schedule size port listens copula url".split())
 _TYPES_OF = {
@@ -96,10 +104,18 @@ class SentenceReader(CopulaReader):
         for sentence in sentences(text):
             self.pending = self.denied = None
             sentence = wording.without_opening(sentence) if self.talk else sentence
+            passing = appositions(sentence, self.user, self.verb) if is_own(sentence) else ()
             if not stated(sentence):
+                found += (replace(one, rule="apposition") for one in passing)
                 self.last = ""
                 continue
             triples = [one for one in self._sentence(sentence) if not self.talk or self._is_told(one)]
+            known = {(fold(one.subject), fold(one.object)) for one in triples}
+            found += (
+                replace(one, rule="apposition")
+                for one in passing
+                if (fold(one.subject), fold(one.object)) not in known
+            )
             found += triples
             if not triples:  # in talk the only name may be that of whom one talks to
                 self.last = "" if self.talk else only_name(sentence)
@@ -132,6 +148,11 @@ class SentenceReader(CopulaReader):
         sentence = re.sub(r"\b(?:wird|werden) (?=(?:von|vom|durch) )", "ist ", sentence)
         if match := _GEZOGEN.match(sentence):
             sentence = f"{match['who']} wohnt in {match['where']}"
+        if match := _ZUSTÄNDIG.match(sentence):
+            sentence = f"{match['who']} ist zuständig für {match['what']}"
+        if (match := _NICKNAMED.match(sentence)) and is_name(name := name_at(match["rest"])[0], 3):
+            yield Triple("alias", match["nick"], "", name, rule="alias")
+            return
         if match := _ALLERGIC.match(sentence):
             yield from self._allergic(match)
             return
@@ -201,54 +222,9 @@ class SentenceReader(CopulaReader):
         if before and before.predicate:
             yield from self._elliptic(clause, joiner, before)
         elif not self.talk:
-            yield from self._framed(clause)
             name, rest = name_at(clause)
             if rest and not self.pending and is_name(name, 3) and name.casefold() not in wording.NO_ENTITY:
                 self.pending = Pending(Subject(name), "", "")  # "Theo started at Bosch and reports to Ann"
-
-    def _framed(self, clause: str) -> Iterator[Triple]:
-        """ "Odile chairs the Harbour Trust", "the sensor reaches 3 miles": whatever the verb, if the clause ends."""
-        words = clause.split()
-        lasting, again = wording.finite(self.verb)
-        for place in range(1, min(len(words) - 1, 6)):
-            verb, rest = words[place], " ".join(words[place + 1 :])
-            if verb not in lasting and not (self.habits and verb in again):
-                continue
-            subject = self._subject(" ".join(words[:place]))
-            if subject is None or subject.bare or subject.entity == self.user or wording.VERB.search(rest):
-                continue
-            if any(word in ENDS for word in words[:place]) and not subject.key:
-                continue
-            if wording.is_verb(rest.split(" ")[0]) or wording.is_verb(words[0].casefold()):
-                continue  # "team calls happen on Jitsi", "Send drafts to Devika"
-            joint = _WITH.match(rest)
-            predicate, rest = (
-                (f"{verb} {joint.group().strip()}", rest[joint.end() :]) if joint else (verb, rest)
-            )
-            yield from self.introduced
-            yield from self._object(self._entity(subject), predicate, rest)
-            return
-
-    def _object(self, entity: str, predicate: str, rest: str) -> Iterator[Triple]:
-        """What a verb is followed by, if a clause ends with it or goes on with when or where."""
-        value = typed(rest)
-        what, after = (value.text, value.rest) if value else phrase_at(rest, 4)
-        first = what.casefold().split(" ")[0]
-        if (
-            not what
-            or first in wording.NO_ENTITY
-            or OWNED.match(what)
-            or (after and after.split(" ")[0] not in ENDS)
-        ):
-            return
-        kind = "relation" if not value and is_name(what) else "fact"
-        if self.verb == "ist" and kind == "relation" and " " not in predicate:
-            if _TITLED.match(what) and not _TITLED.match(entity):  # "Die Aufsicht macht Frau Tepe"
-                entity, what = what, entity
-            elif " " not in rest:  # "Die Handkasse führt Uschi": who does what?
-                return
-        if not re.match(r"\d+(?:st|nd|rd|th)\b", what):
-            yield Triple(kind, entity, predicate, what, rule="frame")
 
     def _carried(self, start: str, before: Pending | None) -> Subject | None:
         """The subject of a clause without one: "and costs 5 €", "who reports to …"."""
@@ -268,7 +244,7 @@ class SentenceReader(CopulaReader):
         name, key = name.removesuffix("'s").removesuffix("’s"), before.subject.key
         if not is_name(name, 3):
             name = rest = ""
-        if before.kind == "copula" and key and rest:
+        if before.kind == "copula" and key and rest and (singular(name) or not is_known_key(name)):
             owner = name if name + "'s" in clause.replace("’", "'") else name.removesuffix("s")
             if value := typed(without_preposition(rest)):
                 yield Triple("fact", owner, key, value.text)
@@ -284,9 +260,13 @@ class SentenceReader(CopulaReader):
         ):
             clause = clause.removeprefix(f"{before.predicate.rsplit(' ', 1)[-1]} ")
             yield from self._objects(before.subject, before.predicate, before.kind, clause)
+        elif (keyed := keyed_value(clause)) and is_known_key(keyed[0].split(" ")[-1].capitalize()):
+            yield Triple("fact", self._entity(before.subject), *keyed, rule="detail")
 
     def _state(self, subject: Subject, predicate: str, kind: str, rest: str) -> Iterator[Triple]:
-        if subject.bare and (kind not in _TYPED_KINDS or (kind == "copula" and subject.entity[:1].islower())):
+        code = kind in ("names", "host") and " " not in subject.entity and is_identifier(rest.split(" ")[0])
+        typed_kind = kind in _TYPED_KINDS and not (kind == "copula" and subject.entity[:1].islower())
+        if subject.bare and not (typed_kind or code):
             return
         if kind == "copula":
             yield from self._copula(subject, predicate, rest)

@@ -27,7 +27,7 @@ AKA = re.compile(
     r"(?P<name>.+)$",
     re.I,
 )
-_CLASSES = frozenset("project team service repo app server host projekt team dienst firma verein".split())
+CLASSES = frozenset("project team service repo app server host projekt team dienst firma verein".split())
 
 
 class Subject(msgspec.Struct, frozen=True):
@@ -152,7 +152,7 @@ class SubjectReader:
                 if re.search(r" (?:for|of|in|at|on|to|von|für) ", owner):
                     return None
                 return self._possessive(owner, words[owned[0] + 1 :], name)
-            if len(words) == 3 and words[1].casefold() in _CLASSES and may_name(words[2]):
+            if len(words) == 3 and words[1].casefold() in CLASSES and may_name(words[2]):
                 return Subject(words[2])
             if of := _OF.search(inner):
                 owner = without_article(inner[of.end() :])
@@ -164,7 +164,7 @@ class SubjectReader:
             return Subject(inner) if len(words) <= 5 and may_name(inner.replace(" for ", " ")) else None
         if low in wording.NO_ENTITY:
             return None
-        if len(words) == 2 and low in _CLASSES and may_name(words[1]):
+        if len(words) == 2 and low in CLASSES and may_name(words[1]):
             return Subject(words[1])
         owned = [place for place, word in enumerate(words[:-1]) if word.endswith(("'s", "’s", "s'", "s’"))]
         owner = " ".join([*words[: owned[0]], without_possessive(words[owned[0]])]) if owned else ""
@@ -208,7 +208,7 @@ class SubjectReader:
             if word.endswith(("'s", "’s", "s'", "s’")) and place + 1 < len(words):
                 links.append(" ".join([*part[:-1], without_possessive(word)]))
                 part = []
-        if len(part) > 1 and part[0].casefold() in _CLASSES and is_name(" ".join(part[1:])) and not links:
+        if len(part) > 1 and part[0].casefold() in CLASSES and is_name(" ".join(part[1:])) and not links:
             return Subject(" ".join(part[1:]))  # "our project Keystone"
         key = " ".join(part)
         heads = [

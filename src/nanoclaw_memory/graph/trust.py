@@ -14,11 +14,7 @@ from nanoclaw_memory.graph.keys import is_known_key
 from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.graph.values import is_name, is_name_token, typed, unmarked
 
-SURE = {
-    "page": 0.5,
-    "log": 0.7,
-    "talk": 0.7,
-}  # what is less probable is not stored; a log tells more of events
+SURE = {"page": 0.5, "log": 0.5, "talk": 0.65}  # what is less probable is not stored
 _MARK = re.compile(
     r"^\s*(?:[-*+•]\s+|\d+[.)]\s+|\[(?!\[)[^\]]{1,60}\]\s+|\d{1,2}:\d{2}\s+)+"
 )  # bullet, tag, clock

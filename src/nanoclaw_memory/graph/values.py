@@ -199,6 +199,10 @@ def without_article(text: str) -> str:
     return rest.strip() if rest and is_article(first) else text
 
 
+def without_preposition(text: str) -> str:
+    return re.sub(r"^(?:(?:on|am|um|at|by|in|im|the|den|dem) )+(?=\S)", "", text)
+
+
 def head_of(text: str) -> tuple[str, str]:
     """The value that a text starts with, up to where it ends, and what stands after it."""
     value = typed(text)

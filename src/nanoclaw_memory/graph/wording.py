@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
-from pathlib import Path
 
 # Verbs that state something lasting: forms, predicate or key, and what follows them; `=`: the verb itself.
 # `names` relations to what is named; `port`, `money`, `date`, `size`, `time` a typed value; `phrase` a short value;
@@ -62,6 +60,9 @@ hosts | = | names
 replaces | = | names
 ersetzt | = | names
 connects to, talks to, points to | = | names
+is responsible for, is in charge of, are responsible for | responsible for | names
+ist zuständig für, sind zuständig für, ist verantwortlich für | zuständig für | names
+zeigt auf, verweist auf | = | names
 is married to | = | names
 ist verheiratet mit | = | names
 is part of | = | names
@@ -245,6 +246,12 @@ def is_role(word: str) -> bool:
     return low.endswith(_GERMAN_ROLE_ENDINGS if word.split(" ")[-1][:1].isupper() else _ROLE_ENDINGS)
 
 
+def is_known_role(word: str) -> bool:
+    """Whether a noun surely names a person or animal: a listed word, or a German one that ends as only roles do."""
+    low = word.casefold().split(" ")[-1].strip(".")
+    return low in _ROLES or is_kin(word) or is_pet(word) or (word[:1].isupper() and is_role(word))
+
+
 def is_somebody(word: str) -> bool:
     """Whether a noun names a person or animal by what it is to somebody."""
     return is_kin(word) or is_pet(word) or is_role(word)
@@ -334,7 +341,7 @@ NO_ENTITY = frozenset(
     "yes no please thanks also but and or so because if when while where why how "
     "ich wir du ihr er sie es man das dies dieser diese dieses jemand niemand alle alles beide beides nichts etwas "
     "heute morgen gestern jetzt dann hier da dort bitte danke ja nein aber und oder also weil wenn wer was wie wo "
-    "angeblich laut nicht vielleicht leider endlich gerade noch schon nur sonst "
+    "selbst selber angeblich laut nicht vielleicht leider endlich gerade noch schon nur sonst "
     "only even just almost nearly nur sogar fast any such first second third next previous last same main best worst "
     "answer problem reason question issue point trick difference result idea truth news favourite favorite "
     "grund problem frage antwort ergebnis unterschied idee wahrheit erste zweite beste schlimmste "
@@ -389,38 +396,6 @@ def _third_person(form: str, forms: list[str]) -> str:
     german = [f"{verb}t", f"{verb[:-1]}t"] if verb.endswith("e") else [f"{verb[:-2]}t"] * verb.endswith("en")
     others = (f"{one}{space}{rest}" for one in (f"{verb}s", *german))
     return next((other for other in others if other in forms), form)
-
-
-@cache
-def _bases() -> frozenset[str]:
-    text = Path(__file__).with_name("verbs.txt").read_text(encoding="utf-8")
-    return frozenset(
-        word for line in text.splitlines() if line.startswith("en ") for word in line.split()[2:]
-    )
-
-
-def is_verb(word: str) -> bool:
-    """Whether a word is an English verb in its base form or in the third person: no subject begins with one."""
-    return word in _bases() or any(word in forms for forms in finite("is"))
-
-
-@cache
-def finite(copula: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Verbs of the third person in the language of a copula: what lasts, and what is done again and again."""
-    found: dict[str, frozenset[str]] = {}
-    for line in Path(__file__).with_name("verbs.txt").read_text(encoding="utf-8").splitlines():
-        name, _, verbs = line.partition(": ")
-        if not name.startswith("#"):
-            found[name] = frozenset(verbs.split() if name.startswith("de") else map(_with_s, verbs.split()))
-    german = copula == "ist"
-    lasting, again = ("de lasting", "de again") if german else ("en lasting", "en again")
-    return found[lasting], found[again]
-
-
-def _with_s(verb: str) -> str:
-    if re.search(r"[^aeiou]y$", verb):
-        return f"{verb[:-1]}ies"
-    return f"{verb}es" if re.search(r"(?:s|sh|ch|x|z|o)$", verb) else f"{verb}s"
 
 
 VERBS = _verbs()

@@ -89,6 +89,17 @@ def test_any_page_a_person_keeps_is_read_and_rendered_ones_are_not(memory: Memor
     assert found == {"Volvo C.plate = KX 1234", "Volvo B.plate = KX 1234"}
 
 
+def test_pages_in_folders_of_their_own_are_read_and_transcripts_are_not(memory: Memory) -> None:
+    workspace = memory.home.workspace("main")
+    for name in ("people/ida.md", "projects/oak/README.md", "conversations/talk.md", "skills/pdf/SKILL.md"):
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / name).write_text("locker: KX 1234\n")
+    found = {hit.text for hit in memory.graph.search("KX 1234", 10).hits}
+    assert found == {"Ida.locker = KX 1234", "Oak.locker = KX 1234"}
+    memory.upkeep.run("ingest")
+    assert {hit.text for hit in memory.graph.search("KX 1234", 10).hits} == found
+
+
 def test_seed_reads_the_workspace_and_makes_the_users_name_an_alias(memory: Memory) -> None:
     workspace = memory.home.workspace("main")
     (workspace / "USER.md").write_text("# User\n\n- name: Marta Lind\n- birthday: 12 April\n", "utf-8")
