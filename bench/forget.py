@@ -76,7 +76,7 @@ def of_exchanges(text: str) -> float:
     with tempfile.TemporaryDirectory() as folder, Memory.open(Path(folder)) as memory:
         memory.init()
         table = memory.group.exchanges
-        with table.database.transaction():
+        with table.db.transaction():
             for number in range(20_000):
                 asked = f"Question {number}: {' '.join(made.choices(WORDS, k=40))}"
                 answer = " ".join(made.choices(WORDS, k=60))

@@ -248,7 +248,7 @@ class GraphWriter:
             if same is not None:
                 done = self._keep(self.relations, same, where, start, row)
                 if origin.shared and trust(origin.by) <= trust(same.relation.origin):
-                    self.relations.share(done.id)
+                    self.relations.set(done.id, shared=1)
             else:
                 if single and not where.until:
                     retirement.end_synonyms(names, slot, row["object"], start, None)
@@ -327,12 +327,12 @@ class GraphWriter:
         for other in retired:
             table.retire(other, start, same.item.id)
         if same.item.valid_from > start and trust(origin) <= trust(same.item.origin):
-            table.extend(same.item.id, start)
+            table.set(same.item.id, valid_from=start)
         if ORIGINS.index(origin) < ORIGINS.index(same.item.origin):
-            table.attribute(same.item.id, origin)
+            table.set(same.item.id, origin=origin)
         # What is said again outside of projects belongs to none; lines may have been read before they had one.
         if same.item.project != row["project"] and (not row["project"] or same.item.source == row["source"]):
-            table.place(same.item.id, row["project"])
+            table.set(same.item.id, project=row["project"])
         return Upserted(same.item.id, retired, created=False)
 
     # ---- rejections ----

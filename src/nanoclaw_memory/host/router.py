@@ -62,7 +62,7 @@ class Router:
         if not arrived:
             return False
         asking = _asking(arrived, registered)
-        with self.messages.database.transaction():
+        with self.messages.db.transaction():
             # Patterns were tried outside the transaction; if another process has read meanwhile, look again.
             if int(self.messages.state("last_arrival") or 0) != seen:
                 return True
@@ -97,7 +97,7 @@ class Router:
         return Batch(group, tuple(asking), tuple(context), earlier, session_id)
 
     def _settle(self, jid: str, first: int, last: int) -> None:
-        with self.messages.database.transaction():
+        with self.messages.db.transaction():
             self.messages.settle(jid, first, last)
 
     # ---- the answer ----
@@ -116,7 +116,7 @@ class Router:
             session_id=session_id,
             created_at=now,
         )
-        with self.messages.database.transaction():
+        with self.messages.db.transaction():
             if not self.messages.settle(jid, first, last):
                 return None
             if session_id:
@@ -163,7 +163,7 @@ class Router:
             # What memory refuses today it refuses tomorrow; it must not keep back what comes after it.
             with suppress(Refused):
                 on_exchange(reply.group, reply.session_id, spoken, reply.content, reply.created_at)
-            with self.messages.database.transaction():
+            with self.messages.db.transaction():
                 self.messages.mark_reply(reply.id, "remembered", stamp(self.clock.now()))
         return len(waiting)
 

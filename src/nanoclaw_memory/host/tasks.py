@@ -94,7 +94,7 @@ class Tasks:
             next_run=first,
             created_at=stamp(now),
         )
-        with self.rows.database.transaction():
+        with self.rows.db.transaction():
             if self.rows.get(name) is not None:
                 return self.get(name)
             if len(self.rows.all(owner)) >= MAX_TASKS:
@@ -153,7 +153,7 @@ class Tasks:
     def remove(self, task_id: str) -> Task:
         """Delete a task and the log of its runs."""
         task = self.get(task_id)
-        with self.rows.database.transaction():
+        with self.rows.db.transaction():
             self.rows.remove(task_id)
         return task
 
@@ -163,7 +163,7 @@ class Tasks:
 
     def _change(self, task_id: str, **values: str) -> Task:
         self.get(task_id)
-        with self.rows.database.transaction():
+        with self.rows.db.transaction():
             self.rows.change(task_id, values)
         return self.get(task_id)
 
@@ -219,7 +219,7 @@ class Tasks:
                 continue
             task = self.rows.get(task_id)
             run = TaskRun(run_id, task_id, "", 0, "interrupted", error="the process ended before the run did")
-            with self.rows.database.transaction():
+            with self.rows.db.transaction():
                 if self.rows.finish(run) and task:
                     self._note_interrupted(task)
                     found.append(task_id)
@@ -241,7 +241,7 @@ class Tasks:
         except InvalidValue as error:  # written by an older host that knew other schedules
             self._change(task.id, status="paused", last_result=f"Error: {error.message}")
             return None
-        with self.rows.database.transaction():
+        with self.rows.db.transaction():
             current = self.rows.get(task.id)
             if current is None or current.status != "active" or current.next_run != task.next_run:
                 return None
@@ -256,7 +256,7 @@ class Tasks:
         intake = self._intake(task.group)
         result, error = (intake.talk(text, "task").text for text in (ended.result, ended.error))
         ended = replace(ended, result=result, error=error)
-        with self.rows.database.transaction():
+        with self.rows.db.transaction():
             if self.rows.finish(ended):
                 self.rows.change(task.id, {"last_result": _summary(ended)})
                 self.rows.trim_runs(task.id, KEPT_RUNS)

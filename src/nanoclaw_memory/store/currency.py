@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.passage_search import Selection
+from nanoclaw_memory.store.table import Table, insertion
 from nanoclaw_memory.types import Passage
 
 SUPERSEDED, EARLIER = "superseded", "earlier"
@@ -35,33 +35,29 @@ class Overtaken(msgspec.Struct, frozen=True):
     sure: float
 
 
-class CurrencyTable:
+class CurrencyTable(Table[Overtaken]):
     """The rows of one search index."""
 
-    def __init__(self, database: Database) -> None:
-        self.database = database
+    table = "currency"
+    columns = ", ".join(Overtaken.__struct_fields__)
+    value = Overtaken
 
     def put(self, rows: Iterable[Overtaken]) -> None:
         """Store rows; inside a transaction."""
-        self.database.execute_many(
-            "INSERT INTO currency (older, newer, kind, why, sure) VALUES (:older, :newer, :kind, :why, :sure)"
-            " ON CONFLICT (older, newer) DO UPDATE SET kind = excluded.kind, why = excluded.why, sure = excluded.sure",
-            map(msgspec.structs.asdict, rows),
-        )
+        sql = insertion("currency", Overtaken.__struct_fields__, ["older", "newer"])
+        self.db.execute_many(sql, map(msgspec.structs.asdict, rows))
 
     def of(self, older: Iterable[int], visible: Selection | None = None) -> list[Overtaken]:
         """The rows of older passages whose newer passage a selection lets in."""
         only = visible.of("newer") if visible is not None else ""
-        rows = self.database.query(
-            "SELECT older, newer, kind, why, sure FROM currency"  # noqa: S608 (conditions of our own)
-            f" WHERE older IN (SELECT value FROM json_each(:older)){' AND ' + only if only else ''}",
+        return self.select(
+            f"WHERE older IN (SELECT value FROM json_each(:older)){' AND ' + only if only else ''}",  # noqa: S608
             {"older": json.dumps(list(older)), **(visible.params if visible is not None else {})},
         )
-        return [Overtaken(*row) for row in rows]
 
     def answered(self, answers: Iterable[int], chars: int) -> dict[int, int]:
         """Of answers of at most so many characters the first passage of the message that each answers."""
-        rows = self.database.query(
+        rows = self.db.query(
             "SELECT a.id, min(u.id) FROM passages a JOIN passages u ON u.number = a.number AND u.number > 0"
             " AND u.document_id = a.document_id AND u.kind = 'turn' AND u.speaker = 'User'"
             " WHERE a.id IN (SELECT value FROM json_each(:answers)) AND a.kind = 'turn' AND a.speaker = 'Agent'"
@@ -72,16 +68,12 @@ class CurrencyTable:
 
     def undecided(self, most: int) -> list[Overtaken]:
         """Pairs of which it is not known whether both hold, those with the newest statements first."""
-        rows = self.database.query(
-            "SELECT older, newer, kind, why, sure FROM currency WHERE kind = 'earlier' AND sure <= 0.5"
-            " ORDER BY newer DESC, older DESC LIMIT :most",
-            {"most": most},
-        )
-        return [Overtaken(*row) for row in rows]
+        rest = "WHERE kind = 'earlier' AND sure <= 0.5 ORDER BY newer DESC, older DESC LIMIT :most"
+        return self.select(rest, {"most": most})
 
     def superseded_entries(self) -> tuple[str, ...]:
         """The ids of entries that are superseded."""
-        rows = self.database.query(
+        rows = self.db.query(
             "SELECT DISTINCT p.reference FROM currency c JOIN passages p ON p.id = c.older"
             " WHERE c.kind = 'superseded' AND p.kind = 'entry'"
         )
@@ -90,15 +82,15 @@ class CurrencyTable:
     def statements_after(self, last: int, most: int) -> list[int]:
         """The next statements above an id."""
         sql = f"SELECT id FROM passages p WHERE id > :last AND {_STATEMENT} ORDER BY id LIMIT :most"  # noqa: S608
-        return [int(number) for (number,) in self.database.query(sql, {"last": last, "most": most})]
+        return [int(number) for (number,) in self.db.query(sql, {"last": last, "most": most})]
 
     def statements_with(self, word: str, most: int) -> list[int] | None:
         """Statements that contain a word, looking stops at `most`; None where too many passages do to be looked at."""
-        found, params = self.database.containing("passages_fts", [word], column="body")
-        if self.database.occurrences("passages_fts", word, WIDESPREAD) == WIDESPREAD:
+        found, params = self.db.containing("passages_fts", [word], column="body")
+        if self.db.occurrences("passages_fts", word, WIDESPREAD) == WIDESPREAD:
             return None
         sql = (
             "SELECT p.id FROM passages_fts JOIN passages p ON p.id = passages_fts.rowid"  # noqa: S608
             f" WHERE {found} AND {_STATEMENT} LIMIT :most"
         )
-        return [int(number) for (number,) in self.database.query(sql, {**params, "most": most})]
+        return [int(number) for (number,) in self.db.query(sql, {**params, "most": most})]

@@ -9,24 +9,20 @@ from typing import Any
 
 import msgspec
 
-from nanoclaw_memory.store.database import Database, Row
+from nanoclaw_memory.store.database import Row
 from nanoclaw_memory.store.keywords import like, spaced, terms_of
+from nanoclaw_memory.store.table import Table, as_struct, assignments, insertion
 from nanoclaw_memory.types import Entry, Provenance
 
 PRIORITIES = ("critical", "high", "medium", "low")
 SHORT_ID = 12  # characters of an id that are enough where no other begins so: `mem-` and eight more
 BEHAVIORAL = ("preference", "instruction", "correction")
-_COLUMNS = (
-    "id, type, content, priority, tags, session_id, group_name, created_at, author, source, status, "
-    "token_cost, reason, related_to, supersedes, superseded_by, expires_at, suspicions, reinforcements, "
-    "used_at, updated_at, project, private, confirmed"
-)
-_INSERT = (
-    f"INSERT INTO entries ({_COLUMNS}, text_key, origin) VALUES (:id, :type, :content, :priority, :tags, "  # noqa: S608
-    ":session_id, :group_name, :created_at, :author, :source, :status, :token_cost, :reason, :related_to, "
-    ":supersedes, :superseded_by, :expires_at, :suspicions, :reinforcements, :used_at, :updated_at, "
-    ":project, :private, :confirmed, :text_key, 'agent')"  # `author` says who; the old column takes few words
-)
+# The columns of the fields of an entry, and of those of its provenance.
+_OWN = {name: name for name in Entry.__struct_fields__ if name not in ("behavioral", "provenance")}
+_OWN |= {"expires": "expires_at"}
+_CAME = {name: name for name in Provenance.__struct_fields__}
+_CAME |= {"group": "group_name", "timestamp": "created_at", "origin": "author"}
+_LISTS = ("tags", "related_to", "suspicions")
 
 
 class Filter(msgspec.Struct, frozen=True):
@@ -61,21 +57,25 @@ class Filter(msgspec.Struct, frozen=True):
         return " AND ".join(parts), params
 
 
-class EntryTable:
+class EntryTable(Table[Entry]):
     """The entries of one database. Writing needs an open transaction."""
 
-    def __init__(self, db: Database) -> None:
-        self.db = db
+    table = "entries"
+    columns = ", ".join((*_OWN.values(), *_CAME.values()))
+
+    def read(self, row: Row) -> Entry:
+        own = dict(zip(_OWN, row, strict=False))
+        own |= {name: _split(own[name]) for name in _LISTS}
+        own |= {"priority": PRIORITIES[own["priority"]], "behavioral": own["type"] in BEHAVIORAL}
+        return Entry(**own, provenance=as_struct(Provenance, row[len(_OWN) :]))
 
     # ---- reading ----
 
     def get(self, entry_id: str) -> Entry | None:
         """An entry by its id, or by a beginning of it that no other has: models are shown a short one."""
-        rows = self.db.query(
-            f"SELECT {_COLUMNS} FROM entries WHERE id >= :id AND id <= :last LIMIT 2",  # noqa: S608
-            {"id": entry_id, "last": entry_id + "~" if len(entry_id) >= SHORT_ID else entry_id},
-        )
-        return _entry(rows[0]) if len(rows) == 1 or (rows and rows[0][0] == entry_id) else None
+        last = entry_id + "~" if len(entry_id) >= SHORT_ID else entry_id
+        found = self.select("WHERE id >= :id AND id <= :last LIMIT 2", {"id": entry_id, "last": last})
+        return found[0] if len(found) == 1 or (found and found[0].id == entry_id) else None
 
     def recent(self, wanted: Filter, limit: int) -> list[Entry]:
         """The newest first."""
@@ -108,15 +108,13 @@ class EntryTable:
         """The entries with these row numbers."""
         params: dict[str, Any] = {}
         where = _one_of("number", numbers, params)
-        rows = self.db.query(f"SELECT {_COLUMNS}, number FROM entries WHERE {where}", params)  # noqa: S608
-        return {int(row[-1]): _entry(row[:-1]) for row in rows}
+        rows = self.db.query(f"SELECT number, {self.columns} FROM entries WHERE {where}", params)  # noqa: S608
+        return {int(number): self.read(tuple(row)) for number, *row in rows}
 
     def same_text(self, entry_type: str, text_key: str, now: str) -> list[Entry]:
         """The current entries of the type with the same normalised text."""
         # Only the key is asked of the index: with the status in it, SQLite would read every active row.
-        sql = f"SELECT {_COLUMNS} FROM entries WHERE type = :type AND text_key = :key"  # noqa: S608
-        rows = self.db.query(sql, {"type": entry_type, "key": text_key})
-        found = (_entry(row) for row in rows)
+        found = self.select("WHERE type = :type AND text_key = :key", {"type": entry_type, "key": text_key})
         return [e for e in found if e.status == "active" and (e.expires is None or e.expires > now)]
 
     def has_text(self, entry_type: str, text_key: str) -> bool:
@@ -130,17 +128,15 @@ class EntryTable:
             return []
         where, params = wanted.sql()
         found, given = self.db.containing("entries_fts", words, every=True, column="content")
-        sql = (
-            f"SELECT {_COLUMNS} FROM entries WHERE number IN (SELECT rowid FROM entries_fts "  # noqa: S608
+        rest = (
+            "WHERE number IN (SELECT rowid FROM entries_fts "  # noqa: S608
             f"WHERE {found} ORDER BY rowid DESC LIMIT 200) AND {where} LIMIT :limit"
         )
-        rows = self.db.query(sql, {**params, **given, "limit": limit})
-        return [_entry(row) for row in rows]
+        return self.select(rest, {**params, **given, "limit": limit})
 
     def predecessors(self, entry_id: str) -> list[Entry]:
         """The entries that this one replaced."""
-        sql = f"SELECT {_COLUMNS} FROM entries WHERE superseded_by = :id ORDER BY number"  # noqa: S608
-        return [_entry(row) for row in self.db.query(sql, {"id": entry_id})]
+        return self.select("WHERE superseded_by = :id ORDER BY number", {"id": entry_id})
 
     def count(self, wanted: Filter) -> int:
         where, params = wanted.sql()
@@ -172,21 +168,19 @@ class EntryTable:
         return bool(self.db.query(sql, {"type": entry_type, "moment": moment}))
 
     def superseded_before(self, moment: str) -> list[Entry]:
-        sql = f"SELECT {_COLUMNS} FROM entries WHERE status = 'superseded' AND superseded_at < :moment"  # noqa: S608
-        return [_entry(row) for row in self.db.query(sql, {"moment": moment})]
+        return self.select("WHERE status = 'superseded' AND superseded_at < :moment", {"moment": moment})
 
     def expired_by(self, moment: str) -> list[Entry]:
-        sql = f"SELECT {_COLUMNS} FROM entries WHERE status = 'active' AND expires_at <= :moment"  # noqa: S608
-        return [_entry(row) for row in self.db.query(sql, {"moment": moment})]
+        return self.select("WHERE status = 'active' AND expires_at <= :moment", {"moment": moment})
 
     def suggested(self, since: str) -> list[Entry]:
         """What agents stored in private since then that nobody has confirmed."""
         behavioral = ", ".join(f"'{kind}'" for kind in BEHAVIORAL)
-        sql = (
-            f"SELECT {_COLUMNS} FROM entries WHERE status = 'active' AND author = 'agent' AND confirmed = ''"  # noqa: S608
+        rest = (
+            "WHERE status = 'active' AND author = 'agent' AND confirmed = ''"
             f" AND private = 1 AND type IN ({behavioral}) AND created_at >= :since"
         )
-        return [_entry(row) for row in self.db.query(sql, {"since": since})]
+        return self.select(rest, {"since": since})
 
     def ids(self, entry_type: str) -> set[str]:
         """Every entry of the type, whatever became of it."""
@@ -209,14 +203,14 @@ class EntryTable:
     # ---- writing ----
 
     def add(self, entry: Entry, text_key: str) -> None:
-        number = self.db.insert(_INSERT, {**_row(entry), "text_key": text_key})
-        self._index(number, entry)
+        # `author` says who; the old column takes few words.
+        row = {**_row(entry), "text_key": text_key, "origin": "agent"}
+        self._index(self.db.insert(insertion("entries", row), row), entry)
 
     def change(self, entry: Entry, text_key: str) -> None:
         """Replace the row of an entry."""
         values = {**_row(entry), "text_key": text_key}
-        sets = ", ".join(f"{name} = :{name}" for name in values if name != "id")
-        self.db.execute(f"UPDATE entries SET {sets} WHERE id = :id", values)  # noqa: S608
+        self.db.execute(f"UPDATE entries SET {assignments(values)} WHERE id = :id", values)  # noqa: S608
         ((number,),) = self.db.query("SELECT number FROM entries WHERE id = :id", {"id": entry.id})
         self.db.execute("DELETE FROM entries_fts WHERE rowid = :number", {"number": number})
         self._index(number, entry)
@@ -224,36 +218,26 @@ class EntryTable:
     def put(self, values: Mapping[str, Any], number: int) -> int:
         """Store the columns of an entry of another machine as a new row, or in the place of row `number`."""
         if number:
-            sets = ", ".join(f"{name} = :{name}" for name in values)
-            sql = f"UPDATE entries SET {sets} WHERE number = :number"  # noqa: S608
+            sql = f"UPDATE entries SET {assignments(values)} WHERE number = :number"  # noqa: S608
             self.db.execute(sql, {**values, "number": number})
             self.db.execute("DELETE FROM entries_fts WHERE rowid = :number", {"number": number})
         else:
             new = {**values, "used_at": values["updated_at"], "origin": "agent"}
-            marks = ", ".join(f":{name}" for name in new)
-            number = self.db.insert(f"INSERT INTO entries ({', '.join(new)}) VALUES ({marks})", new)  # noqa: S608
+            number = self.db.insert(insertion("entries", new), new)
         self._index(number, self.by_number([number])[number])
         return number
 
     def reindex(self) -> None:
         """Fill the keyword index of copied rows."""
         self.db.execute("DELETE FROM entries_fts")
-        for row in self.db.query(f"SELECT {_COLUMNS}, number FROM entries"):  # noqa: S608
-            self._index(int(row[-1]), _entry(row[:-1]))
+        for number, *row in self.db.query(f"SELECT number, {self.columns} FROM entries"):  # noqa: S608
+            self._index(int(number), self.read(tuple(row)))
 
     def keep_wording(self, entry: Entry, provenance: Provenance) -> None:
         """Record the wording that a merge is about to replace."""
-        self.db.execute(
-            "INSERT INTO merges (entry_id, content, session_id, origin, merged_at) "
-            "VALUES (:id, :content, :session, :origin, :moment)",
-            {
-                "id": entry.id,
-                "content": entry.content,
-                "session": provenance.session_id,
-                "origin": provenance.origin,
-                "moment": provenance.timestamp,
-            },
-        )
+        row = {"entry_id": entry.id, "content": entry.content, "session_id": provenance.session_id}
+        row |= {"origin": provenance.origin, "merged_at": provenance.timestamp}
+        self.db.execute(insertion("merges", row), row)
 
     def leave_out(self, ids: Iterable[str]) -> None:
         """Note that a domain file could not take these entries."""
@@ -320,8 +304,7 @@ class EntryTable:
 
     def _select(self, wanted: Filter, tail: str, **more: Any) -> list[Entry]:
         where, params = wanted.sql()
-        rows = self.db.query(f"SELECT {_COLUMNS} FROM entries WHERE {where} {tail}", {**params, **more})  # noqa: S608
-        return [_entry(row) for row in rows]
+        return self.select(f"WHERE {where} {tail}", {**params, **more})
 
     def _index(self, number: int, entry: Entry) -> None:
         around = " ".join((*entry.tags, entry.reason))
@@ -331,82 +314,11 @@ class EntryTable:
         )
 
 
-def _entry(row: Row) -> Entry:
-    (
-        entry_id,
-        kind,
-        content,
-        priority,
-        tags,
-        session,
-        group,
-        created,
-        origin,
-        source,
-        status,
-        cost,
-        *rest,
-    ) = row
-    reason, related, supersedes, successor, expires, suspicions, reinforcements, used, updated, *where = rest
-    project, private, confirmed = where
-    return Entry(
-        id=entry_id,
-        type=kind,
-        content=content,
-        priority=PRIORITIES[priority],
-        tags=_split(tags),
-        behavioral=kind in BEHAVIORAL,
-        provenance=Provenance(
-            session_id=session,
-            group=group,
-            timestamp=created,
-            origin=origin,
-            source=source,
-            project=project,
-            private=bool(private),
-        ),
-        status=status,
-        token_cost=cost,
-        reason=reason,
-        related_to=_split(related),
-        supersedes=supersedes,
-        superseded_by=successor,
-        expires=expires,
-        suspicions=_split(suspicions),
-        reinforcements=reinforcements,
-        used_at=used,
-        updated_at=updated,
-        confirmed=confirmed,
-    )
-
-
 def _row(entry: Entry) -> dict[str, Any]:
-    return {
-        "id": entry.id,
-        "type": entry.type,
-        "content": entry.content,
-        "priority": PRIORITIES.index(entry.priority),
-        "tags": _joined(entry.tags),
-        "session_id": entry.provenance.session_id,
-        "group_name": entry.provenance.group,
-        "created_at": entry.provenance.timestamp,
-        "author": entry.provenance.origin,
-        "source": entry.provenance.source,
-        "status": entry.status,
-        "token_cost": entry.token_cost,
-        "reason": entry.reason,
-        "related_to": _joined(entry.related_to),
-        "supersedes": entry.supersedes,
-        "superseded_by": entry.superseded_by,
-        "expires_at": entry.expires,
-        "suspicions": _joined(entry.suspicions),
-        "reinforcements": entry.reinforcements,
-        "used_at": entry.used_at,
-        "updated_at": entry.updated_at,
-        "project": entry.provenance.project,
-        "private": int(entry.provenance.private),
-        "confirmed": entry.confirmed,
-    }
+    row = {column: getattr(entry, name) for name, column in _OWN.items()}
+    row |= {column: getattr(entry.provenance, name) for name, column in _CAME.items()}
+    row |= {name: _joined(row[name]) for name in _LISTS}
+    return row | {"priority": PRIORITIES.index(entry.priority), "private": int(entry.provenance.private)}
 
 
 def _joined(parts: Sequence[str]) -> str:

@@ -6,31 +6,35 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import asdict
 
-from nanoclaw_memory.store.database import Database, Row
+from nanoclaw_memory.store.database import Row
+from nanoclaw_memory.store.table import Table, as_struct, insertion
 from nanoclaw_memory.text import content_words, fingerprint, one_line, sentences
 from nanoclaw_memory.types import Exchange, Session
 
-_COLUMNS = (
-    "id, session_id, user_message, agent_response, timestamp, topic, private, project, origin, foreign_lines"
-)
 READ_FOR_TITLE = 5  # first messages of a session
 TELLING_WORDS = 3  # of a sentence that says what it is about
 TITLE = 60  # characters
+_SEEN = "(:all = 1 OR private = 0)"
 
 
-class Exchanges:
+class Exchanges(Table[Exchange]):
     """The repository of exchanges."""
 
-    def __init__(self, database: Database) -> None:
-        self.database = database
+    table = "exchanges"
+    columns = ", ".join(Exchange.__struct_fields__)
+    value = Exchange
+
+    def read(self, row: Row) -> Exchange:
+        found: Exchange = as_struct(Exchange, (*row[:-1], tuple(map(int, row[-1].split()))))
+        return found
 
     # ---- writing ----
 
     def add(self, exchange: Exchange) -> tuple[int, bool]:
         """Store an exchange; the same one reported again for its session gives the id it has (False)."""
         mark = fingerprint(f"{exchange.user_message}\x00{exchange.agent_response}")
-        with self.database.transaction():
-            known = self.database.query(
+        with self.db.transaction():
+            known = self.db.query(
                 "SELECT id FROM exchanges WHERE session_id = :session AND fingerprint = :mark"
                 # The same moment: a drain that was killed hands several over again.
                 " AND (timestamp = :at OR id = (SELECT max(id) FROM exchanges WHERE session_id = :session))",
@@ -38,27 +42,26 @@ class Exchanges:
             )
             if known:
                 return int(known[0][0]), False
-            row = asdict(exchange) | {"mark": mark, "foreign_lines": _numbers(exchange.foreign_lines)}
-            number = self.database.insert(
-                "INSERT INTO exchanges (session_id, user_message, agent_response, timestamp, topic, private,"
-                " fingerprint, project, origin, foreign_lines) VALUES (:session_id, :user_message, :agent_response,"
-                " :timestamp, :topic, :private, :mark, :project, :origin, :foreign_lines)",
-                row,
-            )
+            row = asdict(exchange) | {
+                "fingerprint": mark,
+                "foreign_lines": _numbers(exchange.foreign_lines),
+            }
+            del row["id"]
+            number = self.db.insert(insertion("exchanges", row), row)
         return number, True
 
     def set_foreign(self, number: int, lines: Iterable[int]) -> None:
         """Keep which lines of a message are somebody else's."""
-        with self.database.transaction():
-            self.database.execute(
+        with self.db.transaction():
+            self.db.execute(
                 "UPDATE exchanges SET foreign_lines = :lines WHERE id = :id AND foreign_lines <> :lines",
                 {"id": number, "lines": _numbers(lines)},
             )
 
     def remove(self, ids: Iterable[int]) -> None:
         """Delete exchanges with their measures and signs."""
-        with self.database.transaction():
-            self.database.execute_many("DELETE FROM exchanges WHERE id = :id", ({"id": n} for n in ids))
+        with self.db.transaction():
+            self.db.execute_many("DELETE FROM exchanges WHERE id = :id", ({"id": n} for n in ids))
 
     # ---- reading ----
 
@@ -67,71 +70,57 @@ class Exchanges:
         found = {}
         for start in range(0, len(ids), 500):
             marks = ", ".join(str(int(number)) for number in ids[start : start + 500])
-            sql = f"SELECT {_COLUMNS} FROM exchanges WHERE id IN ({marks})"  # noqa: S608 (whole numbers only)
-            found.update({row[0]: _exchange(row) for row in self.database.query(sql)})
+            found.update({one.id: one for one in self.select(f"WHERE id IN ({marks})")})
         return found
 
     def of_session(self, session_id: str, private: bool = True, limit: int = 100_000) -> list[Exchange]:
         """The last exchanges of a session, oldest first."""
-        sql = (
-            f"SELECT {_COLUMNS} FROM exchanges WHERE session_id = :session AND (:all = 1 OR private = 0)"  # noqa: S608
-            " ORDER BY id DESC LIMIT :limit"
-        )
-        rows = self.database.query(sql, {"session": session_id, "all": private, "limit": limit})
-        return [_exchange(row) for row in reversed(rows)]
+        rest = f"WHERE session_id = :session AND {_SEEN} ORDER BY id DESC LIMIT :limit"
+        return self.select(rest, {"session": session_id, "all": private, "limit": limit})[::-1]
 
     def before(self, exchange: Exchange) -> Exchange | None:
         """The exchange before one of the same session, if its scope may see it."""
-        sql = (
-            f"SELECT {_COLUMNS} FROM exchanges WHERE session_id = :session AND id < :id"  # noqa: S608
-            " AND (:all = 1 OR private = 0) ORDER BY id DESC LIMIT 1"
-        )
-        asked = {"session": exchange.session_id, "id": exchange.id, "all": exchange.private}
-        rows = self.database.query(sql, asked)
-        return _exchange(rows[0]) if rows else None
+        return self._beside(exchange, "id < :id", "id DESC")
 
     def following(self, exchange: Exchange) -> Exchange | None:
         """The exchange after one of the same session, if its scope may see it."""
-        sql = (
-            f"SELECT {_COLUMNS} FROM exchanges WHERE session_id = :session AND id > :id"  # noqa: S608
-            " AND (:all = 1 OR private = 0) ORDER BY id LIMIT 1"
-        )
+        return self._beside(exchange, "id > :id", "id")
+
+    def _beside(self, exchange: Exchange, where: str, order: str) -> Exchange | None:
         asked = {"session": exchange.session_id, "id": exchange.id, "all": exchange.private}
-        rows = self.database.query(sql, asked)
-        return _exchange(rows[0]) if rows else None
+        return self.first(f"WHERE session_id = :session AND {where} AND {_SEEN} ORDER BY {order}", asked)
 
     def recent(
         self, private: bool = True, since: str = "", limit: int = 100, project: str | None = None
     ) -> list[Exchange]:
         """The last exchanges of all sessions, oldest first; those of one project, where one is given."""
         of_project = "" if project is None else " AND project = :project"
-        sql = (
-            f"SELECT {_COLUMNS} FROM exchanges WHERE timestamp >= :since AND (:all = 1 OR private = 0){of_project}"  # noqa: S608
-            " ORDER BY timestamp DESC, id DESC LIMIT :limit"
+        rest = (
+            f"WHERE timestamp >= :since AND {_SEEN}{of_project} ORDER BY timestamp DESC, id DESC LIMIT :limit"
         )
         params = {"since": since, "all": private, "limit": limit, "project": project}
-        rows = self.database.query(sql, params)
-        return [_exchange(row) for row in reversed(rows)]
+        return self.select(rest, params)[::-1]
 
     def after(self, number: int, limit: int) -> list[Exchange]:
         """The private exchanges that were stored after one."""
-        sql = f"SELECT {_COLUMNS} FROM exchanges WHERE id > :id AND private ORDER BY id LIMIT :limit"  # noqa: S608
-        return [_exchange(row) for row in self.database.query(sql, {"id": number, "limit": limit})]
+        return self.select(
+            "WHERE id > :id AND private ORDER BY id LIMIT :limit", {"id": number, "limit": limit}
+        )
 
     def count(self) -> int:
         """How many exchanges there are."""
-        return int(self.database.query("SELECT count(*) FROM exchanges")[0][0])
+        return int(self.db.query("SELECT count(*) FROM exchanges")[0][0])
 
     def last_id(self, session_id: str) -> int:
         """The newest exchange of a session; 0 when it has none."""
-        rows = self.database.query(
+        rows = self.db.query(
             "SELECT coalesce(max(id), 0) FROM exchanges WHERE session_id = :session", {"session": session_id}
         )
         return int(rows[0][0])
 
     def sessions(self, private: bool = True, limit: int = 50) -> list[Session]:
         """The sessions, newest first."""
-        rows = self.database.query(
+        rows = self.db.query(
             "SELECT session_id, count(*), min(timestamp), max(timestamp), max(project), max(id) AS newest"
             " FROM exchanges WHERE (:all = 1 OR private = 0) GROUP BY session_id ORDER BY newest DESC LIMIT :limit",
             {"all": private, "limit": limit},
@@ -151,7 +140,7 @@ class Exchanges:
 
     def projects(self, private: bool = True) -> list[tuple[str, int, str]]:
         """Every project with its number of exchanges and when the last one was, newest first."""
-        rows = self.database.query(
+        rows = self.db.query(
             "SELECT project, count(*), max(timestamp) AS last FROM exchanges"
             " WHERE project <> '' AND (:all = 1 OR private = 0) GROUP BY project ORDER BY last DESC",
             {"all": private},
@@ -160,7 +149,7 @@ class Exchanges:
 
     def _title(self, session_id: str, private: bool) -> str:
         """The first sentence of a person in a session that says what it is about; a greeting says nothing."""
-        rows = self.database.query(
+        rows = self.db.query(
             "SELECT substr(user_message, 1, 1000) FROM exchanges WHERE session_id = :session AND user_message <> ''"
             " AND (:all = 1 OR private = 0) ORDER BY id LIMIT :most",
             {"session": session_id, "all": private, "most": READ_FOR_TITLE},
@@ -171,29 +160,13 @@ class Exchanges:
         return title if len(title) <= TITLE else f"{title[:TITLE].rsplit(' ', 1)[0]}…"
 
     def _topics(self, session_id: str, private: bool) -> tuple[str, ...]:
-        rows = self.database.query(
+        rows = self.db.query(
             "SELECT topic FROM exchanges"
             " WHERE session_id = :session AND topic <> '' AND (:all = 1 OR private = 0)"
             " GROUP BY topic ORDER BY count(*) DESC, max(id) DESC LIMIT 3",
             {"session": session_id, "all": private},
         )
         return tuple(row[0] for row in rows)
-
-
-def _exchange(row: Row) -> Exchange:
-    number, session, user, agent, at, topic, private, project, origin, foreign = row
-    return Exchange(
-        id=number,
-        session_id=session,
-        user_message=user,
-        agent_response=agent,
-        timestamp=at,
-        topic=topic,
-        private=bool(private),
-        project=project,
-        origin=origin,
-        foreign_lines=tuple(map(int, foreign.split())),
-    )
 
 
 def _numbers(lines: Iterable[int]) -> str:

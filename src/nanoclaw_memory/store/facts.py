@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 
 from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.store.keywords import spaced
 from nanoclaw_memory.store.names import FOREIGN_ORIGINS, placeholders, spelling
+from nanoclaw_memory.store.table import Table, as_struct, assignments, insertion
 from nanoclaw_memory.text import fingerprint, one_line
 from nanoclaw_memory.types import EntityCount, Fact
 
-_COLUMNS = (
-    "id, entity, key, value, category, source, importance, activation, access_count, last_accessed,"
-    " permanent, created_at, valid_from, valid_to, superseded_by, name, slot, shared, origin, project"
-)
 VALID = (
     "({row}.valid_from <= :at OR {ahead}) AND (:all = 1 OR {row}.shared = 1)"  # noqa: S608
     f" AND (:trust = '' OR (:trust = 'foreign') = ({{row}}.origin IN {FOREIGN_ORIGINS}))"
@@ -97,28 +94,18 @@ def unspaced(*texts: str) -> str | None:
 RowT = TypeVar("RowT")
 
 
-class StatementTable(Generic[RowT]):
+class StatementTable(Table[RowT]):
     """What the tables of facts and of relations have in common. Writing needs an open transaction."""
 
-    table: ClassVar[str]
     kind: ClassVar[str]  # the kind of its mentions
-    columns: ClassVar[str]
     words: ClassVar[tuple[str, ...]]  # the columns in the keyword index
     identity: ClassVar[tuple[str, ...]]  # rows that are equal in these columns say the same
     cools: ClassVar[str] = "activation > 0.01"
     decays: ClassVar[str] = ""  # what is left of its warmth since it was last used, where it is kept
 
-    def __init__(self, db: Database) -> None:
-        self.db = db
-
-    def read(self, row: Row) -> RowT:
-        """A row of `columns` as a value object."""
-        raise NotImplementedError
-
     def get(self, number: int) -> RowT | None:
         """One row by its id."""
-        rows = self.db.query(f"SELECT {self.columns} FROM {self.table} WHERE id = :id", {"id": number})  # noqa: S608
-        return self.read(rows[0]) if rows else None
+        return self.first("WHERE id = :id", {"id": number})
 
     def every(self, everything: bool) -> Iterable[RowT]:
         """All rows, past ones too, in the order they were stored."""
@@ -128,9 +115,16 @@ class StatementTable(Generic[RowT]):
     def insert(self, row: Mapping[str, Any]) -> int:
         """Store a new row; `row` has the columns' names."""
         filled = {**row, "spaced": unspaced(*(row[name] for name in self.words))}
-        columns = ", ".join(filled)
-        marks = ", ".join(f":{name}" for name in filled)
-        return self.db.insert(f"INSERT INTO {self.table} ({columns}) VALUES ({marks})", filled)  # noqa: S608
+        return self.db.insert(insertion(self.table, filled), filled)
+
+    def line(self, names: Sequence[str], slot: str = "", everything: bool = True) -> list[RowT]:
+        """Every value that a key, or each key of an entity, ever had, oldest first."""
+        marks, params = placeholders("n", names)
+        rest = (
+            f"WHERE {self.identity[0]} IN ({marks}) AND (:slot = '' OR slot = :slot)"
+            " AND (:all = 1 OR shared = 1) ORDER BY slot, valid_from, id"
+        )
+        return self.select(rest, {**params, "slot": slot, "all": everything})
 
     def retire(self, number: int, moment: str | None, by: int | None) -> None:
         """End the validity of a row at `moment`; None lets it hold again."""
@@ -146,10 +140,10 @@ class StatementTable(Generic[RowT]):
             {"id": number},
         )
 
-    def extend(self, number: int, start: str) -> None:
-        """Move the start of a row's validity to `start`."""
-        sql = f"UPDATE {self.table} SET valid_from = :start WHERE id = :id"  # noqa: S608
-        self.db.execute(sql, {"id": number, "start": start})
+    def set(self, number: int, **values: Any) -> None:
+        """Change columns of a row: the start of its validity, whose statement it is, its project."""
+        sql = f"UPDATE {self.table} SET {assignments(values)} WHERE id = :id"  # noqa: S608
+        self.db.execute(sql, {"id": number, **values})
 
     def redate(self, names: Sequence[str], moment: str, now: str) -> None:
         """Date by `moment` what was dated ahead of the clock: it was said before `now`."""
@@ -165,16 +159,6 @@ class StatementTable(Generic[RowT]):
             f"UPDATE {self.table} SET valid_from = :moment WHERE valid_from > :moment AND {ahead}",  # noqa: S608
             given,
         )
-
-    def attribute(self, number: int, origin: str) -> None:
-        """Change whose statement a row is."""
-        sql = f"UPDATE {self.table} SET origin = :origin WHERE id = :id"  # noqa: S608
-        self.db.execute(sql, {"id": number, "origin": origin})
-
-    def place(self, number: int, project: str) -> None:
-        """Change the project of a row."""
-        sql = f"UPDATE {self.table} SET project = :project WHERE id = :id"  # noqa: S608
-        self.db.execute(sql, {"id": number, "project": project})
 
     def resource(self, number: int, before: str, source: str) -> None:
         """Change the source of a row from `before` to `source`: the line moved."""
@@ -232,14 +216,15 @@ class FactTable(StatementTable[FactRow]):
 
     table = "facts"
     kind = "fact"
-    columns = _COLUMNS
+    columns = f"{', '.join(Fact.__struct_fields__)}, name, slot, shared"
     words = ("entity", "key", "value")
     identity = ("name", "slot", "digest", "project")
     cools = "permanent = 0 AND activation > 0.01"
     decays = "decay_score"
 
     def read(self, row: Row) -> FactRow:
-        return _row(row)
+        *fact, name, slot, shared = row
+        return FactRow(as_struct(Fact, tuple(fact)), name, slot, bool(shared))
 
     def insert(self, row: Mapping[str, Any]) -> int:
         return super().insert({**row, "digest": digest(row["value"])})
@@ -249,60 +234,45 @@ class FactTable(StatementTable[FactRow]):
     def many(self, ids: Iterable[int], view: View) -> list[FactRow]:
         """Those of the ids that the view shows."""
         marks, params = placeholders("i", ids)
-        sql = f"SELECT {_COLUMNS} FROM facts WHERE id IN ({marks}) AND {_VALID}"  # noqa: S608
-        return [_row(row) for row in self.db.query(sql, {**params, **view.params})]
+        return self.select(f"WHERE id IN ({marks}) AND {_VALID}", {**params, **view.params})
 
     def of(self, names: Sequence[str], view: View, limit: int = MAX_OF_ENTITY) -> list[FactRow]:
         """The facts of the folded entities; for one with very many, only the first by id."""
         marks, params = placeholders("n", names)
-        sql = f"SELECT {_COLUMNS} FROM facts WHERE name IN ({marks}) AND {_VALID} LIMIT :limit"  # noqa: S608
-        return [_row(row) for row in self.db.query(sql, {**params, **view.params, "limit": limit})]
+        rest = f"WHERE name IN ({marks}) AND {_VALID} LIMIT :limit"
+        return self.select(rest, {**params, **view.params, "limit": limit})
 
     def at(self, names: Sequence[str], slots: Sequence[str], view: View) -> list[FactRow]:
         """The facts of the entities under exactly these keys."""
         marks, params = placeholders("n", names)
         keys, more = placeholders("k", slots)
-        sql = f"SELECT {_COLUMNS} FROM facts WHERE name IN ({marks}) AND slot IN ({keys}) AND {_VALID}"  # noqa: S608
-        return [_row(row) for row in self.db.query(sql, {**params, **more, **view.params})]
-
-    def line(self, names: Sequence[str], slot: str = "", everything: bool = True) -> list[FactRow]:
-        """Every value that a key, or each key of an entity, ever had, oldest first."""
-        marks, params = placeholders("n", names)
-        sql = (
-            f"SELECT {_COLUMNS} FROM facts WHERE name IN ({marks}) AND (:slot = '' OR slot = :slot)"  # noqa: S608
-            " AND (:all = 1 OR shared = 1) ORDER BY slot, valid_from, id"
-        )
-        return [_row(row) for row in self.db.query(sql, {**params, "slot": slot, "all": everything})]
+        rest = f"WHERE name IN ({marks}) AND slot IN ({keys}) AND {_VALID}"
+        return self.select(rest, {**params, **more, **view.params})
 
     def changed(self, start: str, end: str, everything: bool = True) -> list[FactRow]:
         """The facts that became valid or ended from `start` to before `end`, oldest change first."""
-        sql = (
-            f"SELECT {_COLUMNS} FROM facts WHERE (:all = 1 OR shared = 1) AND ("  # noqa: S608
+        rest = (
+            "WHERE (:all = 1 OR shared = 1) AND ("
             "(valid_from >= :start AND valid_from < :end) OR (valid_to >= :start AND valid_to < :end))"
             " ORDER BY CASE WHEN valid_to >= :start AND valid_to < :end THEN valid_to ELSE valid_from END, id"
             " LIMIT 1000"
         )
-        rows = self.db.query(sql, {"start": start, "end": end, "all": everything})
-        return [_row(row) for row in rows]
+        return self.select(rest, {"start": start, "end": end, "all": everything})
 
     def replaced(self, names: Sequence[str], after: str) -> list[FactRow]:
         """Values of the entities that another one replaced later than `after`."""
         marks, params = placeholders("n", names)
-        sql = (
-            f"SELECT {_COLUMNS} FROM facts WHERE name IN ({marks}) AND valid_to > :after"  # noqa: S608
-            " AND superseded_by IS NOT NULL"
-        )
-        return [_row(row) for row in self.db.query(sql, {**params, "after": after})]
+        rest = f"WHERE name IN ({marks}) AND valid_to > :after AND superseded_by IS NOT NULL"
+        return self.select(rest, {**params, "after": after})
 
     def said_on(self, source: str) -> list[FactRow]:
         """The valid facts that a line, as `path:line`, states."""
         path, _, line = source.rpartition(":")
-        sql = (
-            f"SELECT {_COLUMNS} FROM facts WHERE valid_to IS NULL AND id IN"  # noqa: S608
+        rest = (
+            "WHERE valid_to IS NULL AND id IN"
             " (SELECT item FROM mentions WHERE path = :path AND line = :line AND kind = 'fact')"
         )
-        number = int(line) if line.isdigit() else -1
-        return [_row(row) for row in self.db.query(sql, {"path": path, "line": number})]
+        return self.select(rest, {"path": path, "line": int(line) if line.isdigit() else -1})
 
     def match(self, terms: Sequence[str], view: View, limit: int) -> list[FactRow]:
         """Facts that contain any of the terms, best first."""
@@ -327,24 +297,22 @@ class FactTable(StatementTable[FactRow]):
 
     def top(self, view: View, low: float, high: float, limit: int) -> list[FactRow]:
         """The hottest facts with an activation from `low` to `high`."""
-        sql = (
-            f"SELECT {_COLUMNS} FROM facts WHERE {_VALID} AND activation >= :low AND activation <= :high"  # noqa: S608
+        rest = (
+            f"WHERE {_VALID} AND activation >= :low AND activation <= :high"
             " ORDER BY activation DESC, id LIMIT :limit"
         )
-        rows = self.db.query(sql, {**view.params, "low": low, "high": high, "limit": limit})
-        return [_row(row) for row in rows]
+        return self.select(rest, {**view.params, "low": low, "high": high, "limit": limit})
 
     def forsaken(self, unused: float, before: str, limit: int) -> list[FactRow]:
         """Cool facts that nobody used since, the coolest first; what a page states is the page's to say."""
-        sql = (
-            f"SELECT {_COLUMNS} FROM facts WHERE valid_to IS NULL AND permanent = 0 AND activation < 1"  # noqa: S608
+        rest = (
+            "WHERE valid_to IS NULL AND permanent = 0 AND activation < 1"
             " AND decay_score < :unused AND created_at < :before AND NOT EXISTS (SELECT 1 FROM mentions m"
             " WHERE m.kind = 'fact' AND m.item = facts.id AND m.path NOT LIKE 'exchanges/%'"
             " AND m.path NOT LIKE 'memory/2%' AND m.path NOT LIKE 'memory/archive/%')"
             " ORDER BY activation, id LIMIT :limit"
         )
-        rows = self.db.query(sql, {"unused": unused, "before": before, "limit": limit})
-        return [_row(row) for row in rows]
+        return self.select(rest, {"unused": unused, "before": before, "limit": limit})
 
     def linked(
         self, ids: Sequence[int], weight: float, limit: int, view: View
@@ -462,26 +430,3 @@ def all_current(facts: Database, fact_ids: Sequence[int], relation_ids: Sequence
         if ids and facts.query(sql)[0][0] != len(set(ids)):
             return False
     return True
-
-
-def _row(row: Row) -> FactRow:
-    fact = Fact(
-        id=row[0],
-        entity=row[1],
-        key=row[2],
-        value=row[3],
-        category=row[4],
-        source=row[5] or "",
-        importance=row[6],
-        activation=row[7],
-        access_count=row[8],
-        last_accessed=row[9] or "",
-        permanent=bool(row[10]),
-        created_at=row[11],
-        valid_from=row[12],
-        valid_to=row[13] or "",
-        superseded_by=row[14],
-        origin=row[18],
-        project=row[19],
-    )
-    return FactRow(fact, row[15], row[16], bool(row[17]))

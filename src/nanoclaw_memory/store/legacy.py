@@ -11,6 +11,7 @@ from nanoclaw_memory.settings.sections import GraphSettings
 from nanoclaw_memory.store.facts import digest, unspaced
 from nanoclaw_memory.store.migrate import Adopt
 from nanoclaw_memory.store.names import fold, slot_of
+from nanoclaw_memory.store.table import insertion
 from nanoclaw_memory.store.tombstones import MOVED, move_from_facts
 from nanoclaw_memory.text import fingerprint
 
@@ -283,8 +284,7 @@ def _rows(connection: Any, name: str) -> Iterator[dict[str, Any]]:
 
 
 def _insert(connection: Any, table: str, row: dict[str, Any]) -> None:
-    columns, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
-    connection.execute(f"INSERT INTO {table} ({columns}) VALUES ({marks}) ON CONFLICT DO NOTHING", row)  # noqa: S608
+    connection.execute(f"{insertion(table, row)} ON CONFLICT DO NOTHING", row)
 
 
 def _learn(connection: Any, label: str) -> None:

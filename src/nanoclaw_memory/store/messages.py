@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict
 
-from nanoclaw_memory.store.database import Database, Row
+from nanoclaw_memory.store.database import Row
+from nanoclaw_memory.store.table import Table, insertion
 from nanoclaw_memory.types import Chat, ChatGroup, Message, Reply
 
-_MESSAGE = "id, chat_jid, sender, sender_name, content, timestamp, is_from_me, is_bot_message, arrival"
+_OF_CHAT = "chat_jid = :jid AND arrival BETWEEN :first AND :last"
 # What NanoClaw v1 added over its life; an older file lacks some of them.
 _V1_COLUMNS = {
     "chats": {"channel": "TEXT", "is_group": "INTEGER"},
@@ -47,17 +48,27 @@ def _mark_bot_messages(connection: Any) -> None:
             )
 
 
-class MessageTable:
+class _ChatTable(Table[Chat]):
+    table = "chats"
+    columns = "jid, coalesce(nullif(name, ''), jid), coalesce(last_message_time, ''), channel, is_group"
+    value = Chat
+
+
+class MessageTable(Table[Message]):
     """The rows of chats and messages, and how far each chat has been read and answered."""
 
-    def __init__(self, database: Database) -> None:
-        self.database = database
+    table = "messages"
+    columns = (
+        "id, chat_jid, coalesce(sender, ''), coalesce(sender_name, ''), coalesce(content, ''),"
+        " coalesce(timestamp, ''), is_from_me, is_bot_message, arrival"
+    )
+    value = Message
 
     # ---- chats ----
 
     def put_chat(self, chat: Chat) -> None:
         """Note a chat; a name or channel that is not given leaves the known one, activity only moves on."""
-        self.database.execute(
+        self.db.execute(
             """INSERT INTO chats (jid, name, last_message_time, channel, is_group)
                VALUES (:jid, :shown, :at, :channel, :is_group)
                ON CONFLICT (jid) DO UPDATE SET
@@ -76,89 +87,69 @@ class MessageTable:
         )
 
     def chats(self) -> list[Chat]:
-        rows = self.database.query(
-            "SELECT jid, name, last_message_time, channel, is_group FROM chats "
-            "ORDER BY last_message_time DESC, jid"
-        )
-        return [_chat(row) for row in rows]
+        return _ChatTable(self.db).select("ORDER BY last_message_time DESC, jid")
 
     def chat(self, jid: str) -> Chat | None:
-        rows = self.database.query(
-            "SELECT jid, name, last_message_time, channel, is_group FROM chats WHERE jid = :jid", {"jid": jid}
-        )
-        return _chat(rows[0]) if rows else None
+        return _ChatTable(self.db).first("WHERE jid = :jid", {"jid": jid})
 
     # ---- messages ----
 
     def add(self, message: Message) -> bool:
         """Store a message of a known chat; False, and nothing changed, when its id is there already."""
         place = self.last_arrival() + 1
-        added = self.database.update(
-            f"""INSERT INTO messages ({_MESSAGE})
-               VALUES (:id, :chat_jid, :sender, :sender_name, :content, :timestamp, :is_from_me,
-                       :is_bot_message, :arrival)
-               ON CONFLICT (id, chat_jid) DO NOTHING""",  # noqa: S608
-            {**asdict(message), "arrival": place},
-        )
+        sql = f"{insertion('messages', Message.__struct_fields__)} ON CONFLICT (id, chat_jid) DO NOTHING"
+        added = self.db.update(sql, {**asdict(message), "arrival": place})
         if added:
-            self.database.execute("UPDATE arrivals SET last = :place", {"place": place})
+            self.db.execute("UPDATE arrivals SET last = :place", {"place": place})
         return bool(added)
 
     def last_arrival(self) -> int:
-        return int(self.database.query("SELECT last FROM arrivals")[0][0])
+        return int(self.db.query("SELECT last FROM arrivals")[0][0])
 
     def since(self, arrival: int, limit: int, jids: Sequence[str] | None = None) -> list[Message]:
         """The messages after `arrival` in the order they came, of some chats or of all."""
         where = "" if jids is None else "AND chat_jid IN (SELECT value FROM json_each(:jids))"
-        rows = self.database.query(
-            f"SELECT {_MESSAGE} FROM messages WHERE arrival > :arrival {where} "  # noqa: S608
-            "ORDER BY arrival LIMIT :limit",
+        return self.select(
+            f"WHERE arrival > :arrival {where} ORDER BY arrival LIMIT :limit",
             {"arrival": arrival, "limit": limit, "jids": json.dumps(list(jids or ()))},
         )
-        return [_message(row) for row in rows]
 
     def of_chat(self, jid: str, first: int, last: int, limit: int, newest: bool = False) -> list[Message]:
         """A chat's messages with `first <= arrival <= last`, in order; the oldest or the newest `limit`."""
-        rows = self.database.query(
-            f"SELECT {_MESSAGE} FROM messages WHERE chat_jid = :jid AND arrival BETWEEN :first AND :last "  # noqa: S608
-            f"ORDER BY arrival {'DESC' if newest else 'ASC'} LIMIT :limit",
+        found = self.select(
+            f"WHERE {_OF_CHAT} ORDER BY arrival {'DESC' if newest else 'ASC'} LIMIT :limit",
             {"jid": jid, "first": first, "last": last, "limit": limit},
         )
-        return [_message(row) for row in (reversed(rows) if newest else rows)]
+        return found[::-1] if newest else found
 
     def of_people(self, jid: str, first: int, last: int, limit: int) -> list[Message]:
         """The oldest of a chat's messages that people wrote: not the agent's own, not empty."""
-        rows = self.database.query(
-            f"SELECT {_MESSAGE} FROM messages WHERE chat_jid = :jid AND arrival BETWEEN :first AND :last "  # noqa: S608
-            "AND COALESCE(is_bot_message, 0) = 0 AND content != '' ORDER BY arrival LIMIT :limit",
+        return self.select(
+            f"WHERE {_OF_CHAT} AND COALESCE(is_bot_message, 0) = 0 AND content != ''"
+            " ORDER BY arrival LIMIT :limit",
             {"jid": jid, "first": first, "last": last, "limit": limit},
         )
-        return [_message(row) for row in rows]
 
     def count(self, jid: str, first: int, last: int) -> int:
-        sql = "SELECT COUNT(*) FROM messages WHERE chat_jid = :jid AND arrival BETWEEN :first AND :last"
-        return int(self.database.query(sql, {"jid": jid, "first": first, "last": last})[0][0])
+        sql = f"SELECT COUNT(*) FROM messages WHERE {_OF_CHAT}"  # noqa: S608
+        return int(self.db.query(sql, {"jid": jid, "first": first, "last": last})[0][0])
 
     # ---- cursors ----
 
     def state(self, key: str) -> str:
-        rows = self.database.query("SELECT value FROM router_state WHERE key = :key", {"key": key})
+        rows = self.db.query("SELECT value FROM router_state WHERE key = :key", {"key": key})
         return str(rows[0][0]) if rows else ""
 
     def put_state(self, key: str, value: str) -> None:
-        self.database.execute(
-            "INSERT INTO router_state (key, value) VALUES (:key, :value) "
-            "ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            {"key": key, "value": value},
-        )
+        self.db.execute(insertion("router_state", ("key", "value"), ["key"]), {"key": key, "value": value})
 
     def answered(self, jid: str) -> int:
-        rows = self.database.query("SELECT answered FROM chat_cursors WHERE chat_jid = :jid", {"jid": jid})
+        rows = self.db.query("SELECT answered FROM chat_cursors WHERE chat_jid = :jid", {"jid": jid})
         return int(rows[0][0]) if rows else 0
 
     def ask(self, jid: str, first: int, last: int) -> None:
         """Note that a chat asks for an answer from `first` to `last`, unless that is answered already."""
-        self.database.execute(
+        self.db.execute(
             """INSERT INTO chat_cursors (chat_jid, due_from, due_to) VALUES (:jid, :first, :last)
                ON CONFLICT (chat_jid) DO UPDATE SET
                  due_from = COALESCE(chat_cursors.due_from, MAX(:first, chat_cursors.answered + 1)), due_to = :last
@@ -168,19 +159,19 @@ class MessageTable:
 
     def due(self) -> list[tuple[str, int, int]]:
         """The chats that ask for an answer, the one that waits longest first: jid, first and last arrival."""
-        rows = self.database.query(
+        rows = self.db.query(
             "SELECT chat_jid, due_from, due_to FROM chat_cursors WHERE due_to IS NOT NULL ORDER BY due_from"
         )
         return [(str(jid), int(first), int(last)) for jid, first, last in rows]
 
     def due_of(self, jid: str) -> tuple[int, int] | None:
         sql = "SELECT due_from, due_to FROM chat_cursors WHERE chat_jid = :jid AND due_to IS NOT NULL"
-        rows = self.database.query(sql, {"jid": jid})
+        rows = self.db.query(sql, {"jid": jid})
         return (int(rows[0][0]), int(rows[0][1])) if rows else None
 
     def settle(self, jid: str, first: int, last: int) -> bool:
         """Move a chat's cursor to `last`; False when somebody else has answered any of it in the meantime."""
-        moved = self.database.update(
+        moved = self.db.update(
             """UPDATE chat_cursors SET
                  answered = :last,
                  due_from = CASE WHEN due_to > :last THEN :last + 1 END,
@@ -194,7 +185,7 @@ class MessageTable:
 
     def add_reply(self, reply: Reply, arrivals: tuple[int, int] | None) -> None:
         first, last = arrivals or (None, None)
-        self.database.execute(
+        self.db.execute(
             """INSERT INTO replies (id, chat_jid, group_folder, session_id, first_arrival, last_arrival,
                                     created_at, remembered_at)
                VALUES (:id, :chat_jid, :group, :session_id, :first, :last, :created_at, :remembered)
@@ -211,7 +202,7 @@ class MessageTable:
     def replies(self, undone: str) -> list[tuple[Reply, int, int]]:
         """The replies not yet `delivered` or `remembered`, oldest first, with the arrivals they answer."""
         column = {"delivered": "delivered_at", "remembered": "remembered_at"}[undone]
-        rows = self.database.query(
+        rows = self.db.query(
             f"""SELECT r.id, r.chat_jid, r.group_folder, m.content, r.session_id, r.created_at,
                        COALESCE(r.first_arrival, 0), COALESCE(r.last_arrival, -1)
                 FROM replies r JOIN messages m ON m.id = r.id AND m.chat_jid = r.chat_jid
@@ -222,64 +213,42 @@ class MessageTable:
     def mark_reply(self, reply_id: str, done: str, at: str) -> bool:
         column = {"delivered": "delivered_at", "remembered": "remembered_at"}[done]
         sql = f"UPDATE replies SET {column} = :at WHERE id = :id AND {column} IS NULL"  # noqa: S608
-        return bool(self.database.update(sql, {"at": at, "id": reply_id}))
+        return bool(self.db.update(sql, {"at": at, "id": reply_id}))
 
 
-class GroupTable:
+class GroupTable(Table[ChatGroup]):
     """The rows of registered_groups and sessions: which chat belongs to which group, and what each resumes."""
 
-    def __init__(self, database: Database) -> None:
-        self.database = database
+    table = "registered_groups"
+    columns = ", ".join(ChatGroup.__struct_fields__)
+    value = ChatGroup
+
+    def read(self, row: Row) -> ChatGroup:
+        return super().read((*row[:-1], _config(row[-1])))
 
     def all(self) -> list[ChatGroup]:
-        rows = self.database.query(
-            "SELECT jid, name, folder, trigger_pattern, added_at, requires_trigger, container_config"
-            " FROM registered_groups ORDER BY added_at, jid"
-        )
-        # Where v1 left NULL, a trigger is required.
-        return [
-            ChatGroup(
-                jid=jid,
-                name=name,
-                folder=folder,
-                trigger_pattern=pattern,
-                added_at=at,
-                requires_trigger=required is None or bool(required),
-                container_config=_config(config),
-            )
-            for jid, name, folder, pattern, at, required, config in rows
-        ]
+        return self.select("ORDER BY added_at, jid")  # where v1 left NULL, a trigger is required
 
     def put(self, group: ChatGroup) -> None:
         config = group.container_config
-        self.database.execute(
-            """INSERT INTO registered_groups
-                 (jid, name, folder, trigger_pattern, added_at, requires_trigger, container_config)
-               VALUES (:jid, :name, :folder, :trigger_pattern, :added_at, :requires_trigger, :config)
-               ON CONFLICT (jid) DO UPDATE SET name = excluded.name, folder = excluded.folder,
-                 trigger_pattern = excluded.trigger_pattern, requires_trigger = excluded.requires_trigger,
-                 container_config = excluded.container_config""",
-            asdict(group) | {"config": None if config is None else msgspec.json.encode(config).decode()},
-        )
+        row = asdict(group)
+        row["container_config"] = None if config is None else msgspec.json.encode(config).decode()
+        changed = [name for name in row if name not in ("jid", "added_at")]
+        self.db.execute(insertion("registered_groups", row, ["jid"], changed), row)
 
     def remove(self, jid: str) -> bool:
-        return bool(self.database.update("DELETE FROM registered_groups WHERE jid = :jid", {"jid": jid}))
+        return bool(self.db.update("DELETE FROM registered_groups WHERE jid = :jid", {"jid": jid}))
 
     def sessions(self) -> dict[str, str]:
-        return dict(
-            self.database.query("SELECT group_folder, session_id FROM sessions ORDER BY group_folder")
-        )
+        return dict(self.db.query("SELECT group_folder, session_id FROM sessions ORDER BY group_folder"))
 
     def put_session(self, folder: str, session_id: str) -> None:
-        self.database.execute(
-            "INSERT INTO sessions (group_folder, session_id) VALUES (:folder, :session) "
-            "ON CONFLICT (group_folder) DO UPDATE SET session_id = excluded.session_id",
-            {"folder": folder, "session": session_id},
-        )
+        row = {"group_folder": folder, "session_id": session_id}
+        self.db.execute(insertion("sessions", row, ["group_folder"]), row)
 
     def remove_session(self, folder: str) -> bool:
         sql = "DELETE FROM sessions WHERE group_folder = :folder"
-        return bool(self.database.update(sql, {"folder": folder}))
+        return bool(self.db.update(sql, {"folder": folder}))
 
 
 def user_messages(messages: Iterable[Message]) -> list[Message]:
@@ -293,23 +262,3 @@ def _config(text: str | None) -> dict[str, Any] | None:
         return msgspec.json.decode(text, type=dict[str, Any]) if text else None
     except msgspec.MsgspecError:
         return None
-
-
-def _chat(row: Row) -> Chat:
-    jid, name, at, channel, is_group = row
-    return Chat(jid, name or jid, at or "", channel or "", None if is_group is None else bool(is_group))
-
-
-def _message(row: Row) -> Message:
-    identity, jid, sender, name, content, at, mine, bot, arrival = row
-    return Message(
-        id=str(identity),
-        chat_jid=jid,
-        sender=sender or "",
-        sender_name=name or "",
-        content=content or "",
-        timestamp=at or "",
-        is_from_me=bool(mine),
-        is_bot_message=bool(bot),
-        arrival=arrival,
-    )

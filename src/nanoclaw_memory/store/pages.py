@@ -7,11 +7,10 @@ from collections.abc import Callable
 
 import msgspec
 
-from nanoclaw_memory.store.database import Database
+from nanoclaw_memory.store.table import Table, insertion
 
 VERSIONS_KEPT = 20  # of a path; of older ones the last of each day
 _CURRENT = "version = (SELECT max(version) FROM pages q WHERE q.path = p.path)"
-_COLUMNS = "path, version, text, author, machine, saved_at, mtime_ns, merged"
 
 
 class PageRow(msgspec.Struct, frozen=True):
@@ -27,11 +26,12 @@ class PageRow(msgspec.Struct, frozen=True):
     merged: str = ""
 
 
-class PageTable:
+class PageTable(Table[PageRow]):
     """The pages of one group, or those that all groups read."""
 
-    def __init__(self, db: Database) -> None:
-        self.db = db
+    table = "pages"
+    columns = ", ".join(PageRow.__struct_fields__)
+    value = PageRow
 
     def head(self) -> tuple[str, int]:
         """The name by which this table is known again, wherever its database is, and the number of its last change."""
@@ -54,17 +54,14 @@ class PageTable:
 
     def at(self, path: str, version: int) -> PageRow | None:
         """A version of a page, or the newest one before it that is kept: an ancestor as well."""
-        sql = (
-            f"SELECT {_COLUMNS} FROM pages WHERE path = :path AND version <= :version"  # noqa: S608
-            " ORDER BY version DESC LIMIT 1"
+        return self.first(
+            "WHERE path = :path AND version <= :version ORDER BY version DESC",
+            {"path": path, "version": version},
         )
-        rows = self.db.query(sql, {"path": path, "version": version})
-        return PageRow(*rows[0]) if rows else None
 
     def versions(self, path: str) -> list[PageRow]:
         """The kept versions of a page, newest first."""
-        sql = f"SELECT {_COLUMNS} FROM pages WHERE path = :path ORDER BY version DESC"  # noqa: S608
-        return [PageRow(*row) for row in self.db.query(sql, {"path": path})]
+        return self.select("WHERE path = :path ORDER BY version DESC", {"path": path})
 
     def merged(self, path: str, after: int, mark: str) -> bool:
         """Whether the file with this fingerprint has come into a later version already."""
@@ -73,14 +70,11 @@ class PageTable:
 
     def all(self) -> list[PageRow]:
         """Every page that there is, in its newest version."""
-        sql = f"SELECT {_COLUMNS} FROM pages p WHERE {_CURRENT} AND text IS NOT NULL ORDER BY path"  # noqa: S608
-        return [PageRow(*row) for row in self.db.query(sql)]
+        return self.select(f"p WHERE {_CURRENT} AND text IS NOT NULL ORDER BY path")
 
     def put(self, row: PageRow) -> None:
         """Add a version, and drop earlier ones that nobody needs; inside a transaction."""
-        names = PageRow.__struct_fields__
-        sql = f"INSERT INTO pages ({_COLUMNS}) VALUES ({', '.join(f':{name}' for name in names)})"  # noqa: S608
-        self.db.execute(sql, msgspec.structs.asdict(row))
+        self.db.execute(insertion("pages", row.__struct_fields__), msgspec.structs.asdict(row))
         self.db.execute(
             "DELETE FROM pages WHERE path = :path AND version <= :old AND EXISTS (SELECT 1 FROM pages q"
             " WHERE q.path = pages.path AND q.version > pages.version AND q.version <= :old"

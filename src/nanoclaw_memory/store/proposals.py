@@ -10,7 +10,8 @@ from typing import Any
 from msgspec.structs import asdict
 
 from nanoclaw_memory.errors import InvalidValue, NotFound
-from nanoclaw_memory.store.database import Database, Row
+from nanoclaw_memory.store.database import Row
+from nanoclaw_memory.store.table import Table, insertion
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Proposal
 
@@ -26,14 +27,17 @@ KINDS = (
     "conflict",
     "prune",
 )
-_COLUMNS = "id, kind, payload, why, source, diff, status, created_at, decided_at, origin, effect"
 
 
-class Proposals:
+class Proposals(Table[Proposal]):
     """The proposals of one group."""
 
-    def __init__(self, db: Database) -> None:
-        self.db = db
+    table = "proposals"
+    columns = ", ".join(Proposal.__struct_fields__)
+    value = Proposal
+
+    def read(self, row: Row) -> Proposal:
+        return super().read((*row[:2], json.loads(row[2]), *row[3:]))
 
     def propose(
         self,
@@ -70,47 +74,35 @@ class Proposals:
         with self.db.transaction():
             if self.find(kind, key) is not None:
                 return None
-            self.db.execute(
-                "INSERT INTO proposals "
-                "(id, kind, payload, why, source, diff, status, fingerprint, created_at, origin, effect, text_key) "
-                "VALUES (:id, :kind, :payload, :why, :source, :diff, :status, :fingerprint, :created_at, :origin, "
-                ":effect, :text_key)",
-                {
-                    **asdict(proposal),
-                    "payload": json.dumps(payload, ensure_ascii=False),
-                    "fingerprint": _key(kind, key),
-                    "text_key": fingerprint(text) if text else "",
-                },
-            )
+            row = asdict(proposal) | {
+                "payload": json.dumps(payload, ensure_ascii=False),
+                "fingerprint": _key(kind, key),
+                "text_key": fingerprint(text) if text else "",
+            }
+            self.db.execute(insertion("proposals", row), row)
         return proposal
 
     def find(self, kind: str, key: str) -> Proposal | None:
         """The proposal with this key, open or decided."""
-        sql = f"SELECT {_COLUMNS} FROM proposals WHERE fingerprint = :key"  # noqa: S608
-        rows = self.db.query(sql, {"key": _key(kind, key)})
-        return _proposal(rows[0]) if rows else None
+        return self.first("WHERE fingerprint = :key", {"key": _key(kind, key)})
 
     def of_text(self, text: str) -> list[Proposal]:
         """The proposals about this text, open or decided."""
-        sql = f"SELECT {_COLUMNS} FROM proposals WHERE text_key = :key AND text_key <> ''"  # noqa: S608
-        return [_proposal(row) for row in self.db.query(sql, {"key": fingerprint(text)})]
+        return self.select("WHERE text_key = :key AND text_key <> ''", {"key": fingerprint(text)})
 
     def has(self, proposal_id: str) -> bool:
         return bool(self.db.query("SELECT 1 FROM proposals WHERE id = :id", {"id": proposal_id}))
 
     def get(self, proposal_id: str) -> Proposal:
-        rows = self.db.query(f"SELECT {_COLUMNS} FROM proposals WHERE id = :id", {"id": proposal_id})  # noqa: S608
-        if not rows:
+        found = self.first("WHERE id = :id", {"id": proposal_id})
+        if found is None:
             raise NotFound(f"there is no proposal {proposal_id[:80]!r}", "see: nanoclaw-memory review")
-        return _proposal(rows[0])
+        return found
 
     def listed(self, status: str = "open", kind: str = "") -> list[Proposal]:
         """Proposals of one status, oldest first."""
-        sql = (
-            f"SELECT {_COLUMNS} FROM proposals WHERE status = :status AND (:kind = '' OR kind = :kind) "  # noqa: S608
-            "ORDER BY number"
-        )
-        return [_proposal(row) for row in self.db.query(sql, {"status": status, "kind": kind})]
+        rest = "WHERE status = :status AND (:kind = '' OR kind = :kind) ORDER BY number"
+        return self.select(rest, {"status": status, "kind": kind})
 
     def decide(self, proposal_id: str, accepted: bool, moment: str) -> Proposal:
         """Close an open proposal; what it means is the caller's to carry out, in the same transaction."""
@@ -161,20 +153,3 @@ class Proposals:
 
 def _key(kind: str, key: str) -> str:
     return fingerprint(f"{kind}\n{key}")
-
-
-def _proposal(row: Row) -> Proposal:
-    proposal_id, kind, payload, why, source, diff, status, created, decided, origin, effect = row
-    return Proposal(
-        id=proposal_id,
-        kind=kind,
-        payload=json.loads(payload),
-        why=why,
-        source=source,
-        diff=diff,
-        status=status,
-        created_at=created,
-        decided_at=decided,
-        origin=origin,
-        effect=effect,
-    )

@@ -15,6 +15,7 @@ from nanoclaw_memory.store.entries import EntryTable
 from nanoclaw_memory.store.facts import FactTable, StatementTable, digest
 from nanoclaw_memory.store.names import NameTable, fold, slot_of
 from nanoclaw_memory.store.relations import RelationTable
+from nanoclaw_memory.store.table import assignments, insertion
 from nanoclaw_memory.text import fingerprint
 
 Origin = Literal["owner", "user", "agent", "shared", "import", "tool", "web"]
@@ -369,14 +370,12 @@ class RecordStore:
         values = self._values(kind, record)
         own, db = KINDS[kind], self.database(KINDS[kind].database)
         if number:
-            sets = ", ".join(f"{name} = :{name}" for name in values)
-            sql = f"UPDATE {own.table} SET {sets} WHERE {own.key} = :number"  # noqa: S608
+            sql = f"UPDATE {own.table} SET {assignments(values)} WHERE {own.key} = :number"  # noqa: S608
             db.execute(sql, {**values, "number": number})
             return number
         if kind in ("facts", "relations"):
             return self._statements(kind).insert(values)
-        marks = ", ".join(f":{name}" for name in values)
-        return db.insert(f"INSERT INTO {own.table} ({', '.join(values)}) VALUES ({marks})", values)  # noqa: S608
+        return db.insert(insertion(own.table, values), values)
 
     def _values(self, kind: str, record: Any) -> dict[str, Any]:
         """The columns of a row."""

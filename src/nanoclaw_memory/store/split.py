@@ -8,6 +8,7 @@ from typing import Any
 
 from nanoclaw_memory.store.migrate import Adopt
 from nanoclaw_memory.store.sqlite import SqliteDatabase
+from nanoclaw_memory.store.table import insertion
 from nanoclaw_memory.types import SHARED
 
 SPLIT = {"continuity": 4, "facts": 7}  # the schema from which on they are apart
@@ -75,9 +76,7 @@ def _move(connection: Any, kind: str) -> None:
             shared.query("PRAGMA defer_foreign_keys = ON")
             for table, found in rows.items():
                 columns = found[0] if found else {}
-                marks = ", ".join(f":{name}" for name in columns)
-                sql = f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608
-                shared.execute_many(sql, found)
+                shared.execute_many(f"{insertion(table, columns)} ON CONFLICT DO NOTHING", found)
             if kind == "facts":
                 kept = "superseded_by NOT IN (SELECT id FROM facts)"
                 shared.execute(f"UPDATE facts SET superseded_by = NULL WHERE {kept}")  # noqa: S608

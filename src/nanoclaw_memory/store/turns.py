@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import asdict
 
 from nanoclaw_memory.store.database import Database
+from nanoclaw_memory.store.table import as_struct, insertion
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import InjectedLine, Injection, TokenSum, ToolCall
 
@@ -68,18 +69,9 @@ class TurnTable:
         self, exchange_id: int, session_id: str, at: str, entropy: float, parts: Mapping[str, float]
     ) -> None:
         with self.database.transaction():
-            self.database.execute(
-                "INSERT INTO measures (exchange_id, session_id, at, entropy, parts)"
-                " VALUES (:id, :session, :at, :entropy, :parts)"
-                " ON CONFLICT (exchange_id) DO UPDATE SET entropy = excluded.entropy, parts = excluded.parts",
-                {
-                    "id": exchange_id,
-                    "session": session_id,
-                    "at": at,
-                    "entropy": entropy,
-                    "parts": json.dumps(dict(parts)),
-                },
-            )
+            row = {"exchange_id": exchange_id, "session_id": session_id, "at": at, "entropy": entropy}
+            row["parts"] = json.dumps(dict(parts))
+            self.database.execute(insertion("measures", row, ["exchange_id"], ["entropy", "parts"]), row)
 
     def measures(self, session_id: str, limit: int) -> list[Measure]:
         """The last measures of a session, oldest first."""
@@ -93,9 +85,8 @@ class TurnTable:
     def put_signs(self, session_id: str, signs: Iterable[Sign]) -> None:
         with self.database.transaction():
             self.database.execute_many(
-                "INSERT INTO signs (exchange_id, session_id, kind, detail)"
-                " VALUES (:exchange_id, :session, :kind, :detail)",
-                ({**asdict(sign), "session": session_id} for sign in signs),
+                insertion("signs", ("session_id", *Sign.__struct_fields__)),
+                ({**asdict(sign), "session_id": session_id} for sign in signs),
             )
 
     def signs(self, session_id: str, since: int) -> list[Sign]:
@@ -112,24 +103,17 @@ class TurnTable:
     def add_tool_calls(self, session_id: str, at: str, calls: Sequence[ToolCall]) -> None:
         """Keep calls; of an output only its fingerprint."""
         with self.database.transaction():
-            self.database.execute_many(
-                "INSERT INTO tool_calls (session_id, at, tool, target, output)"
-                " VALUES (:session, :at, :tool, :target, :output)",
-                (
-                    {
-                        "session": session_id,
-                        "at": at,
-                        "tool": call.tool[:200],
-                        "target": call.target[:500],
-                        "output": fingerprint(call.output)[:16] if call.output else "",
-                    }
-                    for call in calls
-                ),
-            )
-            self.database.execute(
-                "DELETE FROM tool_calls WHERE id <= (SELECT max(id) FROM tool_calls) - :kept",
-                {"kept": KEPT_TOOL_CALLS},
-            )
+            rows = [
+                {
+                    "session_id": session_id,
+                    "at": at,
+                    "tool": call.tool[:200],
+                    "target": call.target[:500],
+                    "output": fingerprint(call.output)[:16] if call.output else "",
+                }
+                for call in calls
+            ]
+            self._append("tool_calls", rows, KEPT_TOOL_CALLS)
 
     def tool_calls(self, session_id: str, limit: int) -> list[ToolCall]:
         """The last calls of a session, oldest first."""
@@ -144,43 +128,22 @@ class TurnTable:
 
     def add_injections(self, session_id: str, at: str, injections: Iterable[Injection]) -> None:
         with self.database.transaction():
-            self.database.execute_many(
-                "INSERT INTO injections (session_id, at, event, plugin, hits, tokens, ms, reason, lines)"
-                " VALUES (:session, :at, :event, :plugin, :hits, :tokens, :ms, :reason, :lines)",
-                (
-                    {
-                        **asdict(one),
-                        "session": session_id,
-                        "at": at,
-                        "lines": msgspec.json.encode(one.lines).decode(),
-                    }
-                    for one in injections
-                ),
-            )
-            self.database.execute(
-                "DELETE FROM injections WHERE id <= (SELECT max(id) FROM injections) - :kept",
-                {"kept": KEPT_INJECTIONS},
-            )
+            own = {"session_id": session_id, "at": at}
+            rows = [
+                {**asdict(one), **own, "lines": msgspec.json.encode(one.lines).decode()} for one in injections
+            ]
+            self._append("injections", rows, KEPT_INJECTIONS)
 
     def injections(self, session_id: str, since: str, limit: int) -> list[Injection]:
         """What was injected since a moment, newest first; in every session if none is named."""
         rows = self.database.query(
-            f"SELECT plugin, hits, tokens, ms, reason, lines, event, session_id, at {_ASKED}"
+            f"SELECT {', '.join(Injection.__struct_fields__)} {_ASKED}"
             " AND tokens > 0 ORDER BY id DESC LIMIT :limit",
             {"session": session_id, "since": since, "limit": limit},
         )
+        lines = tuple[InjectedLine, ...]
         return [
-            Injection(
-                plugin=row[0],
-                hits=row[1],
-                tokens=row[2],
-                ms=row[3],
-                reason=row[4],
-                lines=msgspec.json.decode(row[5], type=tuple[InjectedLine, ...]),
-                event=row[6],
-                session_id=row[7],
-                at=row[8],
-            )
+            as_struct(Injection, (*row[:5], msgspec.json.decode(row[5], type=lines), *row[6:]))
             for row in rows
         ]
 
@@ -225,12 +188,14 @@ class TurnTable:
     ) -> None:
         """Keep one part of a session's start, and of all of them only the last ones, none before `oldest`."""
         with self.database.transaction():
-            self.database.execute(
-                "INSERT INTO session_starts (session_id, private, part, content, at)"
-                " VALUES (:session, :private, :part, :content, :at)"
-                " ON CONFLICT (session_id, private, part) DO UPDATE SET content = excluded.content, at = excluded.at",
-                {"session": session_id, "private": int(private), "part": part, "content": content, "at": at},
-            )
+            row = {
+                "session_id": session_id,
+                "private": int(private),
+                "part": part,
+                "content": content,
+                "at": at,
+            }
+            self.database.execute(insertion("session_starts", row, ["session_id", "private", "part"]), row)
             self.database.execute(
                 "DELETE FROM session_starts WHERE at < :oldest"
                 " OR id <= (SELECT max(id) FROM session_starts) - :kept",
@@ -247,19 +212,9 @@ class TurnTable:
 
     def add_given(self, session_id: str, private: bool, lines: Mapping[str, str]) -> None:
         with self.database.transaction():
-            self.database.execute_many(
-                "INSERT INTO given_lines (session_id, private, subject, stated)"
-                " VALUES (:session, :private, :subject, :stated)"
-                " ON CONFLICT (session_id, private, subject) DO UPDATE SET stated = excluded.stated",
-                (
-                    {"session": session_id, "private": int(private), "subject": subject, "stated": stated}
-                    for subject, stated in lines.items()
-                ),
-            )
-            self.database.execute(
-                "DELETE FROM given_lines WHERE id <= (SELECT max(id) FROM given_lines) - :kept",
-                {"kept": KEPT_GIVEN},
-            )
+            own = {"session_id": session_id, "private": int(private)}
+            rows = [{**own, "subject": subject, "stated": stated} for subject, stated in lines.items()]
+            self._append("given_lines", rows, KEPT_GIVEN, ["session_id", "private", "subject"])
 
     def drop_given(self, session_id: str, start: bool) -> None:
         """Note that the model's window lost the lines of a session, and that its `start` is rendered anew."""
@@ -274,11 +229,8 @@ class TurnTable:
     def mark_compaction(self, session_id: str, last_id: int, at: str) -> None:
         """Note that the model's window no longer contains the exchanges up to `last_id`."""
         with self.database.transaction():
-            self.database.execute(
-                "INSERT INTO compactions (session_id, last_id, at) VALUES (:session, :last, :at)"
-                " ON CONFLICT (session_id) DO UPDATE SET last_id = excluded.last_id, at = excluded.at",
-                {"session": session_id, "last": last_id, "at": at},
-            )
+            row = {"session_id": session_id, "last_id": last_id, "at": at}
+            self.database.execute(insertion("compactions", row, ["session_id"]), row)
 
     def compacted_up_to(self, session_id: str) -> int:
         """The last exchange that a session's compaction took out of the window; 0 for none."""
@@ -303,21 +255,10 @@ class TurnTable:
     ) -> None:
         """Keep an answer, and of all answers only the `size` used last."""
         with self.database.transaction():
-            self.database.execute(
-                "INSERT INTO graph_answers (question, private, generation, answer, at, used_at)"
-                " VALUES (:question, :private, :generation, :answer, :at, :at)"
-                " ON CONFLICT (question, private) DO UPDATE SET generation = excluded.generation,"
-                " answer = excluded.answer, at = excluded.at, used_at = excluded.used_at",
-                {
-                    "question": question,
-                    "private": int(private),
-                    "generation": generation,
-                    "answer": json.dumps(
-                        [answer.lines, answer.facts, answer.relations, answer.reasons], ensure_ascii=False
-                    ),
-                    "at": at,
-                },
-            )
+            said = [answer.lines, answer.facts, answer.relations, answer.reasons]
+            row = {"question": question, "private": int(private), "generation": generation}
+            row |= {"answer": json.dumps(said, ensure_ascii=False), "at": at, "used_at": at}
+            self.database.execute(insertion("graph_answers", row, ["question", "private"]), row)
             self.database.execute(
                 "DELETE FROM graph_answers WHERE (question, private) NOT IN"
                 " (SELECT question, private FROM graph_answers ORDER BY used_at DESC, question LIMIT :size)",
@@ -331,3 +272,12 @@ class TurnTable:
                 "UPDATE graph_answers SET used_at = :at WHERE question = :question AND private = :private",
                 {"question": question, "private": int(private), "at": at},
             )
+
+    def _append(
+        self, table: str, rows: Sequence[Mapping[str, Any]], kept: int, same: Sequence[str] = ()
+    ) -> None:
+        """Add rows to a table that keeps only its last ones."""
+        if rows:
+            self.database.execute_many(insertion(table, rows[0], same), rows)
+            sql = f"DELETE FROM {table} WHERE id <= (SELECT max(id) FROM {table}) - :kept"  # noqa: S608
+            self.database.execute(sql, {"kept": kept})

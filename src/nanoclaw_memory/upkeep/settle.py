@@ -73,7 +73,7 @@ def settle(group: Group, dry_run: bool) -> JobResult:
         for row, pair in zip(rows, pairs, strict=True)
         if (found := verdicts.get(pair.mark)) is not None and found.verdict in _KINDS
     ]
-    with currency.table.database.transaction():
+    with currency.table.db.transaction():
         currency.table.put(changed)
     return JobResult(len(changed), tuple(notes))
 
