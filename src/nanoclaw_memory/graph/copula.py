@@ -38,6 +38,7 @@ _REAL_NAMES = frozenset(
 )
 
 
+_TITLED = re.compile(r"(?:Frau|Herr|Dr\.|Prof\.|Firma|Fa\.) ")
 _ROLE_AT = re.compile(r"^(?P<role>[\w -]{2,40}?) (?:at|bei|beim) (?P<where>.+)$")
 # "My goal is to give kids a home", "my work is paying off": what somebody does, wants or feels is no value.
 _NO_VALUE = re.compile(
@@ -122,7 +123,7 @@ class CopulaReader(SubjectReader):
         elif wording.is_kin(key) and not typed(value):
             return  # "his wife is the emergency contact" names nobody
         else:
-            self.pending = Pending(subject, key, "copula")
+            self.pending = Pending(subject, key, "copula", value)
             self.last = entity
             yield Triple("fact", entity, normal_key(key), value)
             if key.casefold() in _REAL_NAMES and is_name(value) and entity not in (self.user, value):
@@ -183,9 +184,11 @@ class CopulaReader(SubjectReader):
             yield Triple("fact", entity, "role", at[0])
             yield Triple("relation", entity, "works at" if self.verb == "is" else "arbeitet bei", at[1])
         elif relation := self.is_of(entity, rest):
+            self.pending = Pending(subject, "", "")
             yield relation
         elif value := self._described(entity, rest):
             yield self._fact(subject, predicate, value, "copula")
+            self.pending = Pending(subject, predicate, "copula", value)
             if is_name(value) and (phone := inside(rest[len(value) :].lstrip(" ("), "phone")):
                 yield Triple("fact", value, "phone", phone)
 
@@ -262,12 +265,9 @@ class CopulaReader(SubjectReader):
         if person and self.verb == "ist" and phrase[:1].isupper() and phrase.isalpha():
             return phrase  # "Aurel ist Koch": a German noun without an article says what somebody is
         # "the API gateway is Kong": of a thing, a name says which one; of a person it would be another person.
-        thing = not is_name(entity) or self.verb == "ist"
-        return (
-            phrase
-            if thing and self.verb == "is" and is_name(phrase) and (not after or after[0] == "(")
-            else ""
-        )
+        # A German noun has a capital as a name has: only a title or "Firma" tells a name from it.
+        thing = not is_name(entity) if self.verb == "is" else _TITLED.match(phrase)
+        return phrase if thing and is_name(phrase) and (not after or after[0] == "(") else ""
 
 
 def _may_be_aged(entity: str, age: str) -> bool:

@@ -102,6 +102,7 @@ _SAMPLE = re.compile(
     r"exercise|vorlage|muster|beispiel|platzhalter|ausfüllhilfe|übungs?|arbeitsblatt|erfunden)\b",
     re.I,
 )
+_NAMED_BY_TYPE = ("ip", "url", "phone", "email", "time")
 _WHOLE = frozenset({"address", "adresse", "anschrift", "postal address"})  # a comma ends no address
 _KEY_HEADS = frozenset(
     {"key", "setting", "property", "field", "what", "item", "variable", "option", "schlüssel", "feld"}
@@ -411,10 +412,9 @@ class _Page:
             )  # "Samstag Wochenmarkt"
             if odd or not (of_type or is_name(value) or is_identifier(value)):
                 return found
-            sure = of_type and (of_type.type != "phone" or " " in value or value.startswith("+"))
-            key = (
-                of_type.type if of_type and sure and of_type.type in ("ip", "url", "phone", "email") else key
-            )
+            sign = {"phone": r" |^\+", "time": ":"}.get(of_type.type, "") if of_type else ""
+            sure = of_type and re.search(sign, value)
+            key = of_type.type if of_type and sure and of_type.type in _NAMED_BY_TYPE else key
         if tail and is_name(_TAIL.sub("", value)):
             value = _TAIL.sub("", value)
         if not value or _JUNK_VALUE.match(value):

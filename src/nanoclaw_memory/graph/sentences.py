@@ -84,6 +84,7 @@ _PASSING = frozenset("needs requires braucht benötigt gets takes nimmt".split()
 _PARTICLES = frozenset("out up off over back down to sich".split())
 _ENDING = frozenset("until till bis when while before except außer instead statt".split())
 _AMOUNT = re.compile(r"^(?:of )?(?P<what>[A-Za-zÄÖÜäöüß][\w-]{1,20})$")
+_GAPPED = ("size", "money", "date", "listens", "port")
 _TYPED_KINDS = frozenset("money date time schedule size port listens copula url".split())
 _TYPES_OF = {
     "money": ("money",),
@@ -239,6 +240,11 @@ class SentenceReader(CopulaReader):
     def _elliptic(self, clause: str, joiner: str, before: Pending) -> Iterator[Triple]:
         """A clause that leaves out key or verb: "Tess's 8:30", "Ida 98", "and PostgreSQL"."""
         self.pending = before
+        contact = typed(clause)
+        if contact and contact.type in ("phone", "email") and not contact.rest:
+            if is_name(before.object):  # "The vet is Dr. Hallam, 555-0199"
+                yield Triple("fact", before.object, contact.type, contact.text, rule="detail")
+            return
         gap = re.match(r"(?P<name>\D+?) (?P<rest>(?:am |um |on |at )?[\d€$£+-].*)$", clause)
         name, rest = (gap["name"], gap["rest"]) if gap else name_at(clause)
         name, key = name.removesuffix("'s").removesuffix("’s"), before.subject.key
@@ -248,7 +254,7 @@ class SentenceReader(CopulaReader):
             owner = name if name + "'s" in clause.replace("’", "'") else name.removesuffix("s")
             if value := typed(without_preposition(rest)):
                 yield Triple("fact", owner, key, value.text)
-        elif before.kind in ("size", "money", "date") and rest and (value := typed(rest)):
+        elif before.kind in _GAPPED and rest and (value := typed(without_preposition(rest))):
             yield Triple("fact", name, before.predicate, value.text)
         elif before.kind in ("passive", "copula") and wording.PASSIVE.fullmatch(clause):
             yield from self._plain(before.subject, "is", clause)
@@ -330,6 +336,9 @@ class SentenceReader(CopulaReader):
         self.pending = Pending(subject, predicate, "names", what, after)
         self.last = subject.entity
         yield Triple("relation", subject.entity, predicate, what)
+        role = re.match(r"(?:as|als) (?:an? |the |eine? |der |die )?(?P<what>[\w-]+(?: [\w-]+){0,2})$", after)
+        if role and wording.is_role(role["what"]):
+            yield Triple("fact", subject.entity, "role" if self.verb == "is" else "beruf", role["what"])
         if self.since:
             yield Triple("fact", subject.entity, f"{predicate} since", self.since)
             self.since = ""

@@ -108,7 +108,7 @@ class SubjectReader:
         if len(words) == 1 and low in _HE:
             return Subject(self.last) if self.last else None
         if len(words) == 1 and low in _I:
-            return Subject(self.user)
+            return Subject(self.owner if low in ("we", "wir") else self.user)
         if MINE.fullmatch(words[0]) and len(words) > 1:
             owner = self.user if low in ("my", "mein", "meine", "meines", "meiner") else self.owner
             return self._possessive(owner, words[1:], name)

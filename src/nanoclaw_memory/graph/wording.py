@@ -17,7 +17,7 @@ works at, works for, work at, work for, is employed at, is employed by | = | nam
 has worked at, has worked for, have worked at, has been with, has been working at | works at | names
 arbeitet bei, arbeitet für, arbeite bei, arbeite für, ist angestellt bei | = | names
 works as, work as | role | phrase
-arbeitet als | beruf | phrase
+arbeitet als, arbeite als | beruf | phrase
 reports to, report to | = | names
 berichtet an | = | names
 manages, manage | = | names
@@ -31,7 +31,7 @@ belongs to, belong to | = | names
 gehört zu, gehört | = | names
 depends on, depend on, relies on, rely on | = | names
 hängt ab von, basiert auf | = | names
-uses | = | names
+uses, use | = | names
 nutzt, benutzt, verwendet | = | names
 runs on, run on, is hosted on, is deployed on, is deployed to | = | host
 läuft auf, liegt auf | = | host

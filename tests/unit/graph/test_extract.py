@@ -373,6 +373,17 @@ def test_the_value_of_a_pair_ends_before_what_is_told_of_it(
         ("Bo ist seit Mai für den Webshop zuständig.", [("Bo", "zuständig für", "Webshop")]),
         ("The »Badger« is Tom Rowe.", [("Badger", "", "Tom Rowe")]),
         (
+            "Odile works for Zento as a designer.",
+            [("Odile", "works for", "Zento"), ("Odile", "role", "designer")],
+        ),
+        (
+            "Odile is Bo's sister and lives in Lyon.",
+            [("Odile", "sister of", "Bo"), ("Odile", "lives in", "Lyon")],
+        ),
+        ("The vet is Dr. Rowe, 555-0199.", [("vet", "is", "Dr. Rowe"), ("Dr. Rowe", "phone", "555-0199")]),
+        ("Redis listens on 6380, Kong on 5433.", [("Redis", "port", "6380"), ("Kong", "port", "5433")]),
+        ("Hausverwaltung ist die Firma Kranz.", [("Hausverwaltung", "ist", "Firma Kranz")]),
+        (
             "Frau Tepe leitet den Hort, Durchwahl 417.",
             [("Frau Tepe", "leitet", "Hort"), ("Frau Tepe", "durchwahl", "417")],
         ),
@@ -430,7 +441,8 @@ def test_who_somebody_is_is_read_in_passing_whatever_happened(
 
 
 def test_a_roster_needs_no_sign_between_a_name_and_its_details() -> None:
-    text = "## Crew\n- Odile Rowe (electrician) ext 4417\n- Bo desk 12, no badge yet\n- Ida 0770 900655\n- Tom left in May\n"
+    text = "## Crew\n- Odile Rowe (electrician) ext 4417\n- Bo desk 12, no badge yet\n"
+    text += "- Ida 0770 900655\n- Tom left in May\n"
     assert said(text, PAGE) == [
         ("Odile Rowe", "role", "electrician"),
         ("Odile Rowe", "ext", "4417"),
@@ -451,6 +463,15 @@ def test_lines_below_a_thing_are_its_properties_without_a_colon() -> None:
 def test_a_plain_noun_is_a_subject_where_its_value_is_an_identifier() -> None:
     assert said("staging lives in eu-north-1, same account.") == [("staging", "lives in", "eu-north-1")]
     assert said("chickens live in Devon, same farm.") == []
+
+
+def test_what_we_use_belongs_to_the_project_of_the_page() -> None:
+    found = said("We use Kong for routing.", PROJECT), said("I use Kong for routing.", PROJECT)
+    assert found == ([("Keystone", "uses", "Kong")], [("User", "uses", "Kong")])
+
+
+def test_a_time_is_the_time_of_what_the_page_names() -> None:
+    assert said("standup: 9:45\nmeter: 18.442\n") == [("standup", "time", "9:45"), ("meter", "is", "18.442")]
 
 
 def test_of_a_value_that_changed_the_last_is_read() -> None:
