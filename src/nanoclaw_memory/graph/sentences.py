@@ -316,6 +316,7 @@ class SentenceReader(CopulaReader):
         if whose or re.match(r"an (?:der|die|das|den|dem) ", rest):
             return
         what, after = phrase_at(rest, 4)
+        what = re.sub(r" (?:only|nur)$", "", what)
         named = any(is_name_token(token) for token in what.split())
         if predicate in ("languages", "sprachen") and not named:
             return

@@ -17,6 +17,7 @@ MAX_SUBJECT_WORDS = 7
 _THEIRS = re.compile(r"(?:his|her|its|their|sein|seine|ihr|ihre)\b", re.I)
 OWNED = re.compile(f"{MINE.pattern}|{_THEIRS.pattern}", re.I)
 _HE = frozenset("he she it they er sie es".split())
+_BE = frozenset("is are was were ist sind war waren".split())  # a clause of its own is no subject
 _I = frozenset("i we ich wir".split())
 _NO_PART = re.compile(r"(?:your|yours|dein\w*|you|really|finally|usually|clearly|honestly|only|→|->)", re.I)
 _THE = frozenset("the der die das this dieser diese dieses".split())
@@ -99,7 +100,7 @@ class SubjectReader:
         if not words or len(words) > MAX_SUBJECT_WORDS or re.search(r"[,()\"“„:]", text):
             return None
         low = words[0].casefold()
-        if any(word in wording.MODALS or _NO_PART.fullmatch(word) for word in words):
+        if any(word in wording.MODALS or word in _BE or _NO_PART.fullmatch(word) for word in words):
             return None
         if not words[0][:1].isalnum() and words[0][:1] not in "-#@":
             return None  # "'I am …'"

@@ -383,6 +383,8 @@ def test_the_value_of_a_pair_ends_before_what_is_told_of_it(
         ("The vet is Dr. Rowe, 555-0199.", [("vet", "is", "Dr. Rowe"), ("Dr. Rowe", "phone", "555-0199")]),
         ("Redis listens on 6380, Kong on 5433.", [("Redis", "port", "6380"), ("Kong", "port", "5433")]),
         ("Hausverwaltung ist die Firma Kranz.", [("Hausverwaltung", "ist", "Firma Kranz")]),
+        ("Kong depends on Redis only for locks.", [("Kong", "depends on", "Redis")]),
+        ("Odile's ballet is cancelled until term starts on 7 May.", []),
         (
             "Frau Tepe leitet den Hort, Durchwahl 417.",
             [("Frau Tepe", "leitet", "Hort"), ("Frau Tepe", "durchwahl", "417")],
@@ -476,6 +478,15 @@ def test_a_time_is_the_time_of_what_the_page_names() -> None:
 
 def test_of_a_value_that_changed_the_last_is_read() -> None:
     assert said("- port: 3000 -> 3100 -> 3200 (since May)\n", PROJECT) == [("Keystone", "port", "3200")]
+
+
+def test_in_a_log_what_something_is_must_be_a_value_a_trait_or_a_name() -> None:
+    log = FileRules(log=True)
+    text = "The heater in Lyon is a Vaillant dinosaur.\nThe rent is 850 €.\nOdile is vegan.\n"
+    text += "Bo's teacher is Mrs Rowe.\n"
+    stated = [("rent", "is", "850 €"), ("Odile", "is", "vegan"), ("Bo", "teacher", "Mrs Rowe")]
+    assert said(text, log) == stated
+    assert said(text.replace("The heater", "[fact] The heater"), log)[1:] == stated
 
 
 def test_in_a_log_a_colon_begins_what_happened() -> None:
