@@ -38,6 +38,24 @@ def test_of_two_statements_on_one_subject_the_newer_stands_first_and_the_older_i
     assert "7070" in older and "earlier, see entry" in older and second.day in older
 
 
+def test_of_two_lines_of_one_day_the_later_stands_first_and_the_other_is_marked(
+    open_memory: Callable[..., Memory], clock: Any
+) -> None:
+    def day(memory: Memory) -> None:
+        memory.write("The Bluebottle exporter listens on port 7070")
+        memory.write("Ordered new chairs for the meeting room")
+        memory.write("Moved the Bluebottle exporter to port 9191")
+
+    told(open_memory, clock, 1, day)
+    question = "Which port does the Bluebottle exporter listen on?"
+    memory = open_memory(session="new")
+    first = memory.search(question, fast=True).hits[0]
+    assert ("9191" in first.text, first.mark) == (True, "")
+    newer, older = [line for line in memory.before_turn(question).text.splitlines() if "[log" in line]
+    assert "9191" in newer and "earlier" not in newer
+    assert "7070" in older and "earlier" in older
+
+
 def test_the_newer_statement_comes_along_though_the_question_does_not_find_it(
     open_memory: Callable[..., Memory], clock: Any
 ) -> None:

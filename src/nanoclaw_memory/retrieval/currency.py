@@ -106,7 +106,7 @@ class Currency:
         return said if said <= (self.today() + timedelta(days=1)).isoformat() else ""
 
     def is_later(self, one: StoredPassage, other: StoredPassage) -> bool:
-        """Whether one statement was surely made after the other; of the same day only their moments tell.
+        """Whether one statement was surely made after the other; of the same day their moments tell, or a log's lines.
 
         A question or a request states nothing, unless it has another value. Against a day to come the order of reading
         tells.
@@ -118,6 +118,8 @@ class Currency:
             return not ahead and one.id > other.id
         if one.passage.said != other.passage.said:
             return bool(other.passage.said) and one.passage.said > other.passage.said
+        if one.passage.kind == other.passage.kind == "line" and one.document_id == other.document_id:
+            return one.position > other.position
         return bool(other.passage.moment) and one.passage.moment > other.passage.moment
 
     def load(self, ids: Iterable[int]) -> dict[int, StoredPassage]:
