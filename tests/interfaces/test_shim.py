@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import tomllib
 from pathlib import Path
 
@@ -431,3 +432,29 @@ def test_calls_that_a_killed_server_took_are_answered_with_an_error(stocked):
         assert process.wait(30) == 0
     assert answer["id"] == 'a"7'
     assert "stopped" in answer["error"]["message"]
+
+
+def test_a_correction_is_learnt_after_the_session_though_no_server_runs_and_the_client_waits_for_nothing(
+    stocked,
+):
+    def said(event, **payload):
+        given = json.dumps({"session_id": "s1", **payload})
+        return through_shim(stocked, "hook", event, stdin=given)
+
+    said("user-prompt-submit", prompt="Write the release mail to our customers")
+    said("stop", last_assistant_message="Hey folks!! 🎉🎉 Our shiny new release 4.2 is out!! 🚀")
+    said(
+        "user-prompt-submit",
+        prompt="the exclamation marks and emojis make us look like teenagers, spare me those",
+    )
+    said("stop", last_assistant_message="Here is a sober version.")
+    with Memory.open(stocked) as memory:
+        assert not memory.lessons.lessons()  # no rule knows these words
+    said("session-end")  # ends although what it set going has only begun
+    until = time.monotonic() + 60
+    learnt = ()
+    while not learnt and time.monotonic() < until:
+        time.sleep(0.2)
+        with Memory.open(stocked) as memory:
+            learnt = memory.lessons.lessons()
+    assert ["exclamation marks" in one.lesson for one in learnt] == [True]

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ _CONTENT = frozenset({"content", "new_string", "old_string", "new_source", "file
 # A process of its own waits so long for another that writes, and ends so many seconds after it began.
 WAIT_MS, COMPACTION_WAIT_MS = 300, 5_000
 SECONDS, OTHER_SECONDS = {"compact": 28.0, "start": 9.0, "end": 2.8}, 4.8
+POLITENESS = 15  # of 19 steps: what runs beside a client takes what it leaves
 MAX_CONTEXT = 9_000  # clients cut at 10,000 characters and then show only a preview
 _SNAKE_CLIENTS = frozenset({"cursor"})
 _PASSING_CLIENTS = frozenset({"openclaw"})  # what a turn is given is gone from their window with the next
@@ -80,7 +82,12 @@ class Event(msgspec.Struct, frozen=True):
         return self.text("cwd") or first
 
 
-def run(request: shim.Request, overrides: Mapping[str, str] | None = None) -> None:
+Aside = Callable[["Memory"], None]  # what a session's start or end sets going beside it
+
+
+def run(
+    request: shim.Request, overrides: Mapping[str, str] | None = None, aside: Aside | None = None
+) -> None:
     """Answer one hook on standard output: by the home's server, else in this process."""
     if not shim.has_input():
         return
@@ -93,7 +100,7 @@ def run(request: shim.Request, overrides: Mapping[str, str] | None = None) -> No
     answer = None if connection is None else shim.ask(connection, request, raw)
     if answer is None:
         asked = connection is not None or os.environ.get(shim.NO_SERVER) == shim.ASKED
-        answer = _answer_here(request, raw, overrides or {}, asked)
+        answer = _answer_here(request, raw, overrides or {}, asked, aside)
     return shim.write_answer(answer)
 
 
@@ -110,12 +117,14 @@ def run_and_exit(request: shim.Request) -> None:
         os._exit(0)
 
     _thread.start_new_thread(give_up, ())
-    run(request)
+    run(request, aside=_learn_aside)
     keep()
     os._exit(0)
 
 
-def _answer_here(request: shim.Request, raw: bytes, overrides: Mapping[str, str], asked: bool) -> bytes:
+def _answer_here(
+    request: shim.Request, raw: bytes, overrides: Mapping[str, str], asked: bool, aside: Aside | None
+) -> bytes:
     def open_memory(scope: Scope) -> Memory:
         from nanoclaw_memory.memory import Memory
 
@@ -128,7 +137,7 @@ def _answer_here(request: shim.Request, raw: bytes, overrides: Mapping[str, str]
     try:
         named = slug_of(request.project) if request.project else ""
         scope = Scope(request.group, request.session, private=not request.shared, project=named)
-        return answer(request.argument, raw, open_memory, scope, request.directory, repeat=asked)
+        return answer(request.argument, raw, open_memory, scope, request.directory, repeat=asked, aside=aside)
     except Exception:  # noqa: BLE001 - a hook fails open: not even a bug in memory may stop an agent
         return b""
 
@@ -141,6 +150,7 @@ def answer(
     directory: str = "",
     remote: bool = False,
     repeat: bool = False,
+    aside: Aside | None = None,
 ) -> bytes:
     """The JSON to print for one hook; empty when there is nothing to add or anything is wrong.
 
@@ -167,12 +177,31 @@ def answer(
                 return b""
             context = _HANDLERS[event.kind](memory, event)
             told = _waiting(memory, event) if event.kind == "start" else ""
+            if aside is not None and event.kind in ("start", "end"):
+                _attempt(memory, "learning", partial(aside, memory))
             return _answer_json(event, context, told).encode("utf-8", "replace")
         except (NanoClawError, OSError) as error:
             memory.group.telemetry.record(
                 "hook failed", hook=event.kind, client=event.client, error=str(error)[:500]
             )
             return b""
+
+
+def _learn_aside(memory: Memory) -> None:
+    """Let the judge read what hooks archived without it, in a process of its own that nobody waits for."""
+    group = memory.group
+    if not group.has("facts") or not group.lessons.unjudged(1):
+        return
+    work = ["--home", str(memory.home.root), "--group", memory.scope.group, "upkeep", "learn"]
+    silent = [(os.POSIX_SPAWN_OPEN, handle, os.devnull, os.O_RDWR, 0) for handle in range(3)]
+    with suppress(OSError, NotImplementedError):
+        os.posix_spawnp(
+            "nice",
+            ["nice", "-n", str(POLITENESS), *shim.command(work)],
+            os.environ,
+            file_actions=silent,
+            setsid=True,
+        )
 
 
 def without_files(payload: Mapping[str, Any]) -> dict[str, Any]:
