@@ -29,7 +29,7 @@ from common import LIVES, TEXTS, auc, found_at, rows
 TAUGHT = Path(__file__).with_name("taught.npz")
 TEACHERS = ("base", "e5-small-v2", "ms-marco-MiniLM-L-12-v2")
 ORDERS = 2  # trainings of each teacher
-NEAR, FAR = 6, 6  # prompts for a rule: those that share its rarest words, and any
+NEAR, FAR = 30, 30  # prompts for a rule: those that share its rarest words, and any
 NEAR_ACTIONS, FAR_ACTIONS = 14, 10
 ONE_TEXT = ("needs", "attack")
 Asked = tuple[str, str, str]  # head, text, other text

@@ -36,11 +36,11 @@ from nanoclaw_memory.providers.wordpiece import WordPiece
 OFFSETS = dict(zip(HEADS, np.cumsum([0, *HEADS.values()][:-1]).tolist(), strict=True))
 OUTPUTS = sum(HEADS.values())
 RATE, HEAD_RATE, BATCH, WARM = 8e-5, 1e-3, 64, 0.1
-TAUGHT_SHARE = 0.5  # of what is drawn for a head that is taught
+TAUGHT_SHARE = 0.65  # of what is drawn for a head that is taught
 SMOOTH = 0.06
 FIRST = 7
 EVEN = 0.6  # tasks are drawn by their number of texts to this power: a small task is not drowned
-DRAWN = {"correction": 1.6, "attack": 1.2, "same": 0.5, "meets": 0.5}  # more often what much depends on
+DRAWN = {"correction": 1.6, "attack": 1.2, "applies": 2.0, "same": 0.5, "meets": 0.5}  # more often what much depends on
 
 
 class Example:
@@ -137,16 +137,29 @@ class Model(nn.Module):
         )
 
 
-def batch_of(chosen: Sequence[Example], device: str) -> tuple[Any, Any, Any]:
-    longest = max(len(one.read.ids) for one in chosen)
-    ids, mask, types = (torch.zeros(len(chosen), longest, dtype=torch.long) for _ in range(3))
-    for row, one in enumerate(chosen):
-        size = len(one.read.ids)
-        ids[row, :size] = torch.tensor(one.read.ids)
-        mask[row, :size] = 1
-        if one.read.second is not None:
-            types[row, one.read.second : size] = 1
-    return ids.to(device), mask.to(device), types.to(device)
+class Texts:
+    """All texts as rows of tokens where the model is: a batch of them is a look-up."""
+
+    def __init__(self, given: Sequence[Example], device: str) -> None:
+        self._row = {id(one): row for row, one in enumerate(given)}
+        self.sizes = np.array([len(one.read.ids) for one in given])
+        seconds = [len(one.read.ids) if one.read.second is None else one.read.second for one in given]
+        ids = np.zeros((len(given), self.sizes.max()), dtype=np.int32)
+        for row, one in enumerate(given):
+            ids[row, : self.sizes[row]] = one.read.ids
+        self._ids = torch.tensor(ids, device=device)
+        self._ends = torch.tensor(np.stack([self.sizes, seconds], 1), device=device)
+        self._places = torch.arange(ids.shape[1], device=device)
+
+    def batch(self, chosen: Sequence[Example]) -> tuple[Any, Any, Any]:
+        """Tokens, which of them are there, and which belong to the second text."""
+        rows = [self._row[id(one)] for one in chosen]
+        longest = int(self.sizes[rows].max())
+        picked = torch.tensor(rows).to(self._ids.device, non_blocking=True)
+        sizes, seconds = self._ends[picked].split(1, dim=1)
+        places = self._places[:longest]
+        mask = places < sizes
+        return self._ids[picked, :longest].long(), mask.long(), (mask & (places >= seconds)).long()
 
 
 def parts_of(chosen: Sequence[Example], device: str) -> list[Sequence[Example]]:
@@ -158,31 +171,33 @@ def parts_of(chosen: Sequence[Example], device: str) -> list[Sequence[Example]]:
 
 
 def loss_of(chosen: Sequence[Example], outputs: Any, tokens: Any) -> Any:
-    """The mean of all examples' losses, head by head."""
+    """The mean of all examples' losses, head by head; all that say yes or no at once."""
+
+    def known(values: Sequence[Any]) -> Any:
+        return torch.tensor(values).to(outputs.device, non_blocking=True)
+
     total = outputs.new_zeros(())
-    by_name: dict[str, list[int]] = defaultdict(list)
-    for row, one in enumerate(chosen):
-        by_name[one.head].append(row)
-    for head, picked in by_name.items():
-        right = [chosen[row].right for row in picked]
-        if head == OWN:
-            places = [(row, *span) for row in picked for span in chosen[row].read.lines]
-            values = torch.stack(
-                [tokens[row, first : max(last, first + 1)].mean() for row, first, last in places]
+    binary = [row for row, one in enumerate(chosen) if HEADS.get(one.head) == 1]
+    if binary:
+        values = outputs[known(binary), known([OFFSETS[chosen[row].head] for row in binary])]
+        wanted = known([float(chosen[row].right) for row in binary]) * (1 - SMOOTH) + SMOOTH / 2
+        total = total + nn.functional.binary_cross_entropy_with_logits(values, wanted, reduction="sum")
+    spans = [(row, *span) for row, one in enumerate(chosen) if one.head == OWN for span in one.read.lines]
+    if spans:
+        owns = [float(own) for one in chosen if one.head == OWN for own in one.right]
+        rows, first, last = known(spans).unsqueeze(2).unbind(1)
+        places = torch.arange(tokens.shape[1], device=tokens.device)
+        inside = ((places >= first) & (places < last.maximum(first + 1))).to(tokens.dtype)
+        means = (tokens[rows.squeeze(1)] * inside).sum(1) / inside.sum(1)
+        loss = nn.functional.binary_cross_entropy_with_logits(means, known(owns))
+        total = total + loss * sum(one.head == OWN for one in chosen)
+    for head in (name for name, size in HEADS.items() if size > 1):
+        if picked := [row for row, one in enumerate(chosen) if one.head == head]:
+            values = outputs[known(picked), OFFSETS[head] : OFFSETS[head] + HEADS[head]]
+            wanted = known([chosen[row].right for row in picked])
+            total = total + nn.functional.cross_entropy(
+                values, wanted, label_smoothing=SMOOTH, reduction="sum"
             )
-            wanted = torch.tensor([float(own) for owns in right for own in owns], device=values.device)
-            loss = nn.functional.binary_cross_entropy_with_logits(values, wanted)
-        elif HEADS[head] == 1:
-            values = outputs[picked, OFFSETS[head]]
-            wanted = (
-                torch.tensor(right, dtype=torch.float32, device=values.device) * (1 - SMOOTH) + SMOOTH / 2
-            )
-            loss = nn.functional.binary_cross_entropy_with_logits(values, wanted)
-        else:
-            values = outputs[picked, OFFSETS[head] : OFFSETS[head] + HEADS[head]]
-            wanted = torch.tensor(right, device=values.device)
-            loss = nn.functional.cross_entropy(values, wanted, label_smoothing=SMOOTH)
-        total = total + loss * len(picked)
     return total / len(chosen)
 
 
@@ -196,17 +211,21 @@ def train(
     taught: Sequence[Example] = (),
 ) -> Model:
     """A model that has seen so many texts as `epochs` times all labelled ones; some of them are taught instead."""
+    torch.set_float32_matmul_precision("high")
     torch.manual_seed(FIRST)  # all begin alike: their weights can be averaged
     model = Model(base, start).to(device)
     random.seed(seed)
     torch.manual_seed(seed)
+    texts = Texts([*given, *taught], device)
     by_task, by_taught = Draw(given), Draw(taught)
     names = sorted(by_task.of)
     shares = [DRAWN.get(name, 1.0) * len(by_task.of[name]) ** EVEN for name in names]
     slow = [value for name, value in model.named_parameters() if name.startswith("encoder")]
     fast = [value for name, value in model.named_parameters() if not name.startswith("encoder")]
     optimiser = torch.optim.AdamW(
-        [{"params": slow, "lr": RATE}, {"params": fast, "lr": HEAD_RATE}], weight_decay=0.01
+        [{"params": slow, "lr": RATE}, {"params": fast, "lr": HEAD_RATE}],
+        weight_decay=0.01,
+        fused=device == "cuda",
     )
     steps = int(epochs * len(given) / BATCH)
     schedule = torch.optim.lr_scheduler.LambdaLR(
@@ -221,7 +240,7 @@ def train(
             chosen.append((by_taught if of_teachers else by_task).next(name))
         optimiser.zero_grad()
         for part in parts_of(chosen, device):
-            loss = loss_of(part, *model(*batch_of(part, device)))
+            loss = loss_of(part, *model(*texts.batch(part)))
             (loss * (len(part) / len(chosen))).backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
@@ -275,15 +294,19 @@ def averaged(base: Path, trainings: Sequence[dict[str, np.ndarray]], device: str
 @torch.no_grad()
 def judged(model: Model, given: Sequence[Example], device: str) -> list[np.ndarray]:
     """What the model says of each: its head's numbers, or one for each line."""
-    found: list[np.ndarray] = []
+    texts = Texts(given, device)
+    found: list[np.ndarray] = [np.empty(0)] * len(given)
+    order = np.argsort(texts.sizes, kind="stable")
     for start in range(0, len(given), 256):
-        chosen = given[start : start + 256]
-        outputs, tokens = (value.float().cpu().numpy() for value in model(*batch_of(chosen, device)))
-        for row, one in enumerate(chosen):
+        numbers = order[start : start + 256]
+        read = model(*texts.batch([given[number] for number in numbers]))
+        outputs, tokens = (value.float().cpu().numpy() for value in read)
+        for row, number in enumerate(numbers):
+            one = given[number]
             if one.head == OWN:
-                found.append(np.array([tokens[row, a : max(b, a + 1)].mean() for a, b in one.read.lines]))
+                found[number] = np.array([tokens[row, a : max(b, a + 1)].mean() for a, b in one.read.lines])
             else:
-                found.append(outputs[row, OFFSETS[one.head] : OFFSETS[one.head] + HEADS[one.head]])
+                found[number] = outputs[row, OFFSETS[one.head] : OFFSETS[one.head] + HEADS[one.head]]
     return found
 
 
