@@ -223,7 +223,7 @@ def test_a_client_that_never_closes_its_end_is_answered_all_the_same(where, comm
 def test_a_hook_that_waits_for_ever_ends_in_silence(stocked, monkeypatch):
     code = (
         "from nanoclaw_memory.interfaces import hooks, shim; import time; "
-        "hooks.OTHER_SECONDS = 0.1; hooks.run = lambda request: time.sleep(3600); "
+        "hooks.OTHER_SECONDS = 0.1; hooks.run = lambda request, **more: time.sleep(3600); "
         "hooks.run_and_exit(shim.parse(['hook', 'stop']))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)

@@ -315,7 +315,7 @@ def test_a_resident_memory_recalls_by_meaning_and_embeds_what_was_said(
 def test_a_memory_that_knows_unrelated_talk_tells_a_chance_word_from_a_lesson(
     memory: Memory, open_memory: Callable[..., Memory]
 ):
-    chance = "Can somebody push that heavy green sofa nearer towards grandmother"
+    chance = "Can you push that heavy green sofa nearer towards my grandmother for me"
     memory.group.resources.resident = True
     memory.group.resources.embedder = _chain()
     memory.lessons.add("Never push to main", "Fix the login bug")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.store.exchanges import Exchanges
     from nanoclaw_memory.types import Exchange, Lesson
 
-CORRECTION_FROM = 0.55  # probability from which a message corrects
+CORRECTION_FROM = 0.66  # probability from which a message corrects
 BESIDE_PASTE_FROM = 0.9  # the same where most of the message is somebody else's: it is mostly a task
 GENERAL_FROM = 0.9  # share from which a lesson is for every answer
 ONCE_FROM = 0.4  # a rule kept too long is worse than one to be said again
