@@ -40,7 +40,8 @@ TAUGHT_SHARE = 0.65  # of what is drawn for a head that is taught
 SMOOTH = 0.06
 FIRST = 7
 EVEN = 0.6  # tasks are drawn by their number of texts to this power: a small task is not drowned
-DRAWN = {"correction": 1.6, "attack": 1.2, "applies": 2.0, "same": 0.5, "meets": 0.5}  # more often what much depends on
+# More often what much depends on.
+DRAWN = {"correction": 1.6, "attack": 1.2, "applies": 2.0, "same": 0.5, "meets": 0.5}
 
 
 class Example:
