@@ -24,6 +24,7 @@ from nanoclaw_memory import Memory
 from nanoclaw_memory.errors import Refused, StoreError
 from nanoclaw_memory.intake.intake import WITHHELD
 from nanoclaw_memory.intake.secrets import mask
+from nanoclaw_memory.memory.remote_spool import RemoteSpool
 from nanoclaw_memory.types import ToolCall
 
 TEXT = "Ludmilla's secret hideout is the Quastenflosser tower"
@@ -713,6 +714,24 @@ def test_a_turn_does_not_admit_it_when_a_word_of_it_looks_like_a_credential(scen
     turns = [{"role": "user", "content": whole}, {"role": "assistant", "content": "Yes."}]
     scene.memory.before_compaction(str(scene.file("talk.json", turns)))
     assert _left(scene) == set()
+
+
+def test_a_text_is_forgotten_and_kept_out_where_a_credential_in_it_was_masked_before(
+    memory: Memory, tmp_path: Path
+) -> None:
+    told = "the boathouse behind Wendelin's mill opens with the password Bluebird42!"
+    memory.init()
+    assert memory.after_turn(told, "Noted.").redacted
+    memory.forget(text=told)
+    assert not memory.search("boathouse mill", fast=True).hits
+    spool = RemoteSpool(tmp_path / "laptop")  # of a thin client, which masks what it sends
+    spool.note(memory.scope, "prompt", told)
+    spool.note(memory.scope, "answer", "Noted.")
+    taken: list[int] = []
+    spool.deliver(lambda spoken: taken.append(memory.after_turn(spoken.question, spoken.answer).id))
+    assert taken == [0]
+    assert memory.admin.allow_forgotten(told) == 2
+    assert memory.after_turn(told, "Noted.").id
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -188,6 +188,16 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         clean, redacted = mask_fact(entity, key, value)
         return Admitted(clean, self.origin, redacted)
 
+    def wordings(self, text: str) -> list[str]:
+        """A text that is to be forgotten, and how it is known where a credential in it was masked before."""
+        from nanoclaw_memory.intake.secret_values import MARKER
+        from nanoclaw_memory.intake.secrets import mask
+        from nanoclaw_memory.store.phrases import SHORTEST, words_of
+
+        masked, redacted = mask(text)
+        tells = redacted and len(words_of(MARKER.sub(" ", masked))) >= SHORTEST
+        return [text, masked] if tells else [text]
+
     # ---- the list of what must not come in ----
 
     def rejects(self, names: Sequence[str], slot: str, value: str) -> bool:

@@ -215,7 +215,8 @@ class AdminPart:
         from nanoclaw_memory.store.phrases import Phrases
 
         self._group.require_owner("lift a tombstone")
-        return self._group.intake.allow(Phrases.asked(text) | Phrases.met([text]))
+        wordings = self._group.intake.wordings(text)
+        return self._group.intake.allow(Phrases.asked(*wordings) | Phrases.met(wordings))
 
     def is_forgotten(self, text: str) -> bool:
         """Whether a text is, or contains, one that a person asked to forget."""

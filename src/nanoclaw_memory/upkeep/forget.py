@@ -115,7 +115,7 @@ class Forgetting:
         return wanted, kept
 
     def _by_text(self) -> tuple[Wanted, Phrases]:
-        phrases = Phrases.asked(self.asked.text)
+        phrases = Phrases.asked(*self.group.intake.wordings(self.asked.text))
         if not phrases:
             raise InvalidValue("the text holds no words", "give the words that are to be forgotten")
         return Wanted(phrases), phrases
