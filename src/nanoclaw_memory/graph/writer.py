@@ -119,7 +119,7 @@ class GraphWriter:
     def upsert(self, fact: NewFact, origin: Origin) -> Upserted:
         """Store a fact. A single-valued key has one current value: the one before is retired and kept as history."""
         row = self._fact_row(fact, origin)
-        self._refuse_attack(row["value"], origin)
+        self._refuse_attack(origin, row["entity"], row["key"], row["value"])
         kept = self.intake.admit_fact(row["entity"], row["key"], row["value"], row["category"], origin.source)
         row["value"] = kept.text
         slot, value, start = row["slot"], row["value"], fact.valid_from or self._now()
@@ -224,7 +224,7 @@ class GraphWriter:
             "project": origin.project,
         }
         row["slot"] = slot = slot_of(row["predicate"])
-        self._refuse_attack(row["object"], origin)
+        self._refuse_attack(origin, row["subject"], row["predicate"], row["object"])
         kept = self.intake.admit_fact(row["subject"], row["predicate"], row["object"], origin.source)
         row["object"] = kept.text
         start = relation.valid_from or self._now()
@@ -266,6 +266,7 @@ class GraphWriter:
         other, target = checked_name(alias, "alias"), checked_name(entity, "entity")
         if fold(other) == fold(target):
             raise InvalidValue(f"{alias!r} is the entity's own name", "give another name of it")
+        self._refuse_attack(origin, other)
         with self.db.transaction():
             self.intake.refuse(other, target, origin.source)
             return self.names.add_alias(other, target, origin.source, origin.shared, origin.by)
@@ -284,12 +285,16 @@ class GraphWriter:
             self.intake.refuse(*(row[part] for part in parts))
         return names
 
-    def _refuse_attack(self, value: str, origin: Origin) -> None:
-        """Refuse what no value is but a command to whoever reads it; a person may add it all the same."""
-        if reasons := signs_of_attack(value, origin.by) if len(value.split()) >= LEAST_OF_ATTACK else []:
-            raise Refused(
-                f"the value is not taken: {', '.join(reasons)}", "a person may add it at the command line"
-            )
+    def _refuse_attack(self, origin: Origin, *parts: str) -> None:
+        """Refuse names and a value that are, alone or in a row, a command to whoever reads them.
+
+        A person may add it all the same.
+        """
+        for text in (" ".join(parts), *parts):
+            if reasons := signs_of_attack(text, origin.by) if len(text.split()) >= LEAST_OF_ATTACK else []:
+                raise Refused(
+                    f"this is not taken: {', '.join(reasons)}", "a person may add it at the command line"
+                )
 
     def _refuse_rejected(self, names: Sequence[str], slot: str, value: str, shown: str) -> None:
         if self.intake.rejects(names, slot, value):

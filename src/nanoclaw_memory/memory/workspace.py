@@ -173,7 +173,7 @@ class WorkspacePart:
         """Add a gating policy under the next number, which was never used before."""
         from nanoclaw_memory.workspace import policies
 
-        self._group.require_private("policies, nor adds any")
+        self._group.require_owner("add a policy")  # a turn gives it as the owner's rule
         self._group.require_group()
         admitted = self._group.intake.admit_all(title, trigger, gate, reason, source)
         texts = [one.text for one in admitted]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 
 from nanoclaw_memory.entries.lines import masked
 from nanoclaw_memory.errors import NotFound, StoreError
 from nanoclaw_memory.intake.secrets import mask_fact
+from nanoclaw_memory.intake.suspicion import signs_of_attack
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.rendering import label_of, marks, safe_line
 from nanoclaw_memory.retrieval.candidates import Candidate
@@ -43,14 +45,15 @@ class RecallPlugin(Plugin):
 
     def before_turn(self, message: str, moment: Moment) -> Answer:
         recalled = self.context.recaller.recall(message, moment)
-        own = [one for one in recalled.chosen if one.stored.source != SAID]
-        chosen = [*own, *recalled.said]
+        own = [one for one in recalled.chosen if one.stored.source != SAID and not _steers(one)]
+        said = [one for one in recalled.said if not _steers(one, "shared")]
+        chosen = [*own, *said]
         documents = self._documents(message, moment) if self.own.corpora else ()
         if not chosen and not documents:
             return Silence(recalled.silence, recalled.notes, recalled.nearly)
         texts = [_text(one, message) for one in chosen]
         labels = [_label(one, moment, recalled.later(one)) for one in own]
-        labels += [f"{IN_SHARED_CHAT} · {_label(one, moment, None)}" for one in recalled.said]
+        labels += [f"{IN_SHARED_CHAT} · {_label(one, moment, None)}" for one in said]
         return Draft(
             blocks.RECALLED,
             (
@@ -81,7 +84,19 @@ class RecallPlugin(Plugin):
             with suppress(StoreError, NotFound):  # removed or damaged: doctor reports it
                 found += self.context.retrieval.search(question, name).hits
         best = sorted(found, key=lambda hit: -hit.score)[:MOST_DOCUMENTS]
-        return tuple(hit for hit in best if hit.score >= LEAST_SCORE)
+        return tuple(
+            hit for hit in best if hit.score >= LEAST_SCORE and not signs_of_attack(hit.text, "import")
+        )
+
+
+def _steers(one: Candidate, origin: str = "") -> bool:
+    """Whether what an agent or others wrote, or the name they gave its page, reads like an attack.
+
+    Entries like that were held or approved.
+    """
+    passage, page = one.stored.passage, " ".join(re.findall(r"\w+", one.stored.path))
+    by = origin or passage.origin
+    return passage.kind != "entry" and any(signs_of_attack(text, by) for text in (passage.text, page))
 
 
 def _document(hit: Hit) -> str:
