@@ -3,8 +3,8 @@
 Credentials are generated from a fixed seed; nothing here is or was a real one. Templates came in rounds. Those of
 rounds 1 to 3 were written here; those of rounds 4 to 8 (data/secret_forms.json) are lines as others write them: forms in
 the tests of scanners of secrets, and in public code and pages, with our names and values. Rounds 9 and later
-(data/secret_lines.jsonl) are whole lines, written without sight of the rules. Nobody reads round 14, and nothing learns from
-it. Each round was run once before the rules had seen it, for the figures in docs/measurements.md, and then used to mend the rules; so the figures
+(data/secret_lines.jsonl) are whole lines, written without sight of the rules. Nobody reads rounds 14 and 16, and nothing
+learns from them. Each round was run once before the rules had seen it, for the figures in docs/measurements.md, and then used to mend the rules; so the figures
 printed here are those after mending. Ordinary lines are those of Python, of installed packages, of npm packages (where
 there are any: --npm) and of our own pages, less those that show how a credential is masked.
 

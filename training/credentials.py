@@ -3,7 +3,7 @@
     python training/credentials.py [--leave-out ROUND…] [--out FILE] [--show]
 
 Lines with credentials come out of the patterns in `secrets/` (alternatives in round brackets, places in curly ones; `{s:…}`
-is a credential of a kind) and the rounds of lines that others wrote (bench/data/secret_lines.jsonl, but the one that nobody
+is a credential of a kind) and the rounds of lines that others wrote (bench/data/secret_lines.jsonl, but those that nobody
 may read). Ordinary lines are those of the training texts and lives, of Python, of installed packages and their pages, and
 the patterns in `secrets/harmless.txt`. What the rules find already is not taught.
 """
@@ -31,7 +31,7 @@ from nanoclaw_memory.intake import secret_scorer as scorer
 
 HERE = Path(__file__).parent
 LINES = HERE.parent / "bench" / "data" / "secret_lines.jsonl"
-UNREAD = 14
+UNREAD = (14, 16)
 DRAW = random.Random(5)  # noqa: S311
 Line = tuple[str, list[tuple[int, int]]]  # a text, and where its credentials stand
 
@@ -275,7 +275,7 @@ HARMLESS = patterns("harmless.txt")
 
 def of_others(left_out: list[int]) -> Iterator[Line]:
     for row in map(json.loads, LINES.read_text(encoding="utf-8").splitlines()):
-        if row["round"] in (UNREAD, *left_out):
+        if row["round"] in (*UNREAD, *left_out):
             continue
         value, at = row["secret"][::-1], row["text"].find("{s}")
         if not value:
