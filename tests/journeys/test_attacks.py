@@ -45,7 +45,10 @@ SHOWN_BY = {
     "thousands of half-open connections": "interfaces/test_connections test_thousands_of_half_open_connections_keep_nobody_out",
     "more connections than open files": "interfaces/test_connections test_a_server_that_may_open_few_files_survives_more_connections_than_that",
     "a write-ahead log that was cut or deleted": "journeys/test_lost_data test_a_lost_wal_is_noticed_until_the_loss_is_accepted",
+    "an attack said in a shared chat, noted or hidden in a name is recalled": "journeys/test_origin test_no_session_starts_with_an_attack_that_an_agent_or_others_wrote",
     # minor
+    "how many private pages there are, by the time of a shared search": "unit/test_paths test_a_shared_scope_lists_a_folder_again_only_when_its_names_changed",
+    "a forgotten text whose credential was masked on its way": "journeys/test_ways_in test_a_text_is_forgotten_and_kept_out_where_a_credential_in_it_was_masked_before",
     "terminal sequences": "interfaces/test_output test_a_terminal_gets_no_control_and_a_line_begins_only_with_an_item",
     "a shared chat archives a private transcript": "journeys/test_isolation test_a_shared_chat_archives_no_private_talk",
     "import and corpus read another group": "journeys/test_isolation test_no_argument_reads_a_file_of_another_group",

@@ -163,6 +163,29 @@ def test_a_shared_scope_enters_no_folder_that_is_private(house: Home, monkeypatc
     assert folders == ["workspace", "workspace/memory", "shared"]
 
 
+def test_a_shared_scope_lists_a_folder_again_only_when_its_names_changed(
+    house: Home, monkeypatch: pytest.MonkeyPatch
+):
+    """How many private names are in it would show in the time that it takes."""
+    listed: list[str] = []
+    scan = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: (listed.append(str(path)), scan(path))[1])
+    folder = house.workspace("main") / "memory"
+
+    def seen() -> list[str]:
+        listed.clear()
+        return [name for name, _ in memory_files(house, Scope(private=False), SHARED_FILES)]
+
+    for place in (house.workspace("main"), folder, house.shared):
+        os.utime(place, (1, 1))
+    first = seen()
+    assert listed and seen() == first and listed == []
+    (folder / "project-new.md").write_text("x")
+    assert "memory/project-new.md" in seen() and listed == [str(folder)]
+    (folder / "project-newer.md").write_text("x")  # within the same moment, perhaps
+    assert "memory/project-newer.md" in seen()
+
+
 def test_memory_files_leave_out_checkpoints_hidden_folders_and_links_that_leave(house: Home):
     (house.workspace("main") / "out.md").symlink_to(house.root / "secret.md")
     names = [name for name, _ in memory_files(house, Scope(), SHARED_FILES)]

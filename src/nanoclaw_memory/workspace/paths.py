@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import os
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from pathlib import Path, PurePosixPath
@@ -20,6 +22,7 @@ _SLUG = regex(r"[a-z0-9][a-z0-9._-]{0,63}\Z")
 _DAILY = regex(r"memory/(?:archive/|shared/)?(\d{4}-\d{2}-\d{2})\.md\Z")
 _PROJECT = regex(r"(?:memory/(?:project|active-context)|shared/project)-([a-z0-9][a-z0-9._-]{0,63})\.md\Z")
 _MARKS = ("workspace", "nanoclaw.json", "data", "groups", "store", "shared")
+_SETTLED_NS = 2_000_000_000  # a folder that changed later may change again within one tick of its clock
 _FOLDERS = ("memory", "conversations", "shared")
 # In the workspace while a restore is decided and not finished; every command looks, so it costs one stat.
 PENDING_RESTORE = "memory/checkpoints/.restore"
@@ -277,7 +280,7 @@ def memory_files(home: Home, scope: Scope, shared_files: Iterable[str]) -> Itera
         yield GROUP_PAGE, home.group_page(scope.group)
 
 
-def _markdown_below(base: Path, prefix: str, places: Sequence[str] | None) -> Iterator[tuple[str, Path]]:
+def _markdown_below(base: Path, prefix: str, places: tuple[str, ...] | None) -> Iterator[tuple[str, Path]]:
     """The Markdown files below a folder; `places` are the only ones to look at.
 
     How many private files there are, a shared scope could tell by the time that looking at them takes.
@@ -285,21 +288,48 @@ def _markdown_below(base: Path, prefix: str, places: Sequence[str] | None) -> It
     if not base.is_dir():
         return
     root = base.resolve()
-    for folder, folders, names in os.walk(base):
-        inside = prefix + folder[len(str(base)) + 1 :] + "/" * (folder != str(base))
-        # Checkpoints are copies of memory, not memory.
-        folders[:] = sorted(
-            name
-            for name in folders
-            if name[0] != "." and name != "checkpoints" and _leads_to(inside + name, places)
-        )
-        for name in sorted(names if places is None else _named(inside, names, places)):
+    for folder, inside, names in _walked(str(base), prefix, places):
+        for name in names:
             path = Path(folder, name)
-            if not name.endswith(".md") or name.startswith("."):
-                continue
             if path.is_symlink() and not path.resolve().is_relative_to(root):
                 continue
             yield inside + name, path
+
+
+def _walked(
+    folder: str, inside: str, places: tuple[str, ...] | None
+) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """A folder and those below it, each with its path in the memory and its Markdown files."""
+    try:
+        changed_at = os.stat(folder).st_mtime_ns  # noqa: PTH116
+        # What a shared scope sees of a folder is kept until its names change, unless they may still do so unseen.
+        kept = places is not None and time.time_ns() - changed_at > _SETTLED_NS
+        list_names = _names_in if kept else _names_in.__wrapped__
+        folders, names = list_names(folder, inside, places, changed_at)
+    except OSError:
+        return
+    yield folder, inside, names
+    for name in folders:
+        yield from _walked(f"{folder}/{name}", f"{inside}{name}/", places)
+
+
+@functools.lru_cache(maxsize=512)
+def _names_in(
+    folder: str, inside: str, places: tuple[str, ...] | None, changed_at: int
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The folders in a folder that may lead to a place, and the Markdown files that may be one, both sorted."""
+    with os.scandir(folder) as found:
+        entries = [entry for entry in found if entry.name[0] != "."]
+    files = [entry.name for entry in entries if entry.name.endswith(".md") and not entry.is_dir()]
+    folders = (
+        entry.name
+        for entry in entries
+        # Checkpoints are copies of memory, not memory.
+        if entry.name != "checkpoints"
+        and _leads_to(inside + entry.name, places)
+        and entry.is_dir(follow_symlinks=False)
+    )
+    return tuple(sorted(folders)), tuple(sorted(files if places is None else _named(inside, files, places)))
 
 
 def _leads_to(folder: str, places: Sequence[str] | None) -> bool:
