@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import argparse
 import compileall
+import gc
 import json
+import os
 import random
 import sys
 import tempfile
@@ -167,6 +169,8 @@ def main() -> None:
     given = parser.parse_args()
     overrides = {"embeddings.modelPath": str(given.models / "e5-small-v2"), "plugins.timeoutMs": "60000"}
     compileall.compile_dir(str(Path(nanoclaw_memory.__file__).parent), quiet=1)
+    gc.set_threshold(100_000, 10, 10)  # as `ncm serve` does, and the next
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
         prompts = (made_up if given.made_up else lives)(home, overrides)

@@ -9,9 +9,9 @@ import functools
 import itertools
 import re
 import struct
+from binascii import crc32  # loaded anyway, unlike zlib
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from zlib import crc32
 
 import msgspec
 

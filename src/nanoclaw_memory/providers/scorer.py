@@ -8,10 +8,10 @@ from __future__ import annotations
 import functools
 import math
 import struct
+from binascii import crc32
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from zlib import crc32
 
 from nanoclaw_memory.patterns import regex
 

@@ -36,6 +36,7 @@ class PluginContext:
         self.clock: Clock = group.clock
         self.settings: Settings = group.settings
         self.intake: Intake = group.intake
+        self._needs: dict[str, float] = {}
 
     @property
     def own_project(self) -> str | None:
@@ -94,6 +95,7 @@ class PluginContext:
     def new_turn(self) -> None:
         """Forget what the last message recalled: memory may have changed since."""
         self.__dict__.pop("recaller", None)
+        self._needs.clear()
 
     @cached_property
     def recaller(self) -> Recaller:
@@ -118,8 +120,12 @@ class PluginContext:
 
     def need(self, message: str) -> float:
         """How probable it is that a message needs memory, by its words: the judge says it, or what learnt from it."""
-        judge = self.judge
-        if judge is not None:
+        if message not in self._needs:
+            self._needs[message] = self._need(message)
+        return self._needs[message]
+
+    def _need(self, message: str) -> float:
+        if (judge := self.judge) is not None:
             return judge.probability("needs", message)
         from nanoclaw_memory.providers import scorer
 

@@ -50,11 +50,11 @@ class Growth(Plugin):
         )
 
     def before_turn(self, message: str, moment: Moment) -> Answer:
+        if matching.calls_for_nothing(self.context.need(message)):
+            return Silence("the message needs nothing of memory")
         active = self.context.lessons.all(("active",), moment.scope.private)
         if not active:
             return Silence("no lesson is active")
-        if matching.calls_for_nothing(self.context.need(message)):
-            return Silence("the message needs nothing of memory")
         cosines, reach, note = self._cosines(message, moment)
         most, judge = self.own.max_lessons, self.context.judge
         if judge is not None:
