@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.errors import StoreError
-from nanoclaw_memory.retrieval.gate import ANSWERED
+from nanoclaw_memory.retrieval.gate import ANSWERED, CONCEIVABLE
 from nanoclaw_memory.retrieval.hits import newer_of
 from nanoclaw_memory.retrieval.searcher import Question
 from nanoclaw_memory.store.currency import EARLIER
@@ -89,8 +89,11 @@ class Recaller:
 
     def _ask(self, message: str, moment: Moment, gated: bool) -> Recalled:
         context, scope = self._context, moment.scope
+        cold, need = context.embedder is None, context.need(message)
+        by_words = (context.without_embedder,) if cold else ()
+        if gated and need < CONCEIVABLE and not moment.explain:
+            return Recalled((), 0.0, (), by_words)  # whatever is found, the gate stays closed
         after = context.turns.compacted_up_to(scope.session_id) if scope.session_id else 0
-        cold = context.embedder is None
         question = Question(
             text=message,
             limit=MOST_OF_DAYS,
@@ -101,7 +104,6 @@ class Recaller:
             project=scope.project,
             searched=False,
         )
-        need = context.need(message)
         try:
             found = context.retrieval.consider(question, need)
         except StoreError as error:  # facts can be looked up all the same
@@ -110,12 +112,11 @@ class Recaller:
         verdict = replace(verdict, helpful=tuple(filter(self._untold, verdict.helpful)))
         picked = _picked(verdict) if verdict.probability >= OPEN or not gated else []
         chosen = self._in_order(question, picked, verdict.helpful)
-        notes = (*found.degraded, *((context.without_embedder,) if cold else ()))
         return Recalled(
             chosen,
             verdict.probability,
             _nearly(verdict, chosen) if moment.explain else (),
-            notes,
+            (*found.degraded, *by_words),
             frozenset(one.candidate.stored.id for one in verdict.helpful if one.probability >= RELATED),
             self._said(question, need, MOST - len(chosen)),
         )
