@@ -51,6 +51,14 @@ def test_a_prompt_gets_the_line_that_answers_it_wherever_it_stands(
     assert answer in told(open_memory(session=message), message)
 
 
+def test_nothing_is_searched_for_a_message_that_surely_needs_nothing(weeks: Memory, monkeypatch):
+    monkeypatch.setattr("nanoclaw_memory.retrieval.service.Retrieval.consider", None)
+    said = {note.plugin: note.reason for note in weeks.before_turn("thanks, that's all").skipped}
+    assert "the message needs no memory" in said["recall"]
+    said = {note.plugin: note.reason for note in weeks.before_turn("Who services our boiler?").skipped}
+    assert "failed" in said["recall"]
+
+
 @pytest.mark.parametrize(
     "message",
     [

@@ -312,6 +312,15 @@ def test_a_resident_memory_recalls_by_meaning_and_embeds_what_was_said(
     assert memory.conversations.embed() == 0
 
 
+def test_the_vectors_of_what_was_said_are_in_memory_before_the_next_message(memory: Memory, monkeypatch):
+    memory.group.resources.resident = True
+    memory.group.resources.embedder = _chain()
+    memory.after_turn("blue heron over the lake", "grey heron too")
+    monkeypatch.setattr("nanoclaw_memory.store.passages.Passages.vectors", None)
+    turn = memory.for_session("later").before_turn("blue heron over the lake")
+    assert "CONTINUITY CONTEXT" in labels(turn)
+
+
 def test_a_memory_that_knows_unrelated_talk_tells_a_chance_word_from_a_lesson(
     memory: Memory, open_memory: Callable[..., Memory]
 ):

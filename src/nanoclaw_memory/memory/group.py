@@ -255,6 +255,8 @@ class Group:
         """Take in what an answer brought, while nobody waits: else the next message would."""
         with self.refreshed_graph():
             self.retrieval.refresh(embed=self.resources.resident)
+            if self.resources.resident:
+                self.retrieval.load_vectors()
 
     def _refresh_graph(self) -> str:
         """Read changed files, if they are few; returns what is still unread."""

@@ -157,6 +157,11 @@ class Candidates:
         self._add_vectors(question, pool, deadline, lambda matrix, vector: matrix.cosines(vector, list(rows)))
         return {rows[key]: cosine for key, cosine in pool.vector.items()}, pool
 
+    def load_vectors(self) -> None:
+        """Read the vectors that came since they were read last."""
+        if chain := self._index.embedder():
+            self._matrix(chain.identity.key, chain.identity.dimensions)
+
     def nearest_to(self, reference: str, wanted: PassageFilter) -> Alike:
         """The passages nearest to the one with a reference."""
         passages, chain = self._index.passages, self._index.embedder()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -220,6 +221,11 @@ class Retrieval(msgspec.Struct, dict=True):
             self._healing(lambda: self.index.refresh(embed, sources, quiet=True))
         except StoreError:
             return
+
+    def load_vectors(self) -> None:
+        """Take in the vectors that are new, which the next question would."""
+        with suppress(StoreError):  # reported by that question
+            self.searcher.candidates.load_vectors()
 
     # ---- indexing ----
 
