@@ -1,11 +1,12 @@
 """Many clients at once over HTTP, beside an older version of this repository in the same run; memory in a soak.
 
     python bench/faces.py [--before REV] [--chunks 3000] [--rounds 20] [--clients 10,50] [--part clients,soak]
-        [--minutes 3]
+        [--loads "words and graph"] [--home DIR] [--minutes 3]
 
 Every client is a session of its own with a kept connection. "Words and graph" alternates `search?fast=1` and
-`graph/search`; every question differs. The versions take turns on copies of one home, without a model. The soak has 20
-new sessions every 200 requests, which search, ask the graph, ask for blocks and report exchanges. Clients and server
+`graph/search`; every question differs. The versions take turns on copies of one home that the older one filled, without
+a model. CPU is of the server's process, and of all its processes; the clients' own is measured beside it. The soak has
+20 new sessions every 200 requests, which search, ask the graph, ask for blocks and report exchanges. Clients and server
 share the machine: on two cores nothing else should run.
 """
 
@@ -26,7 +27,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from interfaces import NAMES, TOPICS, cpu_of_pid, fill, memory_of
+from interfaces import NAMES, TOPICS, cpu_of_pid, memory_of
 from measure import table
 
 ROOT = Path(__file__).parent.parent
@@ -86,13 +87,23 @@ def version(revision: str) -> Iterator[Path]:
             subprocess.run([*git, "worktree", "remove", "--force", folder + "/tree"], check=True)
 
 
+def fill(home: Path, chunks: int, sources: Path) -> None:
+    """Fill a home as these sources do: an older version cannot read what a newer one has written."""
+    code = "import sys, interfaces; interfaces.fill(interfaces.Path(sys.argv[1]), int(sys.argv[2]))"
+    subprocess.run([sys.executable, "-c", code, str(home), str(chunks)], check=True, env=_of(sources))
+
+
+def _of(sources: Path) -> dict[str, str]:
+    """The environment of a process that runs these sources, and may use the modules beside this one."""
+    return {**os.environ, "PYTHONPATH": f"{sources}{os.pathsep}{Path(__file__).parent}"}
+
+
 @contextmanager
 def served(home: Path, sources: Path) -> Iterator[dict[str, Any]]:
     """A running server of a home, of these sources."""
     command = [sys.executable, "-m", "nanoclaw_memory", "--home", str(home), "--json", "serve", "--port", "0"]
-    environment = {**os.environ, "PYTHONPATH": str(sources)}
     process = subprocess.Popen(
-        [*command, "--no-watch", "--no-upkeep"], stdout=subprocess.PIPE, text=True, env=environment
+        [*command, "--no-watch", "--no-upkeep"], stdout=subprocess.PIPE, text=True, env=_of(sources)
     )
     assert process.stdout is not None
     place: dict[str, Any] = json.loads(process.stdout.readline())
@@ -155,14 +166,22 @@ async def load(
 
 
 def measured(place: dict[str, Any], ask: Ask, clients: int, rounds: int) -> list[object]:
-    """Percentiles, requests a second, CPU of the server for one, and failures."""
+    """Percentiles, requests a second, CPU for one of the server, of all its processes, of the clients; failures."""
     asyncio.run(load(place, ask, clients, 2))
-    cpu, began = cpu_of_pid(place["pid"]), time.perf_counter()
+    before, began = _cpu(place["pid"]), time.perf_counter()
     took, failed = asyncio.run(load(place, ask, clients, rounds))
-    wall, spent = time.perf_counter() - began, cpu_of_pid(place["pid"]) - cpu
+    wall = time.perf_counter() - began
+    spent = [(after - cpu) / len(took) for after, cpu in zip(_cpu(place["pid"]), before, strict=True)]
     took.sort()
     middle, late = took[len(took) // 2], took[int(len(took) * 0.95)]
-    return [middle, late, len(took) / wall, spent / len(took), failed]
+    return [middle, late, len(took) / wall, *spent, failed]
+
+
+def _cpu(pid: int) -> tuple[float, float, float]:
+    """CPU milliseconds so far of a process, of it and those it started, and of this one."""
+    started = " ".join(one.read_text() for one in Path(f"/proc/{pid}/task").glob("*/children")).split()
+    own = cpu_of_pid(pid)
+    return own, own + sum(cpu_of_pid(int(child)) for child in started), time.process_time() * 1000
 
 
 def clients(home: Path, options: argparse.Namespace) -> None:
@@ -180,8 +199,9 @@ def clients(home: Path, options: argparse.Namespace) -> None:
                     for count in map(int, options.clients.split(",")):
                         found = measured(place, LOADS[name], count, options.rounds)
                         rows.append([f"{name}, {count} clients", revision, *found])
+    cpu = ["server's CPU ms", "all its processes'", "clients'"]
     table(
-        ["load", "version", "p50 ms", "p95 ms", "requests/s", "server's CPU ms", "failed"],
+        ["load", "version", "p50 ms", "p95 ms", "requests/s", *cpu, "failed"],
         sorted(rows, key=lambda row: str(row[0])),
     )
 
@@ -219,7 +239,8 @@ def main() -> None:
         os.environ["PYTHONPYCACHEPREFIX"] = str(Path(folder) / "bytecode")
         home = options.home or Path(folder) / "home"
         if not home.exists():
-            fill(home, options.chunks)
+            with version(options.before) as sources:
+                fill(home, options.chunks, sources)
         for name, work in {"clients": clients, "soak": soak}.items():
             if name in options.part.split(","):
                 work(home, options)
