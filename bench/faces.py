@@ -4,8 +4,8 @@
         [--loads "words and graph"] [--home DIR] [--minutes 3]
 
 Every client is a session of its own with a kept connection. "Words and graph" alternates `search?fast=1` and
-`graph/search`; every question differs. The versions take turns on copies of one home that the older one filled, without
-a model. CPU is of the server's process, and of all its processes; the clients' own is measured beside it. The soak has
+`graph/search`; every question differs. The versions take turns on copies of one home that the older one filled, and that
+each has indexed before it is asked, without a model. CPU is of the server's process, and of all its processes; the clients' own is measured beside it. The soak has
 20 new sessions every 200 requests, which search, ask the graph, ask for blocks and report exchanges. Clients and server
 share the machine: on two cores nothing else should run.
 """
@@ -100,11 +100,11 @@ def _of(sources: Path) -> dict[str, str]:
 
 @contextmanager
 def served(home: Path, sources: Path) -> Iterator[dict[str, Any]]:
-    """A running server of a home, of these sources."""
-    command = [sys.executable, "-m", "nanoclaw_memory", "--home", str(home), "--json", "serve", "--port", "0"]
-    process = subprocess.Popen(
-        [*command, "--no-watch", "--no-upkeep"], stdout=subprocess.PIPE, text=True, env=_of(sources)
-    )
+    """A running server of a home, of these sources, which have indexed the home: it may be of an older version."""
+    command = [sys.executable, "-m", "nanoclaw_memory", "--home", str(home), "--json"]
+    subprocess.run([*command, "index"], stdout=subprocess.DEVNULL, check=True, env=_of(sources))
+    options = ["serve", "--port", "0", "--no-watch", "--no-upkeep"]
+    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True, env=_of(sources))
     assert process.stdout is not None
     place: dict[str, Any] = json.loads(process.stdout.readline())
     try:
