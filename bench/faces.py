@@ -4,10 +4,10 @@
         [--loads "words and graph"] [--home DIR] [--minutes 3]
 
 Every client is a session of its own with a kept connection. "Words and graph" alternates `search?fast=1` and
-`graph/search`; every question differs. The versions take turns on copies of one home that the older one filled, and that
-each has indexed before it is asked, without a model. CPU is of the server's process, and of all its processes; the clients' own is measured beside it. The soak has
-20 new sessions every 200 requests, which search, ask the graph, ask for blocks and report exchanges. Clients and server
-share the machine: on two cores nothing else should run.
+`graph/search`; every question differs. The versions take turns on copies of one home, without a model; the older one
+filled it, and each has indexed its copy before it is asked. CPU is of the server's own process, and of all its
+processes; the clients' is beside it. The soak has 20 new sessions every 200 requests, which search, ask the graph, ask
+for blocks and report exchanges. Clients and server share the machine: on two cores nothing else should run.
 """
 
 from __future__ import annotations

@@ -12,19 +12,31 @@ T = TypeVar("T")
 
 _MISSING: Any = object()
 _PLAIN = frozenset((str, int, bool))
-_kept: list[_Kept] = []
+_kept: list[Kept] = []
 
 
-class _Kept:
-    """Results by arguments: those used lately, and those used before them, which go first."""
+class Kept:
+    """Results by what they are of: those used lately, and those used before them, which go first."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.lately: dict[Any, Any] = {}
         self.before: dict[Any, Any] = {}
         self.sizes = [0, 0]
+        _kept.append(self)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """What is kept of this, which is then used lately."""
+        found = self.lately.get(key, _MISSING)
+        if found is _MISSING:
+            found = self.before.get(key, _MISSING)
+            if found is _MISSING:
+                return default
+            self.put(key, found)
+        return found
 
     def put(self, key: Any, value: Any) -> None:
+        """Keep a result, if it is not too large."""
         size = _size(key) + _size(value)
         if size > self.most // 2:
             return
@@ -38,17 +50,14 @@ def bounded(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Keep the results of a function of texts, as many as fit into so many bytes."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
-        kept = _Kept(most)
-        _kept.append(kept)
+        kept = Kept(most)
 
         @wraps(function)
         def cached(*args: P.args, **kwargs: P.kwargs) -> T:
             key = (args, *kwargs.items()) if kwargs else args
-            found = kept.lately.get(key, _MISSING)
+            found = kept.get(key, _MISSING)
             if found is _MISSING:
-                found = kept.before.get(key, _MISSING)
-                if found is _MISSING:
-                    found = function(*args, **kwargs)
+                found = function(*args, **kwargs)
                 kept.put(key, found)
             return found  # type: ignore[no-any-return]
 

@@ -13,6 +13,8 @@ import msgspec
 from nanoclaw_memory import private
 from nanoclaw_memory.clock import Clock, stamp
 
+_JSON = json.JSONEncoder(ensure_ascii=False).encode
+
 
 class Telemetry(msgspec.Struct, frozen=True):
     """Appends events; a failure to write never disturbs the caller."""
@@ -31,21 +33,28 @@ class Telemetry(msgspec.Struct, frozen=True):
         if not self.enabled:
             return
         at = stamp(self.clock.now())
-        lines = [json.dumps({"at": at, "event": event, **row}, ensure_ascii=False) for row in rows]
+        lines = [_JSON({"at": at, "event": event, **row}) for row in rows]
         try:
             self._append("".join(f"{line}\n" for line in lines).encode("utf-8", "replace"))
         except OSError:
             return  # a full or read-only disk must not cost the caller an answer
 
     def _append(self, lines: bytes) -> None:
-        private.make_folder(self.path.parent)
-        # O_APPEND with a single write keeps lines of several processes whole.
-        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        handle = self._opened()
         try:
             if os.fstat(handle).st_size + len(lines) > self.max_bytes:
                 self.path.replace(self.path.with_suffix(".1.jsonl"))
                 os.close(handle)
-                handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+                handle = self._opened()
             os.write(handle, lines)
         finally:
             os.close(handle)
+
+    def _opened(self) -> int:
+        # O_APPEND with a single write keeps lines of several processes whole.
+        how = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        try:
+            return os.open(self.path, how, 0o600)
+        except FileNotFoundError:
+            private.make_folder(self.path.parent)
+            return os.open(self.path, how, 0o600)

@@ -131,7 +131,7 @@ class Currency:
 
         A short answer is overtaken with the message that it answers.
         """
-        answered = self.table.answered(older, SHORT_ANSWER)
+        answered = self._answered(older)
         statements = {*older, *answered.values()}
         known = self.table.of(statements, visible)
         total = self._passages.last_id()
@@ -158,7 +158,13 @@ class Currency:
     def _compare(self, older: Iterable[int], total: int) -> list[Overtaken]:
         """What overtakes these passages, whether or not the later statement was compared when it came in."""
         statements = [one for one in self.load(older).values() if is_statement(one.passage)]
-        return [row for one in statements for row in self._overtaken_by(one, total) if row.older == one.id]
+        today, unchanged = self.today(), self._passages.search.unchanged
+        found = (
+            unchanged(("overtaken", one.id, today), self._overtaken_by, one, total) for one in statements
+        )
+        return [
+            row for one, rows in zip(statements, found, strict=True) for row in rows if row.older == one.id
+        ]
 
     def _visible(self, rows: Sequence[Overtaken], visible: Selection | None) -> list[Overtaken]:
         if not rows or visible is None or not visible.here:
@@ -253,7 +259,7 @@ class Currency:
         A short answer has the words of the message that it answers.
         """
         by_id = {one.id: one for one in found}
-        answered = self.table.answered(by_id, SHORT_ANSWER)
+        answered = self._answered(by_id)
         ids = [one.id for one in by_id.values() if is_statement(one.passage) or one.id in answered]
         having = self._having(_telling(question)) if len(ids) > 1 else {}
         messages = self.load(answered.values()) if having else {}
@@ -277,11 +283,19 @@ class Currency:
         names = subject_words(text)
         return _Subject(names, self._having(names), total)
 
+    def _answered(self, answers: Iterable[int]) -> dict[int, int]:
+        """Of short answers the first passage of the message that each answers."""
+        ids = tuple(answers)
+        find = self.table.answered
+        return self._passages.search.unchanged(("answered", ids), find, ids, SHORT_ANSWER)
+
     def _having(self, telling: Iterable[str]) -> dict[str, set[int]]:
         """The statements that contain each of these words; without the words that too many contain."""
         found: dict[str, set[int]] = {}
+        unchanged, find = self._passages.search.unchanged, self.table.statements_with
         for word in telling:
-            ids = None if word in self._common else self.table.statements_with(word, COMMON)
+            common = word in self._common
+            ids = None if common else unchanged(("statements", word), find, word, COMMON)
             if ids is None or len(ids) == COMMON:
                 self._common.add(word)
             else:

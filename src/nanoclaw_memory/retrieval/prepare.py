@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
+from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.chunker import without_speaker
 from nanoclaw_memory.sha256 import sha256
@@ -59,10 +60,15 @@ def body_of(chunk: Passage) -> str:
     if chunk.kind == "turn":
         return chunk.text if chunk.number else without_speaker(chunk.text, chunk.speaker)
     if chunk.kind == "line":
-        first, newline, rest = chunk.text.partition("\n")
-        entry = log.parse_line(first)
-        return (entry.text if entry else first) + newline + rest
+        return _without_label(chunk.text)
     return _BULLET.sub("", without_date(chunk.text)) if chunk.kind == "item" else chunk.text
+
+
+@bounded(4 * 1024 * 1024)
+def _without_label(text: str) -> str:
+    first, newline, rest = text.partition("\n")
+    entry = log.parse_line(first)
+    return (entry.text if entry else first) + newline + rest
 
 
 def around_of(relative: str, chunk: Passage) -> str:

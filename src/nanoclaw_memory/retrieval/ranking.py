@@ -128,6 +128,7 @@ def covered(question: str, text: str) -> float:
     return found / len(terms) if terms else 0.0
 
 
+@functools.lru_cache(maxsize=1024)  # asked of every passage
 def recency(day: str, today: date, half_life: int) -> float:
     """2^(-age / half-life), never under a half: an old note fades but stays findable; 1 without a day."""
     try:

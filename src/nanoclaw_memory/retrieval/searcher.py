@@ -8,6 +8,7 @@ from datetime import date, tzinfo
 import msgspec
 from msgspec.structs import replace
 
+from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.errors import CorruptDatabase, StoreError
 from nanoclaw_memory.retrieval import dates, gate, ranking, relevance
 from nanoclaw_memory.retrieval.candidates import Candidate, Candidates, Pool
@@ -99,15 +100,20 @@ class Searcher:
         """Ranked candidates as they are shown: at most the limit, older statements marked and after the newer."""
         if not ranked:
             return []
-        visible = self.index.passages.search.selection(question.wanted) if question.wanted else None
         days = dates.asked(question.text, question.today)
         of_then = days is not None and days.last < question.today
-        return in_order(self.index.currency, ranked, question.text, question.limit, visible, of_then)
+        with self.index.passages.search.settled():
+            visible = self.index.passages.search.selection(question.wanted) if question.wanted else None
+            return in_order(self.index.currency, ranked, question.text, question.limit, visible, of_then)
 
     def rank(self, question: Question) -> Ranking:
         """Every candidate in order, and what speaks for the best."""
         sources = question.wanted.sources if question.wanted else None
         degraded = self._refresh(question, sources)
+        with self.index.passages.search.settled():
+            return self._rank(question, degraded)
+
+    def _rank(self, question: Question, degraded: list[str]) -> Ranking:
         when = dates.when(question.text, question.today)
         pool = self.candidates.pool(question.text, question.fast, when, question.wanted, question.deadline)
         found = self._ranked(question, pool)
@@ -313,7 +319,7 @@ def _distinct(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
     }
     for candidate in sorted(ranked, key=_preference):
         passage, source = candidate.stored.passage, candidate.stored.source
-        text = f" {' '.join(words(body_of(passage)))} "
+        text = _plain(body_of(passage))
         # Of the same source only what repeats it word for word is the same, and not a mere "thanks".
         before = repeated.get((source, text), len(kept))
         same = lines.get(passage.reference) or next(
@@ -333,6 +339,11 @@ def _distinct(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
                 repeated[source, text] = len(kept)
             kept.append((source, text, candidate))
     return sorted((candidate for _, _, candidate in kept), key=lambda candidate: -candidate.score)
+
+
+@bounded(4 * 1024 * 1024)
+def _plain(text: str) -> str:
+    return f" {' '.join(words(text))} "
 
 
 def _preference(one: Candidate) -> int:

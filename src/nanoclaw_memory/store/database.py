@@ -120,6 +120,11 @@ class Database(Protocol):
         ...
 
     @property
+    def writing(self) -> bool:
+        """Whether this thread is inside a transaction: what it reads may never have been."""
+        ...
+
+    @property
     def place(self) -> str:
         """What is the same for all who read the same rows, and no others, in this process."""
         ...

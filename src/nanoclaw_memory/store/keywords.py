@@ -8,6 +8,7 @@ import re
 import unicodedata
 from typing import Any
 
+from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import GERMAN_STOP_WORDS, language, stem, words
 
@@ -88,6 +89,11 @@ def german_stem(term: str) -> str:
 
 def terms_of(question: str) -> list[str]:
     """The words and character pairs to look for, without function words unless there is nothing else."""
+    return list(_terms(question))
+
+
+@bounded(1024 * 1024)  # asked of a question again and again
+def _terms(question: str) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for asked in words(question):
         word = asked.removesuffix("'s").removesuffix("’s")  # "Keystone's port" is not only where it says so
@@ -105,7 +111,7 @@ def terms_of(question: str) -> list[str]:
             found.setdefault(" ".join(two))
     common = _GERMAN_FUNCTION_WORDS if language(question) == "german" else _FUNCTION_WORDS
     meaningful = [term for term in found if term not in common]
-    return (meaningful or list(found))[:MAX_TERMS]
+    return tuple((meaningful or list(found))[:MAX_TERMS])
 
 
 def parts_of(word: str) -> list[tuple[str, str]]:

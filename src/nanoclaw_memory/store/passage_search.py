@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from array import array
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
 
 import msgspec
 from msgspec.structs import replace
 
+from nanoclaw_memory.caches import Kept
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.keywords import like
 from nanoclaw_memory.types import Passage
 
+T = TypeVar("T")
+
 CURRENT = ("", "held")  # statuses that are shown unless somebody asks for more
 REMEMBERED = 16  # filters of an unchanged index: a turn asks with the same one again and again
+COMMON = 4_000  # passages with a term from which on its scores are not kept
+_MISSING: Any = object()
+_KEPT = Kept(32 * 1024 * 1024)  # what was found in indexes that have not changed since, by their states
 FEW = 1_000  # passages that a filter keeps out, up to which these are found once and not by every query
+
+
+_COLUMNS = ", ".join(f"p.{name}" for name in Passage.__struct_fields__)
+_LOAD = (
+    f"SELECT p.id, p.document_id, p.position, d.source, d.name, {_COLUMNS} FROM passages p"  # noqa: S608
+    " JOIN documents d ON d.id = p.document_id WHERE p.id IN (SELECT value FROM json_each(:ids))"
+)
 
 
 class StoredPassage(msgspec.Struct, frozen=True):
@@ -143,6 +158,11 @@ class Selection(msgspec.Struct, frozen=True):
     params: Mapping[str, Any] = {}
     excluded: tuple[int, ...] = ()  # what `without` finds, where that is known
 
+    @property
+    def is_listed(self) -> bool:
+        """Whether it lets in all but some passages that are known."""
+        return not self.within and bool(self.excluded) == bool(self.without)
+
     def during(self, window: Window) -> Selection:
         """The same, of a time only."""
         condition, params = window.condition()
@@ -175,16 +195,49 @@ class PassageSearch:
     def __init__(self, database: Database) -> None:
         self.database = database
         self._selected: tuple[str, dict[PassageFilter, Selection]] = "", {}
+        self._state: tuple[str, str] | None = None
 
     def selection(self, wanted: PassageFilter) -> Selection:
         """A filter as SQL; what it keeps out is a list of ids where these are few, for conditions cost every query."""
-        ((now,),) = self.database.query("SELECT max(value) FROM meta WHERE key = 'generation'")
+        now = self._generation()
         if self._selected[0] != now or len(self._selected[1]) >= REMEMBERED:
             self._selected = now, {}
         known = self._selected[1]
         if wanted not in known:
             known[wanted] = self._selection(wanted)
         return known[wanted]
+
+    def _generation(self) -> str:
+        if self._state is not None:
+            return self._state[1]
+        rows = self.database.query("SELECT value FROM meta WHERE key = 'generation'")
+        return str(rows[0][0]) if rows else ""
+
+    @contextmanager
+    def settled(self) -> Iterator[None]:
+        """Take the index to be unchanged for one question: what is new belongs to the next."""
+        outer, self._state = self._state, self._unchanged_since()
+        try:
+            yield
+        finally:
+            self._state = outer
+
+    def _unchanged_since(self) -> tuple[str, str] | None:
+        """The index and its last change; None where nothing may be kept of it."""
+        if self._state is None and (self.database.writing or self.database.read_only):
+            return None
+        return self._state or (self.database.place, self._generation())
+
+    def unchanged(self, what: Hashable, find: Callable[..., T], *given: Any) -> T:
+        """What `find` reads in the index for what is given, kept in memory until the index changes."""
+        state = self._unchanged_since()  # before it is read: what is kept is never older
+        if state is None:
+            return find(*given)
+        found = _KEPT.get((state, what), _MISSING)
+        if found is _MISSING:
+            found = find(*given)
+            _KEPT.put((state, what), found)
+        return cast("T", found)
 
     def _selection(self, wanted: PassageFilter) -> Selection:
         within, params = wanted.including()
@@ -210,13 +263,19 @@ class PassageSearch:
         return int(rows[0][0]) if rows else 0
 
     def load(self, ids: Iterable[int]) -> dict[int, StoredPassage]:
-        """The passages of these ids."""
-        columns = ", ".join(f"p.{name}" for name in Passage.__struct_fields__)
-        rows = self.database.query(
-            f"SELECT p.id, p.document_id, p.position, d.source, d.name, {columns} FROM passages p"  # noqa: S608
-            " JOIN documents d ON d.id = p.document_id WHERE p.id IN (SELECT value FROM json_each(:ids))",
-            {"ids": json.dumps(list(ids))},
-        )
+        """The passages of these ids; of an unchanged index they are kept in memory."""
+        state, wanted = self._unchanged_since(), set(ids)
+        if state is None:
+            return self._read(wanted)
+        found = {number: one for number in wanted if (one := _KEPT.get((state, number))) is not None}
+        if missing := wanted - found.keys():
+            for number, one in self._read(missing).items():
+                _KEPT.put((state, number), one)
+                found[number] = one
+        return dict(sorted(found.items()))
+
+    def _read(self, ids: Iterable[int]) -> dict[int, StoredPassage]:
+        rows = self.database.query(_LOAD, {"ids": json.dumps(list(ids))})
         return {
             row[0]: StoredPassage(row[0], row[1], row[2], row[3], row[4], Passage(*row[5:])) for row in rows
         }
@@ -230,10 +289,40 @@ class PassageSearch:
         self, terms: Sequence[str], limit: int, chosen: Selection | None, since: int = 0, every: bool = False
     ) -> list[tuple[int, float]]:
         """Passages from an id on that contain any or `every` one of the terms, best first."""
+        if self.database.is_file and not since and not every and (chosen is None or chosen.is_listed):
+            found = self._best(terms, limit, chosen.excluded if chosen else ())
+            if found is not None:
+                return found
         parts = (f"rowid >= {since}" if since else "", chosen.of("rowid") if chosen else "")
         only = " AND ".join(filter(None, parts))
         params = chosen.params if chosen else None
         return self.database.match("passages_fts", terms, limit, only, params, every)
+
+    def _best(
+        self, terms: Sequence[str], limit: int, excluded: Iterable[int]
+    ) -> list[tuple[int, float]] | None:
+        """The same of any term, from what is kept of each: SQLite's score is their sum. None where one is common."""
+        scores: dict[int, float] = {}
+        for term in terms:
+            kept = self.unchanged(("scores", term), self._scores, term)
+            if not kept:
+                return None
+            for number, score in zip(*kept, strict=True):
+                scores[number] = scores.get(number, 0.0) + score
+        for number in excluded:
+            scores.pop(number, None)
+        least = sorted(scores.values(), reverse=True)[:limit][-1:]
+        best = [(number, score) for number, score in scores.items() if score >= least[0]]
+        return sorted(best, key=lambda one: (-one[1], one[0]))[:limit]
+
+    def _scores(self, term: str) -> tuple[array[Any], ...]:
+        """The passages that contain a term, and its score in each; nothing for a common one."""
+        found, params = self.database.containing("passages_fts", [term])
+        sql = f"SELECT rowid, -rank FROM passages_fts WHERE {found} LIMIT {COMMON + 1}"  # noqa: S608
+        rows = self.database.query(sql, params)
+        if len(rows) > COMMON:
+            return ()
+        return array("q", (row[0] for row in rows)), array("d", (row[1] for row in rows))
 
     def since(self, terms: Sequence[str], most: int) -> int:
         """The passage from which on about so many contain all of the terms."""
@@ -241,9 +330,10 @@ class PassageSearch:
 
     def occurrences(self, term: str, most: int = 1, chosen: Selection | None = None) -> int:
         """How many passages contain the term; counting stops at `most`."""
-        if chosen is None or not chosen.of("rowid"):
-            return self.database.occurrences("passages_fts", term, most)
-        return self.database.occurrences("passages_fts", term, most, chosen.of("rowid"), chosen.params)
+        if chosen is not None and chosen.of("rowid"):
+            return self.database.occurrences("passages_fts", term, most, chosen.of("rowid"), chosen.params)
+        what = "passages_fts", term, most
+        return self.unchanged(("occurrences", what), self.database.occurrences, *what)
 
     def compounds(self, part: str, limit: int = 20) -> list[str]:
         """Long words that contain `part`: "migration" finds "datenbankmigration"."""

@@ -244,6 +244,10 @@ class PostgresDatabase:
                 postgres_vectors.build_index(connection, self.schema, owner, dimensions)
 
     @property
+    def writing(self) -> bool:
+        return getattr(self._local, "open", None) is not None
+
+    @property
     def place(self) -> str:
         return f"{self.url} {self.schema}"
 

@@ -147,6 +147,10 @@ class SqliteDatabase:
         return self._read_only
 
     @property
+    def writing(self) -> bool:
+        return bool(getattr(self._local, "depth", 0))
+
+    @property
     def place(self) -> str:
         """The file; of one that cannot be written everybody may have a copy of their own."""
         return f"{id(self)}" if self.read_only else str(self.path)
@@ -183,7 +187,7 @@ class SqliteDatabase:
     @contextmanager
     def transaction(self, wait_ms: int | None = None) -> Iterator[None]:
         connection = self._connection()
-        if getattr(self._local, "depth", 0):
+        if self.writing:
             with connection:  # a savepoint: an inner failure that is caught outside leaves nothing behind
                 yield
             return
@@ -474,7 +478,7 @@ class SqliteDatabase:
         self._opened = [(thread, connection) for thread, connection in self._opened if thread.is_alive()]
 
     def _writing(self) -> Any:
-        if not getattr(self._local, "depth", 0):
+        if not self.writing:
             raise StoreError("a write outside of a transaction", "this is a bug; please report it")
         return self._connection()
 
