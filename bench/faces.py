@@ -31,6 +31,7 @@ from interfaces import NAMES, TOPICS, cpu_of_pid, memory_of
 from measure import table
 
 ROOT = Path(__file__).parent.parent
+WARM = 8  # rounds before it is measured: threads and processes start, and what is asked for often is read
 Ask = Callable[[int, int], tuple[str, str, dict[str, Any] | None]]
 
 
@@ -167,7 +168,7 @@ async def load(
 
 def measured(place: dict[str, Any], ask: Ask, clients: int, rounds: int) -> list[object]:
     """Percentiles, requests a second, CPU for one of the server, of all its processes, of the clients; failures."""
-    asyncio.run(load(place, ask, clients, 2))
+    asyncio.run(load(place, ask, clients, WARM))
     before, began = _cpu(place["pid"]), time.perf_counter()
     took, failed = asyncio.run(load(place, ask, clients, rounds))
     wall = time.perf_counter() - began

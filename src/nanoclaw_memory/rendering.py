@@ -164,13 +164,15 @@ def cut(text: str, most: int) -> str:
 def json_text(value: Any, separators: tuple[str, str] | None = None) -> str:
     """JSON that shows no hidden character raw: where there are any, all but ASCII is escaped."""
     text = json.dumps(value, ensure_ascii=False, separators=separators)
-    return (
-        text if text.isprintable() and not _BLANK.search(text) else json.dumps(value, separators=separators)
-    )
+    return text if _shows_all(text) else json.dumps(value, separators=separators)
+
+
+def _shows_all(text: str) -> bool:
+    return text.isprintable() and (text.isascii() or not _BLANK.search(text))
 
 
 def _visible(line: str) -> str:
-    if line.isprintable() and not _BLANK.search(line):
+    if _shows_all(line):
         return line
     parts = itertools.groupby(_SOFT.sub("", line), _is_hidden)
     return "".join(_codes("".join(part)) if hidden else "".join(part) for hidden, part in parts)

@@ -13,7 +13,7 @@ import msgspec
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.interfaces.http.api import answer, failure
 from nanoclaw_memory.interfaces.http.operations import OPERATIONS
-from nanoclaw_memory.interfaces.http.pool import MemoryPool
+from nanoclaw_memory.interfaces.http.pool import MemoryPool, collect_less
 from nanoclaw_memory.interfaces.http.readers import IDLE_SECONDS, ReaderAnswer, ReaderQuestion, receive, send
 
 
@@ -21,6 +21,7 @@ def main() -> None:
     """Answer questions from standard input until it ends, or none comes for a while."""
     known = {operation.name: operation for operation in OPERATIONS}
     pool = MemoryPool(Path(sys.argv[1]), readers=0)
+    collect_less()
     source, out = os.fdopen(0, "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
     send(out, b"ready")

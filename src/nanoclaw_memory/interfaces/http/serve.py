@@ -19,7 +19,7 @@ from nanoclaw_memory.errors import FileProblem, NanoClawError, NotFound
 from nanoclaw_memory.interfaces.http import auth
 from nanoclaw_memory.interfaces.http.background import BackgroundWork
 from nanoclaw_memory.interfaces.http.connections import WebServer, raise_file_limit
-from nanoclaw_memory.interfaces.http.pool import MAX_FILES, MemoryPool, ScopedMemory
+from nanoclaw_memory.interfaces.http.pool import MAX_FILES, MemoryPool, ScopedMemory, collect_less
 from nanoclaw_memory.interfaces.http.socket_server import SocketServer, listen
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ def serve(home: Path, options: ServeOptions, announce: Callable[[ServerAddress],
         # Before the MCP SDK does it: its handler imports modules while it logs, which fails without free files.
         logging.basicConfig(format="ncm serve: %(message)s")
         _limit_allocator()
+        collect_less()
         pool = MemoryPool(home, raise_file_limit(MAX_FILES))
         try:
             server = _Server(pool, options, http, token)
