@@ -196,6 +196,7 @@ class PassageSearch:
         self.database = database
         self._selected: tuple[str, dict[PassageFilter, Selection]] = "", {}
         self._state: tuple[str, str] | None = None
+        self._asked = self._first = False  # a question was answered before, or is the first
 
     def selection(self, wanted: PassageFilter) -> Selection:
         """A filter as SQL; what it keeps out is a list of ids where these are few, for conditions cost every query."""
@@ -216,15 +217,16 @@ class PassageSearch:
     @contextmanager
     def settled(self) -> Iterator[None]:
         """Take the index to be unchanged for one question: what is new belongs to the next."""
-        outer, self._state = self._state, self._unchanged_since()
+        outer, self._first, self._asked = self._state, not self._asked, True
+        self._state = self._unchanged_since()
         try:
             yield
         finally:
-            self._state = outer
+            self._state, self._first = outer, False
 
     def _unchanged_since(self) -> tuple[str, str] | None:
-        """The index and its last change; None where nothing may be kept of it."""
-        if self._state is None and (self.database.writing or self.database.read_only):
+        """The index and its last change; None where nothing is kept of it: a hook's process asks only once."""
+        if self._first or (self._state is None and (self.database.writing or self.database.read_only)):
             return None
         return self._state or (self.database.place, self._generation())
 
@@ -289,7 +291,8 @@ class PassageSearch:
         self, terms: Sequence[str], limit: int, chosen: Selection | None, since: int = 0, every: bool = False
     ) -> list[tuple[int, float]]:
         """Passages from an id on that contain any or `every` one of the terms, best first."""
-        if self.database.is_file and not since and not every and (chosen is None or chosen.is_listed):
+        alone = not since and not every and (chosen is None or chosen.is_listed)
+        if alone and self.database.is_file and self._unchanged_since():
             found = self._best(terms, limit, chosen.excluded if chosen else ())
             if found is not None:
                 return found
