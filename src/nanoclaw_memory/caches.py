@@ -55,10 +55,12 @@ def bounded(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
         @wraps(function)
         def cached(*args: P.args, **kwargs: P.kwargs) -> T:
             key = (args, *kwargs.items()) if kwargs else args
-            found = kept.get(key, _MISSING)
+            found = kept.lately.get(key, _MISSING)  # here too: most are found so, and a call costs as much again
             if found is _MISSING:
-                found = function(*args, **kwargs)
-                kept.put(key, found)
+                found = kept.get(key, _MISSING)
+                if found is _MISSING:
+                    found = function(*args, **kwargs)
+                    kept.put(key, found)
             return found  # type: ignore[no-any-return]
 
         return cached
