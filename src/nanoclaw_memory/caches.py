@@ -55,7 +55,7 @@ def bounded(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
         @wraps(function)
         def cached(*args: P.args, **kwargs: P.kwargs) -> T:
             key = (args, *kwargs.items()) if kwargs else args
-            found = kept.lately.get(key, _MISSING)  # here too: most are found so, and a call costs as much again
+            found = kept.lately.get(key, _MISSING)  # most are found so, without a call
             if found is _MISSING:
                 found = kept.get(key, _MISSING)
                 if found is _MISSING:
