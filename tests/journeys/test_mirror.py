@@ -19,7 +19,7 @@ from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.errors import Conflict
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.types import Mirrored, Scope
-from postgres import fresh_database
+from postgres import as_superuser, fresh_database
 
 pytestmark = pytest.mark.xdist_group("postgres")
 
@@ -164,7 +164,7 @@ def test_a_role_reads_and_writes_the_pages_of_its_group_and_reads_the_common_one
         shire.admin.drop_role("bilbo")
     assert "oak" in page(shire)
     assert not (main.home.shared / "mine.md").exists()
-    with psycopg.connect(url) as connection:
+    with psycopg.connect(as_superuser(url)) as connection:
         sql = "SELECT author FROM \"shire/pages\".pages WHERE path = 'MEMORY.md' ORDER BY version"
         assert connection.execute(sql).fetchall() == [("owner",), ("owner",), ("agent",)]
         with pytest.raises(psycopg.errors.InsufficientPrivilege):

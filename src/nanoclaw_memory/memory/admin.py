@@ -159,6 +159,21 @@ class AdminPart:
         store, private = group.resources.store, group.scope.private
         return make_role(store, name, group.scope.group, paths, private=private, password=password)
 
+    @property
+    def has_roles(self) -> bool:
+        """Whether the databases are on a server, which has login roles."""
+        return bool(self._group.resources.store.url)
+
+    def make_token_role(self, name: str, password: str) -> bool:
+        """A login role for an agent's token; False where databases are files, or the server lets us make none."""
+        if not self.has_roles:
+            return False
+        try:
+            return bool(self.make_role(name, password))
+        except StoreError as error:
+            self._group.telemetry.record("token", error=error.message)
+            return False
+
     def drop_role(self, name: str) -> None:
         """End the role of an agent, and its connections."""
         from nanoclaw_memory.store.roles import drop_role

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, SystemClock
@@ -38,6 +39,14 @@ ALL_DATABASES = (*DATABASES, *OF_BOTH, *(f"{SHARED}{name}" for name in DATABASES
 NEVER_RESTORED = ("index", f"{SHARED}index", *OF_BOTH)
 
 
+class Login(msgspec.Struct, frozen=True):
+    """A login role of PostgreSQL; one of shared chats does not reach the pages."""
+
+    name: str
+    password: str
+    shared: bool
+
+
 class Resources:
     """What every scope of one group shares in this process: settings, clock, databases, models."""
 
@@ -58,6 +67,7 @@ class Resources:
         self.wait_ms: int | None = None  # for another writer; a hook sets it before anything is opened
         self.embedder_used = False
         self._judging = False  # after an answer and in upkeep nobody waits for a model
+        self.login: Login | None = None  # for whom a server asks its database
         self.given_clock = clock
         self.overrides = dict(overrides or {})
         self.directory = directory
@@ -76,7 +86,7 @@ class Resources:
         """The resources of a group of the same home, opened anew; the caller closes them."""
         made = Resources(self.home.root, group, self.given_clock, self.overrides, self.directory)
         made._judging = self._judging or self.resident
-        made.wait_ms = self.wait_ms
+        made.wait_ms, made.login = self.wait_ms, self.login
         return made
 
     def close(self) -> None:
@@ -133,10 +143,24 @@ class Resources:
 
     @cached_property
     def store(self) -> Store:
-        """Where the databases are."""
+        """Where the databases are, as the role that asks."""
+        if self.login is None or not self._own_store.url:
+            return self._own_store
+        made = self._own_store.for_role(self.login.name, self.login.password)
+        self.closing.callback(made.disconnect)
+        return made
+
+    @cached_property
+    def _own_store(self) -> Store:
+        """Where the databases are, as the settings name them."""
         from nanoclaw_memory.store.opening import Store
 
         return Store(self.home.root, self.settings.store.url, self.wait_ms)
+
+    @property
+    def _pages_store(self) -> Store:
+        """Where the pages are: a role of shared chats does not reach them, and the files show them all."""
+        return self._own_store if self.login is not None and self.login.shared else self.store
 
     def database(self, name: str) -> Database:
         """One of the group's databases (see ALL_DATABASES), opened once."""
@@ -144,7 +168,11 @@ class Resources:
             path = self.home.data(self.group) / f"{name}.db"
             if self.group != MAIN_GROUP and path.is_symlink():
                 raise PathRefused(f"{path.name} of {self.group} is a link", "put the file itself there")
-            self._keep(name, _open(self.store, path, name.removeprefix(SHARED)))
+            kind = name.removeprefix(SHARED)
+            if self.store is not self._own_store:  # a role may not migrate a schema
+                self._own_store.open(path, kind).query("SELECT 1")
+            store = self._pages_store if name == "pages" else self.store
+            self._keep(name, _open(store, path, kind))
         return self._databases[name]
 
     def published(self, group: str) -> Database:
@@ -157,7 +185,7 @@ class Resources:
     def common_pages(self) -> Database:
         """The team's pages that all groups read."""
         if "common" not in self._databases:
-            self._keep("common", self.store.open(self.store.common_pages, "pages"))
+            self._keep("common", self._pages_store.open(self.store.common_pages, "pages"))
         return self._databases["common"]
 
     def _keep(self, name: str, database: Database) -> None:

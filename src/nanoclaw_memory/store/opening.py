@@ -50,6 +50,18 @@ class Store(msgspec.Struct, frozen=True):
             return names_in(self.url, folder.relative_to(self.home))
         return sorted(path.stem for path in folder.glob("*.db")) if folder.is_dir() else []
 
+    def for_role(self, name: str, password: str) -> Store:
+        """The same as a login role of the server."""
+        from nanoclaw_memory.store.roles import role_url
+
+        return msgspec.structs.replace(self, url=role_url(self.url, name, password))
+
+    def disconnect(self) -> None:
+        """Close the connections of this process that nobody uses."""
+        from nanoclaw_memory.store.postgres_connections import disconnect
+
+        disconnect(self.url)
+
     def groups(self) -> list[str]:
         """The groups that have databases on a server, in order; files are found by their folders."""
         if not self.url:

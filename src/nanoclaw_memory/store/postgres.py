@@ -541,20 +541,25 @@ class PostgresDatabase:
                 connection.execute("SELECT pg_advisory_xact_lock(%(key)s)", {"key": _COMMON_LOCK})
                 if connection.execute("SELECT to_regproc('ncm.term')").fetchall() == [(None,)]:
                     connection.execute(COMMON)
-                current = self._current(connection)  # another process may have been first
-                if current is None:
-                    connection.execute(f"CREATE SCHEMA {quoted(self.schema)}")
-                connection.execute(search_path(self.schema))
-                connection.execute(self._made_of(current).encode())
-                if self.name == "index" and current is None:
-                    postgres_vectors.add_column(connection)
-                secure(connection, self.schema, self.path.relative_to(self.home))
-            connection.schema = self.schema
+                current = self._current(connection)
+                if current != (self._steps[-1].number, LAYOUT):  # else another process was first
+                    self._make(connection, current)
         pool(self.url).forget_schemas()
         self._ready = True
 
+    def _make(self, connection: Connection, current: tuple[int, int] | None) -> None:
+        """Make the schema, or the newest of it."""
+        if current is None:
+            connection.execute(f"CREATE SCHEMA {quoted(self.schema)}")
+        connection.execute(search_path(self.schema))
+        connection.execute(self._made_of(current).encode())
+        if self.name == "index" and current is None:
+            postgres_vectors.add_column(connection)
+        secure(connection, self.schema, self.path.relative_to(self.home))
+        connection.schema = self.schema
+
     def _made_of(self, current: tuple[int, int] | None) -> str:
-        """What makes the newest schema of this one; another process may have been first."""
+        """What makes the newest schema of this one."""
         if current is None:
             return creation(self._steps)
         version, layout = current

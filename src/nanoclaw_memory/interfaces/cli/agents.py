@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,9 @@ class ClientName(click.Choice[str]):
 
 
 CLIENT = click.argument("client", type=ClientName(list(CLIENTS)))
+NO_ROLE = (
+    "the database made no login role for it, so the server's own answers it; for one: ALTER ROLE … CREATEROLE"
+)
 DRY_RUN = click.option("--dry-run", is_flag=True, help="Only show the change.")
 PROJECT = click.option("--project", is_flag=True, help="In this directory's files, not in your own.")
 
@@ -436,9 +440,10 @@ def new_token(memory: Memory, origin: str, name: str) -> Output:
         name=name,
         created_at=stamp(memory.clock.now()),
     )
-    made, text = tokens.new(memory.home.root, bound)
+    made, text, role = tokens.new(memory.home.root, bound, memory.admin.make_token_role)
     note = f"{_token_line(made)}\nkeep the token now, only its hash is stored; to end it: ncm token revoke {made.id}"
-    return Output({"token": text, **asdict(made)}, text, notes=[note])
+    notes = [note] if role or not memory.admin.has_roles else [note, NO_ROLE]
+    return Output({"token": text, **asdict(made)}, text, notes=notes)
 
 
 @token.command("list")
@@ -466,6 +471,9 @@ def revoke_token(memory: Memory, token_id: str) -> Output:
 
     memory.admin.require_main("revoke tokens")
     tokens.revoke(memory.home.root, token_id)
+    if memory.admin.has_roles:
+        with suppress(NotFound):  # it was made without one
+            memory.admin.drop_role(tokens.role_of(token_id))
     return Output({"id": token_id, "revoked": True}, f"{token_id} is not valid any more")
 
 

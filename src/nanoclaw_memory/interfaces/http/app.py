@@ -72,7 +72,7 @@ def application(
         lifespan=lifespan,
         exception_handlers={HTTPException: _plain_error, 500: _bug},
     )
-    return metrics.counted(Guard(app, pool.home, token, port, page, names))
+    return metrics.counted(Guard(app, pool, token, port, page, names))
 
 
 def _agent_app(server: MCPServer) -> ASGIApp:

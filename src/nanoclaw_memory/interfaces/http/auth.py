@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from nanoclaw_memory.interfaces.http.pool import MemoryPool
     from nanoclaw_memory.interfaces.web.app import Page
 
 MAX_BODY = 4 * 1024 * 1024
@@ -61,12 +62,13 @@ class Guard:
     """Refuses foreign hosts and pages, wrong tokens and large bodies; passes the rest on with its body read."""
 
     def __init__(
-        self, app: ASGIApp, home: Path, token: str, port: int, page: Page, names: Collection[str] = ()
+        self, app: ASGIApp, pool: MemoryPool, token: str, port: int, page: Page, names: Collection[str] = ()
     ) -> None:
         self.app = app
+        self._pool = pool
         self._names = {name.lower().encode() for name in names}  # by which other machines reach it
         self._page = page
-        self._home = home
+        self._home = pool.home
         self._token = token.encode()
         self._hosts = {f"{name}:{port}".encode() for name in _HOSTS}
         if port == 80:
@@ -101,7 +103,10 @@ class Guard:
             return None
         if hmac.compare_digest(given.strip(), self._token):
             return OWNER
-        return bound_to(self._home, given.strip().decode("latin-1"))
+        found = bound_to(self._home, text := given.strip().decode("latin-1"))
+        if found is not None and found.role:
+            self._pool.logins[found.id] = text
+        return found
 
     def _refused(
         self, scope: Scope, headers: dict[bytes, bytes], holder: AgentToken | None

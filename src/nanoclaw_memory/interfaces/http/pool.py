@@ -20,7 +20,9 @@ from msgspec.structs import replace
 from nanoclaw_memory.errors import NanoClawError, SettingsError
 from nanoclaw_memory.interfaces.http.fair_queue import FairQueue, QueuedWork
 from nanoclaw_memory.interfaces.http.readers import ReaderAnswer, ReaderQuestion, Readers
+from nanoclaw_memory.interfaces.http.tokens import role_of
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.memory.resources import Login
 from nanoclaw_memory.settings.load import FILE_NAME, project_file
 from nanoclaw_memory.types import Scope
 
@@ -32,6 +34,7 @@ T = TypeVar("T")
 
 MAX_FILES = 8192
 MAX_WORKERS = 8
+MAX_ROLES = 24  # workers where tokens are roles: each has its own, and few connections
 MAX_THREADS = 4  # per worker; each has its connections
 MAX_SESSIONS = 64  # per thread; each has its plugins
 READING = frozenset({"search", "recall", "get", "log", "brief", "graph.search", "graph.query"})
@@ -45,7 +48,7 @@ class _Open(msgspec.Struct):
 
 
 class MemoryWorker:
-    """One group's memory for one privacy and origin: a few threads, each with a memory of its own.
+    """A group's memory for one privacy, origin and role of the database: a few threads, each with a memory of its own.
 
     What a thread has open, all sessions share that it serves; nobody waits for a slow question of another.
     """
@@ -108,10 +111,11 @@ class MemoryPool:
 
     def __init__(self, home: Path, files: int = MAX_FILES, readers: int | None = None) -> None:
         self.home = home
+        self.logins: dict[str, str] = {}  # tokens that are login roles of the database too, by their ids
         self._readers = Readers(home, readers)
         self.files = files
         self._workers: OrderedDict[
-            tuple[str, bool, str, Path | None], tuple[tuple[int, int], MemoryWorker]
+            tuple[str, bool, str, str, Path | None], tuple[tuple[int, int], MemoryWorker]
         ] = OrderedDict()
         self._lock = threading.Lock()
         self._closed = False
@@ -144,7 +148,8 @@ class MemoryPool:
         """Queue a question that another process may answer, if one is free when its turn comes."""
 
         def ask(worker: MemoryWorker) -> T:
-            answered = self._readers.answer(asked)
+            alone = asked.scope.client in self.logins  # other processes do not know the role's password
+            answered = None if alone else self._readers.answer(asked)
             return work(worker.session(asked.scope)) if answered is None else convert(answered)
 
         future = self.submit_to_worker(asked.scope, ask, None, asked.asked_at)
@@ -177,6 +182,8 @@ class MemoryPool:
     def open(self, scope: Scope, directory: Path | None = None) -> Memory:
         """A memory of the caller's own that shares the embedding model."""
         memory = Memory.open(self.home, scope, directory=directory)
+        if token := self.logins.get(scope.client):
+            memory.group.resources.login = Login(role_of(scope.client), token, shared=not scope.private)
         memory.group.resources.listing.watch()
         if self._embedder is not None:
             memory.group.resources.embedder = self._embedder
@@ -219,7 +226,8 @@ class MemoryPool:
         if self._closed:
             raise NanoClawError("the server is stopping", "ask again without it")
         found = project_file(directory, self.home) if directory else None
-        key = (scope.group, scope.private, scope.origin, found)
+        role = scope.client if scope.client in self.logins else ""
+        key = (scope.group, scope.private, scope.origin, role, found)
         state = (_changed_at(self.home / FILE_NAME), _changed_at(found))
         self._notice_settings(state[0])
         known, worker = self._workers.pop(key, (state, None))
@@ -229,7 +237,8 @@ class MemoryPool:
             threads = _share(self.files, 512, MAX_THREADS)
             worker = MemoryWorker(lambda: self.open(own, where), lambda: self._warm, threads)
         self._workers[key] = (state, worker)
-        if len(self._workers) > _share(self.files, 128, MAX_WORKERS):
+        most = MAX_ROLES if self.logins else MAX_WORKERS
+        if len(self._workers) > _share(self.files, 128, most):
             retired.append(self._workers.popitem(last=False)[1][1])
         return worker, retired
 

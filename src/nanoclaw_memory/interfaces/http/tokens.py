@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import re
 import secrets
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -30,19 +31,33 @@ class AgentToken(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str = ""
 
 
-class _StoredToken(AgentToken, frozen=True, kw_only=True):
+class StoredToken(AgentToken, frozen=True, kw_only=True):
+    """The same as the home keeps it: by its hash, and whether the database has a login role for it."""
+
     sha256: str
+    role: bool = False
 
 
-def new(home: Path, bound: AgentToken) -> tuple[AgentToken, str]:
-    """A new token with what `bound` says, and its text, which nobody can see again."""
+def new(
+    home: Path, bound: AgentToken, make_role: Callable[[str, str], bool] = lambda name, password: False
+) -> tuple[AgentToken, str, bool]:
+    """A new token with what `bound` says, its text, which nobody can see again, and whether it has a role.
+
+    `make_role` gets the name and the password of a login role: the token itself, so that nobody has to keep it.
+    """
     if not re.fullmatch(r"[\w .@-]{0,60}", bound.name):
         raise InvalidValue("the name of a token is a short word", "for example: --name family-bot")
     text = f"ncm_{secrets.token_hex(4)}_{secrets.token_urlsafe(32)}"
     known = msgspec.structs.replace(bound, id=text[4:12])
-    stored = _StoredToken(**msgspec.structs.asdict(known), sha256=_hash(text))
+    role = make_role(role_of(known.id), text)
+    stored = StoredToken(**msgspec.structs.asdict(known), sha256=_hash(text), role=role)
     private.replace_file(_file(home, known.id), msgspec.json.encode(stored).decode() + "\n")
-    return known, text
+    return known, text, role
+
+
+def role_of(identity: str) -> str:
+    """The name of a token's login role."""
+    return f"ncm_{identity}"
 
 
 def known(home: Path) -> list[AgentToken]:
@@ -58,10 +73,10 @@ def revoke(home: Path, identity: str) -> None:
     _file(home, identity).unlink(missing_ok=True)
 
 
-def bound_to(home: Path, text: str) -> AgentToken | None:
+def bound_to(home: Path, text: str) -> StoredToken | None:
     """What a token is bound to; None if it is not valid. Read anew for each request, so that changes count at once."""
     found = _FORM.fullmatch(text)
-    stored = _read(_file(home, found[1]), _StoredToken) if found else None
+    stored = _read(_file(home, found[1]), StoredToken) if found else None
     return stored if stored and hmac.compare_digest(stored.sha256, _hash(text)) else None
 
 
