@@ -57,12 +57,14 @@ class CurrencyTable(Table[Overtaken]):
 
     def answered(self, answers: Iterable[int], chars: int) -> dict[int, int]:
         """Of answers of at most so many characters the first passage of the message that each answers."""
+        if not (asked := list(answers)):
+            return {}
         rows = self.db.query(
             "SELECT a.id, min(u.id) FROM passages a JOIN passages u ON u.number = a.number AND u.number > 0"
             " AND u.document_id = a.document_id AND u.kind = 'turn' AND u.speaker = 'User'"
             " WHERE a.id IN (SELECT value FROM json_each(:answers)) AND a.kind = 'turn' AND a.speaker = 'Agent'"
             " AND length(a.text) <= :chars GROUP BY a.id",
-            {"answers": json.dumps(list(answers)), "chars": chars},
+            {"answers": json.dumps(asked), "chars": chars},
         )
         return {int(answer): int(message) for answer, message in rows}
 

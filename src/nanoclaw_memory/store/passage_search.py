@@ -266,7 +266,9 @@ class PassageSearch:
 
     def load(self, ids: Iterable[int]) -> dict[int, StoredPassage]:
         """The passages of these ids; of an unchanged index they are kept in memory."""
-        state, wanted = self._unchanged_since(), set(ids)
+        if not (wanted := set(ids)):
+            return {}
+        state = self._unchanged_since()
         if state is None:
             return self._read(wanted)
         found = {number: one for number in wanted if (one := _KEPT.get((state, number))) is not None}

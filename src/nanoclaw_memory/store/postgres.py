@@ -45,31 +45,29 @@ LONGEST_NAME = 63
 _COMMON_LOCK = 4_919_131_752  # any number that nobody else uses
 _WEIGHTS = {"passages_fts": "{0, 0.5, 0.4, 1}", "entries_fts": "{0, 0, 0.5, 1}"}  # of the columns D, C, B, A
 # BM25, as FTS5 ranks: rare terms count more, repetition and length less and less. ts_rank_cd of one term is how often
-# it occurs, each by the weight of its column.
+# it occurs, each by the weight of its column; it is asked once a row, for tf / (tf + k) is 1 - k / (tf + k).
 _RANKED = """
-WITH asked AS MATERIALIZED (SELECT row_number() OVER () AS number, q, holding{counted}
-    FROM (SELECT ncm.term(t) AS q, max(h) AS holding FROM unnest(%(terms)s::text[], %(holding)s::float[]) x (t, h)
-      GROUP BY 1) x WHERE numnode(q) > 0),
-  whole AS ({whole}),
-  found AS MATERIALIZED (SELECT rowid, size::float, ts_rank_cd('{weights}', words, q) AS tf, {holding} AS holding
-    FROM asked JOIN {table} ON words @@ q{only})
-SELECT rowid, sum(greatest(ln((greatest(n, holding) - holding + 0.5) / (holding + 0.5)), 1e-6::float)
-  * tf * 2.2::float / (tf + 0.3::float + 0.9::float * size / usual)) AS score
-FROM found, whole GROUP BY rowid ORDER BY score DESC, rowid LIMIT %(limit)s"""
+WITH whole AS ({whole}),
+  asked AS MATERIALIZED (SELECT q, 0.9::float / usual AS each,
+      2.2::float * greatest(ln((greatest(n, holding) - holding + 0.5) / (holding + 0.5)), 1e-6::float) AS weight
+    FROM whole, (SELECT q, coalesce(known, {counted}) AS holding FROM (SELECT ncm.term(t) AS q, max(h) AS known
+      FROM unnest(%(terms)s::text[], %(holding)s::float[]) x (t, h) GROUP BY 1) x WHERE numnode(q) > 0) y)
+SELECT rowid, sum(weight - weight * (0.3::float + each * size)
+  / (ts_rank_cd('{weights}', words, q) + 0.3::float + each * size)) AS score
+FROM asked JOIN {table} ON words @@ q{only} GROUP BY rowid ORDER BY score DESC, rowid LIMIT %(limit)s"""
 # Small tables are counted each time; of large ones it is known for a minute.
 _WHOLE = """
 SELECT (SELECT count(*) FROM (SELECT 1 FROM {0} LIMIT 20000) x) AS n,
   (SELECT avg(size)::float FROM (SELECT size FROM {0} LIMIT 1000) y) AS usual"""
 _WHOLE_KNOWN = "SELECT {0.rows}::float AS n, {0.usual}::float AS usual"
-# How many rows contain a term: what was counted for this question already, or all that are found, unless a condition
-# leaves some out.
-_FOUND = "count(*) OVER (PARTITION BY number)"
-_COUNTED = ", (SELECT count(*) FROM (SELECT 1 FROM {0} WHERE words @@ q LIMIT 20000) z) AS counted"
+# How many rows contain a term, where that was not counted for this question already.
+_COUNTED = "(SELECT count(*) FROM (SELECT 1 FROM {0} WHERE words @@ q LIMIT 20000) z)"
 # Of a word that is among the most common ones the server can tell how many rows contain it; others are few to count.
 _WORTH_KNOWING = 1_000
 _STATISTICS = """
-SELECT reltuples, CASE WHEN reltuples > 20000 THEN (SELECT avg(size)::float FROM (
-    SELECT size FROM {0} ORDER BY rowid DESC LIMIT 1000) y) END FROM pg_class WHERE oid = '{0}'::regclass"""
+SELECT reltuples, (SELECT coalesce(max(rowid), 0) FROM {0}), CASE WHEN reltuples > 20000 THEN (
+    SELECT avg(size)::float FROM (SELECT size FROM {0} ORDER BY rowid DESC LIMIT 1000) y) END
+  FROM pg_class WHERE oid = '{0}'::regclass"""
 # The server hides its statistics of tables with row-level security; its estimates are made of them. It takes a word
 # that it does not know for one that a thousandth of the rows contain.
 _ESTIMATE = "EXPLAIN (FORMAT JSON) SELECT FROM {0} WHERE words @@ ncm.term(:term)"
@@ -78,10 +76,11 @@ _KNOWN_SECONDS = 60.0  # the statistics themselves are older
 
 
 class _Statistics(msgspec.Struct, frozen=True):
-    """What the server knows of a table: its rows, and their usual size where they are many."""
+    """What the server knows of a table: its rows, the last of them, and their usual size where they are many."""
 
     at: float
     rows: float
+    last: int
     usual: float | None
 
 
@@ -151,14 +150,13 @@ class PostgresDatabase:
             only, params = f"{only} AND {found}" if only else found, {**(params or {}), **more}
         condition, lists = translated(only)
         holding = [self._counted.get((table, term)) for term in terms]
-        unknown, whole = None in holding, self._known(table)
+        whole = self._known(table)
         sql = _RANKED.format(
             table=table,
             whole=_WHOLE.format(table) if whole.usual is None else _WHOLE_KNOWN.format(whole),
             weights=_WEIGHTS.get(table, "{1, 1, 1, 1}"),
             only=f" AND {condition}" if only else "",
-            holding=("counted" if only else _FOUND) if unknown else "holding",
-            counted=_COUNTED.format(table) if only and unknown else "",
+            counted=_COUNTED.format(table),
         )
         given = {**values(params, lists), "terms": list(terms), "holding": holding, "limit": limit}
         with self._connection() as connection:
@@ -185,8 +183,8 @@ class PostgresDatabase:
     def _known(self, table: str) -> _Statistics:
         found = self._statistics.get(table)
         if found is None or time.monotonic() - found.at > _KNOWN_SECONDS:
-            ((rows, usual),) = self.query(_STATISTICS.format(table))
-            found = self._statistics[table] = _Statistics(time.monotonic(), rows, usual)
+            (row,) = self.query(_STATISTICS.format(table))
+            found = self._statistics[table] = _Statistics(time.monotonic(), *row)
         return found
 
     @property
@@ -200,8 +198,8 @@ class PostgresDatabase:
     def newest(self, table: str, terms: Sequence[str], most: int) -> int:
         count = min(self._counted.get((table, term), 0) for term in terms)
         if count > most:  # reading all rows of a common word costs too much
-            ((last,),) = self.query(f"SELECT coalesce(max(rowid), 0) FROM {table}")  # noqa: S608 (our own table)
-            return int(last - last * most // count)
+            last = self._known(table).last
+            return last - last * most // count
         found, params = self.containing(table, terms, every=True)
         newest = f"SELECT rowid FROM {table} WHERE {found} ORDER BY rowid DESC LIMIT :most"  # noqa: S608
         rows = self.query(f"SELECT coalesce(min(rowid), 0) FROM ({newest}) x", {**params, "most": most})  # noqa: S608
