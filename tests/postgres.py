@@ -91,7 +91,7 @@ def another_database(like: str = "") -> Iterator[str]:
     from nanoclaw_memory.store.postgres_connections import disconnect
 
     own, name = _own_database(), f"ncm_{os.getpid()}_{next(_numbers)}"
-    template = re.search(r"ncm_\w+", like)[0] if like else "template0"  # type: ignore[index]
+    template = psycopg.conninfo.conninfo_to_dict(like)["dbname"] if like else "template0"
     if like:
         disconnect(like)
     with psycopg.connect(server(), autocommit=True) as connection:
