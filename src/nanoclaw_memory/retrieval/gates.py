@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 # alone, each is right about half of the time in its own question and hardly ever in the other's.
 NEAREST = 3  # policies that the judge reads beside the action
 NAMED = 2  # of these that a risky action is reported to meet
-RISKY = -2.5  # mean log odds from which an action that somebody asks about is risky
-RISKY_TALK = -1.9  # the same of any message: hardly one is, and of ordinary ones 1 to 2 % may fire
-HARMLESS = -2.8  # and below which it is not, whatever words it shares with a policy
+RISKY = -3.2  # mean log odds from which an action that somebody asks about is risky
+RISKY_TALK = -2.6  # the same of any message: hardly one is, and of ordinary ones 1 to 2 % may fire
+HARMLESS = -3.5  # and below which it is not, whatever words it shares with a policy
 # In a home of few policies these compete: else the nearest of one is always that one, and its odds alone decide.
 COMPETING = (
     "Sending a message to somebody outside",
