@@ -8,7 +8,6 @@ from contextlib import suppress
 from nanoclaw_memory.entries.lines import masked
 from nanoclaw_memory.errors import NotFound, StoreError
 from nanoclaw_memory.intake.secrets import mask_fact
-from nanoclaw_memory.intake.suspicion import signs_of_attack
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.rendering import label_of, marks, safe_line
 from nanoclaw_memory.retrieval.candidates import Candidate
@@ -21,7 +20,7 @@ from nanoclaw_memory.text import content_words
 from nanoclaw_memory.turn import blocks
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
-from nanoclaw_memory.types import Hit, Newer, Passage
+from nanoclaw_memory.types import OWN, Hit, Newer, Passage
 from nanoclaw_memory.types.search import IN_SHARED_CHAT
 
 MAX_LINE = 300  # characters of a passage
@@ -83,6 +82,8 @@ class RecallPlugin(Plugin):
         for name in self.own.corpora if len(content_words(message)) >= FEW_WORDS else ():
             with suppress(StoreError, NotFound):  # removed or damaged: doctor reports it
                 found += self.context.retrieval.search(question, name).hits
+        from nanoclaw_memory.intake.suspicion import signs_of_attack
+
         best = sorted(found, key=lambda hit: -hit.score)[:MOST_DOCUMENTS]
         return tuple(
             hit for hit in best if hit.score >= LEAST_SCORE and not signs_of_attack(hit.text, "import")
@@ -94,9 +95,13 @@ def _steers(one: Candidate, origin: str = "") -> bool:
 
     Entries like that were held or approved.
     """
-    passage, page = one.stored.passage, " ".join(re.findall(r"\w+", one.stored.path))
-    by = origin or passage.origin
-    return passage.kind != "entry" and any(signs_of_attack(text, by) for text in (passage.text, page))
+    passage, by = one.stored.passage, origin or one.stored.passage.origin
+    if passage.kind == "entry" or by in OWN:
+        return False
+    from nanoclaw_memory.intake.suspicion import signs_of_attack  # a cold hook has seldom such a line
+
+    page = " ".join(re.findall(r"\w+", one.stored.path))
+    return any(signs_of_attack(text, by) for text in (passage.text, page))
 
 
 def _document(hit: Hit) -> str:
