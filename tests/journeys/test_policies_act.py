@@ -130,7 +130,7 @@ def test_policies_are_met_by_meaning_however_many_were_asked_before(gated: Memor
 
 
 def test_a_message_is_reminded_only_where_the_risk_is_plainer_than_where_one_asks(gated: Memory):
-    policies, unsure, sure = gated.workspace.policies(), Near(0.09), Near(0.2)
+    policies, unsure, sure = gated.workspace.policies(), Near(0.05), Near(0.2)
     said: Any = ("release version four to everybody", unsure, unsure)
     assert gates.met(policies, *said) and gates.met(policies, *said, asked=False) == []
     assert gates.met(policies, "release version four to everybody", sure, sure, asked=False)  # type: ignore[arg-type]
