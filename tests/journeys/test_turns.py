@@ -688,7 +688,7 @@ def test_every_turn_is_recorded_with_plugin_time_and_reason(memory: Memory, home
     events = [json.loads(line) for line in (home / "logs" / "telemetry.jsonl").read_text().splitlines()]
     turns = {event["plugin"]: event for event in events if event["event"] == "turn"}
     assert set(turns) == {"policies", "graph-memory", "recall", "continuity", "stability", "growth-vectors"}
-    assert turns["growth-vectors"]["reason"] == "no lesson is active"
+    assert turns["growth-vectors"]["reason"] == "the message needs nothing of memory"
     assert "hello" not in (home / "logs" / "telemetry.jsonl").read_text()
 
 
