@@ -59,6 +59,16 @@ def appending(path: Path) -> Iterator[int]:
         os.close(handle)
 
 
+@contextmanager
+def tried_lock(path: Path) -> Iterator[bool]:
+    """The lock on a file or folder that exists, if nobody has it: whether it was taken."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        yield lock_within(handle, 0)
+    finally:
+        os.close(handle)
+
+
 def lock_within(handle: int | IO[str], seconds: float) -> bool:
     """Lock an open file; False when another process keeps the lock for so many seconds."""
     import fcntl

@@ -26,11 +26,6 @@ AGENT_ENVIRONMENT = {
 }
 
 
-def database_path(home: Home) -> Path:
-    """The host's database."""
-    return home.root / "store" / "messages.db"
-
-
 def ipc_directory(home: Home, group: str) -> Path:
     """Where a group's agent and the host leave files for each other."""
     return home.root / "data" / "ipc" / check_group(group)

@@ -345,7 +345,7 @@ class Host:
 
     def tasks(self, actor: str = MAIN_GROUP) -> Tasks:
         """The tasks that a group may see and change; the main group's are all."""
-        locks = directories.database_path(self.home).parent / "runs"
+        locks = self.database.path.parent / "runs"
         return Tasks(
             TaskTable(self.database),
             self.clock,

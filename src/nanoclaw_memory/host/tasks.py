@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator
@@ -277,14 +276,8 @@ class Tasks:
                 path.unlink(missing_ok=True)
 
     def _alive(self, owner: str) -> bool:
-        with suppress(OSError, ValueError):
-            handle = os.open(self._locks / f"{owner}.lock", os.O_RDWR | os.O_NOFOLLOW)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return True
-            finally:
-                os.close(handle)
+        with suppress(OSError, ValueError), private.tried_lock(self._locks / f"{owner}.lock") as free:
+            return not free
         return False
 
 

@@ -8,7 +8,6 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import start_of
-from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.memory.team_pages import with_pages
 from nanoclaw_memory.types import (
     Archived,
@@ -78,7 +77,7 @@ class ConversationsPart:
         self._group.require_group()
         if not self._group.has("continuity"):
             return Injections((), (), (), 0, 0)
-        turns, after = self._group.turns, self._start_of(since) if since else ""
+        turns, after = self._group.turns, start_of(since, self._group.clock.now()) if since else ""
         plugins = turns.token_sums("plugin", session, after)
         return Injections(
             tuple(turns.injections(session, after, limit)),
@@ -87,12 +86,6 @@ class ConversationsPart:
             turns.calls(session, after),
             sum(one.tokens for one in plugins),
         )
-
-    def _start_of(self, day: str) -> str:
-        try:
-            return start_of(day, self._group.clock.now())
-        except ValueError:
-            raise InvalidValue(f"{day!r} is no date", "write it as YYYY-MM-DD") from None
 
     # ---- what hooks have noted ----
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import fcntl
 import json
 import os
 import shutil
@@ -224,12 +223,13 @@ class Files(msgspec.Struct, frozen=True):
             return
         with ExitStack() as stack:
             if path.parent.name.endswith("spool"):
-                drain = stack.enter_context(open(path.parent / "drain.lock", "a", opener=private.opener))
-                fcntl.flock(drain, fcntl.LOCK_EX)
+                stack.enter_context(private.locked(path.parent / "drain.lock"))
             if not path.exists():
                 return
-            stream = stack.enter_context(path.open("r+b"))
-            fcntl.flock(stream, fcntl.LOCK_EX)  # a hook that waits for it finds the new file afterwards
+            stack.enter_context(
+                private.locked(path)
+            )  # a hook that waits for it finds the new file afterwards
+            stream = stack.enter_context(path.open("rb"))
             fresh = path.with_name(f"{path.name}.tmp")
             with open(fresh, "wb", opener=private.opener) as target:
                 target.writelines(line for line in stream if not _record_holds(line, wanted))

@@ -151,18 +151,10 @@ def restore_lost(entries: Entries, dry_run: bool) -> BroughtIn:
 
 def together(first: BroughtIn, second: BroughtIn) -> BroughtIn:
     """The sum of two reports."""
-    return BroughtIn(
-        stored=first.stored + second.stored,
-        known=first.known + second.known,
-        held=first.held + second.held,
-        relations=first.relations + second.relations,
-        conversations=first.conversations + second.conversations,
-        types=dict(sorted((Counter(first.types) + Counter(second.types)).items())),
-        unplaced=first.unplaced + second.unplaced,
-        judged=first.judged + second.judged,
-        placed=first.placed + second.placed,
-        dry_run=first.dry_run,
-    )
+    summed = ("stored", "known", "held", "relations", "conversations", "unplaced", "judged", "placed")
+    sums = {name: getattr(first, name) + getattr(second, name) for name in summed}
+    types = dict(sorted((Counter(first.types) + Counter(second.types)).items()))
+    return replace(first, types=types, **sums)
 
 
 def _is_memory(relative: str) -> bool:

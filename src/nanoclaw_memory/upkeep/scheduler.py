@@ -158,12 +158,10 @@ def _state(group: Group, job: Job, last: LastRun) -> JobState:
 @contextmanager
 def runner_lock(data: Path, patience: float = 0.0) -> Iterator[bool]:
     """Take the lock of the group's only runner over all processes; yields whether it was free in time."""
-    import fcntl
 
     from nanoclaw_memory.workspace.files import make_folder
 
     make_folder(data)
-    until = time.monotonic() + patience
     try:
         handle = open(data / LOCK, "a", opener=private.opener)  # noqa: SIM115 - closed below
     except OSError as problem:
@@ -171,16 +169,7 @@ def runner_lock(data: Path, patience: float = 0.0) -> Iterator[bool]:
             f"{LOCK} cannot be written: {problem.strerror}", "check free disk space and permissions"
         ) from None
     with handle:
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() >= until:
-                    yield False
-                    return
-                time.sleep(0.05)
-        yield True
+        yield private.lock_within(handle, patience)
 
 
 @contextmanager

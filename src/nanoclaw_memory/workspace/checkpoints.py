@@ -23,7 +23,7 @@ from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Checkpoint, CheckpointChange
-from nanoclaw_memory.workspace.files import locked, locked_now, read_text, replace_text, sync_folder
+from nanoclaw_memory.workspace.files import locked, read_text, replace_text, sync_folder
 
 FOLDER = "memory/checkpoints"
 MANIFEST = "manifest.json"
@@ -195,7 +195,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
 
     def _sweep_if_free(self) -> None:
         """Remove what a killed command left, unless another one is at work: that one has done so."""
-        with contextlib.suppress(OSError), locked_now(self.folder) as free:
+        with contextlib.suppress(OSError), private.tried_lock(self.folder) as free:
             if free:
                 self._sweep()
 

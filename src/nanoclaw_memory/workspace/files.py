@@ -108,16 +108,6 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-@contextlib.contextmanager
-def locked_now(folder: Path) -> Iterator[bool]:
-    """The lock of a folder that exists, if nobody has it: whether it was taken."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        yield private.lock_within(handle, 0)
-    finally:
-        os.close(handle)
-
-
 def append_line(path: Path, line: str, header: str = "") -> int:
     """Append one line and return its number; on disk when this returns.
 

@@ -32,9 +32,6 @@ notes (they go to the log) or anything personal (MEMORY.md).
 ## Workflow
 <!-- How work moves here: its states, who tests, what is decided before it is built. -->
 
-## Workflow
-<!-- How work flows: states, tests, designs, releases. -->
-
 ## Risks
 <!-- What may still break, and who watches it. -->
 """

@@ -172,7 +172,6 @@ def address_of(home: Path) -> ServerAddress | None:
 @contextmanager
 def _locked(home: Path) -> Iterator[Callable[[ServerAddress], None]]:
     """Be the home's only server; the lock ends with the process, however it ends."""
-    import fcntl
 
     try:
         lock = open(home / "serve.lock", "a+", encoding="utf-8", opener=private.opener)  # noqa: SIM115 - below
@@ -180,11 +179,9 @@ def _locked(home: Path) -> Iterator[Callable[[ServerAddress], None]]:
         message = f"{home} cannot be served: {error.strerror}"
         raise FileProblem(message, f"a server needs to write there: chmod u+w {home}") from None
     with lock as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not private.lock_within(handle, 0):
             handle.seek(0)
-            raise _already_running(handle.read(), home) from None
+            raise _already_running(handle.read(), home)
 
         def record(address: ServerAddress) -> None:
             handle.seek(0)

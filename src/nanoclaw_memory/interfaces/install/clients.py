@@ -42,14 +42,20 @@ SERVERS = ConfigEntry(("mcpServers",), Commands.server)
 
 
 class Client(msgspec.Struct, frozen=True):
-    """A client: its files in a person's home or in a project, and what says that it is used here."""
+    """A client: its folder, the files in it or in a project's, and what says that it is used here."""
 
     title: str
-    files: Callable[[], list[ConfigFile]]
     folder: Callable[[], Path]
+    files_in: Callable[[Path], list[ConfigFile]]
     program: str = ""
-    project: Callable[[Path], list[ConfigFile]] | None = None
+    project: str | None = None  # its folder in a project, where it has settings of one
+    beside: Callable[[Path | None], list[ConfigFile]] = lambda project: []  # files outside of its folder
     note: str = ""  # what is left for the person to do
+
+    def files(self, project: Path | None = None) -> list[ConfigFile]:
+        """The files that we change, in a person's home or in a project."""
+        folder = self.folder() if project is None else project / (self.project or "")
+        return [*self.files_in(folder), *self.beside(project)]
 
     def is_here(self) -> bool:
         """Whether it is used on this machine: its folder is there, or its program."""
@@ -65,13 +71,11 @@ def files_of(client: str, project: Path | None = None) -> list[ConfigFile]:
     if client not in CLIENTS:
         raise InvalidValue(f"{client!r} is no client we know", "see: ncm install --list")
     own = CLIENTS[client]
-    if project is None:
-        return own.files()
-    if own.project is None:
+    if project is not None and own.project is None:
         raise InvalidValue(
             f"{own.title} has no settings of a project", f"without --project: ncm install {client}"
         )
-    return own.project(project)
+    return own.files(project)
 
 
 # ---- places ----
@@ -104,14 +108,13 @@ def _either(folder: Path, *names: str) -> Path:
 # ---- Claude Code, Claude Desktop, Codex, Cursor, Gemini ----
 
 
-def _claude_code() -> list[ConfigFile]:
-    folder = _claude_folder()
-    servers = folder / ".claude.json" if os.environ.get("CLAUDE_CONFIG_DIR") else Path.home() / ".claude.json"
-    return [*_claude_settings(folder), *_servers_in(servers)]
-
-
 def _claude_settings(folder: Path) -> list[ConfigFile]:
     return [ConfigFile(folder / "settings.json", hooks=CLAUDE_HOOKS, plugins=("enabledPlugins",))]
+
+
+def _claude_servers(project: Path | None) -> list[ConfigFile]:
+    own = _claude_folder() if os.environ.get("CLAUDE_CONFIG_DIR") else Path.home()
+    return _servers_in(own / ".claude.json" if project is None else project / ".mcp.json")
 
 
 def _claude_folder() -> Path:
@@ -170,9 +173,9 @@ def _openclaw_folder() -> Path:
     return _folder("OPENCLAW_STATE_DIR", ".openclaw")
 
 
-def _openclaw() -> list[ConfigFile]:
+def _openclaw_files(state: Path) -> list[ConfigFile]:
     """The MCP server, and a plugin that calls our hooks."""
-    path = Path(os.environ.get("OPENCLAW_CONFIG_PATH") or _openclaw_folder() / "openclaw.json").expanduser()
+    path = Path(os.environ.get("OPENCLAW_CONFIG_PATH") or state / "openclaw.json").expanduser()
     plugin = ConfigEntry(
         ("plugins", "entries"),
         lambda commands: {
@@ -184,7 +187,7 @@ def _openclaw() -> list[ConfigFile]:
         allowed=("plugins", "allow"),
     )
     servers = ConfigEntry(("mcp", "servers"), Commands.server)
-    folder = _openclaw_folder() / "extensions" / SERVER
+    folder = state / "extensions" / SERVER
     ours = Path(__file__).parent / "openclaw"
     return [
         ConfigFile(path, (servers, plugin)),
@@ -194,74 +197,40 @@ def _openclaw() -> list[ConfigFile]:
 
 CLIENTS: Mapping[str, Client] = {
     "claude-code": Client(
-        "Claude Code",
-        _claude_code,
-        _claude_folder,
-        "claude",
-        lambda project: [
-            *_claude_settings(project / ".claude"),
-            *_servers_in(project / ".mcp.json"),
-        ],
+        "Claude Code", _claude_folder, _claude_settings, "claude", ".claude", beside=_claude_servers
     ),
     "claude-desktop": Client(
         "Claude Desktop",
-        lambda: _servers_in(_application("Claude") / "claude_desktop_config.json"),
         lambda: _application("Claude"),
+        lambda folder: _servers_in(folder / "claude_desktop_config.json"),
     ),
     "codex": Client(
         "Codex",
-        lambda: _codex_files(_folder("CODEX_HOME", ".codex")),
         lambda: _folder("CODEX_HOME", ".codex"),
+        _codex_files,
         "codex",
-        lambda project: _codex_files(project / ".codex"),
-        "Codex runs the hooks once you have reviewed them: start it, and it asks",
+        ".codex",
+        note="Codex runs the hooks once you have reviewed them: start it, and it asks",
     ),
-    "cursor": Client(
-        "Cursor",
-        lambda: _cursor_files(Path.home() / ".cursor"),
-        lambda: Path.home() / ".cursor",
-        "cursor",
-        lambda project: _cursor_files(project / ".cursor"),
-    ),
+    "cursor": Client("Cursor", lambda: Path.home() / ".cursor", _cursor_files, "cursor", ".cursor"),
     "gemini": Client(
         "Gemini CLI",
-        lambda: _gemini_files(_folder("GEMINI_CLI_HOME", "") / ".gemini"),
         lambda: _folder("GEMINI_CLI_HOME", "") / ".gemini",
+        _gemini_files,
         "gemini",
-        lambda project: _gemini_files(project / ".gemini"),
+        ".gemini",
     ),
-    "openclaw": Client("OpenClaw", _openclaw, _openclaw_folder, "openclaw"),
-    "vscode": Client(
-        "VS Code",
-        lambda: _vscode_files(_application("Code") / "User"),
-        lambda: _application("Code"),
-        "code",
-        lambda project: _vscode_files(project / ".vscode"),
-    ),
+    "openclaw": Client("OpenClaw", _openclaw_folder, _openclaw_files, "openclaw"),
+    "vscode": Client("VS Code", lambda: _application("Code") / "User", _vscode_files, "code", ".vscode"),
     "windsurf": Client(
         "Windsurf",
-        lambda: _servers_in(Path.home() / ".codeium" / "windsurf" / "mcp_config.json"),
         lambda: Path.home() / ".codeium" / "windsurf",
+        lambda folder: _servers_in(folder / "mcp_config.json"),
         "windsurf",
     ),
-    "zed": Client(
-        "Zed",
-        lambda: _zed_files(_config("zed")),
-        lambda: _config("zed"),
-        "zed",
-        lambda project: _zed_files(project / ".zed"),
-    ),
-    "opencode": Client(
-        "opencode",
-        lambda: _opencode_files(_config("opencode")),
-        lambda: _config("opencode"),
-        "opencode",
-        _opencode_files,
-    ),
+    "zed": Client("Zed", lambda: _config("zed"), _zed_files, "zed", ".zed"),
+    "opencode": Client("opencode", lambda: _config("opencode"), _opencode_files, "opencode", ""),
     "cline": Client(
-        "Cline",
-        lambda: _servers_in(_cline_folder() / "cline_mcp_settings.json"),
-        _cline_folder,
-        "cline",
+        "Cline", _cline_folder, lambda folder: _servers_in(folder / "cline_mcp_settings.json"), "cline"
     ),
 }
