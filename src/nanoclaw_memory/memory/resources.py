@@ -287,9 +287,7 @@ def _taken_over(path: Path, name: str) -> Adopt:
     def prepare(connection: Any, version: int) -> Callable[[Any], None] | None:
         # Imported here: a file of today's release never needs it.
         from nanoclaw_memory.store import legacy
-        from nanoclaw_memory.store.split import splitter
 
-        before = legacy.adopter(path.parent) if name == "facts" else legacy.adopt_continuity
-        return splitter(name, before)(connection, version)
+        return legacy.adopter(path.parent, name)(connection, version)
 
     return prepare

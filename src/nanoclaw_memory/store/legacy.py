@@ -1,4 +1,4 @@
-"""Migrate a facts.db or continuity.db of the older systems: tables are renamed and kept, rows copied into ours."""
+"""Migrate databases of older systems and releases; what shared chats said there goes into a file of its own."""
 
 from __future__ import annotations
 
@@ -11,42 +11,47 @@ from nanoclaw_memory.settings.sections import GraphSettings
 from nanoclaw_memory.store.facts import digest, unspaced
 from nanoclaw_memory.store.migrate import Adopt
 from nanoclaw_memory.store.names import fold, slot_of
+from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.store.table import insertion
 from nanoclaw_memory.store.tombstones import MOVED, move_from_facts
 from nanoclaw_memory.text import fingerprint
+from nanoclaw_memory.types import SHARED
 
 KEPT = "before_nanoclaw_"  # the old tables stay under this name, with whatever columns they had
-_TABLES = ("facts", "relations", "aliases", "co_occurrences", "growth_vectors", "vector_outcomes")
+_TABLES = {
+    "facts": ("facts", "relations", "aliases", "co_occurrences", "growth_vectors", "vector_outcomes"),
+    "continuity": ("exchanges",),
+}
 _DERIVED = ("facts_fts", "relations_fts")
 
 
-def adopter(data: Path) -> Adopt:
-    """What a group's facts.db needs before its steps: the older systems' tables aside, tombstones moved out."""
+def adopter(data: Path, kind: str = "facts") -> Adopt:
+    """What a facts.db or continuity.db needs: older systems' tables aside, tombstones and shared chats moved out."""
 
-    def prepare(connection: Any, version: int) -> Callable[[Any], None] | None:
-        if 0 < version < MOVED:
+    def prepare(connection: Any, version: int) -> Callable[[Any], None]:
+        if kind == "facts" and 0 < version < MOVED:
             move_from_facts(connection, data)
-        return adopt(connection, version)
+        finish = adopt(connection, version, kind)
+
+        def move(connected: Any) -> None:
+            if finish is not None:
+                finish(connected)
+            if 0 < version < SPLIT[kind] and connected.filename:
+                _part(connected, kind)
+
+        return move
 
     return prepare
 
 
-def adopt(connection: Any, version: int) -> Callable[[Any], None] | None:
+def adopt(connection: Any, version: int, kind: str = "facts") -> Callable[[Any], None] | None:
     """Rename the tables of an older system; returns what moves their rows, or None for a file of ours."""
-    found = [name for name in _TABLES if not version and _exists(connection, name)]
+    found = [name for name in _TABLES[kind] if not version and _exists(connection, name)]
     for name in _DERIVED if found else ():
         connection.execute(f'DROP TABLE IF EXISTS "{name}"')
     for name in found:
         _keep(connection, name)
     return (lambda connected: _move(connected, found)) if found else None
-
-
-def adopt_continuity(connection: Any, version: int) -> Callable[[Any], None] | None:
-    """The same for the exchanges of an older system."""
-    if version or not _exists(connection, "exchanges"):
-        return None
-    _keep(connection, "exchanges")
-    return _exchanges
 
 
 def _keep(connection: Any, name: str) -> None:
@@ -69,16 +74,18 @@ def _move(connection: Any, found: list[str]) -> None:
             connection.execute(f'ALTER TABLE "{KEPT}{name}" RENAME TO "{name}"')
     kept = [name for name in found if _exists(connection, KEPT + name)]
     moved: dict[int, int] = _facts(connection) if "facts" in kept else {}
-    if "relations" in kept:
-        _relations(connection)
-    if "aliases" in kept:
-        _aliases(connection)
     if "co_occurrences" in kept:
         _links(connection, moved)
-    if "growth_vectors" in kept:
-        _lessons(connection)
-    if "vector_outcomes" in kept:
-        _outcomes(connection)
+    copies = {
+        "relations": _relations,
+        "aliases": _aliases,
+        "growth_vectors": _lessons,
+        "vector_outcomes": _outcomes,
+        "exchanges": _exchanges,
+    }
+    for name, copy in copies.items():
+        if name in kept:
+            copy(connection)
 
 
 def _facts(connection: Any) -> dict[int, int]:
@@ -310,3 +317,73 @@ def _number(value: Any, otherwise: float) -> float:
         return float(value)
     except (TypeError, ValueError):
         return otherwise
+
+
+# ---- releases that kept what shared chats said beside private memory ----
+
+
+SPLIT = {"continuity": 4, "facts": 7}  # the schema from which on they are apart
+_EXCHANGES = "SELECT id FROM exchanges WHERE private = 0"
+_LESSONS = "SELECT id FROM growth_vectors WHERE private = 0"
+_STATED = "shared AND coalesce(source, '') NOT LIKE '%.md:%'"  # what files state is read again
+_NAMES = " UNION ".join(
+    f"SELECT {column} FROM {table} WHERE {_STATED}"  # noqa: S608
+    for table, column in (
+        ("facts", "name"),
+        ("relations", "subject_name"),
+        ("relations", "object_name"),
+        ("aliases", "name"),
+        ("aliases", "target"),
+    )
+)
+# Tables of each database with the rows that go, what others refer to first.
+_SAID = {
+    "continuity": (
+        ("exchanges", "private = 0"),
+        ("measures", f"exchange_id IN ({_EXCHANGES})"),
+        ("signs", f"exchange_id IN ({_EXCHANGES})"),
+    ),
+    "facts": (
+        ("names", f"name IN ({_NAMES})"),
+        ("facts", _STATED),
+        ("relations", _STATED),
+        ("aliases", _STATED),
+        ("growth_vectors", "private = 0"),
+        ("vector_outcomes", f"vector_id IN ({_LESSONS})"),
+    ),
+}
+_UNUSED = (
+    "DELETE FROM names WHERE name NOT IN (SELECT name FROM facts UNION SELECT subject_name FROM relations"
+    " UNION SELECT object_name FROM relations UNION SELECT name FROM aliases UNION SELECT target FROM aliases)"
+)
+
+
+def _part(connection: Any, kind: str) -> None:
+    """Copy the rows into the file of shared chats, then delete them here; killed in between, both happen again."""
+    path = Path(connection.filename)
+    shared = SqliteDatabase(path.with_name(f"{SHARED}{kind}.db"), kind)
+    rows = {table: _said(connection, table, where) for table, where in _SAID[kind]}
+    if path.name.startswith(SHARED) or not any(rows.values()):
+        return
+    try:
+        with shared.transaction():
+            shared.query("PRAGMA defer_foreign_keys = ON")
+            for table, found in rows.items():
+                columns = found[0] if found else {}
+                shared.execute_many(f"{insertion(table, columns)} ON CONFLICT DO NOTHING", found)
+            if kind == "facts":
+                kept = "superseded_by NOT IN (SELECT id FROM facts)"
+                shared.execute(f"UPDATE facts SET superseded_by = NULL WHERE {kept}")  # noqa: S608
+    finally:
+        shared.close()
+    for table, where in reversed(_SAID[kind]):
+        if table != "names":
+            connection.execute(f"DELETE FROM {table} WHERE {where}")  # noqa: S608
+    if kind == "facts":
+        connection.execute(_UNUSED)
+
+
+def _said(connection: Any, table: str, where: str) -> list[dict[str, Any]]:
+    columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+    found = connection.execute(f"SELECT {', '.join(columns)} FROM {table} WHERE {where}")  # noqa: S608
+    return [dict(zip(columns, row, strict=True)) for row in found]

@@ -14,9 +14,8 @@ from nanoclaw_memory.entries.domains import count_lines
 from nanoclaw_memory.entries.rules import TYPES
 from nanoclaw_memory.errors import FileProblem, NanoClawError, SettingsError, StoreError
 from nanoclaw_memory.intake.intake import Intake
-from nanoclaw_memory.store.ahead import DATED, date_anew, dated_ahead
 from nanoclaw_memory.store.database import Database
-from nanoclaw_memory.store.integrity import engine, repair
+from nanoclaw_memory.store.integrity import DATED, date_anew, dated_ahead, engine, repair
 from nanoclaw_memory.store.integrity import examine as examine_database
 from nanoclaw_memory.text import encodable, plural, spoken_in
 from nanoclaw_memory.types import MAIN_GROUP, Finding

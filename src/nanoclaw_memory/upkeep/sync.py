@@ -17,14 +17,15 @@ from nanoclaw_memory.progress import report
 from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.store.records import KINDS, RecordStore, RemovalRecord, StoredRecord, id_of
 from nanoclaw_memory.types import Exported, MergedIn
-from nanoclaw_memory.upkeep.sync_conflicts import (
+from nanoclaw_memory.upkeep.sync_files import WORLDS, ExportDirectory, ExportedLines, sync_key
+from nanoclaw_memory.upkeep.sync_merge import (
     Merged,
     conflicting_successors,
     conflicting_values,
+    merge,
     stored_twice,
+    without_removed,
 )
-from nanoclaw_memory.upkeep.sync_files import WORLDS, ExportDirectory, ExportedLines, sync_key
-from nanoclaw_memory.upkeep.sync_merge import merge, without_removed
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group

@@ -1,16 +1,23 @@
-"""Merge two versions of one record, in whatever order they come: the newer holds, and no words are lost."""
+"""Merge two versions of one record, in whatever order they come; find what two machines did without each other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import reduce
+from itertools import product
 from typing import Any
 
 import msgspec
 from msgspec.structs import asdict, replace
 
-from nanoclaw_memory.store.records import StatementRecord
-from nanoclaw_memory.types import ORIGINS
+from nanoclaw_memory.rendering import safe_line
+from nanoclaw_memory.settings.sections import GraphSettings
+from nanoclaw_memory.statements import text_key
+from nanoclaw_memory.store.names import slot_of
+from nanoclaw_memory.store.records import KINDS, ProposalRecord, StatementRecord, StoredRecord, id_of
+from nanoclaw_memory.text import fingerprint
+from nanoclaw_memory.types import ORIGINS, trust
 
 _STATUSES = ("held", "active", "expired", "archived", "superseded")
 _STATES = ("candidate", "active", "metabolized", "retired")
@@ -94,3 +101,111 @@ _MERGES: dict[str, Callable[[Any, Any], Any]] = {
 def _plain(record: Any, *without: str) -> bytes:
     """A record as bytes, by which two can be put in order."""
     return msgspec.json.encode({name: value for name, value in asdict(record).items() if name not in without})
+
+
+# ---- conflicts ----
+
+
+WHY = "two machines did it without knowing of each other"
+
+
+class Merged(msgspec.Struct, frozen=True):
+    """The rows of a kind after an import: which of them came in, and which both machines had before."""
+
+    kind: str
+    rows: Mapping[str, StoredRecord]
+    came: Collection[str]
+    known: Collection[str]
+
+    def rivals(self, found: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+        """Pairs of what came in and what was set here since the last import; nothing if an older one stands beside."""
+        if found.keys() & set(self.known):  # both machines let it stand: they added theirs to it
+            return
+        came = found.keys() & set(self.came)
+        for name, other in product(sorted(came), sorted(found.keys() - came)):
+            yield found[name], found[other]
+
+
+def conflicting_values(merged: Merged, own: GraphSettings, world: str) -> Iterator[ProposalRecord]:
+    """A proposal for every two values of a key that may have one."""
+    named = own.multi_valued_keys if merged.kind == "facts" else own.single_valued_predicates
+    slots = set(map(slot_of, named))
+    values: dict[tuple[str, ...], dict[str, Any]] = {}
+    for name, row in merged.rows.items():
+        if row.record.valid_to is None:
+            about = KINDS[merged.kind].identity(row.record)[:3]
+            if (about[1] in slots) != (merged.kind == "facts"):
+                values.setdefault(about, {})[name] = row.record
+    for found in values.values():
+        for pair in merged.rivals(found):
+            if trust(pair[0].origin) == trust(pair[1].origin):
+                older, newer = sorted(pair, key=lambda one: (one.valid_from, _value(one)))
+                yield _values_proposal(merged.kind, world, older, newer)
+
+
+def _values_proposal(kind: str, world: str, older: Any, newer: Any) -> ProposalRecord:
+    entity, key = (older.entity, older.key) if kind == "facts" else (older.subject, older.predicate)
+    return _conflict(
+        (world, kind, id_of(kind, older), id_of(kind, newer)),
+        {"table": kind, "entity": entity, "key": key, "older": _value(older), "newer": _value(newer)},
+        diff=f"- {safe_line(f'{entity}.{key} = {_value(older)}')}\n+ {safe_line(_value(newer))}",
+        created_at=max(older.created_at, newer.created_at),
+        origin=newer.origin,
+        effect="the newer value holds and the older one is history; if rejected, both stay",
+    )
+
+
+def conflicting_successors(merged: Merged, world: str) -> Iterator[ProposalRecord]:
+    """A proposal for every two entries that replace the same one."""
+    successors: dict[str, dict[str, Any]] = {}
+    for name, row in merged.rows.items():
+        if row.record.supersedes and row.record.status == "active":
+            successors.setdefault(row.record.supersedes, {})[name] = row.record
+    for found in successors.values():
+        for pair in merged.rivals(found):
+            older, newer = sorted(pair, key=lambda one: (one.created_at, one.id))
+            yield _conflict(
+                (world, merged.kind, older.id, newer.id),
+                {"table": "entries", "older": older.id, "newer": newer.id},
+                diff=f"- {safe_line(older.content)}\n+ {safe_line(newer.content)}",
+                created_at=max(older.created_at, newer.created_at),
+                origin=newer.author,
+                effect="the newer entry replaces the older one; if rejected, both stay",
+            )
+
+
+def _conflict(key: tuple[str, ...], payload: dict[str, str], **fields: str) -> ProposalRecord:
+    """An open proposal under an id that every machine gives it."""
+    mark = fingerprint("\n".join(("conflict", *key)))
+    return ProposalRecord(
+        fingerprint=mark,
+        id=f"prop-{mark[:12]}",
+        kind="conflict",
+        payload=json.dumps(payload, ensure_ascii=False),
+        why=WHY,
+        source=payload.get("entity", payload["older"]),
+        status="open",
+        decided_at=None,
+        text_key="",
+        **fields,
+    )
+
+
+def stored_twice(rows: Mapping[str, StoredRecord]) -> Iterator[tuple[str, Any, str]]:
+    """Entries that say the same as a more trusted or earlier one: id, what becomes of it, and whose the other is."""
+    said: dict[tuple[str, str], list[tuple[str, Any]]] = {}
+    for name, row in rows.items():
+        if row.record.status == "active":
+            said.setdefault((row.record.type, text_key(row.record.content)), []).append((name, row.record))
+    for found in said.values():
+        kept, *others = sorted(
+            found, key=lambda one: (ORIGINS.index(one[1].author), one[1].created_at, one[1].id)
+        )
+        for name, one in others:
+            moment = max(kept[1].updated_at, one.updated_at)
+            ended = {"superseded_by": kept[1].id, "superseded_at": moment, "updated_at": moment}
+            yield name, replace(one, status="superseded", **ended), kept[1].author
+
+
+def _value(record: Any) -> str:
+    return str(record.value if hasattr(record, "value") else record.object)
