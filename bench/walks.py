@@ -43,7 +43,7 @@ PUBLISHED = {  # of version 9b57be3, traced by hand when its code was reviewed
 }
 OFF = {"embeddings.provider": "none"}
 NOW = datetime(2026, 2, 23, 12, 0, tzinfo=UTC)
-PROMPT = "How do partners verify the webhooks of Keystone? Then please swap the disks now."
+PROMPT = "How do partners verify our webhooks? Which port does Keystone use? Then please swap the disks now."
 
 SENT = ("Send the invoices", "I sent the invoices by e-mail.")
 CORRECTED = ("No, that's wrong. Never send invoices by e-mail, always use the portal.", "Understood.")
@@ -161,6 +161,8 @@ def fill(home: Path) -> None:
         with _open(home, f"swap-{number}") as memory:
             memory.before_turn("please swap the disks now")
             memory.after_turn("please swap the disks now", "Done.")
+        with _owner(home) as memory:
+            memory.lessons.feedback(1, True)
 
 
 def hook(home: Path) -> Callable[[], object]:
