@@ -21,6 +21,7 @@ from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.entries import EntryTable, Filter
 from nanoclaw_memory.store.proposals import Proposals
+from nanoclaw_memory.store.table import insertion
 from nanoclaw_memory.text import one_line, plural
 from nanoclaw_memory.types import FOREIGN, ORIGINS, Entry, Proposal, Provenance, Scope
 from nanoclaw_memory.workspace.paths import Home, visible
@@ -148,11 +149,8 @@ class EntryLedger:
     def audit(self, event: str, entry_id: str, **details: Any) -> None:
         """Append to the audit log before the commit: it may contain a change that failed, never miss one."""
         link = self.audit_log.append(event, entry_id, **details)
-        self.db.execute(
-            "INSERT INTO audit_anchor (id, seq, hash) VALUES (1, :seq, :hash) "
-            "ON CONFLICT (id) DO UPDATE SET seq = :seq, hash = :hash",
-            {"seq": link.seq, "hash": link.hash},
-        )
+        row = {"id": 1, "seq": link.seq, "hash": link.hash}
+        self.db.execute(insertion("audit_anchor", row, ["id"]), row)
 
     def propose(self, entry: Entry) -> None:
         """Let a person decide on an entry that is held, or that is only an agent's suggestion; in a transaction."""

@@ -9,6 +9,7 @@ from nanoclaw_memory.clock import Clock, stamp, stored_day
 from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.store.facts import FactTable
 from nanoclaw_memory.store.relations import RelationTable
+from nanoclaw_memory.store.table import keep_note, note_of
 from nanoclaw_memory.types import GraphHit
 
 AHEAD = timedelta(days=7)  # of a clock, from which cooling does not wait for that day
@@ -87,15 +88,10 @@ class Activation:
 
     def cooled_on(self) -> str:
         """The day of the last cooling; empty when there was none."""
-        rows = self.db.query("SELECT value FROM graph_state WHERE key = :key", {"key": _COOLED_ON})
-        return stored_day(str(rows[0][0])) if rows else ""
+        return stored_day(note_of(self.db, "graph_state", _COOLED_ON) or "")
 
     def _note(self, day: str) -> None:
-        self.db.execute(
-            "INSERT INTO graph_state (key, value) VALUES (:key, :value)"
-            " ON CONFLICT (key) DO UPDATE SET value = :value",
-            {"key": _COOLED_ON, "value": day},
-        )
+        keep_note(self.db, "graph_state", _COOLED_ON, day)
 
     def _first_day(self, today: date) -> date:
         """The day before which nothing was ever cooled by us."""

@@ -16,6 +16,7 @@ import msgspec
 from nanoclaw_memory.errors import FileProblem, PathRefused, StoreError
 from nanoclaw_memory.freshness import Freshness
 from nanoclaw_memory.patterns import regex
+from nanoclaw_memory.store.table import keep_note, note_of
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.workspace.listing import Seen, memory_pages
 from nanoclaw_memory.workspace.paths import ARCHIVE, archive_path, log_path, visible
@@ -145,11 +146,7 @@ class Refresh:
     def note(self, files: list[WatchedFile]) -> None:
         """Record files as read; needs an open transaction."""
         marks = {file.relative: file.mark for file in files}
-        self.graph.db.execute(
-            "INSERT INTO graph_state (key, value) VALUES (:key, :value)"
-            " ON CONFLICT (key) DO UPDATE SET value = :value",
-            {"key": _KEY, "value": json.dumps({"version": VERSION, "files": marks})},
-        )
+        keep_note(self.graph.db, "graph_state", _KEY, json.dumps({"version": VERSION, "files": marks}))
 
     def _take_in(self, pending: PendingFiles) -> None:
         from nanoclaw_memory.clock import stamp
@@ -168,8 +165,7 @@ class Refresh:
         self.note(pending.files)  # as listed before reading: a change since then is read again
 
     def _noted(self) -> str:
-        rows = self.graph.db.query("SELECT value FROM graph_state WHERE key = :key", {"key": _KEY})
-        return str(rows[0][0]) if rows else "{}"
+        return note_of(self.graph.db, "graph_state", _KEY) or "{}"
 
     def _known(self) -> dict[str, list[int]]:
         kept = json.loads(self._noted())

@@ -12,6 +12,7 @@ from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.graph.refresh import VERSION, WAIT_MS
 from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.store.database import Database, Row
+from nanoclaw_memory.store.table import keep_note, note_of
 from nanoclaw_memory.types import CONFIRMED, OWN
 
 if TYPE_CHECKING:
@@ -142,16 +143,12 @@ class StatementReader(msgspec.Struct, frozen=True):
                 yield self.graph.take_in(Statement(path=path, text="", moment=now, origin="owner")).retired
 
     def _cursor(self, source: StatementSource) -> tuple[int, int]:
-        rows = self.graph.db.query("SELECT value FROM graph_state WHERE key = :key", {"key": _key(source)})
-        version, seq, above = map(int, rows[0][0].split()) if rows else (0, 0, 0)
+        kept = note_of(self.graph.db, "graph_state", _key(source)) or "0 0 0"
+        version, seq, above = map(int, kept.split())
         return (seq, above) if version == VERSION else (-1, 0)
 
     def _keep(self, source: StatementSource, cursor: tuple[int, int]) -> None:
-        self.graph.db.execute(
-            "INSERT INTO graph_state (key, value) VALUES (:key, :value)"
-            " ON CONFLICT (key) DO UPDATE SET value = :value",
-            {"key": _key(source), "value": f"{VERSION} {cursor[0]} {cursor[1]}"},
-        )
+        keep_note(self.graph.db, "graph_state", _key(source), f"{VERSION} {cursor[0]} {cursor[1]}")
 
 
 def _next_rows(

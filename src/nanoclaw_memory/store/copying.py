@@ -10,6 +10,7 @@ import msgspec
 
 from nanoclaw_memory.store.database import Database, Params
 from nanoclaw_memory.store.entries import EntryTable
+from nanoclaw_memory.store.table import insertion
 
 DERIVED = ("outbox",)  # the target's own triggers fill it; its marks tell the index to read everything again
 
@@ -22,9 +23,7 @@ def copy_rows(source: Database, target: Database) -> dict[str, int]:
         if table not in DERIVED:
             shared = [name for name in own if name in columns.get(table, ())]
             target.execute(f"DELETE FROM {table}")  # noqa: S608
-            marks = ", ".join(f":{name}" for name in shared)
-            sql = f"INSERT INTO {table} ({', '.join(shared)}) VALUES ({marks})"  # noqa: S608
-            target.execute_many(sql, _rows(source, table, shared))
+            target.execute_many(insertion(table, shared), _rows(source, table, shared))
             counts[table] = int(target.query(f"SELECT count(*) FROM {table}")[0][0])  # noqa: S608
     if target.name == "entries":
         EntryTable(target).reindex()

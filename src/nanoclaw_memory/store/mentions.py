@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from nanoclaw_memory.store.database import Database
+from nanoclaw_memory.store.table import insertion, keep_note
 
 
 class MentionRow(msgspec.Struct, frozen=True):
@@ -34,11 +35,8 @@ class MentionTable:
 
     def put(self, path: str, mark: str, line: int, kind: str, item: int) -> None:
         """Store that a file states an item on this line."""
-        self.db.execute(
-            "INSERT INTO mentions (path, mark, line, kind, item) VALUES (:path, :mark, :line, :kind, :item)"
-            " ON CONFLICT (path, mark) DO UPDATE SET line = :line, item = :item",
-            {"path": path, "mark": mark, "line": line, "kind": kind, "item": item},
-        )
+        row = {"path": path, "mark": mark, "line": line, "kind": kind, "item": item}
+        self.db.execute(insertion("mentions", row, ["path", "mark"], ["line", "item"]), row)
 
     def drop(self, path: str, mark: str) -> None:
         """Delete a mention: the file no longer states it."""
@@ -77,9 +75,7 @@ class MentionTable:
 
     def mark_read(self, path: str, fingerprint: str) -> None:
         """Store the fingerprint of a file that was read; empty when the file is gone."""
-        self.db.execute("DELETE FROM graph_state WHERE key = :key", {"key": f"read:{path}"})
         if fingerprint:
-            self.db.execute(
-                "INSERT INTO graph_state (key, value) VALUES (:key, :value)",
-                {"key": f"read:{path}", "value": fingerprint},
-            )
+            keep_note(self.db, "graph_state", f"read:{path}", fingerprint)
+        else:
+            self.db.execute("DELETE FROM graph_state WHERE key = :key", {"key": f"read:{path}"})

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from nanoclaw_memory.store.database import Row
-from nanoclaw_memory.store.table import Table, insertion
+from nanoclaw_memory.store.table import Table, insertion, keep_note, note_of
 from nanoclaw_memory.types import Chat, ChatGroup, Message, Reply
 
 _OF_CHAT = "chat_jid = :jid AND arrival BETWEEN :first AND :last"
@@ -137,11 +137,10 @@ class MessageTable(Table[Message]):
     # ---- cursors ----
 
     def state(self, key: str) -> str:
-        rows = self.db.query("SELECT value FROM router_state WHERE key = :key", {"key": key})
-        return str(rows[0][0]) if rows else ""
+        return note_of(self.db, "router_state", key) or ""
 
     def put_state(self, key: str, value: str) -> None:
-        self.db.execute(insertion("router_state", ("key", "value"), ["key"]), {"key": key, "value": value})
+        keep_note(self.db, "router_state", key, value)
 
     def answered(self, jid: str) -> int:
         rows = self.db.query("SELECT answered FROM chat_cursors WHERE chat_jid = :jid", {"jid": jid})
@@ -184,20 +183,13 @@ class MessageTable(Table[Message]):
     # ---- replies ----
 
     def add_reply(self, reply: Reply, arrivals: tuple[int, int] | None) -> None:
-        first, last = arrivals or (None, None)
-        self.db.execute(
-            """INSERT INTO replies (id, chat_jid, group_folder, session_id, first_arrival, last_arrival,
-                                    created_at, remembered_at)
-               VALUES (:id, :chat_jid, :group, :session_id, :first, :last, :created_at, :remembered)
-               ON CONFLICT (id) DO NOTHING""",
-            # What answers nobody is no exchange, so it counts as remembered.
-            {
-                **asdict(reply),
-                "first": first,
-                "last": last,
-                "remembered": None if arrivals else reply.created_at,
-            },
-        )
+        row = asdict(reply)
+        del row["content"]  # that is the message's
+        row["group_folder"] = row.pop("group")
+        row["first_arrival"], row["last_arrival"] = arrivals or (None, None)
+        # What answers nobody is no exchange, so it counts as remembered.
+        row["remembered_at"] = None if arrivals else reply.created_at
+        self.db.execute(f"{insertion('replies', row)} ON CONFLICT (id) DO NOTHING", row)
 
     def replies(self, undone: str) -> list[tuple[Reply, int, int]]:
         """The replies not yet `delivered` or `remembered`, oldest first, with the arrivals they answer."""

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.keywords import indexed, long_words
 from nanoclaw_memory.store.passage_search import PassageSearch
+from nanoclaw_memory.store.table import keep_note, note_of
 from nanoclaw_memory.text import spoken_in
 from nanoclaw_memory.types import Passage, Skipped
 
@@ -95,8 +96,7 @@ class Passages:
 
     def meta(self, key: str) -> str | None:
         """A note kept with the index."""
-        rows = self.database.query("SELECT value FROM meta WHERE key = :key", {"key": key})
-        return str(rows[0][0]) if rows else None
+        return note_of(self.database, "meta", key)
 
     def metas(self, prefix: str) -> dict[str, str]:
         """The notes whose keys begin so, by what follows."""
@@ -106,11 +106,7 @@ class Passages:
     def set_meta(self, key: str, value: str) -> None:
         """Keep a note with the index."""
         with self.database.transaction():
-            self.database.execute(
-                "INSERT INTO meta (key, value) VALUES (:key, :value)"
-                " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-                {"key": key, "value": value},
-            )
+            keep_note(self.database, "meta", key, value)
 
     def drop_meta(self, key: str) -> None:
         """Drop a note."""

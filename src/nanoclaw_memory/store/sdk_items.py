@@ -10,6 +10,7 @@ import msgspec
 
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.store.database import Database, Row
+from nanoclaw_memory.store.table import insertion
 from nanoclaw_memory.text import content_words
 from nanoclaw_memory.types import StoredItem
 
@@ -94,17 +95,12 @@ class SdkItems(msgspec.Struct, frozen=True):
             if value is None:
                 self.db.execute("DELETE FROM items WHERE namespace = :namespace AND key = :key", where)
                 return
-            self.db.execute(
-                "INSERT INTO items(namespace, key, value, fields, created_at, updated_at) "
-                "VALUES (:namespace, :key, :value, :fields, :now, :now) ON CONFLICT (namespace, key) DO UPDATE "
-                "SET value = excluded.value, fields = excluded.fields, updated_at = excluded.updated_at",
-                {
-                    **where,
-                    "value": json.dumps(value, ensure_ascii=False),
-                    "fields": None if fields is None else _name(fields),
-                    "now": stamp(self.clock.now()),
-                },
-            )
+            now = stamp(self.clock.now())
+            row: dict[str, str | None] = {**where, "value": json.dumps(value, ensure_ascii=False)}
+            row |= {"fields": None if fields is None else _name(fields), "updated_at": now}
+            again = [name for name in row if name not in where]
+            row["created_at"] = now
+            self.db.execute(insertion("items", row, list(where), again), row)
 
     def search(
         self, prefix: Sequence[str], query: str, texts_of: Texts = lambda item: [json.dumps(item.value)]
@@ -146,9 +142,8 @@ class SdkItems(msgspec.Struct, frozen=True):
         fresh = {id_: b"".join(next(vectors).tobytes() for _ in texts[id_]) for id_ in (new if made else ())}
         with self.db.transaction():
             self.db.execute_many(
-                "INSERT INTO item_vectors(item_id, identity, vectors) VALUES (:id, :it, :vectors)"
-                " ON CONFLICT (item_id, identity) DO UPDATE SET vectors = excluded.vectors",
-                [{"id": id_, "it": identity, "vectors": raw} for id_, raw in fresh.items()],
+                insertion("item_vectors", ("item_id", "identity", "vectors"), ["item_id", "identity"]),
+                [{"item_id": id_, "identity": identity, "vectors": raw} for id_, raw in fresh.items()],
             )
         found = {id_: (kept | fresh)[id_] for id_ in texts if id_ in kept or id_ in fresh}
         tables = {id_: np.frombuffer(raw, np.float32).reshape(-1, len(vector)) for id_, raw in found.items()}

@@ -68,6 +68,17 @@ def insertion(
     return f"{sql} ON CONFLICT ({', '.join(same)}) DO UPDATE SET {sets}"
 
 
+def note_of(db: Database, table: str, key: str) -> str | None:
+    """What a table of keys and values has under a key."""
+    rows = db.query(f"SELECT value FROM {table} WHERE key = :key", {"key": key})  # noqa: S608
+    return str(rows[0][0]) if rows else None
+
+
+def keep_note(db: Database, table: str, key: str, value: str) -> None:
+    """Put a value under a key, in place of what was there."""
+    db.execute(insertion(table, ("key", "value"), ["key"]), {"key": key, "value": value})
+
+
 def assignments(names: Iterable[str]) -> str:
     """What an UPDATE sets, by the names of columns."""
     return ", ".join(f"{name} = :{name}" for name in names)

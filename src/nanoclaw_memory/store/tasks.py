@@ -62,18 +62,11 @@ class TaskTable(Table[Task]):
 
     def start(self, task_id: str, owner: str, now: str) -> int | None:
         """Take a task's lease and store the run; None when another process has the lease."""
-        taken = self.db.update(
-            "INSERT INTO task_leases (task_id, run_id, owner, started_at) VALUES (:task, 0, :owner, :now) "
-            "ON CONFLICT (task_id) DO NOTHING",
-            {"task": task_id, "owner": owner, "now": now},
-        )
-        if not taken:
+        lease = {"task_id": task_id, "run_id": 0, "owner": owner, "started_at": now}
+        if not self.db.update(f"{insertion('task_leases', lease)} ON CONFLICT (task_id) DO NOTHING", lease):
             return None
-        run_id = self.db.insert(
-            "INSERT INTO task_run_logs (task_id, run_at, duration_ms, status) "
-            "VALUES (:task, :now, 0, 'running')",
-            {"task": task_id, "now": now},
-        )
+        run = {"task_id": task_id, "run_at": now, "duration_ms": 0, "status": "running"}
+        run_id = self.db.insert(insertion("task_run_logs", run), run)
         self.db.execute(
             "UPDATE task_leases SET run_id = :run WHERE task_id = :task", {"run": run_id, "task": task_id}
         )

@@ -15,16 +15,15 @@ from nanoclaw_memory.store.integrity import remedy
 from nanoclaw_memory.store.names import placeholders
 from nanoclaw_memory.store.phrases import Phrases
 from nanoclaw_memory.store.sqlite import SqliteDatabase
+from nanoclaw_memory.store.table import insertion
 from nanoclaw_memory.store.write_count import WriteCount
 from nanoclaw_memory.text import fingerprint
 
 NAME = "forgotten"
 MOVED = 4  # the schema of facts.db from which on it has no tombstones
-_COLUMNS = "name, slot, digest, text_fingerprint, reason, created_at"
-_INSERT = (
-    f"INSERT INTO tombstones ({_COLUMNS})"  # noqa: S608
-    " VALUES (:name, :slot, :digest, :text, :reason, :moment) ON CONFLICT DO NOTHING"
-)
+_NAMES = ("name", "slot", "digest", "text_fingerprint", "reason", "created_at")
+_COLUMNS = ", ".join(_NAMES)
+_INSERT = f"{insertion('tombstones', _NAMES)} ON CONFLICT DO NOTHING"
 _TEXTS = "FROM tombstones WHERE text_fingerprint <> ''"
 _NONE = Phrases()
 # The fingerprints as last read from each database: every message asks for them, and they hardly ever change.
@@ -100,16 +99,14 @@ class TombstoneTable:
 
     def insert(self, rows: Iterable[Row]) -> None:
         """Add tombstones; those that are there stay as they are."""
-        names = ("name", "slot", "digest", "text", "reason", "moment")
-        self.db.execute_many(_INSERT, [dict(zip(names, row, strict=True)) for row in rows])
+        self.db.execute_many(_INSERT, [dict(zip(_NAMES, row, strict=True)) for row in rows])
 
     def discard(self, marks: Iterable[Row]) -> None:
         """Remove tombstones by name, key, digest and fingerprint."""
-        names = ("name", "slot", "digest", "text")
         self.db.execute_many(
             "DELETE FROM tombstones WHERE name = :name AND slot = :slot AND digest = :digest"
-            " AND text_fingerprint = :text",
-            [dict(zip(names, mark, strict=True)) for mark in marks],
+            " AND text_fingerprint = :text_fingerprint",
+            [dict(zip(_NAMES[:4], mark, strict=True)) for mark in marks],
         )
 
 
@@ -190,5 +187,4 @@ def _rows_in_facts(data: Path) -> list[Row]:
 
 
 def _carry(connection: Any, rows: Sequence[Row]) -> None:
-    names = ("name", "slot", "digest", "text", "reason", "moment")
-    connection.executemany(_INSERT, [dict(zip(names, row, strict=True)) for row in rows])
+    connection.executemany(_INSERT, [dict(zip(_NAMES, row, strict=True)) for row in rows])

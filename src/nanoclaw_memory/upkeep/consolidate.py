@@ -15,6 +15,7 @@ from nanoclaw_memory.intake.own_words import said
 from nanoclaw_memory.intake.suspicion import suspicions
 from nanoclaw_memory.statements import contained, features, restates
 from nanoclaw_memory.store.names import fold
+from nanoclaw_memory.store.table import keep_note, note_of
 from nanoclaw_memory.text import one_line, words
 from nanoclaw_memory.types import Exchange, JobResult
 from nanoclaw_memory.upkeep import pages
@@ -84,8 +85,7 @@ def consolidate(group: Group, dry_run: bool) -> JobResult:
 
 def _unread(group: Group) -> tuple[int, list[_OwnMessage]]:
     """The last exchange looked at, and the messages with something to read."""
-    rows = group.graph.db.query("SELECT value FROM graph_state WHERE key = :key", {"key": _READ})
-    found = group.exchanges.after(int(rows[0][0]) if rows else 0, MOST_READ)
+    found = group.exchanges.after(int(note_of(group.graph.db, "graph_state", _READ) or 0), MOST_READ)
     messages = [
         _OwnMessage(one, text)
         for one in found
@@ -101,11 +101,7 @@ def _states(text: str) -> bool:
 
 def _note_read(group: Group, number: int) -> None:
     with group.graph.db.transaction():
-        group.graph.db.execute(
-            "INSERT INTO graph_state (key, value) VALUES (:key, :value)"
-            " ON CONFLICT (key) DO UPDATE SET value = :value",
-            {"key": _READ, "value": str(number)},
-        )
+        keep_note(group.graph.db, "graph_state", _READ, str(number))
 
 
 def _take(group: Group, messages: Sequence[_OwnMessage], rows: Sequence[Any]) -> tuple[int, list[str]]:

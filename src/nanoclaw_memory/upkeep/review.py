@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -104,13 +104,9 @@ def decide(group: Group, proposal_id: str, accept: bool, text: str = "") -> Prop
         raise InvalidValue(f"a {proposal.kind} cannot be reworded", "accept or reject it")
     if proposal.status != "open":
         raise InvalidValue(f"proposal {proposal_id} was {proposal.status} already", "see: ncm review")
-    if proposal.kind == "conflict":
+    if act := _GRAPH_ACTS.get(proposal.kind):
         if accept:
-            _settle(group, proposal.payload)
-        return group.proposals.decide(proposal_id, accept, group.moment())
-    if proposal.kind == "prune":
-        if accept:
-            _prune(group, proposal.payload)
+            act(group, proposal.payload)
         return group.proposals.decide(proposal_id, accept, group.moment())
     if proposal.kind not in PAGE_KINDS:
         return lifecycle.decide(group.entries, proposal, accept)
@@ -135,12 +131,9 @@ def undo(group: Group, proposal_id: str) -> Proposal:
     if proposal.status == "open":
         raise InvalidValue(f"proposal {proposal_id} is not decided", "see: ncm review")
     accepted, payload = proposal.status == "accepted", proposal.payload
-    if proposal.kind == "conflict":
+    if act := _GRAPH_ACTS.get(proposal.kind):
         if accepted:
-            _settle(group, payload, undo=True)
-    elif proposal.kind == "prune":
-        if accepted:
-            _prune(group, payload, undo=True)
+            act(group, payload, undo=True)
     elif proposal.kind not in PAGE_KINDS:
         lifecycle.undo(group.entries, proposal)
     elif proposal.kind == "lesson" and "file" not in payload:
@@ -203,6 +196,9 @@ def _prune(group: Group, payload: Mapping[str, Any], undo: bool = False) -> None
     with group.graph.db.transaction():
         for number in payload["facts"]:
             facts.revive(int(number)) if undo else facts.retire(int(number), group.moment(), None)
+
+
+_GRAPH_ACTS: dict[str, Callable[..., None]] = {"conflict": _settle, "prune": _prune}
 
 
 def _undo_page(group: Group, proposal: Proposal) -> None:
