@@ -92,13 +92,6 @@ class EntryLedger:
             )
         return entry
 
-    def require_owner(self, what: str) -> None:
-        """Refuse what only a person may do."""
-        if not self.scope.private:
-            raise PathRefused(f"a shared scope may not {what}", "ask in private: without --shared")
-        if self.scope.origin != "owner":
-            raise Refused(f"only a person may {what}", "run it at the command line: ncm review")
-
     def require_right_to_delete(self, entry: Entry) -> None:
         """Refuse to delete what somebody more trusted stored; foreign origins delete only what is of their own."""
         by, stored_by = self.scope.author, entry.provenance.origin

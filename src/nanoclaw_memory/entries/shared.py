@@ -17,7 +17,7 @@ from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.entries import EntryTable, Filter
 from nanoclaw_memory.types import Entry
-from nanoclaw_memory.workspace.paths import check_group, visible
+from nanoclaw_memory.workspace.paths import check_group, require_owner, visible
 
 SHARED_PATH = "shared/entries"
 MOST = 100  # entries of one group that are considered
@@ -46,7 +46,7 @@ class SharedEntries:
 
     def publish(self, entry_id: str) -> Entry:
         """Put a copy of a current entry where granted groups can read it."""
-        self._ledger.require_owner("publish an entry")
+        require_owner(self._ledger.scope, "publish an entry")
         entry = self._ledger.entry(entry_id)
         if entry.status != "active":
             raise InvalidValue(f"id: {entry.id} is {entry.status}", "only current entries are published")
@@ -57,7 +57,7 @@ class SharedEntries:
 
     def unpublish(self, entry_id: str) -> None:
         """Take a published copy back."""
-        self._ledger.require_owner("take back a published entry")
+        require_owner(self._ledger.scope, "take back a published entry")
         if self._remove(self._own(), [entry_id]) == 0:
             raise NotFound(f"id: {entry_id[:80]} is not published", "see: ncm share list")
         with self._ledger.db.transaction():
@@ -65,7 +65,7 @@ class SharedEntries:
 
     def grant(self, reader: str) -> None:
         """Let another group read what this one publishes."""
-        self._ledger.require_owner("grant access")
+        require_owner(self._ledger.scope, "grant access")
         check_group(reader)
         if reader == self._ledger.scope.group:
             raise InvalidValue("reader: a group reads its own entries anyway", "name another group")
@@ -83,7 +83,7 @@ class SharedEntries:
 
     def revoke(self, reader: str) -> None:
         """Take a grant back; takes effect with the reader's next question."""
-        self._ledger.require_owner("revoke access")
+        require_owner(self._ledger.scope, "revoke access")
         db = self._own()
         with db.transaction():
             if not db.update("DELETE FROM grants WHERE reader = :reader", {"reader": reader}):

@@ -702,11 +702,6 @@ def _pairs_of(text: str) -> list[str]:
     return parts if all(_PAIR.match(unmarked(part)) for part in parts) else [text]
 
 
-def _is_parent(text: str) -> bool:
-    """Whether a bullet with others below it names what these are about."""
-    return ":" not in text and may_be_key(text)
-
-
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 

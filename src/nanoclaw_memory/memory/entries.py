@@ -57,12 +57,12 @@ class EntriesPart:
 
     def approve(self, entry_id: str) -> Entry:
         """A person lets a held entry in; what it replaces is retired now."""
-        self._group.entries.ledger.require_owner("approve an entry")
+        self._group.require_owner("approve an entry")
         return self._group.entries_of(entry_id).approve(entry_id)
 
     def reject(self, entry_id: str) -> Entry:
         """A person keeps a held entry out; it is archived, and the same text is refused from now on."""
-        self._group.entries.ledger.require_owner("reject an entry")
+        self._group.require_owner("reject an entry")
         return self._group.entries_of(entry_id).reject(entry_id)
 
     def archive(self, entry_id: str) -> Entry:

@@ -22,6 +22,7 @@ from nanoclaw_memory.workspace.paths import (
     SHARED_FOLDERS,
     locate,
     memory_files,
+    require_owner,
 )
 
 if TYPE_CHECKING:
@@ -653,10 +654,7 @@ class Group:
 
     def require_owner(self, what: str) -> None:
         """Refuse whoever is not a person in private."""
-        if not self.scope.private:
-            raise PathRefused(f"a shared scope may not {what}", "ask in a private one: without --shared")
-        if self.scope.origin != "owner":
-            raise Refused(f"only a person may {what}", "run it at the command line")
+        require_owner(self.scope, what)
 
     def require_home(self) -> None:
         """There must be a memory: a mistyped home must not become a second, empty one."""

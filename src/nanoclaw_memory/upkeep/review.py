@@ -97,7 +97,7 @@ def decide(group: Group, proposal_id: str, accept: bool, text: str = "") -> Prop
     The page is written first and the proposal closed last; a line that the page already contains is not
     written twice.
     """
-    group.entries.ledger.require_owner("decide on a proposal")
+    group.require_owner("decide on a proposal")
     group = holder(group, proposal_id)
     proposal = group.proposals.get(proposal_id)
     if text and proposal.kind not in REWORDABLE:
@@ -125,7 +125,7 @@ def decide(group: Group, proposal_id: str, accept: bool, text: str = "") -> Prop
 
 def undo(group: Group, proposal_id: str) -> Proposal:
     """Take a decision back: what it changed is as it was before, and the proposal waits again."""
-    group.entries.ledger.require_owner("take a decision back")
+    group.require_owner("take a decision back")
     group = holder(group, proposal_id)
     proposal = group.proposals.get(proposal_id)
     if proposal.status == "open":

@@ -16,7 +16,6 @@ from nanoclaw_memory import private
 from nanoclaw_memory.errors import NanoClawError, Refused
 from nanoclaw_memory.workspace.files import create_text, locked, read_text, replace_text
 
-ROOT = "/memories"
 MAX_FILE = 1_000_000
 MAX_VIEW = 100_000
 MAX_LINES = 999_999

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from nanoclaw_memory.errors import InvalidValue, PathRefused
+from nanoclaw_memory.errors import InvalidValue, PathRefused, Refused
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.types import MAIN_GROUP, Scope
 
@@ -241,6 +241,14 @@ def within(path: Path, base: Path) -> Path:
     if not resolved.is_relative_to(base.resolve()):
         raise PathRefused(f"{path.name} is a link that leaves the workspace", "replace it by the file itself")
     return resolved
+
+
+def require_owner(scope: Scope, what: str) -> None:
+    """Refuse whoever is not a person in private."""
+    if not scope.private:
+        raise PathRefused(f"a shared scope may not {what}", "ask in a private one: without --shared")
+    if scope.origin != "owner":
+        raise Refused(f"only a person may {what}", "run it at the command line")
 
 
 def is_of_others(home: Home, scope: Scope, path: Path) -> bool:
