@@ -154,7 +154,7 @@ def test_what_the_judge_finds_harmless_meets_nothing_though_words_do(gated: Memo
 
 
 def test_between_the_two_only_words_decide(gated: Memory):
-    near: Any = Near(0.065)
+    near: Any = Near(0.035)
     policies = gated.workspace.policies()
     assert gates.met(policies, "wipe the old customer records", near, near) == []
     assert [hit.policy.id for hit in gates.met(policies, "restart all the services", near, near)] == [
