@@ -243,8 +243,7 @@ class Currency:
         rows: list[Overtaken] = []
         for other in self.load(near).values() if near else ():
             older, newer = (other, own) if self.is_later(own, other) else (own, other)
-            projects = {own.passage.project, other.passage.project} - {""}
-            if len(projects) == 2:  # two projects do not change each other
+            if _of_two_projects(own, other):
                 continue
             if self.is_later(newer, older) and not _is_copy(newer) and subject.is_of(other):
                 named = subject.only_names(text, other)
@@ -275,7 +274,8 @@ class Currency:
         for place, one in enumerate(ids):
             for other in ids[place + 1 :]:
                 shared = [some for word, some in having.items() if {one, other} <= some | also[word]]
-                if len(shared) > 1 and len(set.intersection(*shared)) <= TOGETHER:
+                few = len(shared) > 1 and len(set.intersection(*shared)) <= TOGETHER
+                if few and not _of_two_projects(by_id[one], by_id[other]):
                     pairs.append((one, other))
         return pairs
 
@@ -430,6 +430,11 @@ def _is_copy(stored: StoredPassage) -> bool:
     source = stored.passage.reference
     read = ".md:" in source or source.startswith(("exchanges/", "entries/"))
     return (stored.passage.kind == "fact" and read) or stored.path.startswith(WORKING_MEMORY)
+
+
+def _of_two_projects(one: StoredPassage, other: StoredPassage) -> bool:
+    """Whether statements belong to two projects, which do not change each other."""
+    return len({one.passage.project, other.passage.project} - {""}) == 2
 
 
 def _key(fact: StoredPassage) -> str:
