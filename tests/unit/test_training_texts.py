@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 TRAINING = ROOT / "training"
 README = (TRAINING / "README.md").read_text(encoding="utf-8")
-FOLDERS = [f"author_{letter}" for letter in "abcdefhijnpqrstuvw"] + ["earlier_authors", "plain"]
+FOLDERS = [f"author_{letter}" for letter in "abcdefghijlnpqrstuvw"] + ["earlier_authors", "plain"]
 FIELDS = dict(re.findall(r"^\| `(\w+\.jsonl)` \| (`\w+`.*) \|$", README, re.MULTILINE))
 COUNTS = {
     name: [int(cell.strip() or 0) for cell in cells.removesuffix("|").split("|")]
