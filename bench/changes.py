@@ -24,6 +24,7 @@ from typing import Any
 from measure import table
 from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.providers.models import embedder
 from nanoclaw_memory.types import Scope
 
 ROOT = Path(__file__).parent.parent
@@ -192,7 +193,7 @@ def main() -> None:
     arguments = parser.parse_args()
     overrides = {"embeddings.provider": "none"} if arguments.cold else {}
     if not arguments.cold:
-        overrides["embeddings.modelPath"] = str(arguments.models / "e5-small-v2")
+        overrides["embeddings.modelPath"] = str(embedder(arguments.models)[1])
     for path in arguments.data:
         print(f"\n{path.parent.name}/{path.name}\n")
         measure(path, overrides, arguments.cold)

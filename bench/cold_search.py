@@ -23,6 +23,7 @@ from measure import cpu_of, table
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.providers.embedder import Chain, checked
 from nanoclaw_memory.providers.local import LocalEmbedder
+from nanoclaw_memory.providers.models import embedder
 from scale import docstrings
 
 FILES = 500
@@ -33,8 +34,8 @@ class RandomEmbedder:
 
     weights = (0.5, 0.5)
 
-    def __init__(self, folder: Path) -> None:
-        self.identity = LocalEmbedder(folder).identity
+    def __init__(self, models: Path) -> None:
+        self.identity = LocalEmbedder(*embedder(models)).identity
         self._chance = np.random.default_rng(1)
 
     def embed_documents(self, texts: Sequence[str], deadline: float | None = None) -> Any:
@@ -56,7 +57,7 @@ def main() -> None:
         memory = Memory.open(home)
         memory.init()
         write_notes(home, options.chunks)
-        memory.group.resources.embedder = Chain((RandomEmbedder(options.models / "e5-small-v2"),))
+        memory.group.resources.embedder = Chain((RandomEmbedder(options.models),))
         done = memory.index()
         print(f"{done.files} files, {done.chunks:,} chunks\n")
         rows = [["bare Python", cpu_of([sys.executable, "-c", "pass"])]]

@@ -25,6 +25,7 @@ from typing import Any
 
 from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.providers.models import embedder
 from nanoclaw_memory.retrieval import relevance
 from nanoclaw_memory.types import Scope
 
@@ -62,7 +63,7 @@ def feed(
     overrides = {
         "plugins.allow": "continuity",
         "telemetry.enabled": "false",
-        "embeddings.modelPath": str(models / "e5-small-v2"),
+        "embeddings.modelPath": str(embedder(models)[1]),
         "plugins.timeoutMs": "60000",
         "plugins.entries.continuity.timeoutMs": "60000",
         "plugins.entries.continuity.always": str(always).lower(),

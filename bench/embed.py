@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from nanoclaw_memory.providers.local import LocalEmbedder
-from nanoclaw_memory.providers.models import EMBEDDER, RERANKER, install
+from nanoclaw_memory.providers.models import EMBEDDERS, RERANKER, Model, install
 from nanoclaw_memory.providers.reranker import CrossEncoder
 
 DEFAULT_MODELS = Path(__file__).parent.parent / ".venv" / "models"
@@ -55,7 +55,7 @@ def table(title: str, head: tuple[str, ...], rows: list[tuple[object, ...]]) -> 
         )
 
 
-def documents(folder: Path, scale: float) -> None:
+def documents(model: Model, folder: Path, scale: float) -> None:
     rows: list[tuple[object, ...]] = []
     lengths = (
         ("log line, 20 words", 20, 600),
@@ -65,21 +65,19 @@ def documents(folder: Path, scale: float) -> None:
     for label, words, count in lengths:
         texts = corpus(words, max(16, int(count * scale)))
         for max_tokens, threads in ((512, 1), (512, 2), (256, 2)):
-            embedder = LocalEmbedder(folder, threads, max_tokens)
+            embedder = LocalEmbedder(model, folder, threads, max_tokens)
             embedder.embed_query("warm")
             wall, cpu = timed(lambda e=embedder, t=texts: e.embed_documents(t))  # type: ignore[misc]
-            tokens = sum(
-                len(embedder._onnx.tokenizer.encode(f"passage: {text}", max_tokens)) for text in texts
-            )
+            tokens = sum(len(embedder.model.ids(f"passage: {text}", max_tokens)) for text in texts)
             spent = (len(texts) / wall, 1000 * cpu / len(texts), tokens / cpu)
             rows.append((label, max_tokens, threads, *spent))
     head = ("texts", "max tokens", "threads", "texts/s", "CPU ms a text", "tokens a second of CPU")
     table("Documents", head, rows)
 
 
-def queries(folder: Path, scale: float) -> None:
+def queries(model: Model, folder: Path, scale: float) -> None:
     rows: list[tuple[object, ...]] = []
-    embedder = LocalEmbedder(folder)
+    embedder = LocalEmbedder(model, folder)
     embedder.embed_query("warm")
     taken = [
         timed(lambda n=number: embedder.embed_query(QUERIES[n % 4]))  # type: ignore[misc]
@@ -112,8 +110,10 @@ def spent():
 marks = [spent()]
 from pathlib import Path
 from nanoclaw_memory.providers.local import LocalEmbedder
+from nanoclaw_memory.providers.models import model_named
 marks.append(spent())
-embedder = LocalEmbedder(Path(sys.argv[1]))
+folder = Path(sys.argv[1])
+embedder = LocalEmbedder(model_named(folder.name), folder)
 embedder.embed_query("warm")
 marks.append(spent())
 small = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -148,11 +148,14 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tenth of the work")
     arguments = parser.parse_args()
     scale = 0.1 if arguments.quick else 1.0
-    for model in (EMBEDDER, RERANKER):
+    install(RERANKER, arguments.models)
+    for model in EMBEDDERS:
         install(model, arguments.models)
-    cold_start(arguments.models / EMBEDDER.name, 3)
-    queries(arguments.models / EMBEDDER.name, scale)
-    documents(arguments.models / EMBEDDER.name, scale)
+        folder = arguments.models / model.name
+        print(f"\n## {model.name}")
+        cold_start(folder, 3)
+        queries(model, folder, scale)
+        documents(model, folder, scale)
     reranking(arguments.models / RERANKER.name, scale)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(f"\nPeak RSS of this process: {peak / 1024:.0f} MB")

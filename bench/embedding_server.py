@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from nanoclaw_memory.providers.local import LocalEmbedder
+from nanoclaw_memory.providers.models import embedder
 
 MODELS = Path("~/.nanoclaw/models").expanduser()
 
@@ -79,7 +80,7 @@ def main() -> None:
     parser.add_argument("--models", type=Path, default=MODELS)
     parser.add_argument("--port", type=int, default=0)
     options = parser.parse_args()
-    Handler.embedder = LocalEmbedder(options.models / "e5-small-v2")
+    Handler.embedder = LocalEmbedder(*embedder(options.models))
     Handler.embedder.embed_query("warm up")
     server = ThreadingHTTPServer(("127.0.0.1", options.port), Handler)
     print(f"http://127.0.0.1:{server.server_port}/v1", flush=True)

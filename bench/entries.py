@@ -23,6 +23,7 @@ from measure import table
 from nanoclaw_memory import Memory, statements, tokens
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.entries import rules
+from nanoclaw_memory.providers.models import embedder
 from nanoclaw_memory.store.entries import BEHAVIORAL
 from nanoclaw_memory.types import Entry, Provenance
 
@@ -144,7 +145,7 @@ def duplicates(folder: Path) -> None:
     lines = (Path(__file__).parent / "data/pairs.jsonl").read_text(encoding="utf-8").splitlines()
     pairs = [json.loads(line) for line in lines]
     said = {"words (ours)": [_merged(one["a"], one["b"]) for one in pairs]}
-    local = LocalEmbedder(folder / "e5-small-v2")
+    local = LocalEmbedder(*embedder(folder))
     if local.installed:
         first, second = (local.embed_documents([one[side] for one in pairs]) for side in ("a", "b"))
         cosines = [float(one @ other) for one, other in zip(first, second, strict=True)]

@@ -24,6 +24,7 @@ from typing import Any
 
 from measure import table
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.providers.models import embedder
 from nanoclaw_memory.types import Scope
 
 ROOT = Path(__file__).parent.parent
@@ -194,7 +195,7 @@ def main() -> None:
     arguments = parser.parse_args()
     overrides = {"embeddings.provider": "none"}
     if arguments.models:
-        overrides = {"embeddings.modelPath": str(arguments.models / "e5-small-v2")}
+        overrides = {"embeddings.modelPath": str(embedder(arguments.models)[1])}
     cases = [json.loads(line) for line in arguments.data.read_text(encoding="utf-8").splitlines()]
     halves = {"first": cases[::2], "second": cases[1::2]}
     if arguments.half:

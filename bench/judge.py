@@ -36,6 +36,7 @@ from nanoclaw_memory.lessons import corrections, learning, matching
 from nanoclaw_memory.providers import scorer
 from nanoclaw_memory.providers.judge import FOLDER, REACHES, TYPES, Judge
 from nanoclaw_memory.providers.local import LocalEmbedder
+from nanoclaw_memory.providers.models import embedder, installed
 from nanoclaw_memory.statements import near_duplicate
 from nanoclaw_memory.types import Lesson, Policy
 from nanoclaw_memory.workspace import policies
@@ -346,8 +347,8 @@ def resident_bytes() -> float:
 
 def measure_cost(sets: dict[str, Path], models: Path) -> Judge:
     """Time, memory and size; the first to run, in a process that has loaded an embedder as a server has."""
-    if models.exists():
-        LocalEmbedder(models).embed_documents(["one two three"])
+    if installed(*embedder(models)):
+        LocalEmbedder(*embedder(models)).embed_documents(["one two three"])
     before, started, cpu = resident_bytes(), time.perf_counter(), time.process_time()
     judge = Judge()
     judge.load()
@@ -388,9 +389,9 @@ def main() -> None:
     parser.add_argument("--heads", nargs="*", default=list(SETS), choices=list(SETS))
     arguments = parser.parse_args()
     sets = {"development": arguments.dev, "further authors": arguments.further}
-    embedder = arguments.models / "e5-small-v2"
-    judge = measure_cost(sets, embedder)
-    linear = Linear(arguments.models, arguments.vectors) if embedder.exists() else None
+    judge = measure_cost(sets, arguments.models)
+    found = installed(*embedder(arguments.models))
+    linear = Linear(arguments.models, arguments.vectors) if found else None
     for head in arguments.heads:
         measure_head(head, sets, judge, linear)
         if linear:

@@ -24,10 +24,10 @@ from nanoclaw_memory.lessons.matching import Reach
 from nanoclaw_memory.providers.calibration import calibration
 from nanoclaw_memory.providers.judge import Judge, shared_judge
 from nanoclaw_memory.providers.local import LocalEmbedder
+from nanoclaw_memory.providers.models import embedder
 from nanoclaw_memory.types import Lesson
 
 DATA = Path(__file__).parent / "data" / "lessons.txt"
-E5 = calibration("local/e5-small-v2")
 MODELS = Path(__file__).parent.parent / ".venv" / "models"
 NEVER = Reach(2.0)
 Vectors = npt.NDArray[np.float32]
@@ -121,17 +121,18 @@ def main() -> None:
     parser.add_argument("--models", type=Path, default=MODELS)
     parser.add_argument("--sweep", action="store_true")
     arguments = parser.parse_args()
-    embedder = LocalEmbedder(arguments.models / "e5-small-v2")
+    local = LocalEmbedder(*embedder(arguments.models))
+    known = calibration(local.identity.key)
     tune, held_out = read()
-    base = unrelated(tune, embedder)
-    print(f"unrelated: {base:.3f} (in use: {E5.unrelated})\n")
+    base = unrelated(tune, local)
+    print(f"unrelated: {base:.3f} (in use: {known.unrelated})\n")
     print(
         "| half | precision | recall, close | recall, far | silent on near misses | precision of meaning alone |"
     )
     print("|---|---|---|---|---|---|")
-    reach = matching.reach(E5.unrelated, E5)
+    reach = matching.reach(known.unrelated, known)
     for name, half in (("tune", tune), ("held out", held_out)):
-        near_by = cosines(half, embedder)
+        near_by = cosines(half, local)
         print(row(f"{name}, words only", judged(half, near_by, NEVER)))
         print(row(f"{name}, words and vectors", judged(half, near_by, reach)))
         print(row(f"{name}, judge", judged(half, near_by, reach, judge=shared_judge()[0])))

@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "training"))
 from common import auc
 
 from nanoclaw_memory.providers.local import LocalEmbedder
+from nanoclaw_memory.providers.models import embedder
 
 RIDGES = (10.0, 100.0, 1000.0)
 
@@ -21,7 +22,7 @@ class Linear:
     """Logistic regressions on the embedder's vectors."""
 
     def __init__(self, models: Path, kept: Path | None) -> None:
-        self._embedder = LocalEmbedder(models / "e5-small-v2")
+        self._embedder = LocalEmbedder(*embedder(models))
         self._kept = kept
         self._vectors: dict[str, np.ndarray] = {}
         if kept and kept.exists():

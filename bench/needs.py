@@ -20,6 +20,7 @@ from typing import Any
 from measure import table
 from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.providers.models import embedder
 from nanoclaw_memory.types import Scope
 from nanoclaw_memory.workspace.log import parse_line
 
@@ -99,7 +100,7 @@ def main() -> None:
     arguments = parser.parse_args()
     overrides = {"embeddings.provider": "none"} if arguments.cold else {}
     if not arguments.cold:
-        overrides["embeddings.modelPath"] = str(arguments.models / "e5-small-v2")
+        overrides["embeddings.modelPath"] = str(embedder(arguments.models)[1])
     head = ["life", "needed", "tokens", "useful lines", "idle", "tokens", "wrong values"]
     table(head, [row(path, overrides, not arguments.cold) for path in arguments.data])
 

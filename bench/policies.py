@@ -22,6 +22,7 @@ from measure import table
 from nanoclaw_memory.providers.embedder import Chain
 from nanoclaw_memory.providers.judge import Judge
 from nanoclaw_memory.providers.local import LocalEmbedder
+from nanoclaw_memory.providers.models import embedder
 from nanoclaw_memory.retrieval.gates import met
 from nanoclaw_memory.types import Policy, PolicyHit
 
@@ -73,7 +74,7 @@ def main() -> None:
     parser.add_argument("--misses", action="store_true")
     parser.add_argument("--every", type=int, default=20)
     options = parser.parse_args()
-    chain, judge = Chain((LocalEmbedder(options.models / "e5-small-v2"),)), Judge()
+    chain, judge = Chain((LocalEmbedder(*embedder(options.models)),)), Judge()
     ways: dict[str, Check] = {
         "words": lambda policies, action: met(policies, action, None, None),
         "asked": lambda policies, action: met(policies, action, chain, judge),

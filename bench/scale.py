@@ -28,6 +28,7 @@ import numpy as np
 from measure import table
 from nanoclaw_memory.providers.embedder import Chain, Identity
 from nanoclaw_memory.providers.local import LocalEmbedder
+from nanoclaw_memory.providers.models import embedder
 from nanoclaw_memory.retrieval.candidates import Candidates
 from nanoclaw_memory.retrieval.chunker import Chunking
 from nanoclaw_memory.retrieval.indexer import Index
@@ -64,7 +65,7 @@ def main() -> None:
     options = _options()
     texts = list(itertools.islice(docstrings(), 40_000))
     random.Random(1).shuffle(texts)
-    model = LocalEmbedder(options.models / "e5-small-v2")
+    model = LocalEmbedder(*embedder(options.models))
     began = time.process_time()
     kept = options.keep / f"real-{options.real}.npy" if options.keep else None
     if kept and kept.exists():
@@ -230,7 +231,7 @@ def resident(folder: Path, models: Path, questions: list[str]) -> list[float]:
     code = (
         "import re, sys; sys.path.insert(0, 'bench'); from scale import *\n"
         "folder, models, questions = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]\n"
-        "chain = Chain((LocalEmbedder(models / 'e5-small-v2'),))\n"
+        "chain = Chain((LocalEmbedder(*embedder(models)),))\n"
         "chunks = Passages(SqliteDatabase(folder / 'index.db', 'index'))\n"
         "index = Index(chunks, folder / 'lock', lambda: (), Chunking(), lambda: chain)\n"
         "searcher = Searcher(still(index), 30)\n"

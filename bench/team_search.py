@@ -25,6 +25,7 @@ import numpy as np
 from measure import table
 from nanoclaw_memory.providers.embedder import Chain
 from nanoclaw_memory.providers.local import LocalEmbedder
+from nanoclaw_memory.providers.models import embedder
 from nanoclaw_memory.retrieval.candidates import Candidates
 from nanoclaw_memory.retrieval.chunker import Chunking
 from nanoclaw_memory.retrieval.indexer import Index
@@ -175,7 +176,7 @@ def main() -> None:
     given = parser.parse_args()
     given.keep.mkdir(parents=True, exist_ok=True)
     texts, questions = texts_of(given.size)
-    model = LocalEmbedder(given.models / "e5-small-v2")
+    model = LocalEmbedder(*embedder(given.models))
     vectors = vectors_of(texts, model, given.keep / f"vectors-{given.size}.npy")
     known = {question: model.embed_query(question) for question in questions}
     chain = Chain((Prepared(model.identity, known),))

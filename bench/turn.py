@@ -30,6 +30,7 @@ from nanoclaw_memory.clock import FixedClock, stamp
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.providers.judge import Judge
 from nanoclaw_memory.providers.local import LocalEmbedder
+from nanoclaw_memory.providers.models import embedder
 from nanoclaw_memory.types import Exchange, Scope
 from needs import MODELS, NOW, ROOT, feed
 
@@ -167,7 +168,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=300)
     parser.add_argument("--models", type=Path, default=MODELS)
     given = parser.parse_args()
-    overrides = {"embeddings.modelPath": str(given.models / "e5-small-v2"), "plugins.timeoutMs": "60000"}
+    overrides = {"embeddings.modelPath": str(embedder(given.models)[1]), "plugins.timeoutMs": "60000"}
     compileall.compile_dir(str(Path(nanoclaw_memory.__file__).parent), quiet=1)
     gc.set_threshold(100_000, 10, 10)  # as `ncm serve` does, and the next
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

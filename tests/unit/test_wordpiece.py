@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nanoclaw_memory.providers.models import EMBEDDER, load
+from nanoclaw_memory.providers.models import ENGLISH, load
 from nanoclaw_memory.providers.wordpiece import CLS, SEP, WordPiece
 
 EXPECTED = {
@@ -59,7 +59,7 @@ EXPECTED = {
 
 @pytest.fixture(scope="session")
 def tokenizer(models_dir) -> WordPiece:
-    vocabulary = load(EMBEDDER, models_dir / EMBEDDER.name)["vocab.txt"].decode()
+    vocabulary = load(ENGLISH, models_dir / ENGLISH.name)["vocab.txt"].decode()
     return WordPiece(vocabulary.split("\n")[:-1])
 
 

@@ -92,8 +92,9 @@ class AdminPart:
         """The local models and their state; with `check` every byte is verified."""
         from nanoclaw_memory.providers.models import states
 
-        path = self._group.settings.embeddings.model_path
-        return [msgspec.to_builtins(state) for state in states(self._group.home.models, path, check)]
+        own, folder = self._group.settings.embeddings, self._group.home.models
+        name = own.model if own.provider == "local" else ""
+        return [msgspec.to_builtins(state) for state in states(folder, name, own.model_path, check)]
 
     def install_models(
         self,
@@ -103,10 +104,10 @@ class AdminPart:
         progress: Callable[[str], None] | None = None,
     ) -> list[dict[str, str]]:
         """Fetch and verify models, by default the embedder; does nothing for those that are there."""
-        from nanoclaw_memory.providers.models import EMBEDDER, MODELS, install, model_named
+        from nanoclaw_memory.providers.models import EMBEDDERS, MODELS, install, model_named
 
         self._group.require_main("fetch models")
-        chosen = MODELS if every else tuple(map(model_named, names)) or (EMBEDDER,)
+        chosen = MODELS if every else tuple(map(model_named, names)) or EMBEDDERS[:1]
         folder = self._group.home.models
         return [msgspec.to_builtins(install(model, folder, progress, force)) for model in chosen]
 
@@ -287,6 +288,6 @@ def _embedder_state(group: Group) -> str:
         return f"openai {own.model}"
     if own.provider == "none":
         return "none: keyword and graph search"
-    folder = models.directory(models.EMBEDDER, group.home.models, own.model_path)
-    state = "installed" if models.installed(models.EMBEDDER, folder) else "not installed"
-    return f"local {models.EMBEDDER.name} ({state})"
+    model, folder = models.embedder(group.home.models, own.model, own.model_path)
+    state = "installed" if models.installed(model, folder) else "not installed"
+    return f"local {model.name} ({state})"

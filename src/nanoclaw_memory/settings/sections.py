@@ -100,7 +100,9 @@ class EmbeddingsSettings(Section, frozen=True):
         str, doc("Azure deployment used when the first is down; empty for none")
     ] = "text-embedding-3-small"
     fallback_dimensions: Annotated[Positive, doc("vector length of the fallback")] = 1536
-    model: Annotated[str, doc("model name for an OpenAI-compatible server")] = ""
+    model: Annotated[
+        str, doc("model of an OpenAI-compatible server, or the local one by name; empty: the one installed")
+    ] = ""
     model_path: Annotated[str, doc("directory of the local model's files; empty: models/ in the home")] = ""
     query_prefix: Annotated[str, doc("put before queries, as nomic models need")] = ""
     document_prefix: Annotated[str, doc("put before documents, as nomic models need")] = ""

@@ -241,9 +241,10 @@ def check_model(group: Group) -> Iterator[Finding]:
         )
     if embeddings.provider != "local":
         return
-    folder = models.directory(models.EMBEDDER, group.home.models, embeddings.model_path)
-    if models.installed(models.EMBEDDER, folder):
-        yield _english_only(group)
+    model, folder = models.embedder(group.home.models, embeddings.model, embeddings.model_path)
+    if models.installed(model, folder):
+        if model is models.ENGLISH:
+            yield _english_only(group)
     else:
         missing = "the local embedder is not installed: search uses keywords and the graph"
         yield Finding("warning", missing, "nanoclaw-memory models install")
@@ -251,9 +252,8 @@ def check_model(group: Group) -> Iterator[Finding]:
 
 def _english_only(group: Group) -> Finding:
     """What the English model means for this memory: a multilingual one helps where much of it is not English."""
-    english = (
-        "the local embedder knows English; other languages are found by keyword or a configured endpoint"
-    )
+    english = "the local embedder knows English; other languages are found by keyword"
+    other = "nanoclaw-memory models install multilingual-e5-small"
     try:
         texts = group.retrieval.index.passages.search.sample(SAMPLED)
     except StoreError:  # reported with the databases
@@ -261,12 +261,12 @@ def _english_only(group: Group) -> Finding:
     spoken = [found for text in texts if (found := spoken_in(text))]
     foreign = sum(found != "english" for found in spoken)
     if len(spoken) < 10 or foreign < FOREIGN * len(spoken):
-        return Finding("note", english, "nanoclaw-memory config show embeddings")
+        return Finding("note", english, other)
     problem = (
         f"{foreign / len(spoken):.0%} of memory is not English, and the local embedder knows no other language: there"
-        " search goes by words; a multilingual model such as bge-m3 on a server of your own would find more"
+        " search goes by words; the multilingual model would find more"
     )
-    return Finding("warning", problem, "nanoclaw-memory config set embeddings.provider openai")
+    return Finding("warning", problem, other)
 
 
 def check_judge(group: Group) -> Iterator[Finding]:
