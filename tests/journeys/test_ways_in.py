@@ -83,6 +83,7 @@ REFUSED: dict[str, Callable[[Scene], object]] = {
     "fact_upsert": lambda s: s.memory.graph.upsert("Diary", "note", TEXT),
     "relate": lambda s: s.memory.graph.relate("Diary", "says", TEXT),
     "alias": lambda s: s.memory.graph.alias(TEXT, "Diary"),
+    "graph.reject: reason": lambda s: s.memory.graph.reject("Diary", "colour", "red", TEXT),
     "lessons.add": lambda s: s.memory.lessons.add(TEXT),
     "lessons.add: trigger": lambda s: s.memory.lessons.add("Say less", trigger=TEXT),
     "policy_add": lambda s: s.memory.workspace.add_policy(
@@ -696,6 +697,23 @@ def test_credentials_in_items_of_other_sdks_are_masked_and_the_rest_stays(memory
     }
     memory.close()
     assert traces(home, ("falcon",)) == []
+
+
+def test_credentials_in_what_stands_beside_a_text_are_masked(memory: Memory, home: Path) -> None:
+    told = "the wifi password is blue-Falcon-9"
+    memory.graph.reject("Diary", "colour", "red", told)
+    memory.workspace.new_project("tower", told)
+    memory.workspace.put_agent("Pete", told)
+    memory.workspace.checkpoint("old", told)
+    memory.report_tools([ToolCall("Bash", "curl -u anna:blue-Falcon-9 https://example.org")])
+    memory.after_turn("Is it up?", "Yes.", [ToolCall("Bash", f"echo {told}")])
+    memory.close()
+    assert traces(home, ("falcon",)) == []
+
+
+def test_a_tool_call_on_a_file_whose_name_is_no_text_is_recorded(memory: Memory) -> None:
+    assert memory.after_turn("Read it", "Done.", [ToolCall("Read", "caf\udce9.txt")]).new
+    assert memory.group.database("continuity").query("SELECT target FROM tool_calls") == [("caf?.txt",)]
 
 
 # ---- wherever it stands ----

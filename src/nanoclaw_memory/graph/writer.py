@@ -345,6 +345,7 @@ class GraphWriter:
     def reject(self, entity: str, key: str, value: str, reason: str, sees_all: bool = True) -> list[int]:
         """Delete a wrong value, restore what it had replaced, and refuse it from now on."""
         slot, value = slot_of(checked_name(key, "key")), checked_value(value)
+        reason = self.intake.admit(_encodable(reason)).text
         deleted: list[int] = []
         with self.db.transaction():
             names, label = self._entity(checked_name(entity, "entity"))

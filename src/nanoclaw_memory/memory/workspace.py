@@ -89,7 +89,7 @@ class WorkspacePart:
 
         self._group.require_owner("make a project's page")  # sessions begin with it as the owner's own
         self._group.require_group()
-        self._group.intake.refuse(slug, title)
+        title = self._group.intake.admit(title, slug).text
         return new_project(self._group.home, self._group.scope.group, slug, title)
 
     def note_project(self, slug: str, text: str, section: str = "Lessons") -> Written:
@@ -140,7 +140,7 @@ class WorkspacePart:
         from nanoclaw_memory.workspace.starter import initialise
 
         self._group.require_main("change the roster")
-        self._group.intake.refuse(name, role)
+        role = self._group.intake.admit(role, name).text
         agent = Agent(name, role, group, tuple(projects), tuple(loads))
         made = put(self._group.home, agent)
         if not self._group.home.workspace(made.group).is_dir():
@@ -263,8 +263,7 @@ class WorkspacePart:
 
     def checkpoint(self, name: str, reason: str = "") -> Checkpoint:
         """Save the group's files and databases under a name."""
-        self._group.intake.refuse(name, reason)
-        made = self._checkpoints.create(name, reason)
+        made = self._checkpoints.create(name, self._group.intake.admit(reason, name).text)
         self._group.telemetry.record("checkpoint", files=made.files, bytes=made.bytes)
         return made
 

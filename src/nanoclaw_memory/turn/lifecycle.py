@@ -182,9 +182,12 @@ class TurnLifecycle:
     def report_tools(self, calls: Sequence[ToolCall]) -> None:
         """Record tool calls as they happen, so that loops are detected before the answer."""
         at = stamp(self.context.clock.now())
-        named = [(self._unforgotten(call.tool), self._unforgotten(call.target)) for call in calls]
+        talk = (
+            self.context.intake.talk
+        )  # the target of a shell is a whole command, with what was typed into it
+        named = [(talk(call.tool, "turn"), talk(call.target, "turn")) for call in calls]
         known = [
-            ToolCall(tool.text, target.text, call.output)
+            ToolCall(encodable(tool.text), encodable(target.text), call.output)
             for (tool, target), call in zip(named, calls, strict=True)
             if not tool.withheld and not target.withheld
         ]
