@@ -110,6 +110,23 @@ def test_a_revoked_token_is_no_role_any_more(served: Served, url: str):
     assert as_root(url, f"SELECT 1 FROM pg_roles WHERE rolname = '{role}'") == []
 
 
+def test_a_role_that_a_revoked_token_left_while_the_database_was_away_ends_later(
+    served: Served, url: str, monkeypatch: pytest.MonkeyPatch
+):
+    api, role = agent(served)
+    revoke = ["token", "revoke", role.removeprefix("ncm_")]
+    monkeypatch.setenv("NANOCLAW_STORE_URL", "postgresql:///none?host=/nonexistent")
+    with pytest.raises(AssertionError, match="cannot be used"):
+        ncm(served.home, *revoke)
+    with api:
+        assert api.get(f"{API}/log").status_code == 401
+    monkeypatch.setenv("NANOCLAW_STORE_URL", url)
+    ncm(served.home, *revoke)
+    assert as_root(url, f"SELECT 1 FROM pg_roles WHERE rolname = '{role}'") == []
+    with pytest.raises(AssertionError, match="there is no token"):
+        ncm(served.home, *revoke)
+
+
 def test_an_owner_who_may_make_no_roles_makes_tokens_all_the_same(served: Served, url: str):
     as_root(url, "ALTER ROLE ncm_tests NOCREATEROLE")
     try:

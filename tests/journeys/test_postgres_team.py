@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from nanoclaw_memory.clock import FixedClock
-from nanoclaw_memory.errors import NewerSchema, StoreBusy, StoreError
+from nanoclaw_memory.errors import NewerSchema, Refused, StoreBusy, StoreError
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.store import postgres_connections as connections
 from nanoclaw_memory.store.postgres import PostgresDatabase
@@ -303,6 +303,31 @@ def test_a_role_of_shared_chats_reaches_nothing_private(
         chat.after_turn("when is tea?", "at four")
         assert "four" in chat.search("when is tea?").hits[0].text
         assert chat.graph.search("Ring place").hits == ()
+
+
+def test_a_role_of_shared_chats_sees_no_rejection_and_lifts_no_tombstone(
+    team: Opened, url: str, home: Path, clock: FixedClock
+):
+    shire, tombstones = team("shire"), '"shire/forgotten".tombstones'
+    shire.graph.upsert("Ring", "place", "chest")
+    shire.graph.reject("Ring", "place", "chest", "Gandalf told me so in confidence")
+    shire.forget(text="the riddle of the dark")
+    over = {"store.url": url}
+    with Memory.open(home, Scope("shire", private=False), clock=clock, overrides=over) as chat:
+        role = chat.admin.make_role("gossip")
+    assert "confidence" not in ask(role, f"SELECT * FROM {tombstones}")
+    assert ask(role, f"SELECT reason FROM {tombstones}") == "[('forgotten by text',)]"
+    kept = ask(url, f"SELECT count(*) FROM {tombstones}")
+    ask(role, f"UPDATE {tombstones} SET text_fingerprint = 'x'")
+    ask(role, f"DELETE FROM {tombstones}")
+    assert "InsufficientPrivilege" in ask(role, f"INSERT INTO {tombstones} (created_at) VALUES ('')")
+    assert ask(url, f"SELECT count(*) FROM {tombstones}") == kept
+    own = Scope("shire", "s1", private=False, origin="agent")
+    with (
+        Memory.open(home, own, clock=clock, overrides={"store.url": role}) as chat,
+        pytest.raises(Refused, match="forget"),
+    ):
+        chat.store("I know the riddle of the dark", "fact")
 
 
 # ---- faults ----

@@ -175,6 +175,16 @@ class AdminPart:
             self._group.telemetry.record("token", error=error.message)
             return False
 
+    def drop_token_role(self, name: str) -> bool:
+        """End the login role of an agent's token; False where it has none."""
+        if not self.has_roles:
+            return False
+        try:
+            self.drop_role(name)
+        except NotFound:
+            return False
+        return True
+
     def drop_role(self, name: str) -> None:
         """End the role of an agent, and its connections."""
         from nanoclaw_memory.store.roles import drop_role

@@ -8,6 +8,7 @@ from typing import Any
 from nanoclaw_memory.store.postgres_connections import quoted
 
 SHARED_CHATS = "/shared"  # after a group's name: the roles of its shared chats
+FORGOTTEN = "forgotten"  # the database of tombstones
 READ, WRITE = "SELECT", "SELECT, INSERT, UPDATE, DELETE"
 # The policies' questions. They are called immutable because nobody can change the role that a connection was made
 # with: the planner asks once for each plan, and where the answer is yes no condition is left that would keep a search
@@ -55,7 +56,7 @@ DO $do$ DECLARE one record; reading text; BEGIN
     EXECUTE format('DROP POLICY IF EXISTS reached ON %s', one.place);
     EXECUTE format('DROP POLICY IF EXISTS read ON %s', one.place);
     EXECUTE format('CREATE POLICY reached ON %s USING (%s)', one.place, {reached});
-    reading := CASE one.name WHEN 'grants' THEN {granted} ELSE {read} END;
+    reading := CASE one.name WHEN 'grants' THEN {granted} WHEN 'tombstones' THEN {forgotten} ELSE {read} END;
     IF reading <> '' THEN
       EXECUTE format('CREATE POLICY read ON %s FOR SELECT USING (%s)', one.place, reading);
     END IF;
@@ -72,13 +73,15 @@ def secure(connection: Any, schema: str, path: Path) -> None:
     writers, published = _writers(path), path.parent.name == "published"
     asked = (f"ncm.is_owner({_literal(schema)})", *(f"ncm.is_member({_literal(one)})" for one in writers))
     granted = f"EXISTS (SELECT 1 FROM {quoted(schema)}.grants WHERE ncm.is_member(reader))"  # noqa: S608
-    read = granted if published else "true" if _is_common(path) else ""
+    chats = f"ncm.is_member({_literal(_chats_of(path))})" if path.stem == FORGOTTEN else ""
+    read = granted if published else "true" if _is_common(path) else chats
     connection.execute(
         _POLICIES.format(
             schema=_literal(quoted(schema)),
             reached=_literal(" OR ".join(asked)),
             read=_literal(read),
             granted=_literal("ncm.is_member(reader)" if published else read),
+            forgotten=_literal(f"{chats} AND (text_fingerprint <> '' OR starts_with(name, '#'))"),
         )
     )
     _take_authors_from_roles(connection, schema)
@@ -114,15 +117,20 @@ def members_of(connection: Any, whose: str) -> str:
 
 
 def _writers(path: Path) -> tuple[str, ...]:
-    """Whose roles write a database: those of its group and, where it is of shared chats too, theirs."""
+    """Whose roles write a database: those of its group and, where it is of shared chats, theirs."""
     if path.parent.name == "published":
         return (path.stem,)
     first, *rest = path.parts
     if first == "store":
         return ()
     group = rest[0] if first == "groups" else "main"
-    of_chats = path.stem.startswith("shared-") or path.stem == "forgotten"
-    return (group, f"{group}{SHARED_CHATS}") if of_chats else (group,)
+    return (group, _chats_of(path)) if path.stem.startswith("shared-") else (group,)
+
+
+def _chats_of(path: Path) -> str:
+    """The roles of the shared chats of a database's group. They read what was forgotten, not what was rejected."""
+    first, *rest = path.parts
+    return f"{rest[0] if first == 'groups' else 'main'}{SHARED_CHATS}"
 
 
 def _is_common(path: Path) -> bool:
@@ -130,10 +138,12 @@ def _is_common(path: Path) -> bool:
 
 
 def _reading_roles(connection: Any, schema: str, path: Path) -> list[str]:
-    """The roles that only read a schema: of the groups that have a grant, or of all."""
+    """The roles that only read a schema: of the groups that have a grant, of the group's shared chats, or of all."""
     if path.parent.name == "published":
         readers = connection.execute(f"SELECT reader FROM {quoted(schema)}.grants").fetchall()  # noqa: S608
         return [role for (one,) in readers if (role := _existing(connection, one))]
+    if path.stem == FORGOTTEN:
+        return list(filter(None, [_existing(connection, _chats_of(path))]))
     if not _is_common(path):
         return []
     sql = "SELECT rolname FROM pg_roles WHERE starts_with(rolname, ncm.members('')) AND NOT rolcanlogin"

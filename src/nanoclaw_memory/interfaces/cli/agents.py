@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -470,10 +469,7 @@ def revoke_token(memory: Memory, token_id: str) -> Output:
     from nanoclaw_memory.interfaces.http import tokens
 
     memory.admin.require_main("revoke tokens")
-    tokens.revoke(memory.home.root, token_id)
-    if memory.admin.has_roles:
-        with suppress(NotFound):  # it was made without one
-            memory.admin.drop_role(tokens.role_of(token_id))
+    tokens.revoke(memory.home.root, token_id, memory.admin.drop_token_role)
     return Output({"id": token_id, "revoked": True}, f"{token_id} is not valid any more")
 
 

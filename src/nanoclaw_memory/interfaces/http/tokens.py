@@ -66,11 +66,18 @@ def known(home: Path) -> list[AgentToken]:
     return sorted((one for one in found if one), key=lambda one: (one.created_at, one.id))
 
 
-def revoke(home: Path, identity: str) -> None:
-    """Make a token invalid, from its holder's next request on."""
-    if not re.fullmatch(r"[0-9a-f]{8}", identity) or not _file(home, identity).exists():
-        raise NotFound(f"there is no token {identity[:40]!r}", "see: ncm token list")
+def revoke(home: Path, identity: str, drop_role: Callable[[str], bool] = lambda name: False) -> None:
+    """Make a token invalid, from its holder's next request on, and end its role.
+
+    Where the database was away, the role is left although the token is gone: the same call ends it later.
+    """
+    unknown = NotFound(f"there is no token {identity[:40]!r}", "see: ncm token list")
+    if not re.fullmatch(r"[0-9a-f]{8}", identity):
+        raise unknown
+    known = _file(home, identity).exists()
     _file(home, identity).unlink(missing_ok=True)
+    if not drop_role(role_of(identity)) and not known:
+        raise unknown
 
 
 def bound_to(home: Path, text: str) -> StoredToken | None:
