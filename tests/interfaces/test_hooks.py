@@ -399,6 +399,16 @@ def test_broken_settings_cost_the_agent_nothing(hook, home):
     assert hook("user-prompt-submit", event("UserPromptSubmit", prompt="hello")) == {}
 
 
+@pytest.mark.parametrize("settings", ['{"memory": {"boots": "both"}}', "{ no json"])
+def test_a_session_starts_with_a_line_on_broken_settings(hook, home, settings):
+    (home / "nanoclaw.json").write_text(settings)
+    told = hook("session-start", event("SessionStart", source="startup"))
+    assert (
+        told["systemMessage"].startswith("memory does not work: ")
+        and "nanoclaw.json" in told["systemMessage"]
+    )
+
+
 def test_our_own_child_agents_do_not_call_us_back(hook, monkeypatch):
     monkeypatch.setenv("NANOCLAW_NO_HOOKS", "1")
     assert hook("session-start", event("SessionStart", source="startup")) == {}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from nanoclaw_memory.errors import NanoClawError
+from nanoclaw_memory.errors import NanoClawError, SettingsError
 from nanoclaw_memory.interfaces import shim
 from nanoclaw_memory.patterns import keep, regex
 from nanoclaw_memory.project import project_of, slug_of
@@ -171,7 +171,8 @@ def answer(
     own = Scope(scope.group, event.session or scope.session_id, scope.private, origin, project, scope.client)
     with open_memory(own) as memory:
         if not memory.home.exists():
-            return _no_memory(event)  # a hook never creates a home
+            told = "nanoclaw-memory has nothing to remember in yet. To begin: ncm init"
+            return _told(event, told)  # a hook never creates a home
         try:
             if memory.group.is_off(where):
                 return b""
@@ -180,6 +181,8 @@ def answer(
             if aside is not None and event.kind in ("start", "end"):
                 _attempt(memory, "learning", partial(aside, memory))
             return _answer_json(event, context, told).encode("utf-8", "replace")
+        except SettingsError as error:  # nothing is remembered until it is mended
+            return _told(event, f"memory does not work: {inert_line(error.message, MAX_RULE)}")
         except (NanoClawError, OSError) as error:
             memory.group.telemetry.record(
                 "hook failed", hook=event.kind, client=event.client, error=str(error)[:500]
@@ -213,11 +216,10 @@ def without_files(payload: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _no_memory(event: Event) -> bytes:
-    """At a session's start, a line for the person who has the plugin and no memory yet; else nothing."""
-    told = "nanoclaw-memory has nothing to remember in yet. To begin: ncm init"
+def _told(event: Event, line: str) -> bytes:
+    """At a session's start, a line for the person who has the plugin and no memory that works; else nothing."""
     is_told = event.kind == "start" and event.client == "other" and event.text("source") == "startup"
-    return json.dumps({"systemMessage": told}).encode() if is_told else b""
+    return json.dumps({"systemMessage": line}).encode() if is_told else b""
 
 
 def kind_of(event_name: str) -> str:
