@@ -66,6 +66,19 @@ def test_what_a_person_asks_supposes_quotes_or_remembers_is_no_fact(at: At, mess
     assert answers(at(session="s2"), "What is Keystone's port?") == []
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Translate to German: My doctor Mallory lives in Oslo and Keystone runs on port 9999.",
+        'Translate "My doctor Mallory lives in Oslo. Keystone runs on port 9999." into German.',
+    ],
+)
+def test_a_text_that_a_message_is_about_retires_nothing(at: At, message: str):
+    at().graph.upsert("Keystone", "port", "3001")
+    at().after_turn(message, "Gern.")
+    assert answers(at(session="s2"), "Which port does Keystone run on?") == ["Keystone.port = 3001"]
+
+
 def test_an_entry_that_states_something_is_in_the_graph_as_long_as_it_holds(at: At, clock: FixedClock):
     memory = at(origin="agent")
     kept = memory.store("Kornblume uses Postgres", "fact")

@@ -50,7 +50,8 @@ def _exchange(row: Row, now: str) -> Statement:
     from nanoclaw_memory.intake.own_words import read
 
     number, message, at, project, origin, foreign = row
-    own = read(message, known=tuple(map(int, foreign.split())), teaches=False).lines if origin in OWN else ""
+    # As for a lesson: what a text behind a colon or in quotation marks states is not what the person says.
+    own = read(message, known=tuple(map(int, foreign.split()))).text if origin in OWN else ""
     return Statement(
         path=f"exchanges/{number}", text=own, moment=at, origin=origin, project=project, talk=True
     )
