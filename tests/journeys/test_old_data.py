@@ -55,6 +55,18 @@ def test_a_conversation_archive_of_the_older_system_opens(old: Run, home: Path):
     assert kept == (3,) and moved == [(4, "2026-02-01T10:00:00.000Z"), (7, "1970-01-01T00:00:00.000Z")]
 
 
+def test_a_damaged_row_of_the_older_system_costs_nothing_but_itself(old: Run, home: Path):
+    with sqlite3.connect(home / "data" / "facts.db") as facts:
+        facts.execute(
+            "UPDATE facts SET value = CAST(x'676fc328' AS TEXT), access_count = 'n/a' WHERE value = 'go'"
+        )
+    with sqlite3.connect(home / "data" / "continuity.db") as talk:
+        talk.execute("UPDATE exchanges SET user_message = CAST(x'4c6973626f6ec328' AS TEXT) WHERE id = 7")
+    assert "Ada.hobby = go�(" in old("graph", "history", "Ada").out
+    assert "Keystone.port = 3000" in old("graph", "search", "Keystone port").out
+    assert "RabbitMQ" in old("sessions", "search", "Keystone queue").out
+
+
 def test_of_two_values_of_a_key_the_newer_is_current(old: Run):
     history = old("graph", "history", "Keystone", "port", "--json").json["facts"]
     assert [(one["value"], one["current"]) for one in history] == [("2999", False), ("3000", True)]

@@ -14,6 +14,7 @@ from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.store.table import insertion
 from nanoclaw_memory.store.tombstones import MOVED, move_from_facts
+from nanoclaw_memory.store.undecodable import tolerant_rows
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import SHARED
 
@@ -113,7 +114,7 @@ def _facts(connection: Any) -> dict[int, int]:
             "source": row.get("source"),
             "created_at": created,
             "last_accessed": row.get("last_accessed"),
-            "access_count": int(row.get("access_count") or 0),
+            "access_count": int(_number(row.get("access_count"), 0)),
             "permanent": int(bool(row.get("permanent"))),
             "decay_score": row.get("decay_score"),
             "activation": _number(row.get("activation"), 1.0),
@@ -151,7 +152,7 @@ def _merge(connection: Any, fact_id: int, row: dict[str, Any]) -> None:
         " importance = max(importance, :importance), permanent = max(permanent, :permanent) WHERE id = :id",
         {
             "id": fact_id,
-            "count": int(row.get("access_count") or 0),
+            "count": int(_number(row.get("access_count"), 0)),
             "activation": _number(row.get("activation"), 0.0),
             "importance": _number(row.get("importance"), 0.0),
             "permanent": int(bool(row.get("permanent"))),
@@ -286,7 +287,8 @@ def _fact_id(said: Any, moved: dict[int, int], named: dict[str, int]) -> int | N
 
 def _rows(connection: Any, name: str) -> Iterator[dict[str, Any]]:
     columns = ["rowid", *(row[1] for row in connection.execute(f'PRAGMA table_info("{KEPT}{name}")'))]
-    for row in connection.execute(f'SELECT rowid AS rowid, * FROM "{KEPT}{name}" ORDER BY rowid'):  # noqa: S608
+    sql = f'SELECT rowid AS rowid, * FROM "{KEPT}{name}" ORDER BY rowid'  # noqa: S608
+    for row in tolerant_rows(connection, sql, {}):
         yield dict(zip(columns, row, strict=True))
 
 
