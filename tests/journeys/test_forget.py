@@ -597,6 +597,13 @@ def test_pages_may_be_left_alone(told: Memory, home: Path, ncm: Any) -> None:
     assert len(left) == 1 and left.pop().startswith("workspace/memory/2026-")
 
 
+def test_the_roster_and_the_names_of_tokens_are_reported(memory: Memory, home: Path, ncm: Any) -> None:
+    memory.workspace.put_agent("Pete", "keeps the Quastenflosser tower")
+    token = ncm("--json", "token", "new", "--name", "Quastenflosser tower").json["id"]
+    left = memory.forget(text="Quastenflosser tower").left
+    assert set(left) == {"agents.json", f"tokens/{token}.json"}
+
+
 def test_ctrl_c_at_the_question_changes_nothing(told: Memory, home: Path) -> None:
     before = traces(home)
     code, shown = _at_a_terminal(home, "--text", TEXT, answer=CTRL_C)

@@ -26,6 +26,7 @@ from nanoclaw_memory.upkeep.forgotten_lines import removed_lines, tells_in_its_n
 from nanoclaw_memory.workspace.checkpoints import FOLDER as CHECKPOINTS
 from nanoclaw_memory.workspace.files import locked, read_text, replace_text, split_lines, sync_folder
 from nanoclaw_memory.workspace.paths import Home, agent_home
+from nanoclaw_memory.workspace.roster import FILE as ROSTER
 
 _DATABASE = (
     ".db",
@@ -170,10 +171,12 @@ class Files(msgspec.Struct, frozen=True):
     def others_left(self, wanted: Wanted) -> list[str]:
         """Files that hold it and that nobody but their owner may change.
 
-        The audit log, the settings, the agent's own files, and pages that are no text to us.
+        The audit log, the settings, the roster, tokens, the agent's own files, and pages that are no text to us.
         """
-        fixed = (self.home.logs / "audit.jsonl", self.home.settings_file)
+        fixed = (self.home.logs / "audit.jsonl", self.home.settings_file, self.home.root / ROSTER)
         own = [path.name for path in fixed if path.is_file() and _text_holds(path, wanted)]
+        tokens = sorted((self.home.root / "tokens").glob("*.json"))
+        own += [f"tokens/{path.name}" for path in tokens if _text_holds(path, wanted)]
         own += [
             f"agent/{relative}"
             for relative, path in _below(agent_home(self.home, self.group))
