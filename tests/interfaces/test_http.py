@@ -340,6 +340,9 @@ def test_unknown_arguments_paths_and_methods_are_told_apart(api):
     assert api.get(f"{API}/lines", params={"file": "../../etc/passwd"}).status_code == 403
     assert api.get(f"{API}/config/no.such.key").status_code in (400, 404)
     assert api.get(f"{API}/log", params={"day": "yesterday-ish"}).status_code == 400
+    assert api.get(f"{API}/graph/entities", params={"limit": 10**30}).status_code == 400
+    assert api.post(f"{API}/projects/main/close", json={"since": "s1"}).status_code == 400
+    assert api.post(f"{API}/entries/import", json={"path": [None]}).status_code == 400
 
 
 @pytest.mark.parametrize(

@@ -205,7 +205,11 @@ class KnowledgeGraph:
         found = {row.relation.id: row.relation for row in (*own, *to_it)}
         return sorted(found.values(), key=lambda relation: relation.origin in FOREIGN)
 
-    def entities(self, limit: int = 50, start: int = 0) -> list[EntityCount]:
+    def entities(
+        self,
+        limit: Annotated[int, Meta(ge=1, le=10_000)] = 50,
+        start: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 0,
+    ) -> list[EntityCount]:
         """The entities with the number of their facts and relations, those with the most first."""
         return self.facts.entities(self.view(), limit, start)
 

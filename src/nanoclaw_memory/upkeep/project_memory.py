@@ -71,7 +71,10 @@ def close_phase(group: Group, slug: str, since: str = "") -> list[Proposal]:
     """Propose what the project's log lines say and its page does not; a person decides."""
     page = page_to_write(group.home, group.scope.group, slug)
     known = pages.item_features(pages.read(group, page))
-    first = day_of(since) if since else group.today - timedelta(days=PHASE_DAYS)
+    try:
+        first = day_of(since) if since else group.today - timedelta(days=PHASE_DAYS)
+    except ValueError:
+        raise InvalidValue(f"{since[:60]!r} is no date", "write it as YYYY-MM-DD") from None
     made = []
     for line in dated_lines(group, first, group.today + timedelta(days=1)):
         if (

@@ -132,7 +132,7 @@ def _has_list(hint: Any) -> bool:
 def _decode(kind: type, value: Any) -> Any:
     if kind is Path and isinstance(value, str):
         return Path(value)
-    raise NotImplementedError
+    raise TypeError(f"expected a {kind.__name__.lower()}")
 
 
 def _aware(value: Any) -> Any:
