@@ -734,6 +734,19 @@ def test_a_turn_does_not_admit_it_when_a_word_of_it_looks_like_a_credential(scen
     assert _left(scene) == set()
 
 
+def test_forgetting_what_one_credential_is_leaves_what_is_said_of_another(memory: Memory) -> None:
+    memory.init()
+    memory.write("In Oslo the router password is Beta88yyk, Lena changes it every May")
+    said = memory.after_turn(
+        "In Bergen the router password is Gamma99xxq, the caretaker is Ivar Moe", "Noted."
+    )
+    assert said.redacted
+    memory.forget(text="the router password is Alpha77zz9", agreed=lambda pages: True)
+    assert "Lena" in memory.search("who changes it in Oslo?", fast=True).hits[0].text
+    assert "Ivar" in memory.search("caretaker in Bergen", fast=True).hits[0].text
+    assert memory.after_turn("In Narvik the router password is Delta11wwe, ask Sigrid", "Noted.").new
+
+
 def test_a_text_is_forgotten_and_kept_out_where_a_credential_in_it_was_masked_before(
     memory: Memory, tmp_path: Path
 ) -> None:

@@ -192,10 +192,12 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """A text that is to be forgotten, and how it is known where a credential in it was masked before."""
         from nanoclaw_memory.intake.secret_values import MARKER
         from nanoclaw_memory.intake.secrets import mask
-        from nanoclaw_memory.store.phrases import SHORTEST, words_of
+        from nanoclaw_memory.store.phrases import SHORTEST
+        from nanoclaw_memory.text import content_words
 
         masked, redacted = mask(text)
-        tells = redacted and len(words_of(MARKER.sub(" ", masked))) >= SHORTEST
+        # "The router password is …" is said of every router: only what tells more than that is known by its rest.
+        tells = redacted and len(content_words(MARKER.sub(" ", masked))) >= SHORTEST
         return [text, masked] if tells else [text]
 
     # ---- the list of what must not come in ----
