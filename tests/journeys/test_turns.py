@@ -704,6 +704,8 @@ def test_a_question_for_a_time_gets_what_was_said_then(open_memory: Callable[...
         ("what did we talk about yesterday?", "oven"),
         ("Was haben wir letzte Woche besprochen?", "violin"),
         ("what were we talking about?", "oven"),
+        ("what happened yesterday", "oven"),
+        ("Was war gestern?", "oven"),
     ):
         turn = open_memory(session=question).before_turn(question)
         assert said in " ".join(body(turn, "CONTINUITY CONTEXT")), question

@@ -117,6 +117,22 @@ def _written(day: date, today: date) -> list[str]:
     return forms
 
 
+@pytest.mark.parametrize(
+    ("question", "today", "first", "last"),
+    [
+        ("how did last week's deployment go", "2026-11-18", "2026-11-09", "2026-11-15"),
+        ("Was haben wir letzte Woche besprochen?", "2026-11-20", "2026-11-09", "2026-11-15"),
+        ("what did we decide last week", "2026-11-21", "2026-11-09", "2026-11-21"),
+        ("what did we do this week", "2026-11-18", "2026-11-16", "2026-11-18"),
+    ],
+)
+def test_last_week_ends_on_its_sunday_unless_it_is_said_at_a_weekend(
+    question: str, today: str, first: str, last: str
+):
+    found = asked(question, date.fromisoformat(today))
+    assert found and (str(found.first), str(found.last)) == (first, last)
+
+
 @given(st.dates(date(2000, 3, 1), date(2026, 11, 14)), st.data())
 def test_a_day_is_in_what_is_read_however_it_is_written(day: date, data: st.DataObject):
     today = data.draw(st.dates(day + timedelta(days=1), min(day + timedelta(days=500), date(2027, 1, 1))))
@@ -132,6 +148,8 @@ def test_a_day_is_in_what_is_read_however_it_is_written(day: date, data: st.Data
         "what did we discuss last week?",
         "Worüber haben wir gestern gesprochen?",
         "so what did Ada say on Monday",
+        "How was yesterday?",
+        "Was war gestern?",
     ],
 )
 def test_who_asks_only_for_a_time_asks_for_all_that_was_said(question: str):

@@ -7,6 +7,7 @@ from datetime import date, timedelta
 import msgspec
 
 DAY = timedelta(days=1)
+SATURDAY = 5  # as Python counts the days of a week
 AROUND = 14  # days that "before" and "after" a day reach, and that "recently" reaches back
 LENGTHS = {"hour": 0, "day": 1, "week": 7, "fortnight": 14, "month": 30, "quarter": 91, "year": 365}
 HOURS = {"morning": (4, 12), "noon": (11, 15), "afternoon": (12, 18), "evening": (17, 28), "night": (18, 30)}
@@ -78,8 +79,9 @@ def unit(name: str, back: int, today: date, whole: bool = False) -> Days:
         return one(today - back * DAY)
     if name in ("week", "fortnight"):
         monday = today - timedelta(days=today.weekday() + back * LENGTHS[name])
-        # People say "last week" on a Sunday and mean the days that are just over.
-        return Days(monday, monday + 6 * DAY if whole or back > 1 else today)
+        # At a weekend "last week" means the days that are just over, too.
+        over = back > 1 or (back == 1 and today.weekday() < SATURDAY)
+        return Days(monday, monday + timedelta(days=LENGTHS[name] - 1) if whole or over else today)
     months = {"month": 1, "quarter": 3, "year": 12}[name]
     index = (today.year * 12 + today.month - 1) // months * months - back * months
     found = months_from(date(index // 12, index % 12 + 1, 1), months)
@@ -88,8 +90,8 @@ def unit(name: str, back: int, today: date, whole: bool = False) -> Days:
 
 def weekend(back: int, today: date) -> Days:
     """The weekend that is on or just over; `back` 1 before the one that is on, 2 one more."""
-    saturday = today - timedelta(days=(today.weekday() - 5) % 7)
-    if back and today.weekday() >= 5:
+    saturday = today - timedelta(days=(today.weekday() - SATURDAY) % 7)
+    if back and today.weekday() >= SATURDAY:
         saturday -= 7 * DAY
     saturday -= 7 * DAY * max(back - 1, 0)
     return Days(saturday, saturday + DAY)

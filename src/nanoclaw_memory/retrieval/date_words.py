@@ -130,6 +130,8 @@ _TALK = frozenset(
     "talk talked talking discuss discussed discussing spoke speaking spoken chatting chatted topic conversation where"
     " geredet gesprochen sprachen besprochen besprachen unterhalten thema gespraech wo".split()
 )
+_ASKING = frozenset("what how was wie".split())  # "how was yesterday?"
+_WAS = frozenset("was were had war waren hatte hatten".split())
 _TOGETHER = frozenset("we us our wir uns unser".split())
 _WITHOUT_CONTENT = STOP_WORDS.union(
     GERMAN_STOP_WORDS,
@@ -146,7 +148,9 @@ def asks_what_was_said(text: str, past: bool, names: frozenset[str] = frozenset(
     One about today has to be in the past tense: "what do we do today" asks for no talk.
     """
     asked = [_folded(word) for word in text.split()]
-    told = any(word in _TOLD for word in asked)
+    told = any(word in _TOLD for word in asked) or (
+        _ASKING.issuperset(asked[:1]) and not _WAS.isdisjoint(asked[1:])
+    )
     told = told or (any(word in _TELL for word in asked) and (past or any(word in _PAST for word in asked)))
     return told and all(word in _TOLD | _TELL | _WITHOUT_CONTENT | names for word in asked)
 

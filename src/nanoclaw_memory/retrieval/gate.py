@@ -82,12 +82,13 @@ def judge(asked: Incoming, pool: Pool, found: Sequence[Candidate], known_names: 
         helpful.append(Helpful(one, one.score, parts))
     helpful.sort(key=lambda one: -one.probability)
     whole = verdict_features(about, helpful)
-    conceivable = helpful and asked.need >= CONCEIVABLE
+    of_days = bool(helpful and pool.only_days and pool.told)  # who asks what was said then is told
+    conceivable = of_days or (helpful and asked.need >= CONCEIVABLE)
     likely = probability(weights.message, whole) if conceivable else 0.0
     # No model knows Keystone, but one passage has all that is asked about it; and who asks for the past wants it.
     least = NEARLY_ALL if about["known names"] else 1.0
     asks = len(rarities) >= TELLING and not about["lines"]  # of a pasted text some sentence is always known
-    covered = (asks and whole["covered"] >= least) or (about["past"] and whole["covered"] >= SOME)
+    covered = of_days or (asks and whole["covered"] >= least) or (about["past"] and whole["covered"] >= SOME)
     if covered and conceivable:
         likely = max(likely, SURE)
     if likely < SURE and conceivable and asks and not pool.vector:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.errors import StoreError
+from nanoclaw_memory.retrieval import dates
 from nanoclaw_memory.retrieval.gate import ANSWERED, CONCEIVABLE
 from nanoclaw_memory.retrieval.hits import newer_of
 from nanoclaw_memory.retrieval.searcher import Question
@@ -91,7 +92,8 @@ class Recaller:
         context, scope = self._context, moment.scope
         cold, need = context.embedder is None, context.need(message)
         by_words = (context.without_embedder,) if cold else ()
-        if gated and need < CONCEIVABLE and not moment.explain:
+        when = dates.when(message, moment.now.date())
+        if gated and need < CONCEIVABLE and not (moment.explain or when.only() or when.latest):
             return Recalled((), 0.0, (), by_words)  # whatever is found, the gate stays closed
         after = context.turns.compacted_up_to(scope.session_id) if scope.session_id else 0
         question = Question(
