@@ -199,9 +199,10 @@ class Resolver:
         for place, word in enumerate(words):
             if not _may_be_name(word) or len(word.folded) < 2:
                 continue
-            whole = self.names.beginning(word.folded + " ", MAX_ALIKE + 1) or self.names.ending(
-                " " + word.folded, MAX_ALIKE + 1
-            )
+            first = self.names.beginning(word.folded + " ", MAX_ALIKE + 1)
+            last = self.names.ending(" " + word.folded, MAX_ALIKE + 1)
+            titled = [name for name in last if stem(name.partition(" ")[0]) in relatives()]  # "Cousin Mateo"
+            whole = [*first, *titled] or last
             if 1 <= len(whole) <= MAX_ALIKE:
                 meanings = self.names.meanings(whole)
                 entities = tuple(dict.fromkeys(e for name in whole for e in meanings[name].names))

@@ -19,8 +19,8 @@ MAX_PHRASE = 4
 _NAMING = frozenset({"name", "call", "heisst", "full name", "real name"})  # stemmed
 _RELATIVE_LINES = frozenset(
     "partner wife husband mother father parent child son daughter brother sister dog cat friend manager "
-    "grandparent doctor".split()
-)
+    "grandparent uncle aunt cousin niece nephew grandchild godchild neighbour doctor".split()
+) | {f"{one} in law" for one in ("mother", "father", "brother", "sister")}
 _NO_RELATIVES = frozenset({"married", "marri", "runs", "run", "head", "manag", "leitet", "verheiratet"})
 _EMPTY = STOP_WORDS - {"where", "why", "own"}
 

@@ -102,7 +102,7 @@ class Lookup:
         if named_only:
             found = _asked_for(found, question, intent)
         elif not found:
-            _merge(found, self._by_keyword(text, top_k, view))
+            _merge(found, _of_relative(question, self._by_keyword(text, top_k, view)))
         hits = self._ranked(found, top_k, view.project)
         named = question.named if view.all else _seen(question.named, found.values())
         entities = ParsedQuestion(question.words, named).entities
@@ -332,6 +332,13 @@ def _relative_of(name: EntityMention, question: ParsedQuestion) -> tuple[int] | 
         if stem(question.words[place].folded) in intents.relatives():
             return (place,)
     return None
+
+
+def _of_relative(question: ParsedQuestion, rows: list[GraphCandidate]) -> list[GraphCandidate]:
+    """Of what keywords find for "my uncle's phone" only what names an uncle: others have phones, too."""
+    places = [_relative_of(name, question) for name in question.named if name.how == "self"]
+    asked = {stem(question.words[place[0]].folded) for place in places if place}
+    return [row for row in rows if asked <= _stems(row.item.text)]
 
 
 def _asked_for(

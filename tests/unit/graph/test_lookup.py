@@ -149,6 +149,37 @@ def test_a_first_name_stands_for_the_one_who_has_it_and_for_two_it_is_ambiguous(
     assert {hit.item.value for hit in answer.hits if isinstance(hit.item, Fact)} == {"1", "2"}
 
 
+def test_a_relative_with_a_title_is_one_of_those_who_have_the_name(memory: Memory) -> None:
+    memory.graph.relate("User", "dentist", "Mateo Brandt")
+    memory.graph.relate("Cousin Mateo", "lives in", "Leith")
+    answer = memory.graph.search("Where does Mateo live?")
+    assert answer.ambiguous == ("Mateo",)
+    assert answer.hits[0].text == "Cousin Mateo → lives in → Leith"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Telefonnummer meiner Tante", ["Wilma.phone = 1"]),
+        ("What's the phone of my brother-in-law?", ["Egon.phone = 2"]),
+        ("Wann ist mein Patenkind geboren?", ["Pascal.born = 2012-02-02"]),
+        ("my uncle's phone", []),  # others have one
+        ("my brother's phone", []),
+    ],
+)
+def test_every_relative_is_asked_for_in_either_language_and_nobody_answers_for_another(
+    memory: Memory, question: str, answer: list[str]
+) -> None:
+    for what, name, key, value in (
+        ("aunt", "Wilma", "phone", "1"),
+        ("brother-in-law", "Egon", "phone", "2"),
+        ("godson", "Pascal", "born", "2012-02-02"),
+    ):
+        memory.graph.relate("User", what, name)
+        memory.graph.upsert(name, key, value)
+    assert [hit.text for hit in memory.graph.search(question).hits if isinstance(hit.item, Fact)] == answer
+
+
 def test_an_alias_of_several_is_reported_as_ambiguous(memory: Memory) -> None:
     memory.graph.upsert("Alex Smith", "phone", "1")
     memory.graph.upsert("Alex Jones", "phone", "2")
