@@ -9,7 +9,9 @@ from nanoclaw_memory.graph import wording
 from nanoclaw_memory.graph.values import is_abbreviation, is_name, name_at, typed
 
 MINE = re.compile(r"(?:my|our|mein|meine|meines|meiner|unser|unsere|unserer|unseres)\b", re.I)
-_SPLIT = re.compile(r"(; |, (?!\d{4,5}\b)(?:and |und |but |aber )?| (?:and|und|but|aber) | [–—] )")
+_SPLIT = re.compile(
+    r"(; |, (?!\d{4,5}\b(?! ?[\d/-]))(?:and |und |but |aber )?| (?:and|und|but|aber) | [–—] )"
+)
 PARENTHESES = re.compile(r"\s*\(([^()]*)\)")
 # Whoever corrects himself while speaking says both values.
 _MENDED = re.compile(

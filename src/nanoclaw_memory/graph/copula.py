@@ -79,7 +79,7 @@ class CopulaReader(SubjectReader):
         self.last = (
             name if owner in (self.user, self.owner) else ""
         )  # "his" may be the owner's or the other's
-        self.pending = Pending(Subject(name), "", "")
+        self.pending = Pending(Subject(name), "", "", name)
         one = singular(what) or what
         kind = "relation" if wording.is_kin(one) or wording.is_pet(one) else "fact"
         yield Triple(kind, owner, what.casefold(), name, single=what.casefold() in wording.UNIQUE)
@@ -267,7 +267,9 @@ class CopulaReader(SubjectReader):
         # "the API gateway is Kong": of a thing, a name says which one; of a person it would be another person.
         # A German noun has a capital as a name has: only a title or "Firma" tells a name from it.
         thing = not is_name(entity) if self.verb == "is" else _TITLED.match(phrase)
-        return phrase if thing and is_name(phrase) and (not after or after[0] == "(") else ""
+        from_there = re.match(r"(?:from|aus|of|von) (?P<where>.+)$", after)
+        ends = not after or after[0] == "(" or (from_there and is_name(from_there["where"]))
+        return phrase if thing and is_name(phrase) and ends else ""
 
 
 def _may_be_aged(entity: str, age: str) -> bool:

@@ -281,7 +281,7 @@ class _Page:
             return "arrow", arrows
         if dotted := _DOTTED.match(plain):
             return "dotted", [Triple("fact", dotted["entity"], dotted["key"], dotted["value"])]
-        if roster := self._roster(plain):
+        if (roster := self._roster(plain)) is not None:
             return "roster", roster
         if (parts := _pairs_of(text)) and len(parts) > 1:
             return "pairs", list(self._pairs(parts))
@@ -440,8 +440,8 @@ class _Page:
 
     # ---- rosters ----
 
-    def _roster(self, plain: str) -> list[Triple]:
-        """`Zuri: daughter, born 2017-04-22` under People, and `Pets: Rex (beagle, 6), Luna (cat)`."""
+    def _roster(self, plain: str) -> list[Triple] | None:
+        """`Zuri: daughter, born 2017-04-22` under People, `Pets: Rex (beagle, 6), Luna (cat)`; None if it is none."""
         group = self.parent or self.heading or self.title
         match = re.match(r"^(?P<name>[^:—–=]{1,60}?)(?:\s*(?::|—|–)|\s-)\s+(?P<details>\S.*)$", plain)
         comma = re.match(r"^(?P<name>[^,:()]{1,40}), (?P<details>[^:]+)$", plain)
@@ -449,21 +449,23 @@ class _Page:
             match and len(re.findall(r"(?:^|, |and |und )[^,()]{1,30} \([^()]+\)", match["details"])) > 1
         )
         if match and (several or ROSTER.fullmatch(match["name"])):
-            return self._members(match["name"], match["details"])
+            members = self._members(match["name"], match["details"])
+            return members if several else members or None  # the first of several is not what `Team` is
         listed = bool(ROSTER.search(group))
         if listed and match is None and (member := _member(plain)):
-            return self._portrait(*member, group_of(group), listed=True)
+            return self._portrait(*member, group_of(group), listed=True) or None
         match = match or (comma if comma and (listed or self._introduces(comma["details"])) else None)
         if match is None or self.sentences.owned(match["name"]):
-            return []
-        name, details = match["name"].strip(), match["details"]
+            return None
+        mine, name = self.sentences.introduction(match["name"].strip())
+        details = match["details"]
         if (
-            not (listed or self._introduces(details))
+            not (listed or mine or self._introduces(details))
             or not is_name(_TAIL.sub("", name))
             or is_attribute(name)
         ):
-            return []
-        return self._portrait(name, details, group_of(group), listed)
+            return None
+        return [*mine, *self._portrait(name, details, group_of(group), listed)] or None
 
     def _introduces(self, details: str) -> bool:
         """Whether a line without a roster's heading begins as a roster's: with what the person is."""
@@ -611,7 +613,8 @@ def _whole_value(text: str, defining: bool) -> str:
         and all(len(part.split()) <= LIST_ITEM for part in parts)
         and not typed(value)
     ):
-        return text
+        alike = len({is_name(part) for part in parts}) == 1  # `Baxter, bites` is no list
+        return text if alike or not is_name(value) else value
     listed = (
         after and is_name(value) and is_name(head_of(after)[0], 3) and not re.search(r"\d", head_of(after)[0])
     )

@@ -15,6 +15,7 @@ from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.graph.values import ADDRESS, is_name, typed, without_article
 
 _SHORT = re.compile(r"^(?P<name>\S+) for short$", re.I)
+_BORN = re.compile(r"(?:b\.|born|geb\.|geboren|\*)(?: am| on| in)? ?(?P<when>.+)$", re.I)
 _INNER = re.compile(r"(?<=\w) \(([^()]*)\)$")
 
 
@@ -53,8 +54,8 @@ class RosterReader(SentenceReader):
             yield Triple("fact", name, value.type, value.text)
         elif value and value.type == "ip" and not value.rest:
             yield Triple("fact", name, "ip", value.text)
-        elif birth := re.match(r"(?:b\.|born|geb\.|\*) ?(?P<year>\d{4})$", detail):
-            yield Triple("fact", name, "born", birth["year"])
+        elif birth := _birth(detail):
+            yield Triple("fact", name, "born", birth)
         elif group == "living" and (age := YEARS_OLD.match(detail)):
             yield Triple("fact", name, "age", age["age"])
         elif (match := AKA.match(detail) or _SHORT.match(detail)) and is_name(match["name"], 3):
@@ -78,7 +79,9 @@ class RosterReader(SentenceReader):
         """What a person is: a relative of the owner, a role, a role at a company; in a roster any short detail."""
         bare = without_article(re.sub(r"^(?:my|our|mein|meine|unser|unsere) ", "", detail))
         words = bare.split()
-        if not 1 <= len(words) <= 8 or wording.VERB.search(bare) or not words[0][:1].isalpha():
+        if not 1 <= len(words) <= 8 or not words[0][:1].isalpha():
+            return []
+        if len(words) > 1 and wording.VERB.search(bare):  # "lead" alone is what somebody is
             return []
         short = len(words) <= 3 and is_plain_noun(bare)
         if OWNED.match(detail) and not MINE.match(detail):
@@ -98,6 +101,14 @@ class RosterReader(SentenceReader):
         if kind or (group == "people" and bare.isupper() and bare.isalpha()):
             return [Triple("fact", name, self.verb, bare, several=True)]
         return []
+
+
+def _birth(detail: str) -> str:
+    """When somebody was born: a date or a year; empty for other details."""
+    born = _BORN.match(detail)
+    date = typed(born["when"]) if born else None
+    year = born and re.fullmatch(r"\d{4}", born["when"])
+    return born["when"] if born and (year or (date and date.type == "date" and not date.rest)) else ""
 
 
 def _with_inner(details: Iterable[str]) -> Iterator[str]:

@@ -60,7 +60,10 @@ _NICKNAMED = re.compile(
     re.I,
 )
 _ALLERGIC = re.compile(r"^(?P<who>.+?) (?:ist|reagiert) (?:gegen|auf) (?P<what>.+?) allergisch$")
-_PREFERS = re.compile(r"^(?P<who>[^,;]+?) (?:prefers|bevorzugt) (?P<what>\S+(?: \S+){0,9})$")
+_PREFERS = re.compile(r"^(?P<who>[^,;]+?) (?:prefers|bevorzugt) (?P<what>.+)$")
+_MOST_WORDS = 10  # of a preference
+_LIST_ITEM = 2
+_BEFORE_CONTACT = re.compile(r"^[a-zäöü]+ (?:at|on|under|unter|per) (?=\S+(?: \d[\d ]*)?$)")  # "reachable at"
 _MY_NAME = re.compile(
     r"^(?:name['’]s|name is|i['’]m called|my name['’]s|ich heiße) (?P<rest>[A-ZÀ-Þ].*)$", re.I
 )
@@ -157,8 +160,8 @@ class SentenceReader(CopulaReader):
         if match := _ALLERGIC.match(sentence):
             yield from self._allergic(match)
             return
-        if (match := _PREFERS.match(sentence)) and is_name(match["who"]):
-            yield Triple("fact", match["who"], "preference", match["what"])
+        if (match := _PREFERS.match(sentence)) and is_name(match["who"]) and (what := _listed(match["what"])):
+            yield Triple("fact", match["who"], "preference", what)
             return
         if match := _MY_NAME.match(sentence):
             sentence = f"My name is {match['rest']}"
@@ -175,7 +178,7 @@ class SentenceReader(CopulaReader):
             denied = wording.DENIAL.search(clause) and not re.search(
                 r"\b(?:is|are|ist|sind) (?:not|nicht) [\w-]+$", clause
             )
-            if denied or (wording.PAST.search(clause) and " born" not in clause and "geboren" not in clause):
+            if denied or (wording.PAST.search(clause) and not wording.BORN.search(clause)):
                 self.pending = None
                 self._turn_to(clause)
                 continue
@@ -195,6 +198,12 @@ class SentenceReader(CopulaReader):
         before, self.pending = self.pending, None
         if match := _TURNS.match(clause):
             yield from self._birthday(match["who"], match["date"])
+            return
+        contact = typed(_BEFORE_CONTACT.sub("", clause))
+        if before and contact and contact.type in ("phone", "email") and not contact.rest:
+            self.pending = before
+            if is_name(before.object):  # "The vet is Dr. Hallam, 555-0199"
+                yield Triple("fact", before.object, contact.type, contact.text, rule="detail")
             return
         match = _WE_CALL.match(clause)
         if match and (triples := self._called(match)):
@@ -240,11 +249,6 @@ class SentenceReader(CopulaReader):
     def _elliptic(self, clause: str, joiner: str, before: Pending) -> Iterator[Triple]:
         """A clause that leaves out key or verb: "Tess's 8:30", "Ida 98", "and PostgreSQL"."""
         self.pending = before
-        contact = typed(clause)
-        if contact and contact.type in ("phone", "email") and not contact.rest:
-            if is_name(before.object):  # "The vet is Dr. Hallam, 555-0199"
-                yield Triple("fact", before.object, contact.type, contact.text, rule="detail")
-            return
         gap = re.match(r"(?P<name>\D+?) (?P<rest>(?:am |um |on |at )?[\d€$£+-].*)$", clause)
         name, rest = (gap["name"], gap["rest"]) if gap else name_at(clause)
         name, key = name.removesuffix("'s").removesuffix("’s"), before.subject.key
@@ -316,7 +320,7 @@ class SentenceReader(CopulaReader):
         if whose or re.match(r"an (?:der|die|das|den|dem) ", rest):
             return
         what, after = phrase_at(rest, 4)
-        what = re.sub(r" (?:only|nur)$", "", what)
+        what = re.sub(r" (?:only|there|here|nur|dort|hier)$", "", what)
         named = any(is_name_token(token) for token in what.split())
         if predicate in ("languages", "sprachen") and not named:
             return
@@ -475,6 +479,13 @@ def _is_listing(parts: Sequence[tuple[str, str]]) -> bool:
     if last:
         return not any(wording.VERB.search(clause) for _, clause in parts[:last])
     return len(parts) > 1 and all(is_name(clause, 3) for _, clause in parts)
+
+
+def _listed(text: str) -> str:
+    """A short list as it is, else what stands before the next clause; empty if that is long."""
+    first, *others = [clause for _, clause in clauses(text)]
+    whole = text if all(len(other.split()) <= _LIST_ITEM for other in others) else first
+    return whole if len(whole.split()) <= _MOST_WORDS else ""
 
 
 def _measured(value: TypedValue) -> str:

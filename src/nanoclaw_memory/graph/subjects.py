@@ -24,8 +24,8 @@ _THE = frozenset("the der die das this dieser diese dieses".split())
 _OF = re.compile(r" (?:of|von|vom|des|(?<! in)(?<! an)(?<! zu)(?<! auf)(?<! bei)(?<! mit)(?<! aus) der) ")
 _AT = re.compile(r" (?:for|at|für|bei|beim) ")
 AKA = re.compile(
-    r"^(?:aka|a\.k\.a\.|also known as|also called|alias|called|nicknamed|known as|genannt|kurz|auch|short)[: ]+"
-    r"(?P<name>.+)$",
+    r"^(?:aka|a\.k\.a\.|also known as|also called|alias|called|nickname|nicknamed|known as|genannt|spitzname|rufname|"
+    r"kurz|auch|short)[: ]+(?P<name>.+)$",
     re.I,
 )
 CLASSES = frozenset("project team service repo app server host projekt team dienst firma verein".split())
@@ -59,6 +59,12 @@ class SubjectReader:
         self.about = self.last = ""
         subject = self._subject(text)
         return subject if subject and subject.key and not subject.implied else None
+
+    def introduction(self, text: str) -> tuple[tuple[Triple, ...], str]:
+        """What `My mother Graciela` says of a person, and their name; any other text as it is."""
+        subject = self._subject(text) if MINE.match(text) else None
+        named = subject and not subject.key and self.introduced
+        return (self.introduced, subject.entity) if subject and named else ((), text)
 
     def compound(self, text: str) -> Subject | None:
         """The owner in `Klassenlehrerin Mila`, `Package manager in ledgerline`, `Taschengeld von Jonah`."""
@@ -107,14 +113,14 @@ class SubjectReader:
         if len(words) == 1 and low in ("it", "es") and self.denied:
             return self.denied
         if len(words) == 1 and low in _HE:
-            return Subject(self.last) if self.last else None
+            return Subject(self.last) if self.last not in ("", self.user) else None
         if len(words) == 1 and low in _I:
             return Subject(self.owner if low in ("we", "wir") else self.user)
         if MINE.fullmatch(words[0]) and len(words) > 1:
             owner = self.user if low in ("my", "mein", "meine", "meines", "meiner") else self.owner
             return self._possessive(owner, words[1:], name)
         if _THEIRS.fullmatch(words[0]) and len(words) > 1:
-            return self._possessive(self.last, words[1:], name) if self.last else None
+            return self._possessive(self.last, words[1:], name) if self.last not in ("", self.user) else None
         return self._other_subject(words, low, name)
 
     def _portrait(self, name: str, text: str) -> list[Triple]:
@@ -153,7 +159,7 @@ class SubjectReader:
                 if re.search(r" (?:for|of|in|at|on|to|von|für) ", owner):
                     return None
                 return self._possessive(owner, words[owned[0] + 1 :], name)
-            if len(words) == 3 and words[1].casefold() in CLASSES and may_name(words[2]):
+            if len(words) == 3 and words[1].casefold() in CLASSES and is_name(words[2]):
                 return Subject(words[2])
             if of := _OF.search(inner):
                 owner = without_article(inner[of.end() :])
@@ -165,7 +171,7 @@ class SubjectReader:
             return Subject(inner) if len(words) <= 5 and may_name(inner.replace(" for ", " ")) else None
         if low in wording.NO_ENTITY:
             return None
-        if len(words) == 2 and low in CLASSES and may_name(words[1]):
+        if len(words) == 2 and low in CLASSES and is_name(words[1]):
             return Subject(words[1])
         owned = [place for place, word in enumerate(words[:-1]) if word.endswith(("'s", "’s", "s'", "s’"))]
         owner = " ".join([*words[: owned[0]], without_possessive(words[owned[0]])]) if owned else ""

@@ -185,7 +185,7 @@ def is_abbreviation(token: str) -> bool:
         low in _TITLES
         or bool(re.fullmatch(r"(?:[^\W\d_]\.)+", low))
         or low.endswith("str.")
-        or low in ("nr.", "tel.", "no.", "ca.", "bzw.", "inc.", "ltd.", "co.", "vs.", "usw.", "etc.")
+        or low in ("nr.", "tel.", "no.", "geb.", "ca.", "bzw.", "inc.", "ltd.", "co.", "vs.", "usw.", "etc.")
     )
 
 

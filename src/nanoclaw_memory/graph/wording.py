@@ -301,6 +301,7 @@ PAST = re.compile(
     r"wurde|wurden|als kind)\b",
     re.I,
 )
+BORN = re.compile(r"\b(?:born|geboren)\b", re.I)  # in the past, and it holds
 # "15 March, not 14 March": the denied part does not belong to the value.
 _CUT = re.compile(
     r"(?<=\S)(?:\s*[,;—–]\s*|\s+-\s+|\s+\()(?:and |but |und )?"

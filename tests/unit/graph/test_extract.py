@@ -609,3 +609,41 @@ def test_what_only_looks_like_a_table_of_commas_breaks_nothing(text: str) -> Non
     page = text + "\n\nOdile lives in Lyon."
     (triple,) = [one for one in extract(page, FileRules()) if one.subject == "Odile"]
     assert page.split("\n")[triple.line - 1] == "Odile lives in Lyon."
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("Unsere Bank ist die GLS. Sie spricht Türkisch.", [("User", "bank", "GLS")]),  # she is not the user
+        (
+            "Coach Vardan prefers chat over email, and her assistant Imre always copies everyone.",
+            [("Coach Vardan", "preference", "chat over email")],
+        ),
+        ("Mo prefers tea, juice and coffee", [("Mo", "preference", "tea, juice and coffee")]),
+        ("Team: Zoë (lead, Oslo), Kwame (backend, Accra)", [("Zoë", "role", "lead")]),
+        ("Team: Kwame (backend, Accra), Yuki (design)", []),  # the team is not Kwame
+        ("- dog of Nils: Baxter, bites", [("Nils", "dog", "Baxter")]),
+        ("Rosa Baker runs the after-school club there.", [("Rosa Baker", "runs", "after-school club")]),
+        ("The service contract ends on 2027-03-31.", [("service contract", "ends", "2027-03-31")]),
+        (
+            "- Tilda: Patenkind, geb. 11.9.2019",
+            [("User", "patenkind", "Tilda"), ("Tilda", "born", "11.9.2019")],
+        ),
+        ("- Idris: son, nickname Pip", [("User", "son", "Idris"), ("Pip", "", "Idris")]),
+        (
+            "- My mother Graciela: phone 0161 496 0182",
+            [("User", "mother", "Graciela"), ("Graciela", "phone", "0161 496 0182")],
+        ),
+        (
+            "Our landlord is Mr. Okonjo, reachable at 0171 5550199.",
+            [("User", "landlord", "Mr. Okonjo"), ("Mr. Okonjo", "phone", "0171 5550199")],
+        ),
+        (
+            "Mein Hausarzt ist Dr. Tammen, 0421 5550133.",
+            [("User", "hausarzt", "Dr. Tammen"), ("Dr. Tammen", "phone", "0421 5550133")],
+        ),
+        ("The plumber is Radek from Brno.", [("plumber", "is", "Radek")]),
+    ],
+)
+def test_each_value_is_of_whom_it_is_said(text: str, stated: list[tuple[str, str, str]]) -> None:
+    assert said(f"{text}\n", FileRules()) == stated
