@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from nanoclaw_memory.graph import wording
-from nanoclaw_memory.graph.clauses import sentences, stated
+from nanoclaw_memory.graph.clauses import clauses, sentences, stated
 from nanoclaw_memory.graph.statements import READ_BY_MODEL, Statement
 from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.intake.own_words import said
@@ -168,7 +168,22 @@ def fact_fault(fact: tuple[str, str, str], message: str, user: str) -> str:
     saying = [sentence for sentence in sentences(message) if _stands_in(value, sentence)]
     if not saying:
         return f"{value} does not stand in the message"
-    return "" if any(map(stated, saying)) else "it is asked, supposed or told by others"
+    if not any(map(stated, saying)):
+        return "it is asked, supposed or told by others"
+    clause = next((one for one in _clauses(" ".join(saying)) if _stands_in(value, one)), "")
+    return "" if _holds(clause, f"{key} {value}") else "it is denied, or of the past"
+
+
+def _clauses(text: str) -> list[str]:
+    return [clause for sentence in sentences(text) for _, clause in clauses(sentence)]
+
+
+def _holds(clause: str, told: str) -> bool:
+    """Whether a clause says what is; one that denies, or tells of the past, must be told as such."""
+    born = wording.BORN.search(clause)
+    past = wording.PAST.search(clause) and not (born or wording.PAST.search(told))
+    denied = wording.DENIAL.search(clause) and not wording.DENIAL.search(told)
+    return not (past or denied)
 
 
 def _stands_in(part: str, text: str) -> bool:
@@ -191,6 +206,11 @@ def memory_fault(text: str, message: str) -> str:
     nearest = max(sentences(message), key=lambda one: len(own.stems & features(one).stems))
     if nearest.endswith("?"):
         return "it is asked"
+    if stated(text) and not stated(nearest):
+        return "it is supposed or told by others"
+    clause = max(_clauses(nearest), key=lambda one: len(own.stems & features(one).stems))
+    if wording.PAST.search(clause) and not (wording.PAST.search(text) or wording.BORN.search(clause)):
+        return "it is of the past"
     return "it turned a denial round" if features(nearest).negated != own.negated else ""
 
 

@@ -149,6 +149,10 @@ def test_what_does_not_stand_in_the_message_is_refused(asking: Callable[..., Mem
         (("Keystone", "port", "305"), "Keystone is on 3055.", False),
         (("Keystone", "port", "3055"), "Keystone is on 3055.", True),
         (("", "port", "3055"), "Keystone is on 3055.", False),
+        (("User", "employer", "Nestlé"), "I used to work at Nestlé, now I'm at the canton.", False),
+        (("User", "employer", "canton"), "I used to work at Nestlé, now I'm at the canton.", True),
+        (("User", "arbeitet bei", "Bosch"), "Ich arbeite nicht mehr bei Bosch.", False),
+        (("User", "born", "3 May 1980"), "I was born on 3 May 1980.", True),
     ],
 )
 def test_a_fact_stands_in_its_message(fact: tuple[str, str, str], message: str, stands: bool):
@@ -167,6 +171,10 @@ def test_a_fact_stands_in_its_message(fact: tuple[str, str, str], message: str, 
             False,
         ),
         ("The user lives in Lisbon.", "Do I live in Lisbon?", False),
+        ("Petra is vegan.", "I think Petra might be vegan.", False),
+        ("Petra might be vegan.", "I think Petra might be vegan.", True),
+        ("User works at Nestlé.", "I used to work at Nestlé, now I'm at the canton.", False),
+        ("User is at the canton now.", "I used to work at Nestlé, now I'm at the canton.", True),
     ],
 )
 def test_a_memory_says_what_its_message_says(text: str, message: str, faithful: bool):
