@@ -373,7 +373,7 @@ class _Page:
         above, self.parent = self.parent, self.parent
         for part, key in zip(parts, keys, strict=True):
             yield from self._pair(part, unmarked(part))
-            if first and key == keys[0] and all(map(is_attribute, keys[1:])):
+            if first and key == keys[0] and all(is_known_key(one.split()[-1]) for one in keys[1:]):
                 self.parent = keys[0]
         self.parent = above
 

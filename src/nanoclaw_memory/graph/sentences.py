@@ -192,7 +192,9 @@ class SentenceReader(CopulaReader):
         """Remember what a clause denies, or tells of the past: "it is 3 June" may say what holds instead."""
         verb = wording.VERB.search(clause)
         self.denied = self._subject(clause[: verb.start()].strip()) if verb else None
-        self.last = self.denied.entity if self.denied else name_at(clause)[0] or self.last
+        name = name_at(clause)[0]
+        name = "" if name.casefold() in wording.NO_ENTITY else name  # "We moved in with Lena, she …"
+        self.last = self.denied.entity if self.denied else name or self.last
 
     def _clause(self, clause: str, joiner: str) -> Iterator[Triple]:
         before, self.pending = self.pending, None
@@ -233,7 +235,8 @@ class SentenceReader(CopulaReader):
             yield from self._elliptic(clause, joiner, before)
         elif not self.talk:
             name, rest = name_at(clause)
-            if rest and not self.pending and is_name(name, 3) and name.casefold() not in wording.NO_ENTITY:
+            own = name.casefold() not in wording.NO_ENTITY and not is_known_key(name.split(" ")[0])
+            if rest and not self.pending and is_name(name, 3) and own:
                 self.pending = Pending(Subject(name), "", "")  # "Theo started at Bosch and reports to Ann"
 
     def _carried(self, start: str, before: Pending | None) -> Subject | None:

@@ -643,6 +643,12 @@ def test_what_only_looks_like_a_table_of_commas_breaks_nothing(text: str) -> Non
             [("User", "hausarzt", "Dr. Tammen"), ("Dr. Tammen", "phone", "0421 5550133")],
         ),
         ("The plumber is Radek from Brno.", [("plumber", "is", "Radek")]),
+        ("We moved in with Lena last month, she lives in Kassel.", []),  # nobody is called We
+        ("Blutgruppe A negativ, allergisch gegen Penicillin.", []),
+        (
+            "Signal upstairs: Kestrel5, downstairs: KestrelIoT",
+            [("Signal upstairs", "is", "Kestrel5"), ("downstairs", "is", "KestrelIoT")],
+        ),
     ],
 )
 def test_each_value_is_of_whom_it_is_said(text: str, stated: list[tuple[str, str, str]]) -> None:
