@@ -336,7 +336,8 @@ def _relative_of(name: EntityMention, question: ParsedQuestion) -> tuple[int] | 
 
 def _of_relative(question: ParsedQuestion, rows: list[GraphCandidate]) -> list[GraphCandidate]:
     """Of what keywords find for "my uncle's phone" only what names an uncle: others have phones, too."""
-    places = [_relative_of(name, question) for name in question.named if name.how == "self"]
+    mine = (name for name in question.named if name.how == "self" and name.end > name.start)
+    places = [_relative_of(name, question) for name in mine]
     asked = {stem(question.words[place[0]].folded) for place in places if place}
     return [row for row in rows if asked <= _stems(row.item.text)]
 

@@ -165,6 +165,10 @@ def test_a_relative_with_a_title_is_one_of_those_who_have_the_name(memory: Memor
         ("Wann ist mein Patenkind geboren?", ["Pascal.born = 2012-02-02"]),
         ("my uncle's phone", []),  # others have one
         ("my brother's phone", []),
+        (
+            "Wer vertritt Frau Kolbe?",
+            ["Vertretung Kolbe: Malte.dienst = früh"],
+        ),  # a title, and no wife of mine
     ],
 )
 def test_every_relative_is_asked_for_in_either_language_and_nobody_answers_for_another(
@@ -177,6 +181,7 @@ def test_every_relative_is_asked_for_in_either_language_and_nobody_answers_for_a
     ):
         memory.graph.relate("User", what, name)
         memory.graph.upsert(name, key, value)
+    memory.graph.upsert("Vertretung Kolbe: Malte", "dienst", "früh")
     assert [hit.text for hit in memory.graph.search(question).hits if isinstance(hit.item, Fact)] == answer
 
 
