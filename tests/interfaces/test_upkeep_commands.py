@@ -91,9 +91,11 @@ def test_at_a_terminal_it_asks_about_each(home: Path, day: str, ncm: Run):
 def test_heartbeat_knows_what_can_be_known(ncm: Run, day: str, home: Path):
     (home / "workspace" / "HEARTBEAT.md").write_text(
         "# Heartbeat\n\n- [ ] Review proposals\n- [x] Water the plants\n"
+        "- Piano lesson\n- Review the lease\n- Log the rain\n"
     )
     ncm("upkeep", "promote", *OFF)
-    first, second = ncm("heartbeat", "--json").json["items"]
+    first, second, *others = ncm("heartbeat", "--json").json["items"]
+    assert [item["state"] for item in others] == ["only you can tell"] * 3
     assert (first["well"], first["state"]) == (False, "1 proposal open")
     assert (second["well"], second["ticked"]) == (None, True)
     (home / "workspace" / "HEARTBEAT.md").unlink()

@@ -88,6 +88,9 @@ def _focus(group: Group) -> list[str]:
         return []
     exchanges = group.exchanges.of_session(group.scope.session_id, limit=20)
     own = [(said(one).text.split("\n")[0], len(one.topic.split()) > 1) for one in exchanges]
+    own = [
+        (text, has_topic) for text, has_topic in own if not text.endswith(":")
+    ]  # what it introduced was cut
     telling = [text for text, has_topic in reversed(own) if has_topic and not only_asks(text)]
     return list(_presentable(group, dict.fromkeys(telling or [text for text, _ in own[-1:]])))
 

@@ -113,13 +113,14 @@ def _aged(group: Group, path: Path, verb: str) -> _State:
     return _State(days < STALE_DAYS, f"{verb} {plural(days, 'day')} ago" if days else f"{verb} today")
 
 
+# Names of things of memory only: "review the contract" and "piano lesson" are nothing that the program knows.
 _CHECKS: tuple[tuple[str, Callable[[Group], _State]], ...] = (
-    (r"\bproposals?\b|\breview\b", _proposals),
+    (r"\bproposals?\b", _proposals),
     (r"active.?context", _active_context),
-    (r"MEMORY\.md|\bprune\b", _memory),
+    (r"MEMORY\.md", _memory),
     (r"\bcheckpoints?\b", _checkpoint),
-    (r"\bindex\b", _index),
-    (r"\blessons?\b", _lessons),
-    (r"\bupkeep\b|\bmaintenance\b", _upkeep),
-    (r"\b(?:daily )?log\b", _log),
+    (r"\b(?:search|memory) index\b|\breindex\b", _index),
+    (r"\blessons? learn(?:t|ed)\b", _lessons),
+    (r"\bupkeep\b|\bmemory maintenance\b", _upkeep),
+    (r"\b(?:daily|today['’]?s) log\b", _log),
 )

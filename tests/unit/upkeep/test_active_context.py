@@ -148,3 +148,11 @@ def test_what_the_page_copies_neither_comes_twice_nor_makes_what_was_said_look_o
     for question, text in (("When is the feed of Delphi refreshed?", said), ("stops of Delphi", "PostGIS")):
         hits = [hit for hit in memory.search(question, fast=True).hits if text in hit.text]
         assert [(hit.mark, hit.path.startswith("memory/active-context")) for hit in hits] == [("", False)]
+
+
+def test_words_whose_text_was_cut_off_are_no_focus(memory: Memory):
+    memory.after_turn("The barn app gets a new roof of slates.", "Noted.")
+    memory.after_turn("Decision: we take SQLite for the barn app, and slates for its roof.", "Fine.")
+    memory.session_end()
+    focus = memory.get(PAGE).text.partition("## Recent")[0]
+    assert "- The barn app gets a new roof of slates." in focus and "Decision:\n" not in focus
