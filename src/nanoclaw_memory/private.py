@@ -6,9 +6,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 FILE_MODE = 0o600
+T = TypeVar("T")
 
 
 def make_folder(folder: Path) -> None:
@@ -28,15 +29,55 @@ def opener(path: str, flags: int) -> int:
     return os.open(path, flags, FILE_MODE)
 
 
-def replace_file(path: Path, text: str) -> None:
-    """Write a small file all or nothing, for its owner alone; the folder is created where it is missing."""
-    import threading
+def replace_file(path: Path, content: str | bytes, durable: bool = False) -> None:
+    """Write a file all or nothing, through a link if it is one; the folder is created where it is missing.
 
-    make_folder(path.parent)
-    scratch = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
-    with open(scratch, "w", encoding="utf-8", opener=opener) as stream:
-        stream.write(text)
-    scratch.replace(path)
+    What is `durable` is on disk when this returns; anything else may be lost by a power cut, and is never half there.
+    """
+    raw = content.encode() if isinstance(content, str) else content
+    target = path.resolve() if path.is_symlink() else path
+    make_folder(target.parent)
+    scratch = target.with_name(f".{target.name[:80]}.{os.urandom(8).hex()}.tmp")
+    try:
+        with open(scratch, "xb", opener=opener) as stream:
+            stream.write(raw)
+            if durable:
+                stream.flush()
+                os.fsync(stream.fileno())
+        if target.exists():
+            scratch.chmod(target.stat().st_mode & 0o7777)
+        scratch.replace(target)
+    except BaseException:
+        scratch.unlink(missing_ok=True)
+        raise
+    if durable:
+        sync_folder(target.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in `folder` durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def read_json(path: Path, kind: type[T]) -> T | None:
+    """What a small file of ours says; None where it is missing, damaged or not ours."""
+    import msgspec
+
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+def replace_json(path: Path, value: object) -> None:
+    """Write what `read_json` reads."""
+    import msgspec
+
+    replace_file(path, msgspec.json.encode(value) + b"\n")
 
 
 @contextmanager

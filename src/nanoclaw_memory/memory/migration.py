@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from nanoclaw_memory import private
 from nanoclaw_memory.errors import Conflict, InvalidValue, StoreError
 from nanoclaw_memory.memory.group import Group
 from nanoclaw_memory.memory.resources import ALL_DATABASES, Resources
@@ -185,10 +186,7 @@ class StoreMigration:
     # ---- what is noted ----
 
     def _load(self) -> dict[str, str]:
-        try:
-            return msgspec.json.decode(self.state_file.read_bytes(), type=dict[str, str])
-        except (FileNotFoundError, msgspec.DecodeError):
-            return {}
+        return private.read_json(self.state_file, dict[str, str]) or {}
 
     def _note(self, name: str, digest: str) -> None:
         from nanoclaw_memory.workspace.files import replace_text

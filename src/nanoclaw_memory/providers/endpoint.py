@@ -353,12 +353,8 @@ class Breaker:
         return self._clock.now().timestamp()
 
     def _read(self) -> Outage | None:
-        try:
-            fields = json.loads(self._path.read_text(encoding="utf-8"))
-            return Outage(float(fields["until"]), int(fields["failures"]), str(fields["reason"]))
-        except (OSError, ValueError, KeyError, TypeError):
-            return None  # no file, or one that is not ours: the endpoint is tried
+        return private.read_json(self._path, Outage)  # without one the endpoint is tried
 
     def _write(self, outage: Outage) -> None:
         with suppress(OSError):  # a read-only disk costs the memory of an outage, never an answer
-            private.replace_file(self._path, json.dumps(msgspec.structs.asdict(outage)))
+            private.replace_json(self._path, outage)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
@@ -46,7 +45,7 @@ class Usage(msgspec.Struct, frozen=True):
             day = days.setdefault(self._today(), {})
             sums = day.setdefault(f"{provider}/{model}", {})
             _add(sums, {"calls": 1, "failures": int(failed), "tokens": tokens, "cost": cost})
-            private.replace_file(self.path, json.dumps(_folded(days)))
+            private.replace_json(self.path, _folded(days))
 
     def total(self) -> tuple[UsageRow, ...]:
         """Everything so far, by provider and model."""
@@ -64,10 +63,7 @@ class Usage(msgspec.Struct, frozen=True):
         return self.clock.now().date().isoformat()
 
     def _read(self) -> Days:
-        try:
-            return msgspec.json.decode(self.path.read_bytes(), type=dict[str, dict[str, dict[str, float]]])
-        except (OSError, msgspec.MsgspecError):
-            return {}  # none yet, or not ours: counting starts again
+        return private.read_json(self.path, dict[str, dict[str, dict[str, float]]]) or {}
 
 
 def _folded(days: Days) -> Days:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from nanoclaw_memory import private
 from nanoclaw_memory.clock import stamp
-from nanoclaw_memory.errors import FileProblem, InvalidValue
+from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.text import encodable
 from nanoclaw_memory.types import Flush
-from nanoclaw_memory.workspace.files import locked, read_text, replace_text
+from nanoclaw_memory.workspace.files import locked, replace_text
 from nanoclaw_memory.workspace.paths import log_path
 
 if TYPE_CHECKING:
@@ -102,10 +103,7 @@ def _writable(folder: Path) -> bool:
 
 
 def _read(data: Path) -> _Sessions:
-    try:
-        return msgspec.json.decode(read_text(data / FILE), type=_Sessions)
-    except (FileNotFoundError, FileProblem, msgspec.MsgspecError):
-        return _Sessions()
+    return private.read_json(data / FILE, _Sessions) or _Sessions()
 
 
 def _write(data: Path, known: _Sessions) -> None:

@@ -24,7 +24,7 @@ from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import MAIN_GROUP, SHARED
 from nanoclaw_memory.upkeep.forgotten_lines import removed_lines, tells_in_its_name, without
 from nanoclaw_memory.workspace.checkpoints import FOLDER as CHECKPOINTS
-from nanoclaw_memory.workspace.files import locked, read_text, replace_text, split_lines, sync_folder
+from nanoclaw_memory.workspace.files import locked, read_text, replace_text, split_lines
 from nanoclaw_memory.workspace.paths import Home, agent_home
 from nanoclaw_memory.workspace.roster import FILE as ROSTER
 
@@ -94,7 +94,7 @@ class Files(msgspec.Struct, frozen=True):
                 now.path.rename(now.path.with_name(f"{now.path.name[:10]}-conversation-{mark}.md"))
             if not now.after:
                 now.path.unlink(missing_ok=True)
-            sync_folder(now.path.parent)
+            private.sync_folder(now.path.parent)
 
     def names_left(self, wanted: Wanted) -> list[str]:
         """Pages whose very name holds the text; only their owner may rename them."""

@@ -15,13 +15,14 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
+from nanoclaw_memory import private
 from nanoclaw_memory.clock import file_time
 from nanoclaw_memory.entries.domains import merge_files
 from nanoclaw_memory.errors import FileProblem, PathRefused
 from nanoclaw_memory.progress import counted
 from nanoclaw_memory.store.pages import PageRow, PageTable
 from nanoclaw_memory.types import Mirrored
-from nanoclaw_memory.workspace.files import APPENDED, locked, make_folder, read_text, replace_text
+from nanoclaw_memory.workspace.files import APPENDED, locked, read_text, replace_text
 from nanoclaw_memory.workspace.listing import DOMAINS
 from nanoclaw_memory.workspace.merging import Merge, merge
 from nanoclaw_memory.workspace.paths import MAX_NAME, MAX_PATH, within
@@ -98,7 +99,7 @@ class Mirror(msgspec.Struct, frozen=True, kw_only=True):
         if self._is_current(state, files):
             return self._reported(state, problems)
         with locked(self.state_file.parent):
-            return _Round(self, self._load(), files, problems, quiet=quiet).run()
+            return _Round(self, _read_state(self.state_file), files, problems, quiet=quiet).run()
 
     def _is_current(self, state: MirrorState, files: Mapping[str, FileStat]) -> bool:
         same = files.keys() == state.pages.keys() and not state.waiting
@@ -132,12 +133,8 @@ class Mirror(msgspec.Struct, frozen=True, kw_only=True):
             return MirrorState()
         return _remembered(self.state_file, found.st_mtime_ns, found.st_size, found.st_ino)
 
-    def _load(self) -> MirrorState:
-        return _read_state(self.state_file)
-
     def save(self, state: MirrorState) -> None:
         """Keep what was agreed; lost, the texts are compared again."""
-        make_folder(self.state_file.parent)
         replace_text(self.state_file, msgspec.json.encode(state).decode(), durable=False)
 
 
@@ -457,10 +454,7 @@ def _remembered(file: Path, *stamp: int) -> MirrorState:
 
 
 def _read_state(file: Path) -> MirrorState:
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=MirrorState)
-    except (FileNotFoundError, msgspec.DecodeError):  # without it the texts are compared
-        return MirrorState()
+    return private.read_json(file, MirrorState) or MirrorState()  # without it the texts are compared
 
 
 def _mark(text: str) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from nanoclaw_memory.errors import FileProblem
-from nanoclaw_memory.workspace.files import locked, read_text, replace_text
+from nanoclaw_memory import private
+from nanoclaw_memory.workspace.files import locked, replace_text
 
 FILE = "upkeep.json"
 
@@ -36,10 +36,7 @@ class RunHistory(msgspec.Struct, frozen=True):
 
 def read(data: Path) -> RunHistory:
     """The history; empty when it is missing or damaged, because every job may run again unharmed."""
-    try:
-        return msgspec.json.decode(read_text(data / FILE), type=RunHistory)
-    except (FileNotFoundError, FileProblem, msgspec.MsgspecError, UnicodeError):
-        return RunHistory()
+    return private.read_json(data / FILE, RunHistory) or RunHistory()
 
 
 def record_run(data: Path, name: str, run: LastRun) -> None:

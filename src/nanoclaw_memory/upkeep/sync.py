@@ -420,10 +420,8 @@ def _stores(group: Group, needed: list[str] | None = None) -> Iterator[tuple[str
 
 
 def _load(group: Group) -> SyncState:
-    try:
-        return msgspec.json.decode((group.data / STATE_FILE).read_bytes(), type=SyncState)
-    except (FileNotFoundError, msgspec.MsgspecError):  # a lost state costs nothing but what was deleted since
-        return SyncState()
+    # A lost state costs nothing but what was deleted since.
+    return private.read_json(group.data / STATE_FILE, SyncState) or SyncState()
 
 
 def _save(group: Group, state: SyncState) -> None:

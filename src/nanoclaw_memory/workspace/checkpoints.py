@@ -23,7 +23,7 @@ from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Checkpoint, CheckpointChange
-from nanoclaw_memory.workspace.files import locked, read_text, replace_text, sync_folder
+from nanoclaw_memory.workspace.files import locked, read_text, replace_text
 
 FOLDER = "memory/checkpoints"
 MANIFEST = "manifest.json"
@@ -151,7 +151,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
             replace_text(draft / MANIFEST, text + "\n")
             self.step("described")
             draft.rename(self.folder / name)
-            sync_folder(self.folder)
+            private.sync_folder(self.folder)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
             raise

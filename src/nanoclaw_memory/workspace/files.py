@@ -128,7 +128,7 @@ def append_line(path: Path, line: str, header: str = "") -> int:
             _write_all(handle, _encoded(text), before.size)
             os.fsync(handle)
             if not before.size:
-                sync_folder(path.parent)
+                private.sync_folder(path.parent)
             return _count_lines(path)
         finally:
             os.close(handle)
@@ -139,28 +139,9 @@ def replace_text(path: Path, text: str, durable: bool = True) -> None:
 
     A derived file need not be `durable`: after a power cut it is written again.
     """
-    import tempfile  # brings in compression and random numbers, which reading a file needs not
-
     raw = _encoded(text)
     with _translated(path):
-        private.make_folder(path.parent)
-        target = path.resolve() if path.is_symlink() else path
-        mode = target.stat().st_mode & 0o7777 if target.exists() else None
-        handle, name = tempfile.mkstemp(prefix=f".{target.name[:80]}.", suffix=".tmp", dir=target.parent)
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(raw)
-                stream.flush()
-                if durable:
-                    os.fsync(stream.fileno())
-            temporary.chmod(mode if mode is not None else private.FILE_MODE)
-            temporary.replace(target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        if durable:
-            sync_folder(target.parent)
+        private.replace_file(path, raw, durable)
 
 
 def create_text(path: Path, text: str) -> bool:
@@ -176,15 +157,6 @@ def make_folder(folder: Path) -> None:
     """Create a folder and those above it, for its owner alone; one that exists is fine."""
     with _translated(folder):
         private.make_folder(folder)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a rename in `folder` durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _encoded(text: str) -> bytes:

@@ -29,7 +29,7 @@ from nanoclaw_memory.errors import (
 )
 from nanoclaw_memory.types import Restored
 from nanoclaw_memory.workspace.checkpoints import Checkpoints, Manifest, copy_file, file_problems, tree
-from nanoclaw_memory.workspace.files import read_text, replace_text, sync_folder
+from nanoclaw_memory.workspace.files import read_text, replace_text
 from nanoclaw_memory.workspace.paths import PENDING_RESTORE, within
 
 _PENDING = Path(PENDING_RESTORE).name
@@ -155,7 +155,7 @@ def _stage(checkpoints: Checkpoints, manifest: Manifest, before: str) -> Plan:
         plan = replace(plan, databases=tuple(sorted(path.stem for path in draft.glob("*.db"))))
         replace_text(draft / _PLAN, json.dumps(msgspec.to_builtins(plan)))
         draft.rename(checkpoints.folder / _PENDING)
-        sync_folder(checkpoints.folder)
+        private.sync_folder(checkpoints.folder)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
@@ -270,7 +270,7 @@ def _place(staged: Path, workspace: Path, path: str, mode: int) -> None:
     within(target.parent, workspace)
     staged.chmod(mode)
     staged.replace(target)
-    sync_folder(target.parent)
+    private.sync_folder(target.parent)
 
 
 def _link(workspace: Path, path: str, target: str) -> None:
@@ -286,7 +286,7 @@ def _put_away(checkpoints: Checkpoints) -> None:
     """Renamed first, so that no half-removed plan is ever followed; the sweep of `alone` removes the rest."""
     away = checkpoints.draft_folder()
     (checkpoints.folder / _PENDING).rename(away / "done")
-    sync_folder(checkpoints.folder)
+    private.sync_folder(checkpoints.folder)
     shutil.rmtree(away, ignore_errors=True)
 
 

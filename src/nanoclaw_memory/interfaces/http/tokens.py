@@ -7,16 +7,13 @@ import hmac
 import re
 import secrets
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
 from nanoclaw_memory import private
 from nanoclaw_memory.errors import InvalidValue, NotFound
 
-T = TypeVar("T", bound="AgentToken")
 _FORM = re.compile(r"ncm_([0-9a-f]{8})_[\w-]{43}", re.ASCII)
 
 
@@ -51,7 +48,7 @@ def new(
     known = msgspec.structs.replace(bound, id=text[4:12])
     role = make_role(role_of(known.id), text)
     stored = StoredToken(**msgspec.structs.asdict(known), sha256=_hash(text), role=role)
-    private.replace_file(_file(home, known.id), msgspec.json.encode(stored).decode() + "\n")
+    private.replace_json(_file(home, known.id), stored)
     return known, text, role
 
 
@@ -62,7 +59,7 @@ def role_of(identity: str) -> str:
 
 def known(home: Path) -> list[AgentToken]:
     """All tokens that are valid, the oldest first."""
-    found = (_read(path, AgentToken) for path in (home / "tokens").glob("*.json"))
+    found = (private.read_json(path, AgentToken) for path in (home / "tokens").glob("*.json"))
     return sorted((one for one in found if one), key=lambda one: (one.created_at, one.id))
 
 
@@ -83,18 +80,12 @@ def revoke(home: Path, identity: str, drop_role: Callable[[str], bool] = lambda 
 def bound_to(home: Path, text: str) -> StoredToken | None:
     """What a token is bound to; None if it is not valid. Read anew for each request, so that changes count at once."""
     found = _FORM.fullmatch(text)
-    stored = _read(_file(home, found[1]), StoredToken) if found else None
+    stored = private.read_json(_file(home, found[1]), StoredToken) if found else None
     return stored if stored and hmac.compare_digest(stored.sha256, _hash(text)) else None
 
 
 def _file(home: Path, identity: str) -> Path:
     return home / "tokens" / f"{identity}.json"
-
-
-def _read(path: Path, kind: type[T]) -> T | None:
-    with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
-        return msgspec.json.decode(path.read_bytes(), type=kind)
-    return None
 
 
 def _hash(text: str) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import difflib
-import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -193,18 +191,9 @@ def _read(path: Path) -> bytes | None:
 
 
 def _replace(path: Path, raw: bytes) -> None:
-    """Replace a file all or nothing, through a link if it is one, keeping its mode."""
-    target = path.resolve()
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        mode = target.stat().st_mode & 0o7777 if target.exists() else 0o600
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(raw)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(name).chmod(mode)
-        Path(name).replace(target)
+        path.resolve().parent.mkdir(parents=True, exist_ok=True)
+        private.replace_file(path, raw, durable=True)
     except OSError as error:
         raise FileProblem(f"{path} cannot be written: {error.strerror}", "check its permissions") from None
 
@@ -225,10 +214,9 @@ def _remove_empty(folders: Iterable[str]) -> None:
 
 
 def _recorded(record: Path) -> dict[str, FileRecord]:
-    try:
-        return msgspec.json.decode(_read(record) or b"{}", type=dict[str, FileRecord])
-    except (msgspec.DecodeError, ValueError):
-        return {}  # damaged: our part is then taken out by key
+    return (
+        private.read_json(record, dict[str, FileRecord]) or {}
+    )  # damaged: our part is then taken out by key
 
 
 def _mark(raw: bytes) -> str:

@@ -96,7 +96,7 @@ def load(home: Path) -> Remote | None:
 
 def save(home: Path, remote: Remote) -> None:
     """Connect a home."""
-    private.replace_file(home / REMOTE_FILE, msgspec.json.encode(remote).decode() + "\n")
+    private.replace_json(home / REMOTE_FILE, remote)
 
 
 class Asking:
