@@ -147,6 +147,10 @@ class Group:
             return self.open_shared_chats()
         return self._shared_chats
 
+    def worlds(self, database: str) -> list[Group]:
+        """This group and its shared chats, without those that have no such database."""
+        return [own for own in (self, self.shared_chats) if own is not None and own.has(database)]
+
     def open_shared_chats(self) -> Group:
         """The group's shared chats, though nothing was said there yet."""
         self._shared_chats = Group(self.resources, replace(self.scope, private=False))
@@ -305,9 +309,8 @@ class Group:
 
     def entries_of(self, entry_id: str) -> Entries:
         """The entries among which one is: a private scope also finds those of shared chats."""
-        chats = self.shared_chats
-        known = chats is not None and chats.has("entries") and chats.entries.ledger.table.get(entry_id)
-        return chats.entries if chats is not None and known else self.entries
+        chats = (own.entries for own in self.worlds("entries") if own is not self)
+        return next((own for own in chats if own.ledger.table.get(entry_id)), self.entries)
 
     def _reopen_entries(self) -> Database:
         """A second connection, for a thread that must not keep this one's."""
@@ -463,9 +466,8 @@ class Group:
 
     def refuse_decided(self, text: str) -> None:
         """Refuse what a person rejected or holds for review, here or in a shared chat; not from themselves."""
-        for own in (self, self.shared_chats):
-            if own is not None and self.scope.author != "owner" and own.has("entries"):
-                own.entries.ledger.refuse_decided(text)
+        for own in self.worlds("entries") if self.scope.author != "owner" else ():
+            own.entries.ledger.refuse_decided(text)
 
     def hold_attack(self, text: str) -> str:
         """The entry that is held in place of an agent's or a stranger's line; empty for an ordinary line."""

@@ -148,9 +148,7 @@ class Forgetting:
         if not name or not Phrases.asked(self.asked.entity):
             raise InvalidValue("the entity is empty", 'name it: ncm forget --entity "Anna Kowalski"')
         names, labels = {name}, {self.asked.entity}
-        for own in (self.group, self.group.shared_chats):
-            if own is None or not own.has("facts"):
-                continue
+        for own in self.group.worlds("facts"):
             table = NameTable(own.database("facts"))
             meaning = table.meanings([name])[name]
             if not meaning.ambiguous:

@@ -37,27 +37,21 @@ PROPOSALS_PAGE = "proposals.md"
 def open_proposals(group: Group) -> list[Proposal]:
     """Every proposal that waits for a person: what makes room first, and of each kind what reads like an attack."""
     with suppress(StoreError):  # a home that cannot be written lists what it has
-        for own in (group, group.shared_chats):
-            if own is not None and own.has("facts"):
-                propose_held(own)
-    found = [one for own in _both(group) for one in own.proposals.listed("open")]
+        for own in group.worlds("facts"):
+            propose_held(own)
+    found = [one for own in group.worlds("entries") for one in own.proposals.listed("open")]
     order = {"demotion": 0, "promotion": 1, "lesson": 2}
     return sorted(found, key=lambda one: (order.get(one.kind, 3), STEERING not in one.why))
 
 
 def count_open(group: Group) -> int:
     """How many proposals wait for a person; writes nothing."""
-    return sum(len(own.proposals.listed("open")) for own in _both(group))
-
-
-def _both(group: Group) -> list[Group]:
-    """The group, and its shared chats: what was said there waits for the same person."""
-    return [own for own in (group, group.shared_chats) if own is not None and own.has("entries")]
+    return sum(len(own.proposals.listed("open")) for own in group.worlds("entries"))
 
 
 def holder(group: Group, proposal_id: str) -> Group:
     """The group itself or its shared chats, whichever has a proposal."""
-    return next((own for own in _both(group) if own.proposals.has(proposal_id)), group)
+    return next((own for own in group.worlds("entries") if own.proposals.has(proposal_id)), group)
 
 
 def propose_held(group: Group) -> int:
