@@ -104,6 +104,17 @@ def machine_zone() -> str:
     return found
 
 
+def next_by_cron(expression: str, after: datetime, hint: str) -> datetime:
+    """The next moment of a cron expression, in the zone of `after`; 0 is Sunday."""
+    from cronsim import CronSim, CronSimError
+
+    try:
+        found: datetime = next(CronSim(" ".join(expression.split()), after))
+    except (CronSimError, StopIteration):
+        raise InvalidValue(f"the cron expression {expression[:80]!r} never comes due", hint) from None
+    return found
+
+
 def stamp(moment: datetime) -> str:
     """A moment as stored: ISO 8601 in UTC, to the millisecond, sortable as text."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-from nanoclaw_memory.clock import stamp
+from nanoclaw_memory.clock import next_by_cron, stamp
 from nanoclaw_memory.errors import InvalidValue
 
 KINDS = ("cron", "interval", "once")
@@ -39,7 +39,7 @@ def next_run(kind: str, value: str, planned: str, now: datetime) -> str:
     if kind == "once":
         return ""
     if kind == "cron":
-        return stamp(_next_by_cron(value, now))
+        return stamp(next_by_cron(value, now, _CRON_HINT))
     step = timedelta(milliseconds=interval_ms(value))
     start = datetime.fromisoformat(planned) if planned else now
     # Counted from the planned time, so that slow runs do not make the task drift.
@@ -62,18 +62,8 @@ def _checked_cron(value: str, now: datetime) -> str:
     fields = " ".join(value.split())
     if len(fields) > 200 or len(fields.split(" ")) != 5:
         raise InvalidValue(f"{value[:80]!r} is no cron expression", _CRON_HINT)
-    _next_by_cron(fields, now)
+    next_by_cron(fields, now, _CRON_HINT)
     return fields
-
-
-def _next_by_cron(fields: str, now: datetime) -> datetime:
-    from cronsim import CronSim, CronSimError
-
-    try:
-        found: datetime = next(CronSim(fields, now))
-    except (CronSimError, StopIteration):
-        raise InvalidValue(f"the cron expression {fields[:80]!r} never comes due", _CRON_HINT) from None
-    return found
 
 
 def _moment(value: str, now: datetime) -> datetime:

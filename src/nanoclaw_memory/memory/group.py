@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from datetime import date, timedelta
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
@@ -71,9 +70,7 @@ class Group:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *problem: object) -> None:
         self.close()
         self.resources.close()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nanoclaw_memory.errors import NanoClawError, Refused, SettingsError, StoreError
+from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import MAIN_GROUP, Mirrored
 from nanoclaw_memory.workspace.paths import GROUP_PAGE
 
@@ -119,14 +120,12 @@ def together(found: Sequence[Mirrored]) -> Mirrored:
 
 def mirrors(group: Group, author: str, folder: Path | None = None) -> list[Mirror]:
     """The mirrors of the group's own pages and of what all groups read: of the workspace, or of another folder."""
-    import hashlib
-
     from nanoclaw_memory.store.pages import PageTable
     from nanoclaw_memory.upkeep.mirror import Mirror
     from nanoclaw_memory.workspace.files import make_folder
 
     resources = group.resources
-    name = "workspace" if folder is None else hashlib.sha256(str(folder).encode()).hexdigest()[:16]
+    name = "workspace" if folder is None else fingerprint(str(folder))[:16]
     common = group.home.shared if folder is None else folder / COMMON
     make_folder(common)
 

@@ -6,15 +6,15 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from datetime import UTC, datetime
+from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from nanoclaw_memory import private
-from nanoclaw_memory.clock import moment_of, stamp
-from nanoclaw_memory.errors import FileProblem, InvalidValue, NanoClawError, StoreBusy
+from nanoclaw_memory.clock import moment_of, next_by_cron, stamp
+from nanoclaw_memory.errors import FileProblem, NanoClawError, StoreBusy
 from nanoclaw_memory.progress import counted
 from nanoclaw_memory.text import encodable
 from nanoclaw_memory.types import JobResult, JobRun, JobState
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 LOCK = "upkeep.lock"
 BUSY = "another process is at it"
+_CRON_HINT = 'give five fields, 0 is Sunday: nanoclaw-memory config set cron.nightly "0 3 * * *"'
 _ELSEWHERE = "upkeep:"  # notes in the index
 PATIENCE = 10.0  # seconds that a person's decision waits for a running job
 
@@ -103,7 +104,7 @@ def not_due(job: Job, group: Group) -> str:
     last = moment_of(last_run.at)
     if last > now:  # the clock was turned back: running again does no harm, waiting might be for ever
         return ""
-    following = next_time(expression, last.astimezone(now.tzinfo))
+    following = next_by_cron(expression, last.astimezone(now.tzinfo), _CRON_HINT)
     # In UTC: two moments of one zone compare by the wall clock, which shows an hour twice in autumn.
     due = following.astimezone(UTC) <= now.astimezone(UTC)
     return "" if due else f"not due before {following:%Y-%m-%d %H:%M}"
@@ -118,20 +119,6 @@ def _past(group: Group) -> dict[str, LastRun]:
     return own | {name: msgspec.json.decode(text, type=LastRun) for name, text in found.items()}
 
 
-def next_time(expression: str, after: datetime) -> datetime:
-    """The next moment of a cron expression, in the zone of `after`; 0 is Sunday."""
-    from cronsim import CronSim, CronSimError
-
-    try:
-        found: datetime = next(CronSim(" ".join(expression.split()), after))
-    except (CronSimError, StopIteration):
-        raise InvalidValue(
-            f"the cron expression {expression[:80]!r} never comes due",
-            'give five fields, 0 is Sunday: nanoclaw-memory config set cron.nightly "0 3 * * *"',
-        ) from None
-    return found
-
-
 def states(group: Group) -> list[JobState]:
     """Every job with its last run and the next one."""
     past = _past(group)
@@ -140,7 +127,7 @@ def states(group: Group) -> list[JobState]:
 
 def _state(group: Group, job: Job, last: LastRun) -> JobState:
     expression = job.cron(group.settings)
-    following = next_time(expression, group.clock.now()) if expression.strip() else None
+    following = next_by_cron(expression, group.clock.now(), _CRON_HINT) if expression.strip() else None
     return JobState(
         name=job.name,
         about=job.about,

@@ -9,10 +9,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from nanoclaw_memory.clock import FixedClock
+from nanoclaw_memory.clock import FixedClock, next_by_cron
 from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.upkeep.scheduler import next_time
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -24,7 +23,7 @@ def ran(memory: Memory, job: str = "retain") -> bool:
 
 
 def test_zero_is_sunday():
-    assert next_time("30 3 * * 0", datetime(2026, 5, 1, tzinfo=UTC)) == datetime(
+    assert next_by_cron("30 3 * * 0", datetime(2026, 5, 1, tzinfo=UTC), "") == datetime(
         2026, 5, 3, 3, 30, tzinfo=UTC
     )
 
@@ -86,9 +85,11 @@ def test_an_empty_expression_means_never_by_itself(open_memory: Callable[..., Me
     assert [run.skipped for run in memory.upkeep.run("retain")] == [""]
 
 
-def test_an_expression_that_never_comes_due_is_refused_with_the_setting():
-    with pytest.raises(InvalidValue) as refused:
-        next_time("0 3 31 2 *", datetime(2026, 5, 1, tzinfo=UTC))
+def test_an_expression_that_never_comes_due_is_refused_with_the_setting(open_memory: Callable[..., Memory]):
+    memory = open_memory(embeddings__provider="none", cron__nightly="0 3 31 2 *")
+    memory.init()
+    with pytest.raises(InvalidValue, match="never comes due") as refused:
+        memory.upkeep.status()
     assert "config set" in refused.value.hint
 
 

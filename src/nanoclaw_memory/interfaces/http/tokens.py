@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import re
 import secrets
@@ -13,6 +12,7 @@ import msgspec
 
 from nanoclaw_memory import private
 from nanoclaw_memory.errors import InvalidValue, NotFound
+from nanoclaw_memory.text import fingerprint
 
 _FORM = re.compile(r"ncm_([0-9a-f]{8})_[\w-]{43}", re.ASCII)
 
@@ -47,7 +47,8 @@ def new(
     text = f"ncm_{secrets.token_hex(4)}_{secrets.token_urlsafe(32)}"
     known = msgspec.structs.replace(bound, id=text[4:12])
     role = make_role(role_of(known.id), text)
-    stored = StoredToken(**msgspec.structs.asdict(known), sha256=_hash(text), role=role)
+    # No salt: a token is 256 random bits.
+    stored = StoredToken(**msgspec.structs.asdict(known), sha256=fingerprint(text), role=role)
     private.replace_json(_file(home, known.id), stored)
     return known, text, role
 
@@ -81,12 +82,8 @@ def bound_to(home: Path, text: str) -> StoredToken | None:
     """What a token is bound to; None if it is not valid. Read anew for each request, so that changes count at once."""
     found = _FORM.fullmatch(text)
     stored = private.read_json(_file(home, found[1]), StoredToken) if found else None
-    return stored if stored and hmac.compare_digest(stored.sha256, _hash(text)) else None
+    return stored if stored and hmac.compare_digest(stored.sha256, fingerprint(text)) else None
 
 
 def _file(home: Path, identity: str) -> Path:
     return home / "tokens" / f"{identity}.json"
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()  # no salt: a token is 256 random bits

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import secrets
 import time
@@ -10,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from nanoclaw_memory import private
+from nanoclaw_memory.text import fingerprint
 
 LINK_SECONDS = 600
 SESSION_SECONDS = 7 * 24 * 3600
@@ -52,7 +52,7 @@ class PageSessions:
         return secret
 
     def _file(self, kind: str, secret: str) -> Path:
-        return self._folder / f"{kind}-{_hash(secret)}"
+        return self._folder / f"{kind}-{fingerprint(secret)}"  # no salt: a secret is 256 random bits
 
     def _is_fresh(self, kind: str, secret: str, seconds: int) -> bool:
         try:
@@ -71,9 +71,3 @@ class PageSessions:
 def csrf_token(session: str) -> str:
     """What every form of a session contains; it tells nothing of the cookie."""
     return hmac.new(session.encode(), b"form", "sha256").hexdigest()
-
-
-def _hash(secret: str) -> str:
-    return hashlib.sha256(
-        secret.encode("utf-8", "replace")
-    ).hexdigest()  # no salt: a secret is 256 random bits
