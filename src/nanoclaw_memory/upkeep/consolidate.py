@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -68,7 +68,7 @@ def consolidate(group: Group, dry_run: bool) -> JobResult:
     changed, notes = 0, []
     batches = list(calls.batches(texts))
     for batch in batches:
-        rows, problem = calls.ask([texts[place] for place in batch])
+        rows, problem = calls.ask(_Memory, [texts[place] for place in batch])
         if problem:
             notes.append(problem)
             break
@@ -104,11 +104,13 @@ def _note_read(group: Group, number: int) -> None:
         keep_note(group.graph.db, "graph_state", _READ, str(number))
 
 
-def _take(group: Group, messages: Sequence[_OwnMessage], rows: Sequence[Any]) -> tuple[int, list[str]]:
+def _take(
+    group: Group, messages: Sequence[_OwnMessage], rows: Sequence[_Memory | None]
+) -> tuple[int, list[str]]:
     """Store what the rows say and their messages do too: how much was new, and why some was refused."""
     user, stored, refused = group.settings.user.entity, 0, []
     facts: dict[int, list[Triple]] = {}
-    for memory in map(_memory, rows):
+    for memory in rows:
         if memory is None or not 1 <= memory.number <= len(messages):
             refused.append("refused a row of another form, or of no message")
             continue
@@ -125,13 +127,6 @@ def _take(group: Group, messages: Sequence[_OwnMessage], rows: Sequence[Any]) ->
             stored += _propose(group, message.exchange, text, memory.type)
     stored += sum(_store(group, messages[number - 1].exchange, found) for number, found in facts.items())
     return stored, refused
-
-
-def _memory(row: Any) -> _Memory | None:
-    try:
-        return msgspec.convert(row, _Memory)
-    except msgspec.ValidationError:
-        return None
 
 
 def _store(group: Group, exchange: Exchange, triples: Sequence[Triple]) -> int:

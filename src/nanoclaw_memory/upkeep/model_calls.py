@@ -5,31 +5,49 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.providers.usage import FILE_NAME, Usage
-from nanoclaw_memory.providers.writer import fenced
+from nanoclaw_memory.providers.writer import Writer, fenced
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import MAIN_GROUP
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
 
+T = TypeVar("T")
 BATCH_TOKENS = 3_000  # of the texts in one call
 ANSWER_TOKENS = 4_000
 _ARRAY = re.compile(r"\[.*\]", re.DOTALL)
 
 
-def json_rows(answer: str) -> list[Any] | None:
-    """The JSON array in a model's answer; None if there is none."""
+def ask_for(kind: type[T], writer: Writer, task: str, texts: Sequence[str]) -> tuple[list[T | None], str]:
+    """The rows of a model's answer to numbered texts, None for one of another form; and why there are none."""
+    listed = "\n".join(f"{place}. {text}" for place, text in enumerate(texts, 1))
+    try:
+        answer = writer.complete(task, fenced("notes", listed), ANSWER_TOKENS)
+    except ProviderError as problem:
+        return [], f"the language model failed: {problem.message}"
     match = _ARRAY.search(answer)
     try:
         rows = json.loads(match[0]) if match else None
     except ValueError:
+        rows = None
+    if not isinstance(rows, list):
+        return [], "the language model's answer was refused: it is no JSON array"
+    return [converted(row, kind) for row in rows], ""
+
+
+def converted(row: Any, kind: type[T]) -> T | None:
+    """A row of an answer, or None where it has another form."""
+    try:
+        return msgspec.convert(row, kind)
+    except msgspec.ValidationError:
         return None
-    return rows if isinstance(rows, list) else None
 
 
 class ModelCalls:
@@ -69,16 +87,10 @@ class ModelCalls:
         left = f"; {len(texts) - len(chosen)} wait for the next run" if len(chosen) < len(texts) else ""
         return f"{told}, ${cost:.4f}{left}"
 
-    def ask(self, texts: Sequence[str]) -> tuple[list[Any], str]:
-        """The rows of the model's answer to numbered texts, and why there are none."""
-        listed = "\n".join(f"{place}. {text}" for place, text in enumerate(texts, 1))
-        try:
-            assert self.writer is not None
-            answer = self.writer.complete(self._prompt, fenced("notes", listed), ANSWER_TOKENS)
-        except ProviderError as problem:
-            return [], f"the language model failed: {problem.message}"
-        rows = json_rows(answer)
-        return rows or [], "" if rows is not None else "the language model's answer is no JSON array"
+    def ask(self, kind: type[T], texts: Sequence[str]) -> tuple[list[T | None], str]:
+        """The rows of the model's answer to numbered texts; and why there are none."""
+        assert self.writer is not None
+        return ask_for(kind, self.writer, self._prompt, texts)
 
     def cost(self) -> str:
         """What the calls of this run did cost, in words; empty when there were none."""

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.intake.suspicion import suspicions
 from nanoclaw_memory.statements import rewording_fault
 from nanoclaw_memory.text import one_line, plural
-from nanoclaw_memory.upkeep.model_calls import json_rows
+from nanoclaw_memory.upkeep.model_calls import ask_for
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.writer import Writer
 
-MAX_TOKENS = 4_000
 MAX_LOST_SHARE = 0.25
 _TASK = """You edit the long-term memory of an assistant. You get numbered notes. Write each as one short plain
 sentence in the note's own language. Keep every name, number, date, path and reason; add nothing. Notes that say
@@ -39,16 +37,9 @@ class _Row(msgspec.Struct, frozen=True):
 
 def reworded(writer: Writer, notes: list[str]) -> tuple[list[Wording], list[str]]:
     """The wordings that lost nothing, and why others were refused; none if too many were."""
-    from nanoclaw_memory.providers.writer import fenced
-
-    listed = "\n".join(f"{place}. {note}" for place, note in enumerate(notes, 1))
-    try:
-        answer = writer.complete(_TASK, fenced("notes", listed), MAX_TOKENS)
-    except ProviderError as problem:
-        return [], [f"the writer failed, so lines keep their own words: {problem.message}"]
-    rows = json_rows(answer)
-    if rows is None:
-        return [], ["the writer's answer was refused: it is no JSON array"]
+    rows, problem = ask_for(_Row, writer, _TASK, notes)
+    if problem:
+        return [], [f"lines keep their own words: {problem}"]
     kept, refusals = _faithful(rows, notes)
     covered = {place for wording in kept for place in wording.places}
     if len(notes) - len(covered) > MAX_LOST_SHARE * len(notes):
@@ -57,7 +48,7 @@ def reworded(writer: Writer, notes: list[str]) -> tuple[list[Wording], list[str]
     return kept, refusals[:5]
 
 
-def _faithful(rows: list[Any], notes: list[str]) -> tuple[list[Wording], list[str]]:
+def _faithful(rows: list[_Row | None], notes: list[str]) -> tuple[list[Wording], list[str]]:
     kept: list[Wording] = []
     refusals: list[str] = []
     taken: set[int] = set()
@@ -76,13 +67,14 @@ def _faithful(rows: list[Any], notes: list[str]) -> tuple[list[Wording], list[st
     return kept, refusals
 
 
-def _wording(row: Any, count: int) -> Wording | None:
+def _wording(found: _Row | None, count: int) -> Wording | None:
     """A row of the answer, checked; None when it is malformed or names a note that there is not."""
-    try:
-        found = msgspec.convert(row, _Row)
-    except msgspec.ValidationError:
-        return None
-    numbers = set(found.numbers)
-    if not numbers or len(numbers) != len(found.numbers) or not numbers <= set(range(1, count + 1)):
+    numbers = set(found.numbers) if found else set()
+    if (
+        not found
+        or not numbers
+        or len(numbers) != len(found.numbers)
+        or not numbers <= set(range(1, count + 1))
+    ):
         return None
     return Wording(tuple(number - 1 for number in found.numbers), one_line(found.text))

@@ -144,24 +144,22 @@ def _decided(
     new = list({pair.mark: pair for pair in pairs if pair.mark not in verdicts}.values())
     for batch in calls.batches([pair.text for pair in new]):
         asked = [new[place] for place in batch]
-        rows, problem = calls.ask([pair.text for pair in asked])
+        rows, problem = calls.ask(_Verdict, [pair.text for pair in asked])
         if problem:
             notes.append(problem)
             break
-        found = [_verdict(row) for row in rows]
         fresh = {
-            asked[one.pair - 1].mark: one for one in found if one is not None and 1 <= one.pair <= len(asked)
+            asked[one.pair - 1].mark: _told(one)
+            for one in rows
+            if one is not None and 1 <= one.pair <= len(asked)
         }
         _keep(group, fresh)
         verdicts |= fresh
     return verdicts, [*notes, *filter(None, [calls.cost()])]
 
 
-def _verdict(row: object) -> _Verdict | None:
-    try:
-        found = msgspec.convert(row, _Verdict)
-    except msgspec.ValidationError:
-        return None
+def _told(found: _Verdict) -> _Verdict:
+    """A verdict whose reason may be shown."""
     reason = one_line(found.reason)[:LONGEST_REASON]
     return msgspec.structs.replace(found, reason="" if suspicions(reason) else reason)
 
@@ -169,8 +167,7 @@ def _verdict(row: object) -> _Verdict | None:
 def _known(group: Group) -> dict[str, _Verdict]:
     """What was decided before: a pair is paid for once, also when the index is built anew."""
     rows = group.database("facts").query("SELECT pair, verdict, reason FROM verdicts")
-    found = ((mark, _verdict({"pair": 0, "verdict": verdict, "reason": why})) for mark, verdict, why in rows)
-    return {mark: one for mark, one in found if one is not None}
+    return {mark: _told(_Verdict(0, verdict, why)) for mark, verdict, why in rows}
 
 
 def _keep(group: Group, verdicts: dict[str, _Verdict]) -> None:
