@@ -289,7 +289,6 @@ def test_entries_are_found_by_meaning_when_a_model_is_at_hand(stored: Memory) ->
 
 def test_a_resident_model_names_similar_entries_but_merges_nothing(stored: Memory) -> None:
     stored.group.resources.embedder = Chain((WordHashEmbedder(),))
-    stored.group.resources.embedder_used = True
     again = stored.store("Luna is the dog called", "fact")
     assert not again.deduplicated
     assert [stored.entries.get(one).content for one in again.similar] == ["The dog is called Luna"]

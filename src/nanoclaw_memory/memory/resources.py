@@ -66,6 +66,7 @@ class Resources:
         )
         self.wait_ms: int | None = None  # for another writer; a hook sets it before anything is opened
         self.embedder_used = False
+        self._embedder: Chain | None = None
         self._judging = False  # after an answer and in upkeep nobody waits for a model
         self.login: Login | None = None  # for whom a server asks its database
         self.given_clock = clock
@@ -204,8 +205,7 @@ class Resources:
         from nanoclaw_memory.caches import taken
         from nanoclaw_memory.providers.embedder import QUESTION_BYTES
 
-        kept, chain = self.vectors, self.__dict__.get("embedder")
-        asked = chain.asked.nbytes if chain else 0
+        kept, asked = self.vectors, self._embedder.asked.nbytes if self._embedder else 0
         most = min(self.settings.memory.cache_bytes, QUESTION_BYTES)
         return (
             CacheSize("vectors", kept.nbytes, kept.most),
@@ -213,15 +213,20 @@ class Resources:
             CacheSize("words and texts", *taken()),
         )
 
-    @cached_property
+    @property
     def embedder(self) -> Chain | None:
         """The configured embedders; None when embeddings are off. Loads nothing before first use."""
-        from nanoclaw_memory.providers.embedder import embedder_for
+        if not self.embedder_used:
+            from nanoclaw_memory.providers.embedder import embedder_for
 
-        self.embedder_used = True
-        data = self.home.data(MAIN_GROUP)
-        most = self.settings.memory.cache_bytes
-        return embedder_for(self.settings.embeddings, self.home.models, data, self.clock, most)
+            data, most = self.home.data(MAIN_GROUP), self.settings.memory.cache_bytes
+            self.embedder = embedder_for(self.settings.embeddings, self.home.models, data, self.clock, most)
+        return self._embedder
+
+    @embedder.setter
+    def embedder(self, chain: Chain | None) -> None:
+        """A server lends one to all its threads."""
+        self._embedder, self.embedder_used = chain, True
 
     @property
     def judge(self) -> Judge | None:
