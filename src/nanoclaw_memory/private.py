@@ -100,6 +100,14 @@ def appending(path: Path) -> Iterator[int]:
         os.close(handle)
 
 
+def append_all(handle: int, raw: bytes, size: int) -> None:
+    """Append to a file of this size, all or nothing; it is on disk when this returns."""
+    if os.write(handle, raw) != len(raw):  # a full disk cuts a write short: take the part back
+        os.ftruncate(handle, size)
+        raise OSError(28, "no space left on device")
+    os.fsync(handle)
+
+
 @contextmanager
 def tried_lock(path: Path) -> Iterator[bool]:
     """The lock on a file or folder that exists, if nobody has it: whether it was taken."""

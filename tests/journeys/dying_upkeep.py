@@ -20,7 +20,7 @@ from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.memory import Memory
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
-STEPS = {"os.rename", "os.remove", "os.mkdir", "os.truncate", "fcntl.flock", "tempfile.mkstemp"}
+STEPS = {"os.rename", "os.remove", "os.mkdir", "os.truncate", "fcntl.flock"}
 WRITING = os.O_WRONLY | os.O_RDWR
 PAGES = ("MEMORY.md", "SOUL.md")
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from nanoclaw_memory import private
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.sha256 import sha256
@@ -64,8 +65,7 @@ class AuditLog:
             ) from error
 
     def _append(self, record: Mapping[str, Any]) -> Link:
-        handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
+        with private.appending(self.path) as handle:
             size = _whole_lines(handle)
             last, head = _last(handle, size), self._head()
             lines = []
@@ -79,13 +79,7 @@ class AuditLog:
                 last, line = _bound({**broken, "found": last.seq}, last)
                 lines.append(line)
             last, line = _bound(record, last)
-            raw = b"".join([*lines, line])
-            if os.write(handle, raw) != len(raw):  # a full disk: take the part back
-                os.ftruncate(handle, size)
-                raise OSError(28, "no space left on device")
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+            private.append_all(handle, b"".join([*lines, line]), size)
         self._write_head(last)
         return last
 

@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from nanoclaw_memory import private
 from nanoclaw_memory.errors import FileProblem, InvalidValue
@@ -115,23 +116,18 @@ def append_line(path: Path, line: str, header: str = "") -> int:
     first, so that a line never joins another's.
     """
     _encoded(line)  # refused before anything is touched
-    with locked(path.parent), _translated(path):
-        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, private.FILE_MODE)
-        try:
-            before = _mended(handle, path)
-            newline = "\r\n" if b"\r\n" in before.head else "\n"
-            text = line + newline
-            if not before.size:
-                text = header.replace("\n", newline) + text
-            elif not before.tail.endswith(b"\n"):
-                text = newline + text
-            _write_all(handle, _encoded(text), before.size)
-            os.fsync(handle)
-            if not before.size:
-                private.sync_folder(path.parent)
-            return _count_lines(path)
-        finally:
-            os.close(handle)
+    with locked(path.parent), _translated(path), private.appending(path) as handle:
+        before = _mended(handle, path)
+        newline = "\r\n" if b"\r\n" in before.head else "\n"
+        text = line + newline
+        if not before.size:
+            text = header.replace("\n", newline) + text
+        elif not before.tail.endswith(b"\n"):
+            text = newline + text
+        private.append_all(handle, _encoded(text), before.size)
+        if not before.size:
+            private.sync_folder(path.parent)
+        return _count_lines(path)
 
 
 def replace_text(path: Path, text: str, durable: bool = True) -> None:
@@ -168,9 +164,10 @@ def _encoded(text: str) -> bytes:
         ) from None
 
 
-class _Ends:
-    def __init__(self, size: int, head: bytes, tail: bytes) -> None:
-        self.size, self.head, self.tail = size, head, tail
+class _Ends(NamedTuple):
+    size: int
+    head: bytes
+    tail: bytes
 
 
 def _head_and_tail(handle: int) -> _Ends:
@@ -196,13 +193,6 @@ def _mended(handle: int, path: Path) -> _Ends:
 def _cut_off(error: UnicodeDecodeError, raw: bytes) -> bool:
     """Whether nothing is wrong with a text but that its last character is not whole."""
     return error.reason == "unexpected end of data" and error.end == len(raw)
-
-
-def _write_all(handle: int, raw: bytes, size: int) -> None:
-    written = os.write(handle, raw)
-    if written != len(raw):  # a full disk cuts a write short: take the part back, so that no half line stays
-        os.ftruncate(handle, size)
-        raise OSError(28, "no space left on device")
 
 
 def _count_lines(path: Path) -> int:
