@@ -411,11 +411,14 @@ def test_the_agent_sdks_callbacks_inject_capture_and_never_block(memory, monkeyp
     assert (kept.user_message, kept.agent_response) == (asked["prompt"], "3000")
     assert memory.conversations.drain() == 0
 
-    def broken(message):
+    def broken(message, **options):
         raise StoreError("gone")
 
     monkeypatch.setattr(memory, "before_turn", broken)
-    assert asyncio.run(callbacks["UserPromptSubmit"](asked, None, {})) == {}
+    lost = {"prompt": "The ferry leaves at nine", "session_id": "s1"}
+    assert asyncio.run(callbacks["UserPromptSubmit"](lost, None, {})) == {}
+    asyncio.run(callbacks["Stop"]({"last_assistant_message": "Noted"}, None, {}))
+    assert memory.conversations.session("s1")[-1].user_message == lost["prompt"]  # what was said is kept
 
 
 def test_the_agent_sdk_takes_our_hooks(memory):

@@ -157,7 +157,7 @@ def _adapters() -> dict[str, Callable[[Scene], object]]:
 
         given = {"prompt": f"I repeat: {TEXT}", "session_id": LATER}
         asyncio.run(hook_callbacks(s.memory)["UserPromptSubmit"](given, None, None))
-        return (s.home / "data/spool/spool.jsonl").read_text()
+        return "".join(path.read_text() for path in (s.home / "data/spool").glob("*.jsonl"))
 
     return {"openai agents": agents_session, "langgraph": langgraph, "claude agent": claude_agent}
 

@@ -2,65 +2,64 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext, suppress
 from typing import Any
 
 from nanoclaw_memory.errors import NanoClawError
+from nanoclaw_memory.interfaces.hooks import answer
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.text import as_typed
+from nanoclaw_memory.types import Scope
 
 Hook = Callable[[Any, str | None, Any], Awaitable[dict[str, Any]]]
 TIMEOUT = 10
 DRAINED = 5  # exchanges archived at a time
-MAX_START = 9_000  # characters: the client shows only a preview of more than 10,000
 
 
 def hook_callbacks(memory: Memory) -> dict[str, Hook]:
     """The callbacks by event; a failing one does nothing, because the SDK would block the prompt."""
     started: set[str] = set()
 
-    def of_session(given: Any) -> Memory:
-        session = str(given.get("session_id") or "")
+    def of_session(session: str) -> Memory:
         return memory if session in ("", memory.scope.session_id) else memory.for_session(session)
 
-    def blocks(given: Any) -> str:
-        own, prompt = of_session(given), as_typed(str(given.get("prompt", "")))
-        _drain(own)
+    def opened(scope: Scope) -> nullcontext[Memory]:
+        return nullcontext(of_session(scope.session_id))
+
+    def told(event: str, given: Any) -> str:
+        """What a hook of a client would be told."""
+        raw = answer(event, json.dumps(given, default=str).encode(), opened, memory.scope)
+        return str(json.loads(raw or b"{}").get("hookSpecificOutput", {}).get("additionalContext", ""))
+
+    def prompted(given: Any) -> str:
+        session = str(given.get("session_id") or "")
         # The SDK has no session start: the first prompt of a window brings it.
-        start = "" if own.scope.session_id in started else own.session_start(MAX_START).text
-        started.add(own.scope.session_id)
-        text = f"{start}\n{own.before_turn(prompt).text}".strip()
-        own.conversations.note("prompt", prompt)
+        start = "" if session in started else told("SessionStart", {"session_id": session})
+        started.add(session)
+        return "\n".join(filter(None, (start, told("UserPromptSubmit", given))))
+
+    def compacting(given: Any) -> str:
+        started.discard(str(given.get("session_id") or ""))
+        return told("PreCompact", given)
+
+    def stopped(given: Any) -> str:
+        text = told("Stop", given)
+        with suppress(NanoClawError, OSError):  # what cannot be archived now stays in the spool
+            of_session(str(given.get("session_id") or "")).conversations.drain(DRAINED)
         return text
 
-    def compact(given: Any) -> None:
-        own = of_session(given)
-        own.before_compaction(str(given.get("transcript_path", "")))
-        started.discard(own.scope.session_id)
+    def callback(event: str, work: Callable[[Any], str]) -> Hook:
+        async def call(given: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
+            text = await asyncio.to_thread(work, given)
+            own = {"hookEventName": event, "additionalContext": text}
+            return {"hookSpecificOutput": own} if text else {}
 
-    def answered(given: Any) -> None:
-        own, answer = of_session(given), str(given.get("last_assistant_message") or "")
-        if answer:
-            own.conversations.note("answer", answer)
-        else:
-            own.conversations.note_answer_from(str(given.get("transcript_path") or ""))
-        _drain(own)
+        return call
 
-    async def prompted(given: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
-        text = await _in_thread(lambda: blocks(given))
-        if not text:
-            return {}
-        return {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": text}}
-
-    async def compacting(given: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
-        await _in_thread(lambda: compact(given))
-        return {}
-
-    async def stopped(given: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
-        await _in_thread(lambda: answered(given))
-        return {}
-
-    return {"UserPromptSubmit": prompted, "PreCompact": compacting, "Stop": stopped}
+    work = {"UserPromptSubmit": prompted, "PreCompact": compacting, "Stop": stopped}
+    return {event: callback(event, own) for event, own in work.items()}
 
 
 def hooks(memory: Memory) -> dict[str, Any]:
@@ -71,22 +70,3 @@ def hooks(memory: Memory) -> dict[str, Any]:
         event: [HookMatcher(hooks=[callback], timeout=TIMEOUT)]
         for event, callback in hook_callbacks(memory).items()
     }
-
-
-def _drain(memory: Memory) -> None:
-    """Archive what was noted; what cannot be archived now stays in the spool, and recall goes on."""
-    try:
-        memory.conversations.drain(DRAINED)
-    except (NanoClawError, OSError):
-        return
-
-
-async def _in_thread(work: Callable[[], object]) -> str:
-    """Run in a thread; a failure of memory must not stop the agent."""
-    import asyncio
-
-    try:
-        done = await asyncio.to_thread(work)
-    except (NanoClawError, OSError):
-        return ""
-    return done if isinstance(done, str) else ""
