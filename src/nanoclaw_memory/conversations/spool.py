@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nanoclaw_memory.clock import read_moment, stamp
-from nanoclaw_memory.private import appending, lock_within, make_folder
+from nanoclaw_memory.private import appending, lock_within, make_folder, replace_file
 
 if TYPE_CHECKING:
     from nanoclaw_memory.types import Scope, Utterance
@@ -150,10 +150,7 @@ class Spool(msgspec.Struct, frozen=True):
     def _keep(self, lines: list[str], taken: list[Path]) -> None:
         kept = self.folder / KEPT
         if lines:
-            fresh = self.folder / "kept.tmp"
-            with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as handle:
-                handle.writelines(f"{line}\n".encode("utf-8", "replace") for line in lines)
-            fresh.replace(kept)
+            replace_file(kept, "".join(f"{line}\n" for line in lines).encode("utf-8", "replace"))
         for path in taken:
             if path != kept or not lines:
                 path.unlink(missing_ok=True)
@@ -223,16 +220,8 @@ def _is_younger(one: Utterance, at: datetime) -> bool:
 
 def _record(line: str) -> _Record | None:
     try:
-        found = json.loads(line)
-        return _Record(
-            read_moment(found["at"]),
-            found["session"],
-            bool(found["private"]),
-            found["kind"],
-            str(found["text"]),
-            str(found.get("project", "")),
-        )
-    except (ValueError, KeyError, TypeError):
+        return msgspec.json.decode(line, type=_Record)
+    except msgspec.MsgspecError:
         return None  # a torn line of a killed hook
 
 

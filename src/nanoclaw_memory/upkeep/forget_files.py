@@ -232,14 +232,9 @@ class Files(msgspec.Struct, frozen=True):
             stack.enter_context(
                 private.locked(path)
             )  # a hook that waits for it finds the new file afterwards
-            stream = stack.enter_context(path.open("rb"))
-            fresh = path.with_name(f"{path.name}.tmp")
-            with open(fresh, "wb", opener=private.opener) as target:
-                target.writelines(line for line in stream if not _record_holds(line, wanted))
-                target.flush()
-                os.fsync(target.fileno())
-            fresh.chmod(0o600)
-            fresh.replace(path)
+            with path.open("rb") as stream:
+                left = b"".join(line for line in stream if not _record_holds(line, wanted))
+            private.replace_file(path, left, durable=True)
 
     # ---- checkpoints: copies of everything ----
 

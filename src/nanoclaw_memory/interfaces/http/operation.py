@@ -48,6 +48,11 @@ class Operation(msgspec.Struct, frozen=True, dict=True):
     omitted: Sequence[str] = ()
 
     @property
+    def where(self) -> str:
+        """The part of Memory that has the method; empty for Memory itself, and for a function of our own."""
+        return _WHERE.get(self.call.__qualname__.partition(".")[0], "")
+
+    @property
     def in_path(self) -> tuple[str, ...]:
         return tuple(re.findall(r"{(\w+)}", self.path))
 
@@ -99,10 +104,9 @@ class Operation(msgspec.Struct, frozen=True, dict=True):
     def run(self, memory: Memory, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The JSON result of the call with checked arguments."""
         given = {self.names[name].name: value for name, value in arguments.items() if name in self.names}
-        where = _WHERE.get(self.call.__qualname__.partition(".")[0], "")
         if self.paged and "limit" in self.hints:
             given["limit"] = self.most
-        found = self.call(attrgetter(where)(memory) if where else memory, **given, **self.fixed)
+        found = self.call(attrgetter(self.where)(memory) if self.where else memory, **given, **self.fixed)
         if self.paged:
             return _page(found, arguments.get("limit", PAGE), arguments.get("offset", 0))
         if self.shape:

@@ -17,17 +17,14 @@ from nanoclaw_memory.interfaces.http.operation import PAGE, Operation, plain
 from nanoclaw_memory.interfaces.http.operations import AGENT_OPERATIONS, OPERATIONS
 from nanoclaw_memory.interfaces.remote.client import findings
 from nanoclaw_memory.interfaces.remote.connection import ask, load, query_of
-from nanoclaw_memory.memory.parts import PARTS
 from nanoclaw_memory.types import Finding, LogLine, Scope
 
-_WHERE = {part.__name__: where for part, where in PARTS.items()}
 _NAMED = {"graph_search": "graph.search"}  # operations that call no method of ours by its name
 
 
 def _called(operation: Operation) -> str:
-    part, _, name = operation.call.__qualname__.rpartition(".")
-    where = _WHERE.get(part, "")
-    return _NAMED.get(operation.name, f"{where}.{name}" if where else name)
+    name = operation.call.__name__
+    return _NAMED.get(operation.name, f"{operation.where}.{name}" if operation.where else name)
 
 
 CALLS = {_called(one): one for one in OPERATIONS if one.name in AGENT_OPERATIONS}
