@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from nanoclaw_memory.interfaces.shim import Request
 
 
+STOPPED = "the memory server stopped before it answered; check whether it was done, then ask again"
+
+
 class Conversation:
     """Relays an MCP client's lines to the server, and to a process of our own once the server is gone.
 
@@ -89,7 +92,7 @@ class Conversation:
             for key, line in list(self._unanswered.items()):
                 if line not in self._unsent and line not in self._opening:
                     del self._unanswered[key]
-                    write_all(1, _server_stopped(key))
+                    write_all(1, failed(key, STOPPED))
             for line in self._unsent:
                 if line not in self._opening:
                     write_all(into, line)
@@ -108,10 +111,9 @@ def message_of(line: bytes) -> dict[str, object]:
     return found if isinstance(found, dict) and not isinstance(found.get("id"), dict | list) else {}
 
 
-def _server_stopped(key: object) -> bytes:
-    """The answer to a call that the server received before it stopped."""
-    message = "the memory server stopped before it answered; check whether it was done, then ask again"
-    error = {"jsonrpc": "2.0", "id": key, "error": {"code": -32000, "message": message}}
+def failed(key: object, why: str) -> bytes:
+    """The answer to a call that the server did not answer."""
+    error = {"jsonrpc": "2.0", "id": key, "error": {"code": -32000, "message": why}}
     return json.dumps(error).encode() + b"\n"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import uuid
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nanoclaw_memory.errors import NanoClawError
-from nanoclaw_memory.interfaces.mcp_relay import lines_of, message_of, write_all
+from nanoclaw_memory.interfaces.mcp_relay import failed, lines_of, message_of, write_all
 from nanoclaw_memory.interfaces.remote.connection import Asking, Remote, load, query_of
 from nanoclaw_memory.project import project_of
 from nanoclaw_memory.types import Scope
@@ -81,15 +80,11 @@ class _Conversation:
             if answer.status >= 400 and not message_of(body).get("jsonrpc"):
                 answer.json()
         except NanoClawError as error:
-            body = _failed(message, f"{error.message}. {error.hint}") if "id" in message else b""
+            why = f"{error.message}. {error.hint}"
+            body = failed(message["id"], why).strip() if "id" in message else b""
         if message.get("method") == "initialize":
             result = message_of(body).get("result")
             self._version = str(result.get("protocolVersion", "")) if isinstance(result, dict) else ""
         if body:
             with self._lock:
                 write_all(1, body.replace(b"\n", b" ") + b"\n")
-
-
-def _failed(message: dict[str, Any], why: str) -> bytes:
-    error = {"code": -32000, "message": why}
-    return json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}).encode()
