@@ -1,4 +1,4 @@
-"""Currency: which statements a later one supersedes, or follows on the same subject; found when they come in."""
+"""Currency: outdated statements, which a later one supersedes or follows on one subject; found when they come in."""
 
 from __future__ import annotations
 
