@@ -165,7 +165,7 @@ class Host:
 
     def history(self, chat_jid: str, limit: int = 50) -> list[Message]:
         """The newest messages of a chat, in order, the agent's own included."""
-        return self._messages.of_chat(chat_jid, 0, self._messages.last_arrival(), limit, newest=True)
+        return self._messages.of_chat(chat_jid, 0, self._messages.last_arrival(), limit)
 
     # ---- answers ----
 

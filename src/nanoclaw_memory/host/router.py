@@ -92,7 +92,7 @@ class Router:
             self._settle(group.jid, first, last)
             return None
         since = self.messages.answered(group.jid) + 1
-        context = self.messages.of_chat(group.jid, since, first - 1, CONTEXT_LIMIT, newest=True)
+        context = self.messages.of_chat(group.jid, since, first - 1, CONTEXT_LIMIT)
         earlier = self.messages.count(group.jid, since, first - 1) - len(context)
         return Batch(group, tuple(asking), tuple(context), earlier, session_id)
 

@@ -114,13 +114,12 @@ class MessageTable(Table[Message]):
             {"arrival": arrival, "limit": limit, "jids": json.dumps(list(jids or ()))},
         )
 
-    def of_chat(self, jid: str, first: int, last: int, limit: int, newest: bool = False) -> list[Message]:
-        """A chat's messages with `first <= arrival <= last`, in order; the oldest or the newest `limit`."""
-        found = self.select(
-            f"WHERE {_OF_CHAT} ORDER BY arrival {'DESC' if newest else 'ASC'} LIMIT :limit",
+    def of_chat(self, jid: str, first: int, last: int, limit: int) -> list[Message]:
+        """The newest of a chat's messages with `first <= arrival <= last`, in order."""
+        return self.select(
+            f"WHERE {_OF_CHAT} ORDER BY arrival DESC LIMIT :limit",
             {"jid": jid, "first": first, "last": last, "limit": limit},
-        )
-        return found[::-1] if newest else found
+        )[::-1]
 
     def of_people(self, jid: str, first: int, last: int, limit: int) -> list[Message]:
         """The oldest of a chat's messages that people wrote: not the agent's own, not empty."""

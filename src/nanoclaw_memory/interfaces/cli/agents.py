@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -358,12 +357,11 @@ def connect(
     """
     from nanoclaw_memory.interfaces.remote import client
 
-    home = Path(caller.home or os.environ.get("NANOCLAW_HOME") or "~/.nanoclaw").expanduser()
     if remove:
-        return caller.show(Output(*client.disconnect(home)))
+        return caller.show(Output(*client.disconnect(caller.root)))
     if url is None:
-        return caller.show(Output(*client.deliver_now(home)))
-    caller.show(Output(*client.connect(home, url, given_text(token).strip(), ca, connect_ms)))
+        return caller.show(Output(*client.deliver_now(caller.root)))
+    caller.show(Output(*client.connect(caller.root, url, given_text(token).strip(), ca, connect_ms)))
 
 
 @command("web", cls=Command)

@@ -35,7 +35,11 @@ class Caller(msgspec.Struct):
     session: str = msgspec.field(default_factory=lambda: os.environ.get("NANOCLAW_SESSION", ""))
     project: str = msgspec.field(default_factory=lambda: os.environ.get("NANOCLAW_PROJECT", ""))
     overrides: dict[str, str] = msgspec.field(default_factory=dict)
-    origin: str = "owner"  # `ncm mcp` sets it to "agent"; no option does
+
+    @property
+    def root(self) -> Path:
+        """The home that these options name."""
+        return Path(self.home or os.environ.get("NANOCLAW_HOME") or "~/.nanoclaw").expanduser()
 
     def memory(self, new: bool = False, group: str = "") -> Memory:
         """Open the memory that these options name, or another group's; only with `new` may the home be missing."""
@@ -45,12 +49,11 @@ class Caller(msgspec.Struct):
 
         directory = Path.cwd()
         project = self.project or project_of(str(directory))
-        scope = Scope(group or self.group, self.session, not self.shared, self.origin, project)
-        home = Path(self.home or os.environ.get("NANOCLAW_HOME") or "~/.nanoclaw").expanduser()
-        if is_remote(str(home)):
+        scope = Scope(group or self.group, self.session, not self.shared, project=project)
+        if is_remote(str(self.root)):
             from nanoclaw_memory.interfaces.remote.memory import RemoteMemory
 
-            return cast("Memory", RemoteMemory(home, scope))
+            return cast("Memory", RemoteMemory(self.root, scope))
         memory = Memory.open(self.home, scope, overrides=self.overrides, directory=directory)
         if not new:
             memory.admin.require_home()
