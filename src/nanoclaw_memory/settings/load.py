@@ -38,10 +38,6 @@ class Leaf(msgspec.Struct, frozen=True):
         """The environment variable that sets it."""
         return "NANOCLAW_" + _SEPARATOR.sub("_", _CAPITAL.sub(r"_\1", self.path)).upper()
 
-    @property
-    def secret(self) -> bool:
-        return self.path.rpartition(".")[2] in SECRET_KEYS or self.path in SECRET_KEYS
-
 
 class Configuration(msgspec.Struct, frozen=True):
     """Settings with the origin of each value and the problems met while reading them."""
