@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 from starlette.applications import Starlette
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from nanoclaw_memory.interfaces.http.pool import MemoryPool, MemoryWorker
     from nanoclaw_memory.interfaces.http.tokens import AgentToken
-    from nanoclaw_memory.types import Scope as MemoryScope
 
 
 def application(
@@ -93,10 +92,7 @@ class _HookRoute:
             scope = scope_of(request.query_params, request.headers, token)
 
             def work(worker: MemoryWorker) -> bytes:
-                def opened(own: MemoryScope) -> contextlib.nullcontext[Any]:
-                    return contextlib.nullcontext(worker.session(own))
-
-                return hooks.answer(event, raw, opened, scope, remote=True)
+                return hooks.answer(event, raw, worker.opened, scope, remote=True)
 
             body = await asyncio.wrap_future(self._pool.submit_to_worker(scope, work))
         except NanoClawError as error:

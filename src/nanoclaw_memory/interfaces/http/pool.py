@@ -8,7 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from contextvars import ContextVar
 from operator import attrgetter
 from pathlib import Path
@@ -85,6 +85,10 @@ class MemoryWorker:
         resources.resident = self._is_warm()
         resources.freshness.asked(self._local.asked_at)
         return memory
+
+    def opened(self, scope: Scope) -> nullcontext[Memory]:
+        """The same for whoever opens a memory to close it: this one stays open."""
+        return nullcontext(self.session(scope))
 
     @property
     def waiting(self) -> int:

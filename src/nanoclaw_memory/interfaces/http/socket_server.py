@@ -8,7 +8,7 @@ import socket
 import struct
 import sys
 import uuid
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -109,12 +109,8 @@ class SocketServer:
         raw = await asyncio.wait_for(_read(reader, MAX_INPUT), HEADER_SECONDS)
 
         def answer(worker: MemoryWorker) -> bytes:
-            def open_memory(scope: Scope) -> nullcontext[Any]:
-                return nullcontext(worker.session(scope))
-
-            return hooks.answer(
-                request.argument, raw, open_memory, request.scope, str(request.directory or "")
-            )
+            where = str(request.directory or "")
+            return hooks.answer(request.argument, raw, worker.opened, request.scope, where)
 
         try:
             future = self._pool.submit_to_worker(request.scope, answer, request.directory)
