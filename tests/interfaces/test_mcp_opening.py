@@ -197,6 +197,17 @@ def test_where_memory_is_switched_off_no_tool_is_listed(home, ncm):
         assert "switched off" in process.ask(initialize())["result"]["instructions"]
 
 
+def test_a_project_that_the_environment_names_is_called_as_hooks_call_it(home, ncm, monkeypatch):
+    ncm("init")
+    monkeypatch.setenv("NANOCLAW_PROJECT", "Payment API")
+    call = {"method": "tools/call", "params": {"name": "memory_write", "arguments": {"content": "It ships"}}}
+    with Process(home) as process:
+        process.ask(initialize())
+        assert not process.ask(call)["result"]["isError"]
+    (log,) = (home / "workspace/memory").glob("????-??-??.md")
+    assert "@payment-api" in log.read_text()
+
+
 def test_fewer_tools_are_listed_by_name(home, ncm):
     ncm("init")
     with Process(home, "--tools", "memory_store,memory_search") as process:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from nanoclaw_memory.interfaces.shim import Request
     from nanoclaw_memory.memory import Memory
+    from nanoclaw_memory.types import Scope
 
 LISTING = (
     Path(__file__).parent / "listing.json"
@@ -50,16 +51,21 @@ def run(request: Request, overrides: Mapping[str, str] | None = None) -> None:
 
 
 def _memory(request: Request, overrides: Mapping[str, str] | None) -> Memory:
+    from nanoclaw_memory.memory import Memory
+
+    return Memory.open(request.home, scope_of(request), overrides=overrides, directory=Path.cwd())
+
+
+def scope_of(request: Request) -> Scope:
+    """Who speaks in a conversation: a session of its own where none is named, in the project of the directory."""
     import uuid
 
-    from nanoclaw_memory.memory import Memory
-    from nanoclaw_memory.project import project_of
+    from nanoclaw_memory.project import project_of, slug_of
     from nanoclaw_memory.types import Scope
 
     session = request.session or f"mcp-{uuid.uuid4()}"
-    project = request.project or project_of(str(Path.cwd()))
-    scope = Scope(request.group, session, not request.shared, "agent", project, "mcp")
-    return Memory.open(request.home, scope, overrides=overrides, directory=Path.cwd())
+    project = slug_of(request.project) if request.project else project_of(str(Path.cwd()))
+    return Scope(request.group, session, not request.shared, "agent", project, "mcp")
 
 
 class Opening:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nanoclaw_memory.errors import NanoClawError
+from nanoclaw_memory.interfaces.mcp.opening import scope_of
 from nanoclaw_memory.interfaces.mcp_relay import failed, lines_of, message_of, write_all
 from nanoclaw_memory.interfaces.remote.connection import Asking, Remote, load, query_of
-from nanoclaw_memory.project import project_of
-from nanoclaw_memory.types import Scope
 
 if TYPE_CHECKING:
     from nanoclaw_memory.interfaces.shim import Request
@@ -26,10 +24,7 @@ def relay(request: Request) -> None:
     remote = load(home)
     if remote is None:
         return
-    session = request.session or f"mcp-{uuid.uuid4()}"
-    project = request.project or project_of(str(Path.cwd()))
-    scope = Scope(request.group, session, not request.shared, "agent", project)
-    conversation = _Conversation(remote, f"/mcp?tools={request.argument}&{query_of(scope)}")
+    conversation = _Conversation(remote, f"/mcp?tools={request.argument}&{query_of(scope_of(request))}")
     for line in lines_of(lambda: os.read(0, 65536), halves=True):
         conversation.take(line)
     conversation.end()
